@@ -140,11 +140,12 @@ def entered(key: str) -> str:
     refuted = sum(claim["expected"] == "refuted" for claim in claims)
     real = sum(reference.status == "real" for reference in references(key))
     return (
-        f"Entered are chapters {', '.join(first)} and {last}, in {len(known)} statements: "
-        f"{sum(statement.number in judged for statement in known)} have claims of their own, the others a reason. "
+        f"The page covers chapters {', '.join(first)} and {last}, in {len(known)} statements: "
+        f"{sum(statement.number in judged for statement in known)} have their own claims; the others have a reason "
+        "why not. "
         f"{refuted or 'None'} of the claims {'refute' if refuted > 1 else 'refutes'} words of the text. The other "
-        f"chapters are not entered yet. Of the {len(references(key))} references {real} are works of the title and "
-        "year that are given; `lemmata map` lists them."
+        f"chapters are not covered yet. Of the {len(references(key))} references, {real} exist with the stated title "
+        "and year; `lemmata map` lists them."
     )
 
 

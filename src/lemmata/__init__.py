@@ -16,7 +16,7 @@ _PARTS = (
 
 
 def __getattr__(name: str) -> "Any":
-    """The jobs and what they return, and the public subpackages, which import JAX when first asked for."""
+    """The jobs and their results, and the public subpackages, which import JAX when they are first used."""
     if name in _JOBS:
         from lemmata.interfaces import python
 

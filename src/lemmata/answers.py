@@ -1,4 +1,4 @@
-"""What every answer to one's own numbers says beside its number, which numbers are refused, and limits of shares."""
+"""The fields of every tool's answer besides its number, the numbers that tools refuse, and limits of shares."""
 
 import dataclasses
 import math
@@ -11,13 +11,13 @@ from lemmata.errors import SettingError
 
 @dataclasses.dataclass(frozen=True)
 class Condition:
-    """A condition that a number rests on.
+    """A condition for a number.
 
     Args:
         name: the condition in words.
-        value: what was found; None where nothing can be.
-        holds: whether it holds; None where it cannot be told.
-        why: what depends on it.
+        value: the value that was found; None if the value cannot be computed.
+        holds: whether the condition holds; None if this cannot be decided.
+        why: the results that need it.
 
     >>> print(Condition("draws are independent"))
     draws are independent: cannot be checked
@@ -39,7 +39,7 @@ def positive(name: str, value: object) -> float:
     """A finite number above 0, or SettingError.
 
     Args:
-        name: what it is, for the message.
+        name: the name in the message.
         value: the number.
     """
     number = _number(name, value)
@@ -52,7 +52,7 @@ def inside(name: str, value: object, low: float, high: float) -> float:
     """A number strictly between two others, or SettingError.
 
     Args:
-        name: what it is, for the message.
+        name: the name in the message.
         value: the number.
         low: the lower end.
         high: the upper end.
@@ -67,7 +67,7 @@ def probability(name: str, value: object) -> float:
     """A probability in [0, 1], or SettingError.
 
     Args:
-        name: what it is, for the message.
+        name: the name in the message.
         value: the number.
     """
     number = _number(name, value)
@@ -80,7 +80,7 @@ def whole(name: str, value: object, least: int = 0) -> int:
     """A whole number of at least `least`, or SettingError.
 
     Args:
-        name: what it is, for the message.
+        name: the name in the message.
         value: the number.
         least: the smallest that makes sense.
     """
@@ -111,7 +111,7 @@ def share_interval(successes: float, failures: float, level: float) -> tuple[flo
     """Clopper and Pearson's exact limits of a probability, each at (1 - level)/2 and rounded outward.
 
     Args:
-        successes: how often it was seen; a fraction stands for a survey's effective sample.
+        successes: how often it was seen; a fraction may be given for a survey's effective sample.
         failures: how often it was not.
         level: their confidence.
 

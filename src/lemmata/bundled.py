@@ -1,4 +1,4 @@
-"""What DATA may name beside a file, and what is said where it names neither."""
+"""The names that DATA accepts besides a file, and the error for any other name."""
 
 import dataclasses
 import difflib
@@ -7,7 +7,7 @@ from pathlib import Path
 from lemmata.errors import MissingFileError, shortened
 
 SUFFIXES = (".csv", ".tsv", ".txt", ".xlsx", ".parquet", ".feather", ".jsonl", ".npz")
-"""Extensions that messages name; those of all kinds that are read stand in `_sources`."""
+"""Extensions that messages name; `_sources` lists the extensions of all kinds that can be read."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,17 +24,17 @@ class Bundled:
 
     @property
     def kinds(self) -> str:
-        """What a name is of: "set", "task or set"; "" where there are no names."""
+        """The kinds that a name can have: "set", "task or set"; "" if there are no names."""
         return " or ".join(kind for kind, names in (("task", self.tasks), ("set", self.sets)) if names)
 
     @property
     def rule(self) -> str:
-        """What DATA is, behind "an existing" or "a single"."""
+        """The kinds of DATA, after "an existing" or "a single"."""
         return f"file or the name of a bundled {self.kinds}" if self.kinds else "file"
 
     @property
     def listed(self) -> str:
-        """All names in a sentence; "" where there are none."""
+        """All names in a sentence; "" if there are none."""
         kinds = (("tasks", self.tasks), ("sets", self.sets))
         return ", ".join(f"the bundled {kind} are {', '.join(names)}" for kind, names in kinds if names)
 
@@ -46,7 +46,7 @@ class Bundled:
         return f"give {first}the path of a {', '.join(SUFFIXES)} file"
 
     def look(self, data: str) -> None:
-        """Refuse the path of a file that is not there; what may be a name is left to its reader.
+        """Refuse the path of a file that does not exist; a possible name is left to its reader.
 
         Raises:
             MissingFileError: if there is no such file.
@@ -61,7 +61,7 @@ class Bundled:
                 raise self.absent(data)
 
     def absent(self, data: str) -> MissingFileError:
-        """That neither a file nor anything bundled has this name."""
+        """The error that neither a file nor a bundled item has this name."""
         if Path(data).suffix or "/" in data or not self.kinds:
             return MissingFileError(
                 f"there is no file {shortened(data)}",
@@ -82,4 +82,4 @@ SETS = Bundled(sets=("digits", "breast_cancer", "wine", "diabetes", "iris"))
 """The sets that scikit-learn brings."""
 
 NO_NAMES = Bundled()
-"""Data that are a file and nothing else."""
+"""Data that must be a file."""

@@ -1,4 +1,4 @@
-"""Which files of Python code run: those that somebody names, and no others that lie in the current folder.
+"""The Python files that may run: only those that somebody names, and no others in the current folder.
 
 It imports at its head only what Python itself has loaded for `python -m`: a folder may hold a `typing.py`.
 """
@@ -21,13 +21,14 @@ SAFE_PATH = "PYTHONSAFEPATH"
 
 
 def forget_current_folder() -> None:
-    """Import nothing from the current folder, in this program and in those that it starts.
+    """Import nothing from the current folder, in this program and in programs that it starts.
 
-    `python -m` puts that folder before the standard library, and so does every Python that is started with `-c`, as
-    processes of `multiprocessing` are. The folder stays where lemmata itself lies in it.
+    `python -m` puts that folder before the standard library. So does every Python that is started with `-c`, like
+    processes of `multiprocessing`. The folder is kept if lemmata itself is in it.
     """
     os.environ[SAFE_PATH] = "1"
-    # Of a program that was started by its file (`python run.py`, or the command) the first entry is that file's folder.
+    # For a program that was started by its file (`python run.py`, or the command), the first entry is that file's
+    # folder.
     by_module = getattr(sys.modules.get("__main__"), "__spec__", None) is not None
     if not by_module or sys.flags.safe_path or not sys.path:
         return
@@ -41,13 +42,13 @@ def forget_current_folder() -> None:
 
 
 class _Source(importlib.machinery.SourceFileLoader):
-    """What stands in a file, never what a cache beside it says that it was compiled to.
+    """Reads the text of the file itself, and never a cached compilation of it.
 
     The compiled code names the file in UTF-8, since JAX cannot read other names.
     """
 
     def source_to_code(self, data: "Any", path: "Any", *, _optimize: int = -1) -> "CodeType":
-        """The compiled code; `inspect` finds its lines also where no file has the name that it gives."""
+        """The compiled code; `inspect` finds its lines also if no file has the name that it gives."""
         shown = in_utf_8(path)
         if shown != path:
             import linecache  # it loads more than Python itself has
@@ -58,7 +59,7 @@ class _Source(importlib.machinery.SourceFileLoader):
         return super().source_to_code(data, shown, _optimize=_optimize)
 
     def path_stats(self, path: "str") -> "dict":
-        """Nothing, without which Python neither reads nor writes a cache."""
+        """Raise, so that Python neither reads nor writes a cache."""
         raise OSError("not cached")
 
 
@@ -77,11 +78,11 @@ def executed(path: "str | Path", name: str, *, registered: bool = False) -> "Mod
 
     Args:
         path: the file, whose name ends in .py.
-        name: of the module; what UTF-8 lacks in it is escaped.
+        name: of the module; characters that UTF-8 lacks are escaped.
         registered: whether the module is found by that name, as dataclasses and modules of Flax look theirs up.
 
     Raises:
-        BaseException: whatever the file raises.
+        BaseException: any exception of the file.
     """
     whole, name = os.path.abspath(path), in_utf_8(name)
     spec = importlib.util.spec_from_file_location(name, whole, loader=_Source(name, whole))

@@ -1,4 +1,4 @@
-"""Errors that say what was wrong, what was found, which rule it broke, and what to do.
+"""Errors that give the reason, the value, the rule, and the remedy.
 
 Catch `LemmataError` for all of them. Each is also the builtin error that NumPy or scikit-learn would raise there:
 
@@ -9,10 +9,10 @@ Catch `LemmataError` for all of them. Each is also the builtin error that NumPy 
 | `FileError` | `DataError` and `OSError` |
 | `MissingFileError` | `FileError`, `UnknownNameError` and `FileNotFoundError` |
 | `MissingDataError` | `DataError` and `ImportError` |
-| `PrecisionError` | `TypeError`, as where `numpy.linalg` refuses a dtype |
+| `PrecisionError` | `TypeError`, as if `numpy.linalg` refuses a dtype |
 | `NotPositiveDefiniteError` | `ValueError`, as NumPy's `LinAlgError` is one, too |
 | `MemoryPlanError` | `MemoryError` |
-| `SolverError` | `RuntimeError`, as where a method of SciPy does not converge |
+| `SolverError` | `RuntimeError`, as if a method of SciPy does not converge |
 
 A handler of a builtin error around code that raises these catches them, too: let `LemmataError` pass before it.
 """
@@ -27,7 +27,7 @@ class LemmataError(Exception):
         what: the input that is wrong, in the caller's words ("column 'age'", "setting n").
         found: the value that was found.
         rule: the rule that the value breaks.
-        remedy: what the caller can do about it.
+        remedy: the advice to the caller.
     """
 
     def __init__(self, what: str, *, found: object = None, rule: str | None = None, remedy: str | None = None):
@@ -91,15 +91,15 @@ class SolverError(LemmataError, RuntimeError):
 
 
 class EntryPointWarning(UserWarning):
-    """Another package offers claims that cannot be loaded; they are left out, and the rest works."""
+    """Another package offers claims that cannot be loaded; they are left out, and everything else works."""
 
 
 class ContradictionWarning(UserWarning):
-    """Equal inputs with different targets in a fit that is asked to interpolate: it fits a mean of them."""
+    """Equal inputs with different targets in a fit that should interpolate: it fits their mean."""
 
 
 class InterpolationWarning(UserWarning):
-    """A fit that is asked to interpolate misses its own rows: its Gram matrix is singular up to rounding."""
+    """A fit that should interpolate misses its own rows, because its Gram matrix is singular up to rounding."""
 
 
 class CalibrationWarning(UserWarning):
@@ -107,14 +107,14 @@ class CalibrationWarning(UserWarning):
 
 
 class ApproximationWarning(UserWarning):
-    """A fit of many rows is approximate, because nothing else was asked for: it is solved on some rows as centres."""
+    """A fit of many rows is approximate, because no exact fit was requested: it uses some rows as centres."""
 
 
 def file_error(cause: Exception) -> type[DataError]:
-    """The class of an error about a file, by what kept it from being read: missing, out of reach, or of another kind.
+    """The class of an error about a file, by the reason: missing, not accessible, or of another kind.
 
     Args:
-        cause: what the system or the reader of the file raised.
+        cause: the error of the system or of the file's reader.
 
     >>> [file_error(cause).__name__ for cause in (FileNotFoundError(), PermissionError(), ValueError())]
     ['MissingFileError', 'FileError', 'DataError']

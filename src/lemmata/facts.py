@@ -1,4 +1,4 @@
-"""What may be known of a trained model and of its training: each fact is stated here, and nowhere else.
+"""The facts that may be known of a trained model and of its training. Each fact is defined only here.
 
 The command line, Python, the page and the documentation take their words from here. All of it may be left out.
 """
@@ -24,10 +24,10 @@ class Fact:
 
     Args:
         what: it is, in words.
-        note: what else is to be said of it in Python.
-        command: how the command line is told.
-        given: the hypothesis of gauges that cannot do without it, in words; empty where none is such.
-        default: what leaving it out means.
+        note: a remark for Python users.
+        command: how to pass the fact on the command line.
+        given: the hypothesis of checks that need it, in words; empty if no check needs it.
+        default: the meaning of leaving it out.
     """
 
     what: str
@@ -38,12 +38,12 @@ class Fact:
 
     @property
     def sentence(self) -> str:
-        """What it is, with a capital letter, for a text that goes on."""
+        """The fact, with a capital letter, for a text that continues."""
         return self.what[0].upper() + self.what[1:]
 
 
 class Facts(TypedDict, total=False):
-    """What may be known of a trained model, by its keyword in Python; the words stand in `FACTS`."""
+    """Known facts of a trained model, by their keyword in Python; `FACTS` has their words."""
 
     held: Annotated[
         Any,

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and read only where they are files. Without JAX, as the catalogue."""
+"""Files that are written whole or not at all, and read only if they are files. Without JAX, as the catalogue."""
 
 import contextlib
 import errno
@@ -21,12 +21,12 @@ else:
     import fcntl
 
 FULL = tuple(getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG") if hasattr(errno, name))
-"""What the system says if a disk takes no more."""
+"""The system's errors for a disk that is full or broken."""
 MODEL = ".skops"
-"""What a file with a fitted model ends in."""
+"""The extension of a file with a fitted model."""
 _DRAFT = re.compile(r"\.lemmata-[0-9a-f]{32}\.draft")
 _DAY = 86400.0
-_FAR = 2**30  # where Windows locks a byte, which nobody reads or writes then
+_FAR = 2**30  # where Windows locks a byte that nobody reads or writes
 _KINDS = (
     (stat.S_ISDIR, "a directory"), (stat.S_ISFIFO, "a named pipe"), (stat.S_ISSOCK, "a socket"),
     (stat.S_ISCHR, "a device"), (stat.S_ISBLK, "a device"),
@@ -37,13 +37,13 @@ def open_file(path: str | Path) -> BinaryIO:
     """Open a file for reading. Every reader of a file that a user names opens it here.
 
     A named pipe would let its reader wait for ever, and a device may never end. The file is opened without waiting and
-    then looked at, so that nothing can take its place in between.
+    then checked, so nothing can replace it in between.
 
     Args:
         path: of the file.
 
     Raises:
-        OSError: there is no such file, it cannot be read, or it is a directory, a named pipe, a socket or a device.
+        OSError: if there is no such file, it cannot be read, or it is a directory, a named pipe, a socket or a device.
     """
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
     try:
@@ -106,9 +106,9 @@ def read_text(path: str | Path) -> str:
 
 
 def encoded(text: str) -> bytes:
-    r"""The text in UTF-8; what UTF-8 lacks is escaped as in Python and JSON.
+    r"""The text in UTF-8; characters that UTF-8 lacks are escaped as in Python and JSON.
 
-    Python reads the bytes of a file name that is not UTF-8 as surrogates, which no encoding has.
+    Python reads the bytes of a file name that is not UTF-8 as surrogates, which no encoding contains.
 
     Args:
         text: any text.
@@ -124,8 +124,8 @@ def unwritable(path: str | Path, error: OSError, rule: str = "") -> FileError:
 
     Args:
         path: of the file.
-        error: what the system said.
-        rule: what is kept to; by default that a file is whole.
+        error: the error of the system.
+        rule: the rule that must hold; by default, that a file is written completely.
     """
     full = "free space there, or choose another directory"
     closed = "make the directory writable, or choose another one"
@@ -139,16 +139,16 @@ def unwritable(path: str | Path, error: OSError, rule: str = "") -> FileError:
 
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """A context in which a file is written, which takes its name at the end, after it reached the disk.
+    """A context in which a file is written; the file takes its name at the end, when it is on the disk.
 
-    It is a draft beside the file until then. Its name is shared with no other process of any machine. A draft is locked
-    while it is written, so that the next writer in its folder removes those that a killed process left.
+    Until then, it is a draft next to the file. Its name is shared with no other process of any machine. A draft is
+    locked while it is written, so the next writer in its folder can remove the drafts of a killed process.
 
     Args:
         path: of the file; its directory is made.
 
     Raises:
-        OSError: it cannot be written; nothing of it stays.
+        OSError: the file cannot be written; no part of it remains.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     sweep_drafts(path.parent)
@@ -168,7 +168,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def _opened_draft(folder: Path) -> tuple[Path, BinaryIO]:
-    """A new draft, open and locked; another one where a sweeper was faster than the lock."""
+    """A new draft, open and locked; another one if a clean-up was faster than the lock."""
     while True:
         draft = folder / f".lemmata-{uuid.uuid4().hex}.draft"
         file = draft.open("xb")
@@ -178,7 +178,7 @@ def _opened_draft(folder: Path) -> tuple[Path, BinaryIO]:
 
 
 def try_lock(file: BinaryIO) -> bool | None:
-    """Lock an open file until it is closed: whether that worked; None where the file system has no locks.
+    """Lock an open file until it is closed; returns whether this worked, or None if the file system has no locks.
 
     Args:
         file: that no other process or thread may lock meanwhile.
@@ -196,7 +196,9 @@ def try_lock(file: BinaryIO) -> bool | None:
 
 
 def sweep_drafts(folder: Path) -> None:
-    """Remove the drafts of files in a folder whose writers have ended; where the system cannot tell, those of a day.
+    """Remove the drafts of files in a folder whose writers have ended.
+
+    If the system cannot tell this, remove drafts older than a day.
 
     Args:
         folder: of which only files with the names of drafts are looked at.
@@ -215,7 +217,7 @@ def replace_bytes(path: str | Path, content: bytes) -> Path:
 
     Args:
         path: the file; its directory is made.
-        content: what it holds afterwards.
+        content: the new content.
 
     Raises:
         FileError: if the file cannot be written.
@@ -230,13 +232,14 @@ def replace_bytes(path: str | Path, content: bytes) -> Path:
 
 
 def replace_text(path: str | Path, text: str) -> Path:
-    """Write a text file in one step: at every moment the old file stands there, or the whole new one.
+    """Write a text file in one step: at every moment, there is either the old file or the complete new one.
 
-    The text goes to a file beside it, reaches the disk, and takes the name; a failure leaves nothing of it.
+    The text is first written to a file next to it, down to the disk, and this file is then renamed. A failure leaves no
+    part of the text.
 
     Args:
         path: the file; its directory is made.
-        text: what it holds afterwards, in UTF-8.
+        text: the new content, in UTF-8.
 
     Returns:
         The path.
@@ -256,8 +259,8 @@ def check_model_file(path: str | Path, option: str) -> None:
     """Refuse a file that no model can be written into, before anything is computed.
 
     Args:
-        path: where the model is to go; its card goes beside it.
-        option: what names it, for the message.
+        path: the file of the model; its card is written next to it.
+        option: the name of the option, for the message.
 
     Raises:
         SettingError: for another suffix, a directory, or a place that cannot be written to.

@@ -23,7 +23,7 @@ _SHOW_CURSOR = b"\x1b[?25h"
 
 
 class _Request:
-    """What was asked for: the first signal, when it came, and whether nobody has acted on it yet."""
+    """The request to stop: the first signal, its time, and whether it is still unanswered."""
 
     def __init__(self) -> None:
         self.number: int | None = None
@@ -53,14 +53,14 @@ def ignore_interruption() -> None:
 
 
 def exit_code() -> int:
-    """128 and the number of the signal that asked to stop; 130 for Ctrl-C, and where no signal is known."""
+    """128 plus the number of the signal that asked to stop; 130 for Ctrl-C, and if no signal is known."""
     return 128 + (_request.number or signal.SIGINT)
 
 
 def end_silently() -> None:
-    """At a signal that comes before the command begins or after it has ended, end at once: nothing is lost then.
+    """End at once if a signal comes before the command begins or after it has ended, because nothing is lost then.
 
-    Python would print a traceback of what it was loading, or of what it was closing.
+    Python would print a traceback of the code that it was loading or closing.
     """
     if threading.current_thread() is threading.main_thread():
         for number in _MEANT:
@@ -117,7 +117,7 @@ def _raised_again(unraisable: Any) -> None:
 
 
 def end_at_once(number: int) -> None:
-    """End this process and those that it started, whatever they do.
+    """End this process and those that it started, even if they are busy.
 
     Args:
         number: of the signal that asked for it.

@@ -5,7 +5,9 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True)
 class Interval:
-    """A number with the two ends of its interval. Who holds it says with which probability; an end may be infinite.
+    """A number with the two ends of its interval.
+
+    The object that contains it defines the probability; an end may be infinite.
 
     Args:
         value: the number.

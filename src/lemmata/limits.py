@@ -1,11 +1,11 @@
-"""Limits on the memory of this process: its own, and those of its control groups; and errors that come from them."""
+"""Limits on the memory of this process and of its control groups, and the errors that they cause."""
 
 import errno
 import os
 import pathlib
 from typing import NamedTuple
 
-# Files of a control group with its limit, its use, and the share of the use that the kernel gives back when asked.
+# Files of a control group with its limit, its use, and the share of the use that the kernel can free on demand.
 _V2 = ("memory.max", "memory.current", "inactive_file")
 _V1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
 _UNLIMITED = 2**60
@@ -26,7 +26,7 @@ class Limit(NamedTuple):
     """A limit on memory.
 
     Args:
-        what: whose memory is limited, and by what.
+        what: whose memory is limited, and by which mechanism.
         most: bytes.
         left: bytes that are not used.
         own: whether it is a limit of the process, which then gets no memory; a control group's process is killed.
@@ -44,7 +44,7 @@ class Limit(NamedTuple):
 def limits() -> list[Limit]:
     """All limits on the memory of this process; none on Windows.
 
-    Control groups (of a container or a batch job) are asked up to the root, in both versions.
+    Control groups (of a container or a batch job) are read up to the root, in both versions.
     """
     return [*own_limits(), *group_limits(pathlib.Path("/proc/self/cgroup"), pathlib.Path("/sys/fs/cgroup"))]
 
@@ -64,7 +64,7 @@ def own_limits() -> list[Limit]:
 
 
 def used_bytes(process: int | str = "self") -> tuple[int, int]:
-    """The size of the address space of a process, and of the data in it; 0 where the system does not say."""
+    """The size of the address space of a process, and of the data in it; 0 if the system does not report it."""
     try:
         pages = [int(word) for word in pathlib.Path(f"/proc/{process}/statm").read_text().split()]
         return pages[0] * os.sysconf("SC_PAGE_SIZE"), pages[5] * os.sysconf("SC_PAGE_SIZE")
@@ -115,8 +115,8 @@ def speaks_of_memory(text: str) -> bool:
 def lacked_memory(error: BaseException) -> bool:
     """Whether an error, or one that it comes from, is about memory that was not given.
 
-    Where the process has a limit, this holds for a library that cannot be loaded and for a panic of a library, too:
-    their words often do not tell why.
+    If the process has a limit, this also covers a library that cannot be loaded and a panic of a library, because their
+    messages often do not give the reason.
     """
     seen: BaseException | None = error
     for _ in range(20):

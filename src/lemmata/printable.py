@@ -1,4 +1,4 @@
-"""Text that can be printed: what is invisible, or reorders what is read, is made visible, in any encoding."""
+"""Printable text: invisible characters, and those that reorder text, are made visible, in any encoding."""
 
 import codecs
 import dataclasses
@@ -46,8 +46,8 @@ def open_streams() -> None:
     """Make standard output and standard error take every text, and exist.
 
     A sign that the encoding of the terminal lacks is spelled with ASCII ("<=" for a sign of less or equal), and any
-    other character is escaped, as by `backslashreplace`. A stream that the caller closed leads nowhere. Without this, a
-    file that is opened later would get its number, and what a library prints to it.
+    other character is escaped, as by `backslashreplace`. A stream that the caller closed discards its output. Without
+    this, a file that is opened later would get its number, and what a library prints to it.
     """
     codecs.register_error(_HANDLER, _spelled)
     for number in range(3):
@@ -64,7 +64,7 @@ def open_streams() -> None:
 
 
 def json_for(text: str, encoding: str | None) -> str:
-    r"""A text of JSON as it can be written in an encoding, where what the encoding lacks is escaped as JSON does it.
+    r"""A text of JSON as it can be written in an encoding, if what the encoding lacks is escaped as JSON does it.
 
     Args:
         text: a text of JSON.
@@ -81,7 +81,7 @@ def json_for(text: str, encoding: str | None) -> str:
 
 
 def _spelled(error: UnicodeError) -> tuple[str, int]:
-    """The handler of what an encoding lacks."""
+    """The handler of characters that an encoding lacks."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return "".join(map(_ascii, error.object[error.start : error.end])), error.end
@@ -103,7 +103,7 @@ def _ascii(sign: str) -> str:
 
 
 def preformatted(value: object) -> str:
-    """What `print` shows, as HTML in the colours of the page around it: for `_repr_html_` in a notebook.
+    """The text that `print` shows, as HTML in the colours of the surrounding page: for `_repr_html_` in a notebook.
 
     Args:
         value: anything with a string.

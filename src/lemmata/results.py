@@ -1,8 +1,10 @@
-"""Results of several files: the old one stands there or the new one, never some files of each, and one process writes.
+"""Results of several files.
 
-The files of a new result are written into a hidden folder beside their places. Its renaming, from `.draft` to `.whole`,
-is the moment from which the new result counts: what ends the process before it leaves the old result, and what ends it
-after it leaves files to be moved, which the next reader or writer of the result does.
+There is always either the complete old result or the complete new one, and a single writer.
+
+The files of a new result are written into a hidden folder next to their places. The new result counts from the moment
+when the folder is renamed from `.draft` to `.whole`. If the process ends before this moment, the old result remains. If
+it ends after this moment, the next reader or writer of the result moves the remaining files.
 """
 
 import contextlib
@@ -29,7 +31,7 @@ Files = Mapping[str, str | bytes]
 
 
 def digest(content: str | bytes) -> str:
-    """What tells files apart: the SHA-256 of a content, in 64 hexadecimal digits.
+    """The SHA-256 of a content, in 64 hexadecimal digits, which distinguishes files.
 
     Args:
         content: of a file.
@@ -47,13 +49,13 @@ def is_own(name: str) -> bool:
 
 
 class Result:
-    """A result that this process alone writes; `writing` makes it."""
+    """A result that only this process writes; `writing` makes it."""
 
     def __init__(self, folder: Path, name: str):
         self._folder, self._name = folder, name
 
     def replace(self, files: Files, gone: Iterable[str] = ()) -> None:
-        """Write all files of the result. Other files of the folder stay as they are.
+        """Write all files of the result. Other files of the folder are not changed.
 
         Args:
             files: the content of each, by its path below the folder, with slashes.
@@ -87,14 +89,15 @@ class Result:
 
 @contextlib.contextmanager
 def writing(folder: str | Path, name: str, patience: float = 0.0) -> Iterator[Result]:
-    """A context in which this process alone writes a result into a folder.
+    """A context in which only this process writes a result into a folder.
 
     A result that a killed process left half moved is finished, and what else it left is removed. The lock ends with its
-    process, however that ends. Where the file system has no locks, it counts while its process runs on this machine.
+    process, even if the process is killed. If the file system has no locks, the lock is valid while its process runs on
+    this machine.
 
     Args:
         folder: of the result; it is made.
-        name: of the result, the same for all its writers: that of its main file.
+        name: of the result, the same for all its writers: the name of its main file.
         patience: seconds to wait for another writer.
 
     Raises:
@@ -138,7 +141,7 @@ def replace_files(folder: str | Path, name: str, files: Files, gone: Iterable[st
 
 
 def finish(folder: str | Path, name: str) -> None:
-    """Move the files of a result that a killed process left half moved; nothing where there are none.
+    """Move the files of a result that a killed process left partly moved; do nothing if there are none.
 
     Args:
         folder: of the result.
@@ -163,7 +166,7 @@ def _settle(folder: Path, name: str) -> None:
 
 
 def _move(whole: Path, folder: Path) -> None:
-    """Give the files of a whole result their places; where that is interrupted, it can be done again."""
+    """Give the files of a whole result their places; if that is interrupted, it can be done again."""
     moves = json.loads(read_bytes(whole / _MOVES)) if (whole / _MOVES).exists() else {"files": [], "gone": []}
     for name in filter(_is_below, moves["files"]):
         draft, path = whole / "files" / name, folder / name
@@ -188,7 +191,7 @@ def _is_below(name: str) -> bool:
 
 
 def _written(draft: Path, content: str | bytes, path: Path) -> None:
-    """Write a file of a draft, down to the disk; what is wrong is said of the file that it becomes."""
+    """Write a file of a draft, down to the disk; errors name the final file."""
     try:
         draft.parent.mkdir(parents=True, exist_ok=True)
         with draft.open("wb") as file:
@@ -202,12 +205,12 @@ def _written(draft: Path, content: str | bytes, path: Path) -> None:
 
 
 def _prefix(name: str) -> str:
-    """What locks and drafts of a result begin with."""
+    """The common beginning of the names of a result's locks and drafts."""
     return f"{_OWN}{name if len(os.fsencode(name)) < 100 else digest(name)[:16]}-"
 
 
 def _locked(folder: Path, name: str, until: float) -> tuple[Path, BinaryIO]:
-    """The lock of a result, with who holds it written in it."""
+    """The lock of a result; the file contains the name of its holder."""
     path = folder / f"{_prefix(name).removesuffix('-')}.lock"
     while True:
         with contextlib.suppress(FileNotFoundError):
@@ -234,7 +237,7 @@ def _locked(folder: Path, name: str, until: float) -> tuple[Path, BinaryIO]:
 
 
 def _is_at(file: BinaryIO, path: Path) -> bool:
-    """Whether an open file still stands there: its holder removes it at the end."""
+    """Whether an open file still has its name, because its holder removes it at the end."""
     try:
         return os.path.samestat(os.fstat(file.fileno()), os.stat(path))
     except FileNotFoundError:
@@ -246,7 +249,7 @@ def _now() -> str:
 
 
 def _holder(file: BinaryIO) -> dict[str, object]:
-    """Who says that it holds a lock; nothing where the file does not say it."""
+    """The holder of a lock, from the file; empty if the file does not name one."""
     file.seek(0)
     try:
         found = json.loads(file.read(4096))
@@ -256,7 +259,7 @@ def _holder(file: BinaryIO) -> dict[str, object]:
 
 
 def _runs(holder: dict[str, object]) -> bool:
-    """Whether a process that claims a lock may still run; one of another machine may."""
+    """Whether a process that claims a lock may still run; a process of another machine may."""
     number = holder.get("pid")
     if not isinstance(number, int) or number <= 0:
         return False

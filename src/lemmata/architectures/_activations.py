@@ -59,7 +59,8 @@ def absolute() -> LeakyRelu:
 def piecewise_linear(state: State, below: float, above: float = 1.0) -> State:
     """The push of the function with these slopes on the two sides of 0."""
     law = state.law.activated()
-    # In fields the versines would cost as much as the kernels, for an angle whose loss shows as sqrt(eps) at a kink.
+    # In fields, versines would cost as much as the kernels. They would only improve angles near a kink, where the error
+    # without them is sqrt(eps).
     known = None if state.grid.sites else state.versine
     slope, c, versine = after_bend(state.nngp, versine_of(state.replace(versine=known)), below, above)
     left, right, half = safe_sqrt(state.xx), safe_sqrt(state.yy), 0.5 * (below * below + above * above)
@@ -100,7 +101,7 @@ class Erf(AbstractLayer):
 class Gelu(AbstractLayer):
     r"""u Phi(u), Phi the normal distribution function (the exact form, not the approximation by tanh).
 
-    With k = nngp, a = xx, b = yy, A = 1 + a, B = 1 + b and D = sqrt(A B - k²):
+    Let k = nngp, a = xx, b = yy, A = 1 + a, B = 1 + b and D = sqrt(A B - k²). Then
 
         E[phi phi] = k / 4 + k arcsin(k / sqrt(A B)) / (2 pi) + (a b + k² (1/A + 1/B - 1)) / (2 pi D),
 
@@ -121,7 +122,7 @@ class Gelu(AbstractLayer):
             rho, rest, one, other, _ = pair.widened(1.0)
             root, both = jnp.sqrt(rest), one + other
             mean = 0.25 + quadrant_angle(rho, root) / (2.0 * math.pi)
-            # a b + k² (1/A + 1/B - 1) = (a b - k²) + k² (1/A + 1/B), over sqrt(A B), with k = (1 - v) sqrt(a b)
+            # a b + k² (1/A + 1/B - 1) = (a b - k²) + k² (1/A + 1/B), over sqrt(A B), where k = (1 - v) sqrt(a b)
             scale = safe_sqrt(pair.a) * safe_sqrt(pair.b)
             share = jnp.sqrt(one) * safe_sqrt(pair.a) * (jnp.sqrt(other) * safe_sqrt(pair.b))
             top = scale * share * (pair.v * (2.0 - pair.v) + (1.0 - pair.v) ** 2 * both)
@@ -129,7 +130,7 @@ class Gelu(AbstractLayer):
             return nngp, mean + rho * (both + one * other / rest) / (2.0 * math.pi * root)
 
         pushed = push_moments(state, moments, lambda a: a / jnp.sqrt(2.0 * math.pi * (1.0 + a)))
-        if state.grid.sites:  # as for rectifiers: versines of fields would cost as much as their kernels
+        if state.grid.sites:  # as for rectifiers: the versines of fields would cost as much as their kernels
             return pushed
         pair = Pair(state.nngp, state.xx, state.yy, versine_of(state))
         return pushed.replace(versine=after_gelu(pair, pushed.nngp, pushed.xx, pushed.yy))
@@ -138,8 +139,8 @@ class Gelu(AbstractLayer):
 class Sin(AbstractLayer):
     r"""sin(alpha u + beta), alpha = `frequency`, beta = `phase`.
 
-    E[phi phi] = [exp(-alpha² (xx + yy - 2k) / 2) - cos(2 beta) exp(-alpha² (xx + yy + 2k) / 2)] / 2 with k = nngp, and
-    E[phi' phi'] = alpha² [exp(-alpha² (xx + yy - 2k) / 2) + cos(2 beta) exp(-alpha² (xx + yy + 2k) / 2)] / 2.
+    Let k = nngp. Then E[phi phi] = [exp(-alpha² (xx + yy - 2k) / 2) - cos(2 beta) exp(-alpha² (xx + yy + 2k) / 2)] / 2
+    and E[phi' phi'] = alpha² [exp(-alpha² (xx + yy - 2k) / 2) + cos(2 beta) exp(-alpha² (xx + yy + 2k) / 2)] / 2.
     """
 
     frequency: float = 1.0
@@ -178,8 +179,8 @@ class Cos(AbstractLayer):
 
 
 def _sine_moments(frequency: float, double_phase: float):
-    # With E the exponentials of the squares of the difference and of the sum, E(near) - E(far) cancels for small k:
-    # it is sign(k) max(near, far) (1 - exp(-2 alpha² |k|)).
+    # Let E be the exponentials of the squares of the difference and of the sum. E(near) - E(far) cancels for small k;
+    # it equals sign(k) max(near, far) (1 - exp(-2 alpha² |k|)).
     square, even, odd = frequency**2, 0.5 * (1.0 - double_phase), 0.5 * (1.0 + double_phase)
 
     def moments(pair):

@@ -21,23 +21,23 @@ Normalisation = Literal["none", "row", "symmetric"]
 class Aggregate(AbstractLayer):
     r"""Weighted sums over neighbours, h(p) = sum_q S[p, q] x(q), with S made of the adjacency A of a point's graph.
 
-    Row p of A holds what node p sums: A[p, q] is the weight of the edge from q to p where edges have directions. With
+    Row p of A holds what node p sums: A[p, q] is the weight of the edge from q to p if edges have directions. With
     e = `self_loops`, B = A + e I and the degrees d_p = sum_q B[p, q], the weights that arrive at p,
 
     * `"none"`: S[p, q] = B[p, q];
     * `"row"`: S[p, q] = B[p, q] / d_p, a step of the random walk D^-1 B, the weighted mean of the neighbours;
     * `"symmetric"`: S[p, q] = B[p, q] / sqrt(d_p d_q), which is D^-1/2 B D^-1/2.
 
-    1/0 counts as 0, so a node of degree 0 gets zeros. For every pair of points x and y, with S of their own,
+    1/0 is set to 0, so a node of degree 0 gets zeros. For every pair of points x and y, each with its own S,
 
         nngp'(p, q) = sum_{a, b} S_x[p, a] S_y[q, b] nngp(a, b),
 
-    ntk' likewise. Coordinates stay Gaussian where they were. `OnGraphs(network)` gives every point a graph of its own.
+    ntk' likewise. Coordinates stay Gaussian if they were. `OnGraphs(network)` gives every point a graph of its own.
 
     Args:
         normalisation: `"none"`, `"row"` or `"symmetric"`.
-        self_loops: e, the weight of a node in its own sum beside what A says; 0 adds nothing.
-        adjacency: one graph for all points, of shape (nodes, nodes); where not given, each point has its own.
+        self_loops: e, added to the weight that A gives a node in its own sum; 0 adds nothing.
+        adjacency: one graph for all points, of shape (nodes, nodes); if not given, each point has its own.
 
     Raises:
         SettingError: for an unknown normalisation, self-loops that are negative or not finite, or a layer without a
@@ -72,7 +72,7 @@ class Aggregate(AbstractLayer):
             self.check_degrees("adjacency of Aggregate", self.adjacency)
 
     def check_degrees(self, what: str, adjacency: Float[Array, "*n s s"]) -> None:
-        """Refuses negative degrees where roots of them are wanted; not under a transformation.
+        """Refuses negative degrees if roots of them are wanted; not under a transformation.
 
         Args:
             what: the name of the adjacency, for the error.
@@ -181,8 +181,8 @@ class Aggregate(AbstractLayer):
             )
 
 
-# From a pair of nodes (a, b) to a pair of sums (p, q): along the nodes of x, then along those of y; for all pairs of
-# points (n, m), or each with itself (n).
+# From pairs of nodes (a, b) to pairs of sums (p, q): first along the nodes of x, then along those of y. The points are
+# all pairs (n, m), or each point with itself (n).
 _SUMS = {
     (4, 0): "npa,abnm->pbnm",
     (4, 1): "mqb,pbnm->pqnm",
@@ -205,7 +205,7 @@ def _without_graph(found: str) -> SettingError:
 
 
 def check_adjacency(what: str, adjacency: Any) -> None:
-    """Refuses what is not square, and numbers that are not finite where they are known.
+    """Refuses what is not square, and numbers that are not finite if they are known.
 
     Args:
         what: its name, for the error.

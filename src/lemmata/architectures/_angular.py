@@ -1,4 +1,4 @@
-"""Kernels that depend on two inputs through their norms and their angle alone, as series in the angle."""
+"""Kernels that depend on two inputs only through their norms and their angle, as series in the angle."""
 
 import functools
 import math
@@ -14,12 +14,12 @@ from ._layer import AbstractLayer
 from ._state import State, versine_of
 from ._versine import angle_of
 
-# Points at which a profile is sampled, and so one more than the largest degree that can be told.
+# The number of points at which a profile is sampled: one more than the largest degree that can be determined.
 _SAMPLES = 192
-# What a series may differ from the recursion by, relative to the kernel at angle 0.
+# The allowed difference of a series from the recursion, relative to the kernel at angle 0.
 ACCURACY = {"float32": 2e-6, "float64": 1e-10}
-# Terms of a series that cost as much as one activation of the recursion on a CPU, for each kernel: measured with
-# benchmarks/kernels.py, rounded down.
+# The number of terms of a series that cost as much as one activation of the recursion on a CPU, for each kernel:
+# measured with benchmarks/kernels.py, rounded down.
 _TERMS_PER_LAYER = {
     ("nngp", "float32"): 8,
     ("nngp", "float64"): 12,
@@ -34,13 +34,14 @@ def angular_series(
     rounding: float,
     nearest: float = 1e-9,
 ) -> tuple[float, ...] | None:
-    """Chebyshev coefficients on [0, pi] of a function of the angle; None where they do not reach the accuracy.
+    """Chebyshev coefficients on [0, pi] of a function of the angle; None if they do not reach the accuracy.
 
     The function is sampled at the Chebyshev nodes, and the series ends with the last coefficient above `rounding`
     times the value at 0. It is then compared with the function at other angles, at 0 and down to `nearest` from the
     ends.
     """
-    # The cosines are taken at angles reduced as whole numbers, so that those of high degree are as exact as the others.
+    # The angles are reduced as whole numbers before the cosine is taken, so the cosines of high degree are as exact as
+    # the others.
     odd = 2 * np.arange(_SAMPLES) + 1
     values = profile(0.5 * np.pi * (1.0 + np.cos(odd * (0.5 * np.pi / _SAMPLES))))
     turns = np.outer(np.arange(_SAMPLES), odd) % (4 * _SAMPLES)
@@ -69,7 +70,7 @@ def _homogeneous_series(steps: Steps, face: str, fan_in: int, dtype: str) -> tup
 
 
 def angular_push(network: AbstractLayer, face: str, fan_in: int, dtype: np.dtype) -> Callable[[State], Array] | None:
-    """One kernel from the state of the inputs at a cost that does not grow with depth; None where none is cheaper.
+    """One kernel from the state of the inputs at a cost that does not grow with depth; None if this is not cheaper.
 
     It exists for a homogeneous network whose series costs less than the activations after the first, which share the
     inputs' angle.
@@ -85,7 +86,7 @@ def angular_push(network: AbstractLayer, face: str, fan_in: int, dtype: np.dtype
 
 
 def by_series(series: tuple[float, ...], *, scaled: bool) -> Callable[[State], Array]:
-    """The kernel with this series in the angle, times sqrt(xx yy) where `scaled`."""
+    """The kernel with this series in the angle, times sqrt(xx yy) if `scaled`."""
 
     def value(state: State) -> Array:
         total = clenshaw(series, angle_of(state.nngp, versine_of(state)) * (2.0 / math.pi) - 1.0)

@@ -33,28 +33,28 @@ from ._state import Grid, State
 class Attention(AbstractLayer):
     r"""Self-attention over the positions of a field, in the NTK parameterisation (Hron et al., 2020).
 
-    Head h has queries Q = q X W_Q / sqrt(c), keys K = k X W_K / sqrt(c), values V = v X W_V / sqrt(c) for the s x c
-    matrix X of a field (q, k, v = `query_std`, `key_std`, `value_std`), logits G, weights zeta(G) and output zeta(G) V;
-    all heads side by side go through one dense layer, of w = `weight_std` and b = `bias_std`, to `width` outputs. All
-    weights are standard normal. With d = `key_width`, g = q k, N = nngp and T = ntk of the input, and as heads, key and
-    value widths go to infinity:
+    Let X be the s x c matrix of a field, and let q, k, v be `query_std`, `key_std` and `value_std`. Head h has queries
+    Q = q X W_Q / sqrt(c), keys K = k X W_K / sqrt(c), values V = v X W_V / sqrt(c), logits G, weights zeta(G) and
+    output zeta(G) V. One dense layer of w = `weight_std` and b = `bias_std` maps the outputs of all heads, side by
+    side, to `width` outputs. All weights are standard normal. Let d = `key_width` and g = q k, and let N = nngp and T =
+    ntk of the input. As heads, key and value widths go to infinity,
 
-    * `scaling="1/d"`: G = Q K^T / d, where queries and keys share their weights (else G tends to 0). The logits tend
+    * `scaling="1/d"`: G = Q K^T / d, if queries and keys share their weights (else G tends to 0). The logits tend
       to g N(x, x), so nngp' = (v w)² zeta N zeta^T + b² and ntk' = 2 nngp' - b² + (v w)² zeta T zeta^T.
     * `scaling="1/sqrt(d)"`: G = Q K^T / sqrt(d) is Gaussian, with Cov(G_ac(x), G_bd(y)) = g² N_ab N_cd, and
-      independent from head to head. With E the mean over it, J_a the Jacobian of row a of zeta by its logits and
-      S_ab(P) = sum_ef E[(J_a N J_b^T)_ef] P_ef
+      independent from head to head. Let E be the mean over the logits, let J_a be the Jacobian of row a of zeta by its
+      logits, and let S_ab(P) = sum_ef E[(J_a N J_b^T)_ef] P_ef.
 
           nngp' = (v w)² E[zeta N zeta^T] + b²,
           ntk' = 2 nngp' - b² + (v w)² (E[zeta T zeta^T] + g² [(2 N + T) S(N) + N S(T)])   (products entry by entry).
 
     The mechanism zeta is `"softmax"` over the keys; `"relu"`; or `"identity"`, also called `"linear"`. The last two do
-    not divide by the number of positions. The means are closed except for softmax at 1/sqrt(d): there they come by
-    Monte Carlo over the Gaussian logits of both inputs, unbiased in nngp' and ntk' of this layer; layers after it that
-    are not linear in the moments turn the variance, of order 1/`draws`, into a bias of that order.
-    `with_standard_error` gives a standard error on every entry of a kernel. For fixed `key` the estimate is a symmetric
-    function of the two inputs; it is positive semidefinite up to its error, and exactly so in `with_standard_error`,
-    which draws the logits of all inputs jointly.
+    not divide by the number of positions. The means have closed forms except for softmax at 1/sqrt(d). There they are
+    Monte Carlo estimates over the Gaussian logits of both inputs. The estimates are unbiased in nngp' and ntk' of this
+    layer. Later layers that are not linear in the moments turn the variance, of order 1/`draws`, into a bias of that
+    order. `with_standard_error` gives a standard error on every entry of a kernel. For a fixed `key`, the estimate is a
+    symmetric function of the two inputs. It is positive semidefinite up to its error. In `with_standard_error`, which
+    draws the logits of all inputs jointly, it is exactly positive semidefinite.
 
     Args:
         width: number of output channels.
@@ -63,15 +63,15 @@ class Attention(AbstractLayer):
         scaling: `"1/sqrt(d)"` or `"1/d"`.
         query_std, key_std, value_std, weight_std, bias_std: standard deviations; only products of the first two, and of
             the next two, matter.
-        key_width, value_width: channels of a head of the finite network; `width` where not given.
+        key_width, value_width: channels of a head of the finite network; `width` if not given.
         causal: whether a position sees only itself and those before it, in row-major order.
-        positions: embeddings of positions for queries and keys. They enter with weights of their own, so that kind
-            `"sum"` has the limit N + sigma² R for inputs with few channels too; their number of `channels` goes to
-            infinity with the widths. N and T above then stand for the moments of values only; those of queries and keys
-            are mixed with sigma² R as `PositionalEmbedding` says.
-        draws: for softmax at 1/sqrt(d), the number of standard normal matrices; each serves with both signs, and in
+        positions: embeddings of positions for queries and keys. They have their own weights, so the kind `"sum"` has
+            the limit N + sigma² R even for inputs with few channels. Their number of `channels` goes to infinity with
+            the widths. Then N and T above are the moments of values only. The moments of queries and keys are mixed
+            with sigma² R as in `PositionalEmbedding`.
+        draws: for softmax at 1/sqrt(d), the number of standard normal matrices; each is used with both signs, and in
             both orders of the inputs.
-        key: their key; `jax.random.key(0)` where not given.
+        key: their key; `jax.random.key(0)` if not given.
 
     Raises:
         SettingError: for an unknown mechanism or scaling, for widths, heads or draws below 1, or for a negative
@@ -128,7 +128,7 @@ class Attention(AbstractLayer):
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[dict[str, Any], Shape]:
         """Draws "key", "query" and "value" of shape (heads, channels of a head, channels of the field), and "out".
 
-        "out" has shape (width, heads * value_width). There is no "query" with scaling 1/d, and a "bias" where
+        "out" has shape (width, heads * value_width). There is no "query" with scaling 1/d, and a "bias" if
         `bias_std` > 0. With `positions` there are "positions", "position_key" and "position_query". All are standard
         normal.
         """
@@ -158,7 +158,7 @@ class Attention(AbstractLayer):
     def apply_masked(
         self, params: dict[str, Any], x: Float[Array, "*sites fan_in"], mask: Bool[Array, "*sites"]
     ) -> tuple[Float[Array, "*sites fan_out"], Bool[Array, "*sites"] | None]:
-        """Attention over one field; empty positions are no keys."""
+        """Attention over one field; empty positions are not keys."""
         return self._applied(params, filled(x, mask), mask), mask
 
     def _applied(self, params: dict[str, Any], x: Array, valid: Bool[Array, "*sites"] | None) -> Array:
@@ -224,7 +224,7 @@ class Attention(AbstractLayer):
         return state.replace(nngp=nngp, ntk=ntk, fan_in=self.width, law=state.law.drawn(), means=None)
 
     def _moments(self, state: State, left: State, right: State) -> tuple[Moments, Moments]:
-        """Both new moments, nngp' and ntk', between x and y; axes of positions come last."""
+        """Both new moments, nngp' and ntk', between x and y; the axes of positions are last."""
         share, embedded = self._embedded(state)
         given = [_positions_last(part, state.grid) for part in (state.nngp, state.ntk, left.nngp, right.nngp)]
         key_nngp, key_ntk, key_x, key_y = (share * part + embedded for part in given)
@@ -237,7 +237,7 @@ class Attention(AbstractLayer):
         return w2 * found.values + b2, w2 * (2.0 * found.values + found.tangents + scale**2 * slopes) + b2
 
     def _embedded(self, state: State) -> tuple[float, Float[Array, "s s"] | float]:
-        """What multiplies the moments of inputs, and what is added, to give those that queries and keys are made of."""
+        """The factor and the summand that turn the moments of inputs into those of the inputs of queries and keys."""
         if self.positions is None:
             return 1.0, 0.0
         share, own = self.positions.shares(state.fan_in)
@@ -275,7 +275,7 @@ def _positions_first(matrices: Moments, grid: Grid) -> Float[Array, "..."]:
 
 
 def _beside_pairs(logits: Logits) -> Logits:
-    """Matrices of x alone as rows, and of y alone as columns, where `xy` holds all pairs of inputs."""
+    """Matrices that depend on x only as rows, and on y only as columns, if `xy` has all pairs of inputs."""
     if logits.xy.ndim == 3:
         return logits
     rows = (part[:, None] if part.ndim == 3 else part for part in (logits.xx, logits.sees_x))

@@ -13,14 +13,14 @@ from ._correlation import arc_cosine_kernels, correlation
 # Entries of an average that are drawn at once.
 _DRAWN_ENTRIES = 2**14
 
-# Positions come last here: arrays of moments have shape (..., s, s), the first position that of x.
+# Positions are last here: arrays of moments have shape (..., s, s), with the position of x first.
 Moments = Float[Array, "... s s"]
 # Which keys (last axis) a query (the axis before it) sees.
 Allowed = Bool[Array, "... s s"]
 
 
 class Logits(NamedTuple):
-    """The moments of what queries and keys are made of, with the pairs of positions that see each other.
+    """The moments of the inputs of queries and keys, with the pairs of positions that may attend to each other.
 
     Attributes:
         xy: covariances of the positions of x and of y, times the scale of the logits.
@@ -47,9 +47,9 @@ class Averages(NamedTuple):
     Attributes:
         values: sum_cd E[z_ac u_bd] K_cd for the covariance K of the values.
         tangents: the same for their tangent kernel.
-        slopes: sum_ef E[(J_a K J_b^T)_ef] Q_ef, J_a the Jacobian of row a of z by its logits, Q the covariance of what
-            keys are made of.
-        slope_tangents: the same for the tangent kernel of what keys are made of.
+        slopes: sum_ef E[(J_a K J_b^T)_ef] Q_ef, where J_a is the Jacobian of row a of z by its logits and Q is the
+            covariance of the inputs of the keys.
+        slope_tangents: the same for the tangent kernel of the inputs of keys.
     """
 
     values: Moments
@@ -63,7 +63,7 @@ class Averages(NamedTuple):
 
 
 class Contracted(NamedTuple):
-    """What the averages are contracted with, between x and y: of values, and of what keys are made of."""
+    """The arrays with which the averages are contracted, between x and y: of values, and of the inputs of keys."""
 
     nngp: Moments
     ntk: Moments
@@ -76,7 +76,7 @@ class Contracted(NamedTuple):
 
 
 def softmax(logits: Moments, sees: Allowed) -> Moments:
-    """Softmax over the keys that are seen; all weights 0 where a query sees none."""
+    """Softmax over the keys that are seen; all weights 0 if a query sees none."""
     top = jnp.max(jnp.where(sees, logits, -jnp.inf), axis=-1, keepdims=True)
     top = jax.lax.stop_gradient(jnp.where(jnp.isfinite(top), top, 0.0))
     values = jnp.where(sees, jnp.exp(jnp.where(sees, logits - top, 0.0)), 0.0)
@@ -99,7 +99,7 @@ def fixed(mechanism: str, logits: Logits, parts: Contracted) -> Averages:
 
 
 def identity(logits: Logits, parts: Contracted) -> Averages:
-    """E[G_ac(x) G_bd(y)] = Q_ab Q_cd, Q the scaled covariances; the Jacobian is the identity."""
+    """E[G_ac(x) G_bd(y)] = Q_ab Q_cd, where Q are the scaled covariances; the Jacobian is the identity."""
     z, u = (sees.astype(parts.nngp.dtype) for sees in (logits.sees_x, logits.sees_y))
     seen = lambda part: z @ part @ _t(u)
     return Averages(
@@ -135,7 +135,7 @@ def relu(logits: Logits, parts: Contracted) -> Averages:
 
 
 def softmax_averages(z: Moments, u: Moments, parts: Contracted) -> Averages:
-    """The averages at given softmax weights, whose Jacobians are J_a = diag(z_a) - z_a z_a^T and J_b likewise."""
+    """The averages at given softmax weights, with the Jacobians J_a = diag(z_a) - z_a z_a^T and J_b."""
     k, v = parts.nngp, _t(u)
     zk, kv = z @ k, k @ v
     zkv = zk @ v
@@ -150,9 +150,9 @@ def softmax_averages(z: Moments, u: Moments, parts: Contracted) -> Averages:
 def drawn_softmax(logits: Logits, parts: Contracted, key: Key[Array, ""], draws: int) -> Averages:
     """The averages for softmax over Gaussian logits, Cov(G_ac(x), G_bd(y)) = Q_ab Q_cd, by Monte Carlo.
 
-    With Q = L L^T over the positions of both inputs and Z standard normal, the blocks x x and y y of L Z L^T have that
-    law. The same Z serve all pairs, each with both signs and for both orders of the two inputs, so that the estimate is
-    unbiased, a function of the two inputs alone, and the same with x and y exchanged.
+    Let Q = L L^T over the positions of both inputs, and let Z be standard normal. The blocks x x and y y of L Z L^T
+    have that distribution. All pairs share the same Z, each with both signs and for both orders of the two inputs. So
+    the estimate is unbiased, depends on the two inputs alone, and does not change if x and y are exchanged.
     """
     normal = _normal(logits, key, draws)
     shape = logits.xy.shape
@@ -166,7 +166,7 @@ def drawn_softmax(logits: Logits, parts: Contracted, key: Key[Array, ""], draws:
 
 
 def own_softmax(logits: Logits, parts: Contracted, key: Key[Array, ""], draws: int) -> Averages:
-    """What `drawn_softmax` gives for equal inputs, x = y: both have the logits of the first blocks."""
+    """The result of `drawn_softmax` for equal inputs, x = y: both have the logits of the first blocks."""
     size = logits.xy.shape[-1]
     root = semidefinite_root(logits.xy)
     zeta = lambda z: softmax(root @ z @ _t(root), logits.sees_x)
@@ -191,9 +191,9 @@ def _drawn_in_order(logits: Logits, parts: Contracted, normal: Float[Array, "dra
 def joint_softmax(logits: Logits, parts: Contracted, key: Key[Array, ""], draws: int) -> Averages:
     """The averages from logits that are drawn for all inputs at once, where y are x and `xy` holds all their pairs.
 
-    The logits are blocks of L Z L^T with L L^T the covariance of all positions of all inputs, Z standard normal with
-    both signs: exact in law, and a mean of positive semidefinite matrices. Costs (n s)² numbers and (n s)³ operations
-    a draw for n inputs of s positions.
+    The logits are blocks of L Z L^T, where L L^T is the covariance of all positions of all inputs and Z is standard
+    normal with both signs. Their distribution is exact, and the result is a mean of positive semidefinite matrices.
+    Costs (n s)² numbers and (n s)³ operations a draw for n inputs of s positions.
     """
     n, size = logits.xy.shape[0], logits.xy.shape[-1]
     everything = jnp.swapaxes(logits.xy, 1, 2).reshape(n * size, n * size)
@@ -221,7 +221,7 @@ def _mean_over_draws(
     right: Callable[[Array], Array],
     draw: Callable[[Array], Array] = lambda z: z,
 ) -> Averages:
-    """The mean over draws of both signs; as many at once as keep the arrays small."""
+    """The mean over draws of both signs; as many are computed at once as keep the arrays small."""
     shape, count = parts.nngp.shape, len(draws)
     block = math.gcd(count, 2 ** max(0, (_DRAWN_ENTRIES // math.prod(shape)).bit_length() - 1))
 

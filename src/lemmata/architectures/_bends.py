@@ -41,7 +41,7 @@ class BentLayer(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """What every layer makes of the variances of points.
+    """The effect of every layer on the variances of points.
 
     Weights and biases have shares of the variance A of the layer's outputs that are the squares of the cosine and of
     the sine of an angle alpha.
@@ -101,7 +101,9 @@ def is_bent(network: AbstractLayer, fan_in: int) -> bool:
 
 
 def bent_push(network: AbstractLayer, face: str, fan_in: int) -> Callable[[State], Array] | None:
-    """One kernel from the state of the inputs, by a loop that carries what one layer needs; None for other networks.
+    """One kernel from the state of the inputs, by a loop that stores only what one layer needs.
+
+    None for other networks.
 
     It computes what the pushes of the layers do, in fewer operations on pairs and compiled once for all layers.
     """
@@ -114,8 +116,8 @@ def _loop(layers: tuple[BentLayer, ...], face: str, state: State) -> Array:
 
     With c the correlation after a dense layer, s = 1 - c, A and B the variances and t = ntk / sqrt(A B),
 
-        s' = 2 sin²((alpha - beta) / 2) + P (1 - d),    P = cos alpha cos beta,
-        t' = gradient P d + bias_gradient / sqrt(A' B') + P (share kappa0 + line) t,
+        s' = 2 sin²((alpha - beta) / 2) + P (1 - d), with P = cos alpha cos beta, and t' = gradient P d + bias_gradient
+        / sqrt(A' B') + P (share kappa0 + line) t,
 
     where d is the correlation after the bend, of which `_bend` gives 1 - d. Nothing cancels at nearly parallel points.
     """
@@ -146,7 +148,7 @@ def _loop(layers: tuple[BentLayer, ...], face: str, state: State) -> Array:
 
 
 def _rows(layers: BentLayer, variance: Float[Array, "..."]) -> tuple[Rows, Float[Array, "..."]]:
-    """For every layer, its axis first; and the variance of the last."""
+    """For every layer, with its axis first, and the variance of the last layer."""
 
     def step(before: Array, layer: BentLayer) -> tuple[Array, Rows]:
         own = layer.variance * layer.half * before
@@ -182,7 +184,7 @@ def _step(at: tuple[BentLayer, Rows, Rows], bent: tuple[Array, Array], t: Array 
 
 
 def _apart(at: tuple[BentLayer, Rows, Rows], near: Array) -> tuple[Array, Array]:
-    """1 - the correlation after a dense layer, from the one before; and cos alpha cos beta."""
+    """1 - the correlation after a dense layer, from the one before, and cos alpha cos beta."""
     _, row, column = at
     weights, between = row.weights * column.weights, row.sine * column.cosine - row.cosine * column.sine
     return 2.0 * between * between + weights * near, weights

@@ -1,4 +1,4 @@
-"""Layers side by side: what is common to them, and sums of their outputs, residual connections among them."""
+"""Layers side by side: their common part, and sums of their outputs, which include residual connections."""
 
 import abc
 import dataclasses
@@ -32,7 +32,7 @@ class Identity(AbstractLayer):
 class AbstractBranches(AbstractLayer):
     """Layers side by side that see the same input and have independent parameters.
 
-    Here their outputs have one shape; a subclass says what becomes of them.
+    Here, their outputs have one shape; a subclass defines how they are combined.
     """
 
     branches: tuple[AbstractLayer, ...]
@@ -62,7 +62,7 @@ class AbstractBranches(AbstractLayer):
         """The outputs of the branches at one point, made into one."""
 
     def joined_shape(self, shapes: list[Shape]) -> Shape:
-        """The shape of `joined`, from those of the branches; refused where they do not fit."""
+        """The shape of `joined`, from those of the branches; an error if they do not fit."""
         if len(set(shapes)) > 1:
             raise SettingError(
                 self._name,
@@ -102,7 +102,7 @@ class AbstractBranches(AbstractLayer):
         return states
 
     def check_apart(self, pushed: list[State], level: int) -> None:
-        """Refuses branches where products of two need not have mean 0."""
+        """Refuses branches if products of two need not have mean 0."""
         loose = [position for position, branch in enumerate(pushed) if branch.law.centred < level]
         if len(loose) > 1:
             raise SettingError(
@@ -125,11 +125,11 @@ class AbstractBranches(AbstractLayer):
             )
 
     def needs_pairs(self, pairs: bool) -> bool:
-        """Where one branch needs them."""
+        """If one branch needs them."""
         return any(layer.needs_pairs(pairs) for layer in self.branches)
 
     def token_count(self) -> int | None:
-        """The smallest vocabulary of the branches; refused where only some of them read tokens."""
+        """The smallest vocabulary of the branches; refused if only some of them read tokens."""
         counts = [layer.token_count() for layer in self.branches]
         known = [count for count in counts if count is not None]
         if 0 < len(known) < len(counts):
@@ -145,23 +145,23 @@ class AbstractBranches(AbstractLayer):
 class Parallel(AbstractBranches):
     r"""The sum of branches that see the same input and have independent parameters: h(x) = sum_b h_b(x).
 
-    Where at most one branch has outputs whose mean, given the input, is not 0, the products of different branches
-    have mean 0, both those of values and those of derivatives by the input, and their averages over coordinates vanish
-    as the width grows. So nngp = sum_b nngp_b, ntk = sum_b ntk_b and the variances add. A branch has mean 0 where its
-    last Dense layer is followed by odd maps only: Identity, LayerNorm, RMSNorm, Dropout, Erf, Sign, Gabor, Sin
-    without a phase, Monomial and Hermite of odd degree, Polynomial of odd powers. One block of a residual network is
+    Suppose that at most one branch has outputs whose mean, given the input, is not 0. Then the products of different
+    branches have mean 0, both of values and of derivatives by the input, and their averages over coordinates vanish as
+    the width grows. So nngp = sum_b nngp_b, ntk = sum_b ntk_b and the variances add. A branch has mean 0 if its last
+    Dense layer is followed by odd maps only: Identity, LayerNorm, RMSNorm, Dropout, Erf, Sign, Gabor, Sin without a
+    phase, Monomial and Hermite of odd degree, Polynomial of odd powers. One block of a residual network is
     `Parallel([Identity(), Serial([Relu(), Dense(n)])])`.
 
-    The sum is Gaussian where every branch is; an activation may follow it only then. Every branch needs the same number
-    of outputs; beside `Identity` that is the number of inputs, so the inputs of a network, which do not become many,
-    cannot be passed on beside another branch: the averages over coordinates would not settle.
+    The sum is Gaussian if every branch is; an activation may follow it only then. Every branch needs the same number of
+    outputs. Beside an `Identity`, this is the number of inputs. The inputs of a network do not become many, so the
+    averages over their coordinates would not settle. Therefore `Identity` cannot pass them on beside another branch.
 
     Args:
         branches: at least one layer.
 
-    `push` raises SettingError where two branches have a mean that is not known to be 0 (two activations of one input,
-    say, whose covariance the second moments of the input do not give branch by branch), where the inputs of the network
-    are passed on beside another branch, and where widths differ, as `init` does.
+    `push` raises SettingError in three cases: two branches have a mean that is not known to be 0; the inputs of the
+    network are passed on beside another branch; or widths differ, as in `init`. An example of the first case is two
+    activations of one input, because the second moments of the input do not give their covariance.
     """
 
     __init__ = AbstractBranches.__init__
@@ -181,12 +181,12 @@ class Parallel(AbstractBranches):
 
 
 def residual(layer: AbstractLayer) -> Parallel:
-    """The layer x + layer(x), for a layer with as many outputs as inputs that ends in Dense (see `Parallel`)."""
+    """The layer x + layer(x), for a layer that ends in Dense and has as many outputs as inputs (see `Parallel`)."""
     return Parallel([Identity(), layer])
 
 
 def law_around(outside: Law, pushed: list[State], gaussian: bool, centred: int) -> Law:
-    """The law of what is made of branches, seen from the level around them."""
+    """The distribution of the result of branches, seen from the surrounding level."""
     fresh = min(branch.law.fresh for branch in pushed)
     return dataclasses.replace(
         outside,
@@ -198,7 +198,7 @@ def law_around(outside: Law, pushed: list[State], gaussian: bool, centred: int) 
 
 
 def both(one: Any, other: Any) -> Any:
-    """Where both masks are; everywhere where there are none."""
+    """Where both masks are; everywhere if there are none."""
     return one if other is None else one & other
 
 

@@ -1,4 +1,4 @@
-"""What a kernel of a network refuses: other networks, points of other shapes, and values that are not finite."""
+"""Checks of a network's kernel: the network, the shapes of points, and finite values."""
 
 import jax
 import jax.numpy as jnp
@@ -42,7 +42,10 @@ def check_sites(x: Array) -> None:
 
 
 def finite(values: Float[Array, "..."]) -> Float[Array, "..."]:
-    """The values, refused where not finite; as they are under a transformation, where nothing can be raised."""
+    """Return the values, or raise an error if they are not finite.
+
+    Traced values are returned without this check, because a transformation cannot raise.
+    """
     try:
         known = bool(np.isfinite(np.asarray(values)).all())  # without a compilation: they are few
     except jax.errors.TracerArrayConversionError:

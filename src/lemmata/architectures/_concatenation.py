@@ -21,34 +21,36 @@ from ._state import Means, State
 class Concatenate(AbstractBranches):
     r"""Branches that see the same input and have independent parameters, their outputs one after another.
 
-    Along coordinates h(x) = (h_1(x), ..., h_b(x)). The moments are means over coordinates, so with d_b coordinates of
-    branch b and d = sum_b d_b
+    Along coordinates h(x) = (h_1(x), ..., h_b(x)). The moments are means over coordinates. With d_b coordinates of
+    branch b and d = sum_b d_b,
 
         nngp = sum_b (d_b / d) nngp_b,    ntk = sum_b (d_b / d) ntk_b,
 
-    the variances and means likewise. That needs nothing of the branches, which may also pass on the inputs of the
-    network or depend on each other: the next Dense layer mixes their coordinates with independent weights. It is the
-    layer of DenseNets (Huang et al., 2017), `Concatenate([Identity(), Serial([Conv(k, 3), Relu()])])`.
+    the variances and means in the same way. The branches need not satisfy any condition. They may pass on the inputs of
+    the network or depend on each other, because the next Dense layer mixes their coordinates with independent weights.
+    It is the layer of DenseNets (Huang et al., 2017), `Concatenate([Identity(), Serial([Conv(k, 3), Relu()])])`.
 
-    Coordinates of different branches have different laws, so no activation follows. None is needed, as it acts on every
-    coordinate alone: in place of one after the concatenation, the same one stands at the end of every branch.
+    Coordinates of different branches have different distributions, so no activation may follow. An activation after the
+    concatenation is not needed, because it acts on each coordinate alone. Put the same activation at the end of every
+    branch instead.
 
     Along an axis of positions the grids of the branches are joined, at equal coordinates. Then nngp and ntk are those
-    of a branch between positions of its own, and 0 between those of different branches. That needs what the sum of
-    branches needs (`Parallel`) wherever pairs of positions are kept: all branches but one have mean 0 given the input.
-    Coordinates stay Gaussian where they are so in every branch. Copies of positions are not independent: `Contract`.
+    of a branch between its own positions, and 0 between positions of different branches. If pairs of positions are
+    stored, this needs the same condition as the sum of branches (`Parallel`): all branches but one have mean 0 given
+    the input. Coordinates stay Gaussian if they are so in every branch. Copies of positions are not independent:
+    `Contract`.
 
     Args:
         branches: at least one layer.
-        axis: the axis of a point (*sites, coordinates) along which outputs are joined; -1 for the coordinates.
+        axis: the axis of a point (*sites, coordinates) along which outputs are concatenated; -1 for the coordinates.
 
     Raises:
         SettingError: without branches, for an axis that is not a whole number, or if the shapes differ along another
             axis.
         ShapeError: for an axis that the outputs do not have.
 
-    `push` raises SettingError along an axis of positions where two branches have a mean that is not known to be 0, or
-    one of several passes on the inputs of the network.
+    Along an axis of positions, `push` raises SettingError if two branches have a mean that is not known to be 0, or if
+    one of several branches passes on the inputs of the network.
 
     Example:
         >>> import jax.numpy as jnp
@@ -96,7 +98,7 @@ class Concatenate(AbstractBranches):
         return joined[0] if len(joined) == 1 else joined
 
     def joined_mask(self, masks: list[Bool[Array, "*sites"] | None]) -> Bool[Array, "*sites_out"] | None:
-        """Along coordinates, where all branches hold something; along positions, the masks one after another."""
+        """Along coordinates, the positions that all branches fill; along positions, the masks one after another."""
         known = [mask for mask in masks if mask is not None]
         if not known or self._place_of(known[0].ndim) is None:
             return super().joined_mask(masks)
@@ -126,7 +128,7 @@ class Concatenate(AbstractBranches):
 def _beside(parts: list[State]) -> State:
     """The means of the moments of parts, weighted by their numbers of coordinates."""
     total = sum(part.fan_in for part in parts)
-    # a mean that is not known to be 0, nor otherwise
+    # a mean that is not known to be 0, also in other cases
     unknown = any(part.law.centred < 0 and part.means is None for part in parts)
 
     def share_of(part: State) -> State:

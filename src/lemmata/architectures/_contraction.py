@@ -24,31 +24,32 @@ class Contract(AbstractLayer):
     The form names axes by letters, as `numpy.einsum` does: those of the array, those of the positions, and those of the
     new positions. `"gh,hw->gw"` is a matrix along the first axis of a grid, `"h,hw->w"` a weighted sum over it,
     `"h,hw->hw"` multiplies by weights, `"k,hw->hwk"` makes scaled copies, `"ghij,ij->gh"` is any linear map of a grid.
-    `...` stands for the axes of positions that have no letters, `",...->..."` multiplies by a number. Then
+    `...` matches the axes of positions that have no letters; `",...->..."` multiplies by a number. Then
 
         nngp'(P, Q) = sum_{p, q} A(P, p) A(Q, q) nngp(p, q),
 
-    and ntk' likewise; where no positions are summed over, equal positions of x and y are enough. Coordinates stay
-    Gaussian where they were.
+    and the same formula for ntk'. If no positions are summed over, equal positions of x and y are enough. Coordinates
+    stay Gaussian if they were.
 
-    Coordinates are no axis of the form: an array has one size, while they become many, so there is no limit. An
-    orthogonal or permuting matrix for every width would leave all moments as they are; the one with random entries is
-    Dense. Along the points of a kernel matrix a contraction is one of that matrix: `A @ gram(kernel, x) @ A.T`.
+    The form has no axis for coordinates. An array has a fixed size, but the number of coordinates goes to infinity, so
+    there would be no limit. An orthogonal matrix or a permutation for every width would not change the moments. A
+    matrix with random entries is Dense. Along the points of a kernel matrix a contraction is one of that matrix: `A @
+    gram(kernel, x) @ A.T`.
 
-    On masked fields (`Masked`) empty positions count as zeros, and a new position holds something where all those do
-    that it is made of.
+    On masked fields (`Masked`), empty positions count as zeros. A new position holds something if all positions that it
+    is computed from do.
 
     Args:
         array: A, real numbers: an array, a number, or nested lists.
         form: the axes, see above. Letters of the positions that the new positions do not have are summed over.
 
     Raises:
-        SettingError: for an array that is not finite or not real. Also for a form that does not fit the axes of the
-            array, that names an axis twice, that has an unknown axis among the new positions, or that leaves an axis of
+        SettingError: for an array that is not finite or not real. It is also raised for a form that does not fit the
+            axes of the array, names an axis twice, has an unknown axis among the new positions, or leaves an axis of
             the array unused.
         ShapeError: if the points do not have the axes of the form or the lengths of the array.
 
-    `push` raises ShapeError where vectors become fields.
+    `push` raises ShapeError if vectors become fields.
 
     Example:
         >>> import jax.numpy as jnp
@@ -189,7 +190,7 @@ class Contract(AbstractLayer):
         return new.with_grid(left=left, right=right, **self._masks(grid))
 
     def _of_one(self, array: Array, values: Shaped[Array, "..."], side: int, grid: Grid) -> Float[Array, "..."]:
-        """The contraction of values that belong to x (side 0) or to y (side 1) alone."""
+        """The contraction of values that depend only on x (side 0) or only on y (side 1)."""
         count = len(grid.sites)
         if not grid.pairs:
             return self.along(array, values, count, 0)
@@ -200,19 +201,19 @@ class Contract(AbstractLayer):
         return found.reshape(*found.shape[:start], *(1,) * new, *found.shape[start + count :])
 
     def _masks(self, grid: Grid) -> dict[str, Bool[Array, "..."]]:
-        """The masks of the new grid: new positions that are made of filled ones alone."""
+        """The masks of the new grid: the new positions that are computed only from filled ones."""
         if grid.mask_x is None or grid.mask_y is None:
             return {}
         empty = lambda mask, side: self._of_one(self.array != 0, (~mask).astype(float), side, grid)
         return {"mask_x": empty(grid.mask_x, 0) < 0.5, "mask_y": empty(grid.mask_y, 1) < 0.5}
 
     def _multiplied(self, state: State, sites: tuple[int, ...]) -> State:
-        """The moments where every new position is one of the old times a number, and equal ones are kept."""
+        """The moments if every new position is one of the old times a number, and equal ones are kept."""
         by = lambda array, values: self.along(array, values, len(state.grid.sites), 0)
 
         def moments(part: State | Centred) -> dict[str, Any]:
             found: dict[str, Any] = {name: by(self.array**2, getattr(part, name)) for name in ("nngp", "xx", "yy")}
-            if part.versine is not None:  # the correlation keeps its size, and is 0 where the variances are
+            if part.versine is not None:  # the correlation keeps its size, and is 0 if the variances are
                 found["versine"] = by(self.array != 0, part.versine) + by(self.array == 0, jnp.ones_like(part.versine))
             return found
 

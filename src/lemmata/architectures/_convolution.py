@@ -20,19 +20,19 @@ from ._window import Padding, Size, Window
 
 
 class Patches(AbstractLayer):
-    r"""A field of patches: at each position of a window, what the window shows of the field.
+    r"""A field of patches: at each position of a window, the values of the field inside the window.
 
     The mean square of a patch is a mean over the places o of the window, so with s the strides and e the dilation
 
         nngp'(p, q) = (1 / count) sum_o nngp(s p + e o, s q + e o),
 
-    and ntk', xx', yy' likewise. Positions in a padding of zeros count as zeros.
+    and ntk', xx', yy' in the same way. Positions in a padding of zeros count as zeros.
     """
 
     window: Window
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[tuple[()], Shape]:
-        """No parameters; the window's grid, with count times as many coordinates."""
+        """No parameters; the output has the window's grid, and count times as many coordinates."""
         *sites, c = field_shape("Patches", fan_in)
         return (), (*self.window.over("Patches", tuple(sites)), self.window.count * c)
 
@@ -83,13 +83,13 @@ class Flatten(AbstractLayer):
     """One vector from all positions of a field: the moments are means over equal positions.
 
     Its coordinates belong to different positions, so they are not Gaussian: a Dense layer comes before an activation.
-    Vectors stay as they are.
+    Vectors are not changed.
     """
 
     whole = True
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[tuple[()], Shape]:
-        """No parameters; as many outputs as the field has numbers."""
+        """No parameters; the number of outputs is the number of entries of the field."""
         return (), fan_in if isinstance(fan_in, int) else math.prod(fan_in)
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, " fan_out"]:
@@ -176,8 +176,9 @@ class LocalDense(Dense):
 class Conv(Serial):
     r"""A convolution: one dense layer on the patch of every position, `Serial([Patches(window), Dense(width)])`.
 
-    With w = `weight_std`, b = `bias_std`, c channels and `count` places in the window, in the NTK parameterisation
-    h_i(p) = w / sqrt(count c) sum_{o, j} W_{i o j} x_j(s p + e o) + b B_i. Its moments are those of `Dense` on patches:
+    Let w = `weight_std` and b = `bias_std`, and let the window have c channels and `count` places. In the NTK
+    parameterisation, h_i(p) = w / sqrt(count c) sum_{o, j} W_{i o j} x_j(s p + e o) + b B_i. Its moments are those of
+    `Dense` on patches:
 
         nngp'(p, q) = w² / count sum_o nngp(s p + e o, s q + e o) + b².
 
@@ -185,9 +186,9 @@ class Conv(Serial):
 
     Args:
         width: the number of output channels.
-        window: the window's size along each axis of positions: 3 or (3,) for sequences, (3, 3) for images.
-        weight_std, bias_std, parameterization: as of `Dense`.
-        strides, dilation, padding: as of `Window`, but `"SAME"` where not given.
+        window: the window's size along each axis of positions: 3 or (3,) for sequences, (3, 3) for images. weight_std,
+            bias_std, parameterization: as in `Dense`. strides, dilation, padding: as in `Window`, but `"SAME"` if not
+            given.
 
     Raises:
         SettingError: for the same reasons as `Window` and `Dense`.
@@ -213,7 +214,7 @@ class Conv(Serial):
 
 
 class LocallyConnected(Conv):
-    """A convolution with weights of its own at each position: LocalDense on patches; arguments as of `Conv`."""
+    """A convolution with separate weights at each position: LocalDense on patches; arguments as in `Conv`."""
 
     affine = LocalDense
     __init__ = Conv.__init__

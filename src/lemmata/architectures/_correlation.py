@@ -18,10 +18,10 @@ def safe_sqrt(value: Float[Array, "..."]) -> Float[Array, "..."]:
 def correlation(
     nngp: Float[Array, "..."], xx: Float[Array, "..."], yy: Float[Array, "..."]
 ) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
-    """The scale s = sqrt(xx yy) and the correlation nngp / s in [-1, 1]; (0, 0) where a variance is 0.
+    """The scale s = sqrt(xx yy) and the correlation nngp / s in [-1, 1]; (0, 0) if a variance is 0.
 
-    A correlation within a few units of rounding of 1 or -1 is read as exactly that: the angle is a square root there,
-    so the rounding of a state would otherwise turn equal inputs into inputs at an angle of sqrt(eps).
+    A correlation within a few units of rounding of 1 or -1 is replaced by 1 or -1. The angle is a square root there, so
+    the rounding of a state would otherwise turn equal inputs into inputs at an angle of sqrt(eps).
     """
     scale = safe_sqrt(xx) * safe_sqrt(yy)  # the product of two variances may leave the range of the type
     ratio = nngp / jnp.where(scale > 0, scale, 1.0)
@@ -32,8 +32,8 @@ def correlation(
 def _series(values: Callable[[np.ndarray], np.ndarray], degree: int) -> list[float]:
     """Coefficients, in powers of 4t - 1, of the Chebyshev interpolant of a function of u = 2 arcsin(sqrt t), t <= 1/2.
 
-    Of functions of u and t that are analytic but for t = 1, which lies at 3 on the scale of 4t - 1: the error falls as
-    (3 + sqrt 8)^-degree. The sums over cosines, of angles that are reduced as whole numbers, keep the rounding of the
+    For functions of u and t that are analytic except at t = 1, which is 3 on the scale of 4t - 1. The error falls as (3
+    + sqrt 8)^-degree. The sums over cosines, of angles that are reduced as whole numbers, keep the rounding of the
     coefficients, which grows by 2^degree in powers, to one unit.
     """
     odd = 2 * np.arange(64) + 1
@@ -63,8 +63,8 @@ _BOW = {"float32": _series(_bow_over_root, 6), "float64": _series(_bow_over_root
 def angle(c: Float[Array, "..."]) -> Float[Array, "..."]:
     """arccos(c) to a few units of rounding, from operations that compilers vectorise.
 
-    With t = (1 - |c|) / 2 it is 2 arcsin(sqrt t), reflected at c < 0; the arc functions of the compiler's library are
-    called element by element on a CPU, and would dominate the cost of a deep kernel.
+    With t = (1 - |c|) / 2, the angle is 2 arcsin(sqrt t), reflected at c < 0. On a CPU, the compiler's library would
+    compute arc functions element by element, which would dominate the cost of a deep kernel.
     """
     half = half_angle(0.5 * (1.0 - jnp.abs(c)))
     return jnp.where(c < 0, math.pi - half, half)
@@ -99,9 +99,9 @@ def _polynomial(tables: dict[str, list[float]], z: Float[Array, "..."]) -> Float
 def arc_cosine_kernels(c: Float[Array, "..."]) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
     """The arc-cosine kernels of degree 0 and 1 (Cho and Saul, 2009), normalised to 1 at c = 1.
 
-    With theta = arccos c: kappa0 = (pi - theta) / pi, kappa1 = (sin theta + (pi - theta) cos theta) / pi. The
-    derivative of kappa1 is kappa0. That of kappa0 is 1 / (pi sin theta); at theta = 0, where kappa0 has a kink along
-    every line of inputs, it is taken as 0, which is the mean of the two one-sided derivatives.
+    Let theta = arccos c. Then kappa0 = (pi - theta) / pi, kappa1 = (sin theta + (pi - theta) cos theta) / pi. The
+    derivative of kappa1 is kappa0. The derivative of kappa0 is 1 / (pi sin theta). At theta = 0, where kappa0 has a
+    kink along every line of inputs, it is set to 0, the mean of the two one-sided derivatives.
     """
     theta = angle(c)
     kappa0 = (math.pi - theta) / math.pi

@@ -24,13 +24,13 @@ class Dense(AbstractLayer):
       ntk' = nngp' + w² ntk (Jacot, Gabriel and Hongler, 2018), which needs no width.
     * `"standard"`: h = W x + B, W_ij ~ N(0, w²/d), B_i ~ N(0, b²). The function has the same distribution, but its
       gradient is larger: ntk' = d nngp + 1 + w² ntk, to leading order at the width d of the inputs.
-    * `WidthExponents(a, b, c)`: any other powers of the width, among them those of `MAXIMAL_UPDATE` and `MEAN_FIELD`
-      for the first layer, hidden layers and the readout. With c = 0, for hidden layers and readouts,
-      nngp' = w² d^(1-2a-2b) nngp + b² and ntk' = d^(1-2a) nngp + 1 + w² d^(1-2a-2b) ntk, to leading order at d.
+    * `WidthExponents(a, b, c)`: any other powers of the width. They include those of `MAXIMAL_UPDATE` and `MEAN_FIELD`
+      for the first layer, hidden layers and the readout. With c = 0, for hidden layers and readouts, nngp' = w²
+      d^(1-2a-2b) nngp + b² and ntk' = d^(1-2a) nngp + 1 + w² d^(1-2a-2b) ntk, to leading order at d.
 
     The moments are those of one coordinate; nngp of the raw inputs is <x, y> / d. A bias exists if and only if
-    `bias_std` > 0; in the standard parameterisation it then adds 1 to the tangent kernel, in the NTK
-    parameterisation b², with exponents d^(-bias_c).
+    `bias_std` > 0. In the standard parameterisation, it then adds 1 to the tangent kernel; in the NTK parameterisation,
+    b²; with exponents, d^(-bias_c).
 
     Args:
         width: number of outputs.
@@ -68,11 +68,11 @@ class Dense(AbstractLayer):
                 raise SettingError(name, found=value, rule="a standard deviation that is a number and not negative")
 
     def scales(self, fan_in: int) -> Scales:
-        """The factors and standard deviations of the parameters where there are `fan_in` inputs."""
+        """The factors and standard deviations of the parameters if there are `fan_in` inputs."""
         return scales(self.parameterization, fan_in, self.width, self.weight_std, self.bias_std)
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[dict[str, Array], Shape]:
-        """Draws {"weight": (width, coordinates of an input)} and, where `bias_std` > 0, {"bias": (width,)}."""
+        """Draws {"weight": (width, coordinates of an input)} and, if `bias_std` > 0, {"bias": (width,)}."""
         shape, fan_in = with_channels(fan_in, self.width), channels(fan_in)
         weight_key, bias_key = jax.random.split(key)
         own = self.scales(fan_in)

@@ -15,14 +15,14 @@ from ._state import State
 
 
 class Dropout(AbstractLayer):
-    r"""Every coordinate is kept with probability `keep`, independently, and divided by it; the others are set to 0.
+    r"""Every coordinate is independently kept with probability `keep`, and divided by `keep`; the others are set to 0.
 
     `apply` is the layer at inference, the identity; `with_masks` gives the network of one random pass.
 
-    `push` is about random passes with fresh masks, independent for x and for y also where y = x. The second moment of
+    `push` is about random passes with fresh masks, independent for x and for y also if y = x. The second moment of
     one pass grows, xx' = xx / keep, while products of two passes keep theirs: nngp' = nngp and ntk' = ntk. So the
-    kernels are those of the mean of the network over its masks, K(x, x) is the covariance of two passes and not the
-    variance of one, and what follows sees correlations below 1 at x = y. For keep = 1 it is the network without
+    kernels are those of the mean of the network over its masks, and K(x, x) is the covariance of two passes instead of
+    the variance of one pass. Later layers see correlations below 1 at x = y. For keep = 1 it is the network without
     dropout. After Dropout coordinates are not Gaussian: a Dense layer comes before the next activation.
 
     Args:
@@ -32,8 +32,8 @@ class Dropout(AbstractLayer):
     Raises:
         SettingError: for a `keep` outside (0, 1].
 
-    `push` raises SettingError at the inputs of a network: there are too few of them for the mean square of the kept
-    ones to settle, so what follows is a mixture of Gaussian laws.
+    `push` raises SettingError at the inputs of a network. There are too few inputs for the mean square of the kept ones
+    to settle, so the result would be a mixture of Gaussian distributions.
     """
 
     keep: float
@@ -66,14 +66,14 @@ class Dropout(AbstractLayer):
 def with_masks(network: Any, key: Key[Array, ""]) -> Any:
     """The same network in one random pass: every Dropout layer in it holds a mask of its own, drawn from `key`.
 
-    All points that this network is applied to share the masks; for masks of their own, map over keys and points:
-    `jax.vmap(lambda key, x: with_masks(network, key).apply(params, x))(keys, points)`.
+    All points that this network is applied to share the masks. To give each point its own mask, map over keys and
+    points: `jax.vmap(lambda key, x: with_masks(network, key).apply(params, x))(keys, points)`.
     """
     return with_keys(network, Dropout, key)
 
 
 def with_keys(network: Any, kind: type, key: Key[Array, ""]) -> Any:
-    """The same network where every layer of a kind holds a key of its own, drawn from `key`."""
+    """The same network, in which every layer of a kind has its own key, drawn from `key`."""
     count = itertools.count()
     is_random = lambda part: isinstance(part, kind)
 

@@ -16,8 +16,8 @@ from ._state import INPUTS, Grid, State
 class Embedding(AbstractLayer):
     r"""A row of a random table for every token: h(p) = w E[x(p)], all entries of E standard normal and trained.
 
-    Points are sequences of tokens (length,), or grids of them: whole numbers from 0 to `vocabulary` - 1, held as
-    floating-point numbers as all points of a kernel are. With w = `weight_std`
+    Points are sequences of tokens (length,), or grids of them: whole numbers from 0 to `vocabulary` - 1, stored as
+    floating-point numbers like all points of a kernel. With w = `weight_std`
 
         nngp'(p, q) = ntk'(p, q) = w² where x(p) = y(q), and 0 elsewhere,
 
@@ -31,7 +31,7 @@ class Embedding(AbstractLayer):
 
     Raises:
         SettingError: for numbers below 1, a negative standard deviation, or points that are not tokens of the
-            vocabulary, or if another layer precedes this one. Under a transformation nothing can be raised, and wrong
+            vocabulary, or if another layer precedes this one. Under a transformation, no error can be raised, and wrong
             tokens give NaN.
 
     Example:
@@ -71,11 +71,11 @@ class Embedding(AbstractLayer):
     def apply_masked(
         self, params: dict[str, Array], x: Float[Array, "*sites"], mask: Bool[Array, "*sites"]
     ) -> tuple[Float[Array, "*sites width"], Bool[Array, "*sites"]]:
-        """The rows of the table, with whatever token stands at empty positions."""
+        """The rows of the table for all tokens, including the arbitrary tokens at empty positions."""
         return self.apply(params, x), mask
 
     def push(self, state: State) -> State:
-        """w² where the tokens are equal."""
+        """w² if the tokens are equal."""
         if state.fan_in != _NONE:
             raise SettingError(
                 "input of Embedding",
@@ -98,10 +98,10 @@ _NONE = 0
 
 
 def token_points(x: Float[Array, "*n"], count: int) -> Float[Array, "*n 1"]:
-    """Tokens as a field of single numbers, NaN where they are not from 0 to count - 1.
+    """Tokens as a field of single numbers, NaN if they are not from 0 to count - 1.
 
     Raises:
-        SettingError: for a token outside the vocabulary. Under a transformation nothing can be raised.
+        SettingError: for a token outside the vocabulary. Under a transformation, no error can be raised.
     """
     valid = (x >= 0) & (x < count) & (x == jnp.round(x))
     try:
@@ -120,7 +120,7 @@ def token_points(x: Float[Array, "*n"], count: int) -> Float[Array, "*n 1"]:
 
 
 def token_state(x: Float[Array, "n *sites 1"], y: Float[Array, "m *sites 1"], pairs: bool) -> State:
-    """The state of all pairs of points made of tokens: 1 where tokens are equal and 0 elsewhere."""
+    """The state of all pairs of points made of tokens: 1 if tokens are equal and 0 elsewhere."""
     sites, (a, b) = x.shape[1:-1], (points.reshape(len(points), -1).T for points in (x, y))
     a, b = (a[:, None, :, None], b[None, :, None, :]) if pairs else (a[:, :, None], b[:, None, :])
     state = _equal(a, b, sites, pairs)
@@ -141,7 +141,7 @@ def _own(x: Array, pairs: bool) -> State:
 def _equal(a: Array, b: Array, sites: tuple[int, ...], pairs: bool) -> State:
     positions, ones = (2, (1,) * len(sites)) if pairs else (1, ())
 
-    # A token that is not known is NaN, and so are its moments.
+    # An unknown token is NaN, and so are its moments.
     def moments(one: Array, other: Array, grid: tuple[int, ...]) -> Array:
         equal = jnp.where(one == other, 1.0, 0.0 * (one + other)).astype(a.dtype)
         return equal.reshape(*grid, *equal.shape[positions:])

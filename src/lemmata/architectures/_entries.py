@@ -32,10 +32,10 @@ class NetworkEntries(eqx.Module):
     face: Face = eqx.field(static=True)
 
     def __call__(self, x: Array, y: Array) -> Array:
-        """All pairs, by the recursion over layers or what stands for it, with the derivatives of the recursion.
+        """All pairs, by the recursion over layers or its substitute, with the derivatives of the recursion.
 
-        A derivative by the correlation would divide by the sine of the angle; that of the recursion is safe where it
-        is 0.
+        A derivative by the correlation would divide by the sine of the angle; the derivative of the recursion is safe
+        if the sine is 0.
         """
         if x.ndim > 2:
             return self.exact(self.fields(x, y))
@@ -68,12 +68,12 @@ class NetworkEntries(eqx.Module):
         return self.exact(self.fields(x[None], y[None]))[0, 0]
 
     def faster_push(self, state: State) -> Callable[[State], Array] | None:
-        """What stands for the recursion at less cost, if anything does."""
+        """A cheaper substitute for the recursion; None if there is none."""
         series = angular_push(self.network, self.face, state.fan_in, state.nngp.dtype)
         return bent_push(self.network, self.face, state.fan_in) if series is None else series
 
     def table(self, x: Array, y: Array) -> NormTable | None:
-        """What stands for the recursion at these points once their norms are known, if anything does."""
+        """The substitute for the recursion at these points once their norms are known; None if there is none."""
         if x.ndim > 2 or is_bent(self.network, x.shape[1]):
             return None
         return norm_table(self.network, self.face, x, y)

@@ -11,8 +11,8 @@ from jaxtyping import Array, Float
 from ._correlation import safe_sqrt
 from ._hermite_rule import Rule, hermite_rule
 
-# What the orders that are left out may hold of a mean square, what the sum over all orders may differ from the mean
-# square by another rule, and what of that may lie in the outermost tenth of its range.
+# How much of a mean square the omitted orders may hold, how far the sum over all orders may be from the mean square by
+# another rule, and how much of the mean square may be in the outermost tenth of the range.
 _LEFT_OUT, _DISAGREEMENT, _OUTERMOST = {"float32": 5e-7, "float64": 1e-12}, {"float32": 2e-5, "float64": 1e-6}, 1e-7
 # Values of the function are held for so many variances at once.
 _ROWS = 4096
@@ -26,7 +26,7 @@ class Correlation(NamedTuple):
 
 
 class ProductMeans(NamedTuple):
-    """Of a function f and then of its derivative: E[f(u) f(v)], E[f(u)²] and E[f(v)²], E[f(u)] and E[f(v)]."""
+    """Means of a function f and of its derivative: E[f(u) f(v)], E[f(u)²] and E[f(v)²], E[f(u)] and E[f(v)]."""
 
     pair: tuple[Float[Array, "..."], Float[Array, "..."]]
     left: Float[Array, "2 ..."]
@@ -36,14 +36,14 @@ class ProductMeans(NamedTuple):
 
 
 class _Sums(NamedTuple):
-    """Of pairs, for the function and for its derivative, and of every variable with itself."""
+    """Sums for pairs, for the function and for its derivative, and for every variable with itself."""
 
     pair: tuple[Float[Array, "..."], Float[Array, "..."]]
     own: Float[Array, "2 rows"]
 
 
 class _Sides(NamedTuple):
-    """The shapes of the variances of u and of v, which stand in the rows of one array; once where they are the same."""
+    """The shapes of the variances of u and of v, which are rows of one array; only one shape if they are equal."""
 
     left: tuple[int, ...]
     right: tuple[int, ...]
@@ -62,14 +62,14 @@ def product_means(
 ) -> ProductMeans:
     """The means for `fn` and for its derivative, for centred normal variables u and v of variances xx and yy.
 
-    NaN where the sum over all orders is not the mean square that a rule gives without an expansion.
+    NaN if the sum over all orders differs from the mean square by another rule.
     """
     same = xx is yy
     return (_compiled if _known(*c, xx, yy) and _hashable(fn) else _product_means)(fn, degree, same, c, xx, yy)
 
 
 def _known(*parts: Array) -> bool:
-    """Whether the arrays have values, and nothing else compiles what is done with them."""
+    """Whether the arrays have values, and no surrounding compilation will use them."""
     try:
         return all(part.devices() for part in parts)
     except jax.errors.ConcretizationTypeError:
@@ -111,7 +111,7 @@ _compiled = jax.jit(_product_means, static_argnums=(0, 1, 2))
 
 
 def _coefficients(fn: Callable[[Any], Any], deviations: Float[Array, " rows"], *tables: Any) -> tuple[Array, ...]:
-    """Coefficients of even and of odd orders, and mean squares where there is a table for them.
+    """Coefficients of even and of odd orders, and mean squares if there is a table for them.
 
     Of the function and of its derivative: axes are these two, the rows and the orders.
     """
@@ -159,7 +159,7 @@ def _with_high_orders(
     """
     rule, square = rules
     share = _LEFT_OUT["float64" if deviations.dtype == jnp.float64 else "float32"]
-    rate = jnp.log1p(-jnp.minimum(c.versine, 0.9))  # 0.1^q is nothing at these orders
+    rate = jnp.log1p(-jnp.minimum(c.versine, 0.9))  # 0.1^q is negligible at these orders
 
     def step(totals: tuple[Array, Array], part: tuple[Array, ...]) -> tuple[tuple[Array, Array], None]:
         order, left, right, odd_left, odd_right = part

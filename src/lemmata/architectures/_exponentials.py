@@ -41,18 +41,20 @@ class Exp(AbstractLayer):
 
 
 class Softmax(AbstractLayer):
-    r"""d softmax(alpha x) over the d coordinates of x, alpha = `scale`; in a field, over those of every position.
+    r"""d softmax(alpha x) over the d coordinates of x, with alpha = `scale`.
+
+    In a field, over the coordinates of every position.
 
     The factor d makes the mean of the outputs 1 at every point and keeps each of them of order 1.
 
-    As d grows the mean of exp(alpha x_j) over the coordinates tends to exp(alpha² xx / 2), so that the layer is a
-    normalised exponential of every coordinate, and
+    As d grows, the mean of exp(alpha x_j) over the coordinates tends to exp(alpha² xx / 2). In the limit, the layer is
+    a normalised exponential of each coordinate, and
 
         E[phi phi] = exp(alpha² nngp),    ntk' = alpha² exp(alpha² nngp) ntk.
 
-    The derivative of the normalisation drops out of ntk': the Jacobian is alpha (diag(p) - p p^T / d), p the outputs,
-    and its second term moves one coordinate by O(1/d). The averages settle slowly at large variances: the relative
-    variance of the mean of d exponentials is (exp(alpha² xx) - 1) / d.
+    The derivative of the normalisation disappears from ntk'. The Jacobian is alpha (diag(p) - p p^T / d), where p are
+    the outputs, and its second term moves one coordinate by O(1/d). The averages settle slowly at large variances: the
+    relative variance of the mean of d exponentials is (exp(alpha² xx) - 1) / d.
     """
 
     scale: float = 1.0
@@ -77,8 +79,8 @@ class Softmax(AbstractLayer):
 class Gaussian(AbstractLayer):
     r"""exp(-alpha u²), alpha = `scale` >= 0.
 
-    E[phi phi] = D^(-1/2) with D = (1 + 2 alpha xx)(1 + 2 alpha yy) - 4 alpha² nngp², the determinant of
-    I + 2 alpha times the covariance of the pair, and E[phi' phi'] = 4 alpha² nngp D^(-3/2), its derivative in nngp.
+    E[phi phi] = D^(-1/2), where D = (1 + 2 alpha xx)(1 + 2 alpha yy) - 4 alpha² nngp² is the determinant of I + 2 alpha
+    times the covariance of the pair. Its derivative in nngp is E[phi' phi'] = 4 alpha² nngp D^(-3/2).
     """
 
     scale: float = 1.0
@@ -106,7 +108,7 @@ class Gaussian(AbstractLayer):
 class Gabor(AbstractLayer):
     r"""exp(-u²) sin(u), a sine in a Gaussian window.
 
-    With A = 1 + 2 xx, B = 1 + 2 yy, D = A B - 4 nngp², q = nngp / D and g = exp((A + B) / (4D) - 1/2) / sqrt(D)
+    Let A = 1 + 2 xx, B = 1 + 2 yy, D = A B - 4 nngp², q = nngp / D and g = exp((A + B) / (4D) - 1/2) / sqrt(D). Then
 
         E[phi phi] = g sinh q,    E[phi' phi'] = g [(4q + 2q (A + B) / D) sinh q + ((A B + 4 nngp²) / D²) cosh q]:
 
@@ -133,14 +135,16 @@ class Gabor(AbstractLayer):
 
 
 class ExpNormalized(AbstractLayer):
-    r"""r exp(sqrt(gamma) x / r + gamma (s - 1) / 2), r the root mean square of the d coordinates of x, s = `shift`.
+    r"""r exp(sqrt(gamma) x / r + gamma (s - 1) / 2).
 
-    As d grows r tends to sqrt(xx), so that with c the correlation of the pair
+    Here r is the root mean square of the d coordinates of x and s = `shift`.
+
+    As d grows, r tends to sqrt(xx). With the correlation c of the pair,
 
         E[phi phi] = sqrt(xx yy) exp(gamma (c + s)),    ntk' = gamma exp(gamma (c + s)) ntk,
 
     which for s = -1 is the normalised Gaussian kernel of Shankar et al. (2020); it keeps variances. The derivative of r
-    drops out of ntk': it has rank one and moves one coordinate by O(1/d). In a field every position is normalised over
+    drops out of ntk': it has rank one and moves one coordinate by O(1/d). In a field, every position is normalised over
     its own coordinates. A point 0 is mapped to 0.
 
     Args:

@@ -20,7 +20,10 @@ _FEW_CHANNELS = 8
 
 
 def own_state(x: Float[Array, "n *sites c"], pairs: bool) -> State:
-    """The state of every field with itself: all pairs of positions, or each position alone; of batch shape (n,)."""
+    """The state of every field with itself, for all pairs of positions or for each position alone.
+
+    Of batch shape (n,).
+    """
     bare = _own(x, pairs)
     return bare.with_grid(left=bare, right=bare) if pairs else bare
 
@@ -28,7 +31,7 @@ def own_state(x: Float[Array, "n *sites c"], pairs: bool) -> State:
 def field_state(x: Float[Array, "n *sites c"], y: Float[Array, "m *sites c"], pairs: bool) -> State:
     """The state of all pairs of fields: nngp = <x_p, y_q> / c for equal positions, or for all pairs of positions.
 
-    What a network does not ask for, the versine or the centred moments, a compiler leaves out.
+    The compiler removes what a network does not use: the versine or the centred moments.
     """
     left, right = _own(x, pairs), _own(y, pairs)
     nngp, xx, yy, versine = _moments(x, y, pairs)
@@ -45,7 +48,7 @@ def _own(x: Array, pairs: bool) -> State:
     return State(nngp, jnp.zeros_like(nngp), xx, yy, x.shape[-1], INPUTS, means, grid, versine, centred)
 
 
-# Compiled as functions of their own, so that what is traced for fields serves their centred twins.
+# Compiled as separate functions, so that the trace for fields is reused for their centred moments.
 @functools.partial(jax.jit, static_argnames="pairs")
 def _moments(x: Float[Array, "n *sites c"], y: Float[Array, "m *sites c"], pairs: bool) -> tuple[Array, ...]:
     """Covariances, the variances of x and of y, and versines, of all pairs of fields."""
@@ -131,7 +134,7 @@ def with_masks_of(state: State, x: Bool[Array, "n *sites"], y: Bool[Array, "m *s
 
 
 def at_filled(state: State) -> State:
-    """The state with moments 0 at empty positions; so are those of inputs with themselves."""
+    """The state with moments 0 at empty positions, also in the moments of inputs with themselves."""
     one, other = state.grid.mask_x, state.grid.mask_y
     if one is None or other is None:
         return state
@@ -166,7 +169,7 @@ def visible_through(window: Window, state: State) -> dict[str, Any]:
 
 
 def axes_of(grid: Grid) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]], list[tuple[int, ...]]]:
-    """For each axis of the grid, the axes of a state's arrays that go with it: in `nngp`, in `xx` and in `yy`."""
+    """For each axis of the grid, the corresponding axes of a state's arrays: in `nngp`, in `xx` and in `yy`."""
     k = len(grid.sites)
     if not grid.pairs:
         alone = [(axis,) for axis in range(k)]

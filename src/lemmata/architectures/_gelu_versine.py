@@ -13,18 +13,19 @@ from ._moments import Pair
 def after_gelu(pair: Pair, nngp: Float[Array, "..."], xx: Float[Array, "..."], yy: Float[Array, "..."]):
     r"""1 - |c| of the outputs, for the moments `pair` of the inputs and those of the outputs.
 
-    With F(a, b, v) = E[phi phi], S = sqrt(a b) and w = v (2 - v), for a covariance of at least 0,
+    Let F(a, b, v) = E[phi phi], S = sqrt(a b) and w = v (2 - v). For a covariance of at least 0,
 
         1 - c = [F(a, b, 0) - F(a, b, v)] / sqrt(xx yy) + [1 - F(a, b, 0) / sqrt(xx yy)].
 
-    The first difference has v in every term; `Gelu` gives F, r and rho are its sqrt(rest) and correlation, r0 and rho0
-    these at v = 0, and m is 1/A + 1/B:
+    Every term of the first difference has the factor v. `Gelu` gives F. r and rho are its sqrt(rest) and correlation,
+    r0 and rho0 are their values at v = 0, and m is 1/A + 1/B:
 
         F(a, b, 0) - F(a, b, v) = S v / 4 + S (v arcsin rho + arcsin rho0 - arcsin rho) / (2 pi)
                                   + S rho0 w (m rho0² / (r0 (r + r0)) - 1 + m) / (2 pi r).
 
-    For the second F(a, b, 0) = S (1 - lack(a, b)) / 2, so that only what GELU lacks to ReLU is subtracted. A covariance
-    below 0 has no nearly parallel outputs except where GELU is nearly linear, and cancels harmlessly.
+    For the second, F(a, b, 0) = S (1 - lack(a, b)) / 2, so only the difference of GELU from ReLU is subtracted. A
+    covariance below 0 has no nearly parallel outputs except where GELU is nearly linear, so its cancellation is
+    harmless.
     """
     rho, rest, one, other, _ = pair.widened(1.0)
     arc = quadrant_angle(rho, jnp.sqrt(rest))

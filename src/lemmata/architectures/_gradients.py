@@ -25,9 +25,9 @@ from ._shapes import of_shapes, split, traced
 class Factor(eqx.Module):
     """Gradients at n points of q combinations of outputs: by parameters, or by a layer that is linear in its own.
 
-    The term of the tangent kernel is <u_i, u'_j> <G_ia, G'_jb>. With G the gradient by the outputs of a layer
-    h = W u it is that of W, whose gradients are the products G u' and are never formed; without `features` the first
-    product is 1 and G is the gradient by the parameters themselves.
+    The term of the tangent kernel is <u_i, u'_j> <G_ia, G'_jb>. Let G be the gradient by the outputs of a layer h = W
+    u. Then this is the factor of W, whose gradients are the products G u', which are never formed. Without `features`,
+    the first product is 1 and G is the gradient by the parameters themselves.
 
     Attributes:
         gradients: G.
@@ -39,7 +39,7 @@ class Factor(eqx.Module):
 
 
 class Function(eqx.Module):
-    """A function f(params, x) of one point as an object with `apply`; `constants` are the leaves held fixed."""
+    """A function f(params, x) of one point as an object with `apply`; `constants` are the fixed leaves."""
 
     f: Any
     constants: Any = None
@@ -52,9 +52,10 @@ class Function(eqx.Module):
 
 @singledispatch
 def factors(layer: Any, params: Any, x: Array, g: Array) -> tuple[Factor, ...]:
-    """The factors of a layer inside a network, with x (n, ...) its inputs and g (n, q, ...) gradients by its outputs.
+    """The factors of a layer inside a network, from its inputs x (n, ...) and gradients g (n, q, ...) by its outputs.
 
-    The general rule finds products of parameters with vectors by `probed`; a layer with structure registers its own.
+    The general rule finds products of parameters with vectors by `probed`; a layer with structure registers its own
+    rule.
     """
     if not jax.tree.leaves(params):
         return ()
@@ -74,7 +75,7 @@ def _(layer: Dense, params: Any, x: Array, g: Array) -> tuple[Factor, ...]:
 
 @factors.register
 def _(layer: LocalDense, params: Any, x: Array, g: Array) -> tuple[Factor, ...]:
-    # At every position weights of its own.
+    # Separate weights at every position.
     return _formed("nqpw,npc->nqpwc", g, layer.gradient_features(x))
 
 
@@ -135,7 +136,7 @@ def side(
     return factors(network, params, x, jnp.broadcast_to(basis, (len(x), *basis.shape)))
 
 
-# How the products over points i, j and outputs a, b are laid out, and where the product of features goes.
+# The layout of the products over points i, j and outputs a, b, and the place of the product of features.
 _PRODUCTS = {
     "all": ("iap,jbp->iajb", (slice(None), None, slice(None), None), (0, 2, 1, 3)),
     "each": ("iap,jap->aij", (None,), (1, 2, 0)),
@@ -192,8 +193,8 @@ def along(network: Any, params: Any, x: Array, direction: Any) -> Array:
 def prefers_vectors(network: Any, params: Any, x: Any, basis: Any, which: str) -> bool:
     """Whether products with vectors need fewer operations than products of gradients, over many pairs of points.
 
-    A pair of points costs 2 p operations for each pair of outputs by products of gradients with p entries in all
-    factors, and one derivative along a direction for each output by products with vectors.
+    By products of gradients with p entries in all factors, a pair of points costs 2 p operations for each pair of
+    outputs. By products with vectors, it costs one derivative along a direction for each output.
     """
     pairs = len(basis) ** 2 if which == "all" else len(basis)
     held = traced(_side_of_one, network, params, x, basis)

@@ -19,16 +19,16 @@ def graph_points(graphs: Any, nodes: Any = None) -> Float[Array, "n nodes channe
 
     A graph is one of
 
-    * a tuple (features, adjacency): features (s, f), or (s,) for one feature or label a node;
-    * an adjacency alone; every node then has the feature 1, and sums over neighbours count them.
+    * a tuple (features, adjacency): features (s, f), or (s,) for one feature or label for each node;
+    * an adjacency alone; then every node has the feature 1, and sums over neighbours count the neighbours.
 
-    An adjacency is a matrix (s, s), dense or of `scipy.sparse`, whose entry [p, q] is the weight with which node p
-    counts node q; or a graph of networkx, whose nodes come in its order, with the edge attribute `weight` (1 where
-    missing). There the sum at a node of a directed graph is over its predecessors.
+    An adjacency is a matrix (s, s), dense or of `scipy.sparse`. Its entry [p, q] is the weight of node q in the sum of
+    node p. An adjacency can also be a graph of networkx. Its nodes keep their order, and the edge attribute `weight` is
+    1 if missing. There the sum at a node of a directed graph is over its predecessors.
 
     Args:
         graphs: a list of graphs; or points that this function made, which then get more empty nodes.
-        nodes: the number of nodes of the points; where not given, that of the largest graph.
+        nodes: the number of nodes of the points; if not given, that of the largest graph.
 
     Raises:
         ShapeError: without graphs, for graphs without nodes, for an adjacency that is not square or does not fit the

@@ -24,20 +24,21 @@ from ._serial import Serial
 class OnGraphs(Masked):
     r"""A network for graphs: each point has nodes with features, an adjacency that `Aggregate` sees, and a mask.
 
-    A point is an array (s, f + s + 1) for s nodes with f features: row p holds the features of node p, then row p of
-    the adjacency A, whose entry A[p, q] is the weight with which node p counts node q (of the edge from q to p), then 1
-    where there is a node and 0 where not. So graphs of unequal size are points of one shape; what stands at empty nodes
-    is not looked at, and a padded graph has the kernels of the graph alone (see `Masked`). `graph_points` makes such
-    points. Without `Flatten`, convolutions and positional embeddings, kernels do not depend on the order of the nodes.
+    A point is an array (s, f + s + 1) for s nodes with f features. Row p holds the features of node p, then row p of
+    the adjacency A, then 1 if there is a node and 0 if not. The entry A[p, q] is the weight of node q in the sum of
+    node p (of the edge from q to p). So graphs of different sizes are points of one shape. The values at empty nodes
+    are ignored, and a padded graph has the same kernels as the graph without padding (see `Masked`). `graph_points`
+    makes such points. Without `Flatten`, convolutions and positional embeddings, kernels do not depend on the order of
+    the nodes.
 
-    OnGraphs stands around the whole network. Where the network begins with an Embedding there is one feature, the label
+    OnGraphs must be the outermost layer. If the network begins with an Embedding there is one feature, the label
     of the node.
 
     Args:
         network: the network for the features.
 
-    `push` raises SettingError inside another network. The kernels raise it for a point without any node, and DataError
-    for negative degrees where an Aggregate is symmetric; `init` and `apply` raise ShapeError for other shapes.
+    `push` raises SettingError inside another network. The kernels raise it for a point without any node. They raise
+    DataError for negative degrees if an Aggregate is symmetric. `init` and `apply` raise ShapeError for other shapes.
 
     Example:
         >>> import jax.numpy as jnp
@@ -51,7 +52,7 @@ class OnGraphs(Masked):
     """
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[Any, Shape]:
-        """The network's parameters, for the features alone."""
+        """The network's parameters, for features without adjacency."""
         nodes, c = _graph_shape(fan_in)
         return super().init(key, (nodes, c - nodes), dtype=dtype)
 
@@ -116,7 +117,7 @@ def _aggregates(network: AbstractLayer) -> Iterator[Aggregate]:
 
 
 def _with_adjacency(network: AbstractLayer, adjacency: Float[Array, "nodes nodes"]) -> AbstractLayer:
-    """The same network where every Aggregate without a graph of its own has this one."""
+    """The same network if every Aggregate without a graph of its own has this one."""
     own = lambda part: _is_aggregate(part) and part.adjacency is None
     given = lambda part: dataclasses.replace(part, adjacency=adjacency) if own(part) else part
     return jax.tree.map(given, network, is_leaf=_is_aggregate)
@@ -141,11 +142,11 @@ def graph_network(
         depth: number of blocks, at least 1.
         width: outputs of each hidden layer of the finite network.
         weight_std: standard deviation of the hidden weights.
-        bias_std: standard deviation of the hidden biases. Without any, and with one positive feature a node, ReLU sees
-            positive inputs alone, so that the network is linear in them.
+        bias_std: standard deviation of the hidden biases. Without features, and with one positive feature per node,
+            ReLU only sees positive inputs, so the network is linear in them.
         outputs: outputs of the readout.
         aggregate: the sum over neighbours in every block; None is `Aggregate(self_loops=1.0)`.
-        pool: what makes a vector of the nodes; None is `GlobalSumPool()`.
+        pool: the layer that maps the nodes to a vector; None is `GlobalSumPool()`.
 
     Raises:
         SettingError: for a depth below 1, and for the same reasons as `Dense`.

@@ -1,8 +1,8 @@
 """Tables for Hermite expansions under the normal law: rules for the coefficients, and one for the sum over them.
 
-The h_j are the Hermite polynomials that are orthonormal under the standard normal law, and
-psi_j(x) = h_j(x) exp(-x²/4), which for any real order j >= 0 is the even or the odd solution of
-psi'' + (j + 1/2 - x²/4) psi = 0. Signs are left out: only products of two coefficients of one order are needed.
+The h_j are the Hermite polynomials that are orthonormal under the standard normal distribution. Let psi_j(x) = h_j(x)
+exp(-x²/4). For any real order j >= 0, this is the even or the odd solution of psi'' + (j + 1/2 - x²/4) psi = 0. Signs
+are left out: only products of two coefficients of one order are needed.
 """
 
 import functools
@@ -17,26 +17,26 @@ _BULK, _STEP, _FAR, _HALVINGS = 14.0, 4.5, {"float32": 14.0, "float64": 36.5}, 1
 _NEAR = 13  # nodes of a panel from a to 2 a
 # Each block of high orders reaches from J to 4 J, J = first, 4 first, ...: up to orders of 1e11, which a step needs.
 _BLOCKS, _ORDERS, _RATIO = 15, 16, 4
-# Coefficients of orders of at least J come from |x| sqrt(J) below about 70: functions that are smooth in x beyond have
-# no part of so high an order, and neither has the window's edge of width 10.
+# Coefficients of orders of at least J come from |x| sqrt(J) below about 70. Functions that are smooth in x beyond this
+# have no part of so high an order. The window's edge of width 10 has none either.
 _FLAT, _EDGE, _PANEL, _NODES = 27.0, 9.5, 4.0, 10
-# Blocks whose sums over integers are taken as they are; beyond, they are integrals to 1e-11.
+# Up to this block, sums over integers are computed term by term; later blocks are integrals to 1e-11.
 _SUMS = 5
 
 
 class Rule(NamedTuple):
-    """Tables of one expansion. All nodes x are positive and stand for x and -x.
+    """Tables of one expansion. All nodes x are positive and represent x and -x.
 
     Attributes:
         nodes: of the rule for low orders.
-        density: weights of a mean under the standard normal law at these nodes, (nodes, 2): all of it, and its
-            outermost part.
+        density: weights of a mean under the standard normal distribution at these nodes, (nodes, 2): the whole mean,
+            and its outermost part.
         even: weights of the coefficients of even orders, (nodes, orders), by f(x) + f(-x).
         odd: of odd orders, by f(x) - f(-x).
         far_nodes: those of every block of high orders, (blocks, nodes).
         far_even: weights of even coefficients, times the root of the weight of the sum over orders.
         far_odd: of odd ones.
-        orders: the real orders that stand for all of the block, (blocks, orders).
+        orders: the real orders that represent the whole block, (blocks, orders).
     """
 
     nodes: np.ndarray
@@ -53,8 +53,8 @@ class Rule(NamedTuple):
 def hermite_rule(degree: int, dtype: str) -> Rule:
     """The rule whose low orders are 0 to `degree`, an even number; the last of them with half of its weight.
 
-    Sums over even and odd orders from `degree` on are then the trapezoidal and the midpoint rule for integrals over
-    the same blocks [J, 4 J], and f smooth in the root of the order is summed by Gauss's rule there.
+    Sums over even and odd orders from `degree` on are then the trapezoidal and the midpoint rule for integrals over the
+    same blocks [J, 4 J]. There, Gauss's rule sums an f that is smooth in the root of the order.
     """
     nodes, weights = _graded(dtype)
     weights = weights * np.exp(-0.25 * nodes**2) / np.sqrt(2.0 * np.pi)
@@ -98,7 +98,7 @@ def _polynomials(nodes: np.ndarray, degree: int) -> np.ndarray:
 def _far(degree: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """The tables of the blocks: nodes, even and odd weights, and orders.
 
-    With t = sqrt(J) x all blocks have the same nodes, and orders v² J with the same v in [1, 2].
+    With t = sqrt(J) x, all blocks have the same nodes, and their orders are v² J with the same v in [1, 2].
     """
     starts = degree * float(_RATIO) ** np.arange(_BLOCKS)
     z, gauss = np.polynomial.legendre.leggauss(_ORDERS)
@@ -135,7 +135,7 @@ def _weights_of_sums(v: np.ndarray, start: float) -> tuple[np.ndarray, np.ndarra
 def _solutions(t: np.ndarray, squares: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The even and the odd psi of the orders squares * J at t / sqrt(J), (blocks, nodes, orders) each.
 
-    In t the equation is psi'' + (squares + 1/(2 J) - t²/(4 J²)) psi = 0; Taylor series follow it from node to node.
+    In t the equation is psi'' + (squares + 1/(2 J) - t²/(4 J²)) psi = 0; Taylor series solve it from node to node.
     """
     j = starts[:, None]
     orders, constant, square = j * squares, squares + 0.5 / j, 0.25 / j**2

@@ -38,7 +38,7 @@ class Carried(NamedTuple):
 
 @runtime_checkable
 class Step(Protocol):
-    """What a positively homogeneous layer does to the kernels; hashable.
+    """The effect of a positively homogeneous layer on the kernels; hashable.
 
     Attributes:
         bends: whether the angle changes, which costs an activation.
@@ -60,7 +60,7 @@ class LinearStep(NamedTuple):
     bends = False
 
     def carry(self, at: Carried) -> Carried:
-        """Scales the moments, and adds the layer's own gradient to the tangent kernel; the angle stays."""
+        """Scales the moments, and adds the layer's own gradient to the tangent kernel; the angle does not change."""
         own = scales(self.parameterization, at.fan_in, self.width, self.weight_std, 0.0)
         ntk = own.gradient * at.nngp + own.variance * at.ntk
         return Carried(own.variance * at.variance, own.variance * at.nngp, ntk, at.theta, self.width)
@@ -94,9 +94,9 @@ Steps = tuple[Step, ...]
 def homogeneous_steps(layer: Any) -> Steps | None:
     """The steps of a layer that is known to be positively homogeneous, or None: the answer for any other.
 
-    A layer of your own registers its rule, `homogeneous_steps.register(MyLayer, rule)`, and its `push` has to do at
-    every pair of inputs what the `LinearStep`, `BendStep` or other `Step` of the rule does at every angle. Subclasses
-    of lemmata's layers give None unless they are registered themselves, since they may push otherwise.
+    A layer of your own registers its rule, `homogeneous_steps.register(MyLayer, rule)`. Its `push` must do at every
+    pair of inputs what the rule's `LinearStep`, `BendStep` or other `Step` does at every angle. Subclasses of lemmata's
+    layers give None unless they are registered themselves, since they may push otherwise.
     """
     return None
 
@@ -146,9 +146,10 @@ def _plain(*values: object) -> bool:
 def is_homogeneous(network: AbstractLayer) -> bool:
     """Whether the network is known to be positively homogeneous of degree 1: f(a x) = a f(x) for every a >= 0.
 
-    Then nngp(x, y) and ntk(x, y) are |x| |y| times a function of the angle between x and y alone. Known are `Dense`
-    without biases, `Relu`, `LeakyRelu`, `ABRelu` and `Serial` of those, with settings that are plain finite numbers,
-    and what `homogeneous_steps` was told; the answer for any other layer, a subclass of these too, is no.
+    Then nngp(x, y) and ntk(x, y) are |x| |y| times a function of the angle between x and y. The known layers are
+    `Dense` without biases, `Relu`, `LeakyRelu`, `ABRelu` and `Serial` of these, with settings that are plain finite
+    numbers, and the layers registered with `homogeneous_steps`. For any other layer, also a subclass of these, the
+    answer is no.
     """
     return homogeneous_steps(network) is not None
 
@@ -156,8 +157,8 @@ def is_homogeneous(network: AbstractLayer) -> bool:
 def homogeneous_profile(steps: Steps, fan_in: int, theta: Angles) -> tuple[Angles, Angles]:
     """Both kernels of inputs of variance |x|²/d = 1 at angles theta: the recursion of `push`, carried in the angle.
 
-    A state that carries the correlation knows a small angle only to eps / theta; here every angle is known to a few
-    units of rounding.
+    A state that stores the correlation determines a small angle only up to eps / theta. Here every angle is exact to a
+    few units of rounding.
     """
     at = Carried(1.0, np.cos(theta), np.zeros_like(theta), theta, fan_in)
     for step in steps:
@@ -167,7 +168,8 @@ def homogeneous_profile(steps: Steps, fan_in: int, theta: Angles) -> tuple[Angle
 
 def _gap(theta: Float[np.ndarray, " p"], a: float, b: float) -> Float[np.ndarray, " p"]:
     """1 - the correlation after slopes a and b, from the angle before; without cancellation at 0 and at pi."""
-    # With u = theta below pi / 2 and pi - theta above: kappa1 = cos u + (sin u - u cos u) / pi or its last term alone.
+    # Let u = theta below pi / 2 and pi - theta above. Then kappa1 is cos u + (sin u - u cos u) / pi, or its last term
+    # alone.
     u = np.minimum(theta, np.pi - theta)
     versine, bow = 2.0 * np.sin(0.5 * u) ** 2, (np.sin(u) - u * np.cos(u)) / np.pi
     bend, even = (b - a) ** 2, a * a + b * b

@@ -14,22 +14,24 @@ from ._layer import AbstractLayer, Shape
 from ._position_maps import BOTH, OF_X, at_places
 from ._state import State
 
-# Along one axis: a position, or the start, stop and step of a slice. None stands for the axes that `...` leaves whole.
+# Along one axis: a position, or the start, stop and step of a slice. None represents the axes that `...` leaves whole.
 _Place = int | tuple[int | None, int | None, int | None] | None
 
 
 class Index(AbstractLayer):
-    """The positions x[index] of a field: h(p) = x(i(p)), so nngp'(p, q) = nngp(i(p), i(q)) and ntk' likewise.
+    """The positions x[index] of a field: h(p) = x(i(p)), so nngp'(p, q) = nngp(i(p), i(q)).
 
-    A whole number takes one position along its axis, which is then gone; where all axes are, the output is a vector. A
+    The same formula holds for ntk'.
+
+    A whole number takes one position along its axis, which is then gone; if all axes are, the output is a vector. A
     slice keeps its axis. Equal positions of x and y are enough for equal ones of the output. Coordinates stay Gaussian.
 
-    The index is about positions alone. Coordinates become many, and any part of them has the moments of all: a slice of
-    them is a narrower layer before this one.
+    The index only applies to positions. Coordinates become many, and any part of them has the moments of all: a slice
+    of them is a narrower layer before this one.
 
     Args:
-        index: what stands in the brackets: a whole number, a slice, `...`, or a tuple of those, in the order of the
-            axes; axes after the last are kept. `numpy.s_[::2, 0]` writes it as in brackets.
+        index: the expression in the brackets: a whole number, a slice, `...`, or a tuple of these, in the order of the
+            axes. Axes after the last are kept. `numpy.s_[::2, 0]` allows bracket notation.
 
     Raises:
         SettingError: for an invalid index, and on masked fields for an index counted from the end, because lengths
@@ -75,7 +77,7 @@ class Index(AbstractLayer):
         return tuple(map(_on_axis, (*given[:cut], *rest, *given[cut:]), sites))
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[tuple[()], Shape]:
-        """No parameters; the grid of the positions that are taken, the same coordinates."""
+        """No parameters; the grid of the selected positions, with the same coordinates."""
         *sites, c = field_shape("Index", fan_in)
         left = _sites(self.over(tuple(sites)), tuple(sites))
         return (), (*left, c) if left else c
@@ -87,7 +89,7 @@ class Index(AbstractLayer):
     def apply_masked(
         self, params: Any, x: Float[Array, "*sites fan_in"], mask: Bool[Array, "*sites"]
     ) -> tuple[Float[Array, "*sites_out fan_in"], Bool[Array, "*sites_out"] | None]:
-        """The same of the field and of its mask; with zeros where a vector was empty."""
+        """The same for the field and its mask; empty positions become zeros."""
         self._check_masked()
         places = self.over(mask.shape)
         return filled(x, mask)[places], mask[places] if _sites(places, mask.shape) else None
@@ -97,7 +99,7 @@ class Index(AbstractLayer):
         grid, places = state.grid, self.over(state.grid.sites)
         if grid.mask_x is not None:
             self._check_masked()
-        # what belongs to one input alone has one entry along the other's axes
+        # values of one input have a single entry along the axes of the other input
         ones = tuple(0 if isinstance(place, int) else slice(None) for place in places) if grid.pairs else ()
         indices = {BOTH: (*places, *places) if grid.pairs else places, OF_X: (*places, *ones)}
         pick = lambda values, axes: values[indices.get(axes, (*ones, *places))]
@@ -130,7 +132,7 @@ def _place(part: Any, index: Any) -> _Place:
 
 
 def _on_axis(place: Any, length: int) -> int | slice:
-    """The index on an axis of a known length, refused where it takes nothing."""
+    """The index on an axis of a known length; an error if it selects nothing."""
     if isinstance(place, int):
         if not -length <= place < length:
             rule = f"a position from {-length} to {length - 1}"

@@ -36,7 +36,7 @@ class AbstractNetworkKernel(AbstractKernel):
 
     @property
     def cheap_points(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Whether a series may stand for the recursion, whose many steps have smaller tiles of their own."""
+        """Whether a series may replace the recursion, whose many steps have their own smaller tiles."""
         return is_homogeneous(self.network)
 
     def tile_rows(self, shape: tuple[int, ...]) -> int | None:
@@ -52,7 +52,7 @@ class AbstractNetworkKernel(AbstractKernel):
         return finite(self.entries().pair(as_read(self.network, x), as_read(self.network, y)))
 
     def cross(self, x: Float[Array, "n *d"], y: Float[Array, "m *d"]) -> Float[Array, "n m"]:
-        """All pairs, from one matrix product; from a series in the angle where that is faster (`is_homogeneous`)."""
+        """All pairs, from one matrix product; from a series in the angle if that is faster (`is_homogeneous`)."""
         return cross_entries(self.entries(), x, y)
 
     def numpy_cross(

@@ -15,12 +15,12 @@ Shape = int | tuple[int, ...]
 class AbstractLayer(eqx.Module):
     """A map between vectors, or between fields of vectors, as a random function and as its infinite-width limit.
 
-    Theory and finite network come from the same object and cannot drift apart: `tests/laws/test_architectures.py`
-    compares `push` with `init` and `apply` for every layer.
+    The theory and the finite network come from the same object, so they cannot differ:
+    `tests/laws/test_architectures.py` compares `push` with `init` and `apply` for every layer.
 
     Attributes:
-        whole: whether `push` also looks at the moments of each input with itself (`Grid.left` and `Grid.right`) and
-            returns them; other layers need not know of them.
+        whole: whether `push` also reads the moments of each input with itself (`Grid.left` and `Grid.right`) and
+            returns them. Other layers can ignore these moments.
     """
 
     whole: ClassVar[bool] = False
@@ -28,7 +28,7 @@ class AbstractLayer(eqx.Module):
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[Any, Shape]:
         """Draws the parameters for inputs of shape `fan_in`; returns them and the shape of the outputs.
 
-        Here: no parameters, as many outputs as inputs.
+        By default, no parameters, and as many outputs as inputs.
         """
         return (), fan_in
 
@@ -43,9 +43,9 @@ class AbstractLayer(eqx.Module):
     def apply_masked(
         self, params: Any, x: Float[Array, "*sites fan_in"], mask: Bool[Array, "*sites"]
     ) -> tuple[Float[Array, "*sites_out fan_out"], Bool[Array, "*sites_out"] | None]:
-        """The layer at one field where only the positions of the mask hold something; and where its outputs do.
+        """The layer at one field in which only the positions of the mask are filled, and the mask of its outputs.
 
-        Here: as `apply`, which is right for layers that act at every position alone.
+        By default, as `apply`, which is right for layers that act on each position separately.
         """
         return self.apply(params, x), mask
 
@@ -54,7 +54,7 @@ class AbstractLayer(eqx.Module):
         return pairs
 
     def token_count(self) -> int | None:
-        """The size of the vocabulary where points are tokens; None where they are vectors or fields of vectors."""
+        """The size of the vocabulary if points are tokens; None if they are vectors or fields of vectors."""
         return None
 
 

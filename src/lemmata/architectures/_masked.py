@@ -22,13 +22,14 @@ class Masked(AbstractLayer):
     r"""A network for fields with empty positions: sequences of different lengths, say, padded to one.
 
     Points have one more channel, the last: 1 at positions that hold something and 0 at empty ones, whose other channels
-    are not looked at. Convolutions and windows see zeros there, `Attention` does not see them as keys, pooling over all
-    positions is over those that hold something, and `Flatten` puts zeros. After a window with `"VALID"` padding a
-    position holds something where its whole window did; with `"SAME"` padding and strides 1, where it did before. So a
-    padded sequence has the kernels of the sequence alone, except through Flatten, whose vector has a fixed length.
+    are not looked at. Convolutions and windows see zeros there, and `Attention` does not use them as keys. Pooling over
+    all positions only includes filled positions, and `Flatten` writes zeros. After a window with `"VALID"` padding, a
+    position is filled if its whole window was; with `"SAME"` padding and strides 1, if the position itself was. So a
+    padded sequence has the same kernels as the sequence without padding, except through Flatten, whose vector has a
+    fixed length.
 
-    Masked stands around the whole network. `padded` makes such points of sequences. Where the network begins with an
-    Embedding there is one channel beside the mask, that of the tokens.
+    Masked must be the outermost layer. `padded` makes such points of sequences. If the network begins with an
+    Embedding, a field has one channel for the tokens and one for the mask.
 
     Args:
         network: the network for the channels without the last.

@@ -16,7 +16,7 @@ from ._state import Means, State, versine_of
 class Pair(NamedTuple):
     """A bivariate Gaussian: covariance k, variances a and b, and the versine v = 1 - |k| / sqrt(a b).
 
-    `lost` is what may be wrong in the versine: nothing where the state carries it, roundings of 1 where it does not.
+    `lost` is the possible error of the versine: 0 if the state stores it, and roundings of 1 if the state does not.
     """
 
     k: Float[Array, "..."]
@@ -28,7 +28,7 @@ class Pair(NamedTuple):
     def square_of_difference(self) -> Float[Array, "..."]:
         """A + b - 2k as (sqrt a - sqrt b)² + 2 sqrt(a b) v, which does not cancel."""
         one, other = safe_sqrt(self.a), safe_sqrt(self.b)
-        # A root has no derivative at 0, but there nothing cancels.
+        # A root has no derivative at 0, but nothing cancels there.
         plain = self.a + self.b - 2.0 * self.k
         apart = jnp.where(self.k < 0, 2.0 - self.v, self.v)
         return jnp.where((self.a > 0) & (self.b > 0), (one - other) ** 2 + 2.0 * one * other * apart, plain)
@@ -38,7 +38,7 @@ class Pair(NamedTuple):
         return self._replace(k=-self.k)
 
     def sure(self, values: Float[Array, "..."], slope: Float[Array, "..."]) -> Float[Array, "..."]:
-        """The values, or NaN where `slope`, times what may be wrong in the versine, exceeds 8 sqrt(eps).
+        """The values, or NaN if `slope`, times what may be wrong in the versine, exceeds 8 sqrt(eps).
 
         `slope` is the change of the values with the versine, in units of their size at equal points.
         """
@@ -56,14 +56,15 @@ class Pair(NamedTuple):
 
 
 class Widened(NamedTuple):
-    """rho = k / sqrt(A B) with A = 1 + a and B = 1 + b, and what else does not cancel or overflow.
+    """rho = k / sqrt(A B) with A = 1 + a and B = 1 + b, and other terms that do not cancel or overflow.
 
     Attributes:
         rho: the correlation.
-        rest: 1 - rho², as the sum 1/A + a/A 1/B + ab/(A B) (1 - c²) of positive terms, c the correlation of the pair.
+        rest: 1 - rho², as the sum 1/A + a/A 1/B + ab/(A B) (1 - c²) of positive terms, where c is the correlation of
+            the pair.
         one: 1/A.
         other: 1/B.
-        slope: the relative change of 1 / sqrt(rest) with the versine, at most.
+        slope: the largest relative change of 1 / sqrt(rest) with the versine.
     """
 
     rho: Float[Array, "..."]

@@ -19,21 +19,22 @@ from ._state import Means, State
 class Multiply(AbstractBranches):
     r"""The product of branches that see the same input and have independent parameters: h(x) = prod_b h_b(x).
 
-    Call a branch drawn where its coordinates come, one by one, from a Dense layer inside the branch: after it there are
-    activations, normalisations, Dropout, pools, and sums and products of such, but no Flatten, patches or
-    concatenation, whose coordinates have several laws. Given the input and everything before the last Dense layers,
-    coordinate i of a drawn branch is then independent of coordinate i of every other branch, and has one law for all i,
-    of whatever mean. Where at most one branch is not drawn, averages over coordinates are therefore products,
+    A branch is called drawn if each of its coordinates comes from a Dense layer inside the branch. Activations,
+    normalisations, Dropout, pools, and sums and products of these may follow. Flatten, patches and concatenation may
+    not follow, because their coordinates have several distributions. Given the input and everything before the last
+    Dense layers, coordinate i of a drawn branch is independent of coordinate i of every other branch. Its distribution
+    is the same for all i, with any mean. If at most one branch is not drawn, averages over coordinates are therefore
+    products,
 
         nngp = prod_b nngp_b,    ntk = sum_b ntk_b prod_{c != b} nngp_c,
 
     and the variances and means multiply. Between different branches gradients by the parameters before them have
-    inner products of order width^-1/2, which vanish. Where two branches are not drawn the second moments do not give
-    the limit: with u Gaussian of covariance k, E[u² u'²] is k(x, x) k(x', x') + 2 k², not k².
+    inner products of order width^-1/2, which vanish. If two branches are not drawn, the second moments do not determine
+    the limit: for a Gaussian u of covariance k, E[u² u'²] is k(x, x) k(x', x') + 2 k², not k².
 
     `Multiply([Dense(n), Serial([Dense(n), sigmoid()])])` is a gated linear unit (Dauphin et al., 2017), with `silu` the
-    SwiGLU of transformers. A product is not Gaussian: a Dense layer comes before the next activation. It has mean 0
-    where a branch has, so it may stand beside a skip connection.
+    SwiGLU of transformers. A product is not Gaussian: a Dense layer comes before the next activation. The product has
+    mean 0 if one branch has mean 0. Then it may be added to a skip connection.
 
     Args:
         branches: at least one layer, all with the same number of outputs.
@@ -41,8 +42,8 @@ class Multiply(AbstractBranches):
     Raises:
         SettingError: without branches, or for branches whose outputs differ in shape.
 
-    `push` raises SettingError where two branches are not drawn, and where the inputs of the network, which do not
-    become many, are passed on beside another branch.
+    `push` raises SettingError if two branches are not drawn. It also raises this error if the inputs of the network,
+    which do not become many, are passed on beside another branch.
 
     Example:
         >>> import jax.numpy as jnp
@@ -102,7 +103,7 @@ def _product(parts: list[State]) -> State:
 
 
 def _times(factors: Sequence[Float[Array, "..."]]) -> Float[Array, "..."]:
-    """The product, which leaves the range of its type only where the result does."""
+    """The product, which leaves the range of its type only if the result does."""
     if len(factors) < 3:
         return functools.reduce(operator.mul, factors)
     powers = [jax.lax.stop_gradient(jnp.frexp(factor)[1]) for factor in factors]

@@ -19,10 +19,10 @@ from ._serial import Serial, parts, through_parts
 from ._state import INPUTS, State, far_moments, matrix_state, versine_of
 from ._versine import NEAR, sign_of
 
-# What a table may differ from the recursion by in all, and what each truncation of a series or rank may leave out,
-# relative to the roots of the kernel at the two inputs with themselves.
+# The largest total difference of a table from the recursion, and the part that each truncation of a series or rank may
+# omit. Both are relative to the roots of the kernel at the two inputs with themselves.
 ACCURACY, _LEFT_OUT = {"float32": 1e-6, "float64": 1e-12}, {"float32": 5e-8, "float64": 5e-14}
-# Nodes in each norm and in the angle: of a first try, and of a second where that does not reach the accuracy.
+# Nodes in each norm and in the angle: of a first try, and of a second if that does not reach the accuracy.
 _NODES = ((12, 96), (24, 192))
 # Ends of the range of log |x|²/d are whole multiples of this, so that other rows of one kind share a table.
 _STEP = 0.125
@@ -35,13 +35,15 @@ _PAIRS = 2**20
 
 
 class NormTable(eqx.Module):
-    r"""K(x, y) = size(a) size(b) sum_k T_k(c) sum_rs core_krs u_r(a) u_s(b), a = |x|²/d, b = |y|²/d, c the correlation.
+    r"""K(x, y) = size(a) size(b) sum_k T_k(c) sum_rs core_krs u_r(a) u_s(b).
+
+    Here a = |x|²/d, b = |y|²/d, and c is the correlation.
 
     T_k are Chebyshev polynomials; the u_r and the logarithm of `size` are sums of them in log a.
 
     Attributes:
         core: axes k, r, s.
-        basis: Chebyshev coefficients of the u_r, one a column.
+        basis: Chebyshev coefficients of the u_r, one in each column.
         size: of log size.
         middle: the middle of the range of norms, on the scale of a.
         half: half of the length of the range of log a.
@@ -140,7 +142,10 @@ def _variances(x: Float[Array, "n d"]) -> Float[np.ndarray, " n"]:
 
 
 def norm_table(network: AbstractLayer, face: str, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> NormTable | None:
-    """The table for these points; None where they have no known values or are few, or where no table is accurate."""
+    """The table for these points.
+
+    None if the points have no known values, if they are few, or if no table is accurate.
+    """
     if len(x) * len(y) < _PAIRS or type(network) is not Serial:
         return None
     try:
@@ -192,7 +197,7 @@ def _state(a: np.ndarray, b: np.ndarray, theta: np.ndarray, dtype: Any, fan_in: 
 
 
 def _fitted(kernel: Any, dtype: str, low: float, high: float, norms: int, angles: int) -> NormTable | None:
-    """The table through the kernel at Chebyshev's nodes; None where its series do not end."""
+    """The table through the kernel at Chebyshev's nodes; None if its series do not converge."""
     middle, half = 0.5 * (low + high), 0.5 * (high - low)
     odd = lambda count: 2 * np.arange(count) + 1
     a = np.exp(middle + half * np.cos(odd(norms) * (0.5 * np.pi / norms)))

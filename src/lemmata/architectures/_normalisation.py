@@ -16,12 +16,12 @@ from ._state import Centred, Means, State, less_mean
 class RMSNorm(AbstractLayer):
     r"""x / sqrt(|x|² / d + epsilon): every point is scaled to mean square 1 over its d coordinates.
 
-    As d grows, |h(x)|² / d tends to xx, so with r = 1 / sqrt(xx + epsilon) for x and s likewise for y
+    As d grows, |h(x)|² / d tends to xx. Let r = 1 / sqrt(xx + epsilon) for x, and define s in the same way for y. Then
 
         nngp' = r s nngp,    ntk' = r s ntk,    xx' = r² xx.
 
-    The derivative of the norm drops out of ntk': the Jacobian is r (I - r² h h^T / d), and its second term has rank one
-    and moves one coordinate by O(1/d). At the inputs of a network the formulas are exact at every d: the points are
+    The derivative of the norm disappears from ntk'. The Jacobian is r (I - r² h h^T / d), and its second term has rank
+    one and moves one coordinate by O(1/d). At the inputs of a network the formulas are exact at every d: the points are
     projected to the sphere of radius sqrt(d).
 
     Args:
@@ -48,15 +48,15 @@ class RMSNorm(AbstractLayer):
 class LayerNorm(AbstractLayer):
     r"""(x - m) / sqrt(v + epsilon), m and v the mean and the variance over the coordinates of x; no learned scale.
 
-    At infinite width m(x) tends to E[h(x)] and v to xx - m(x)², so with r = 1 / sqrt(v(x) + epsilon) and s
-    likewise for y
+    At infinite width, m(x) tends to E[h(x)] and v to xx - m(x)². Let r = 1 / sqrt(v(x) + epsilon), and define s in the
+    same way for y. Then
 
         nngp' = r s (nngp - m(x) m(y)),    ntk' = r s ntk,    xx' = r² (xx - m(x)²).
 
-    Coordinates have mean 0 after Dense, after odd activations of it, and after sums of such; an activation's mean is
-    E[phi(sqrt(xx) z)], z standard normal; after Flatten, patches and pools it is the mean over positions. At the inputs
-    of a network nngp' is exact at every number of coordinates. In a field every position is normalised over its own
-    coordinates.
+    Coordinates have mean 0 after Dense, after odd activations of it, and after sums of these. The mean of an activation
+    is E[phi(sqrt(xx) z)], where z is standard normal. After Flatten, patches and pools, it is the mean over positions.
+    At the inputs of a network nngp' is exact at every number of coordinates. In a field, every position is normalised
+    over its own coordinates.
 
     Args:
         epsilon: added to the variance. At 0 a point with equal coordinates is mapped to 0.
@@ -64,7 +64,7 @@ class LayerNorm(AbstractLayer):
     Raises:
         SettingError: for an epsilon that is negative or not finite.
 
-    `push` raises SettingError where a state does not tell the means over coordinates.
+    `push` raises SettingError if a state does not determine the means over coordinates.
     """
 
     epsilon: float = 0.0
@@ -88,7 +88,7 @@ class LayerNorm(AbstractLayer):
                     remedy="use RMSNorm, which subtracts no mean, or put LayerNorm after the next Dense layer",
                 )
             x, y = state.means
-            # Differences of moments cancel where the mean is large, so inputs tell the moments of what is left.
+            # Differences of moments cancel if the mean is large, so the remaining moments are computed from the inputs.
             inner = state.centred or Centred(state.nngp - x * y, state.xx - x * x, state.yy - y * y)
             state = state.replace(**inner._asdict())
         none = None if state.means is None else Means(*(jnp.zeros_like(mean) for mean in state.means))

@@ -19,18 +19,18 @@ from ._layer import AbstractLayer
 from ._state import INPUTS, State
 from ._tiling import cross_entries
 
-# A recursion that carries correlations knows an angle t to eps / t: nearer to 0 and pi than this it is no reference,
-# and coefficients below the second number are its rounding.
+# A recursion that stores correlations determines an angle t up to eps / t. Nearer to 0 and pi than the first number,
+# the recursion is not accurate enough as a reference. Coefficients below the second number are its rounding errors.
 _NEAREST, _ROUNDING = 1e-4, 1e-12
 
 
 class AngularKernel(AbstractKernel):
     """A kernel of a network of any activations and biases, for points of one norm, as a function of their angle.
 
-    On a sphere nngp(x, y) and ntk(x, y) depend on the angle between x and y alone, so all pairs cost one matrix
-    product and one Chebyshev series in the angle, whatever the depth. The series is built once, in float64, and
-    compared with the recursion at other angles; where it does not reach 1e-10 of the value at angle 0 (an activation
-    resolved by few quadrature nodes, say), `series` is None and every entry is computed by the recursion.
+    On a sphere, nngp(x, y) and ntk(x, y) depend only on the angle between x and y. So, at any depth, all pairs cost one
+    matrix product and one Chebyshev series in the angle. The series is built once, in float64, and compared with the
+    recursion at other angles. If it does not reach 1e-10 of the value at angle 0, for example because the quadrature
+    has few nodes, `series` is None. Then the recursion computes every entry.
 
     Derivatives are those of the kernel itself.
 
@@ -70,7 +70,7 @@ class AngularKernel(AbstractKernel):
 
     @property
     def cheap_points(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Whether the series stands for the recursion, whose many steps have smaller tiles of their own."""
+        """Whether the series replaces the recursion, whose many steps have their own smaller tiles."""
         return self.series is not None
 
     def __call__(self, x: Float[Array, " d"], y: Float[Array, " d"]) -> Float[Array, ""]:
@@ -80,7 +80,7 @@ class AngularKernel(AbstractKernel):
         return self.kernel(x, y)
 
     def cross(self, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n m"]:
-        """All pairs, from one matrix product and the series; without one, those of the kernel."""
+        """All pairs, from one matrix product and the series; without a series, those of the kernel."""
         self._check(x)
         if y is not x:
             self._check(y)

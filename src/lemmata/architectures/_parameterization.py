@@ -16,13 +16,13 @@ class WidthExponents:
     `weight_std` and `bias_std`.
 
     * `of="fan_in"`: d is the number of inputs, for hidden layers and readouts.
-    * `of="fan_out"`: d is the number of outputs, for a first layer, whose inputs do not become more as the network
-      widens; they keep their usual factor, h = fan_in^(-1/2) d^-a w x.
+    * `of="fan_out"`: d is the number of outputs, for a first layer, whose number of inputs does not grow with the
+      width. The inputs keep their usual factor, h = fan_in^(-1/2) d^-a w x.
 
-    Under gradient descent and gradient flow the triples (a, b, c) and (a + u, b - u, c - 2u) are one and the same
-    network for every u. So a layer holds its parameters in the form with c = 0, w times d^(c/2), and then one rate for
-    all layers is right: descent needs no table of rates, and the tangent kernel of these parameters is the one that
-    weighs each layer by its rate.
+    Under gradient descent and gradient flow, the triples (a, b, c) and (a + u, b - u, c - 2u) describe the same network
+    for every u. So a layer stores its parameters in the form with c = 0, w times d^(c/2), and then one rate is right
+    for all layers. Descent needs no table of rates, and the tangent kernel of these parameters weighs each layer by its
+    rate.
 
     Args:
         a: exponent of the factor.
@@ -73,15 +73,15 @@ class LayerExponents(NamedTuple):
     readout: WidthExponents
 
 
-# Hidden features move by as much as they can without diverging: Table 1 of Yang and Hu (2021), the form with c = 0. A
+# Hidden features move as much as possible without diverging: Table 1 of Yang and Hu (2021), the form with c = 0. A
 # bias is a weight of the constant input 1 and learns as the first layer does.
 MAXIMAL_UPDATE = LayerExponents(
     first=WidthExponents(-0.5, 0.5, bias_c=-1.0, of="fan_out"),
     hidden=WidthExponents(0.0, 0.5, bias_c=-1.0),
     readout=WidthExponents(0.5, 0.5),
 )
-# A mean over the units before, each of which learns at a rate of order 1. With one hidden layer it is the maximal
-# update; further hidden layers start at preactivations of order d^(-1/2), since their weights average out.
+# A mean over the units before, each of which learns at a rate of order 1. With one hidden layer, it is the maximal
+# update. Further hidden layers start at preactivations of order d^(-1/2), because their weights average out.
 MEAN_FIELD = LayerExponents(
     first=WidthExponents(0.0, 0.0, c=-1.0, bias_c=-1.0, of="fan_out"),
     hidden=WidthExponents(1.0, 0.0, c=-2.0, bias_c=-1.0),
@@ -108,10 +108,10 @@ def by_role(parameterization: NetworkParameterization) -> tuple[Parameterization
 
 
 class Scales(NamedTuple):
-    """What a parameterisation amounts to in a layer of given widths.
+    """The numbers to which a parameterisation reduces in a layer of given widths.
 
-    h = multiplier w x + bias_multiplier b, where the entries of w have standard deviation `deviation` and those of b
-    `bias_deviation`; all parameters learn at one rate.
+    h = multiplier w x + bias_multiplier b, if the entries of w have standard deviation `deviation` and those of b
+    `bias_deviation`; all parameters have one learning rate.
 
     Attributes:
         multiplier, deviation: of the weights.

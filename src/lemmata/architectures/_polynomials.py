@@ -54,11 +54,11 @@ class Monomial(AbstractLayer):
 class Polynomial(AbstractLayer):
     r"""sum_j c_j u^j, the c_j = `coefficients` in ascending order (the kernel of this name is `kernels.Polynomial`).
 
-    In the orthonormal Hermite polynomials of u / sqrt(xx) its coefficients are xx^(i/2) P_i(xx) with
+    In the orthonormal Hermite polynomials of u / sqrt(xx), its coefficients are xx^(i/2) P_i(xx) with
 
         P_i(a) = sum_m c_{i+2m} (i + 2m)! / (2^m m! sqrt(i!)) a^m,
 
-    so E[phi phi] = sum_i nngp^i P_i(xx) P_i(yy) by Mehler's formula; E[phi' phi'] is the same of the derivative.
+    so E[phi phi] = sum_i nngp^i P_i(xx) P_i(yy) by Mehler's formula; E[phi' phi'] is the same for the derivative.
 
     Args:
         coefficients: from 1 to 65 finite numbers.

@@ -14,13 +14,15 @@ from ._window import Padding, Size, Window
 
 
 class AveragePool(AbstractLayer):
-    """Means over windows: nngp'(p, q) is the mean of nngp over all pairs of places of the two windows, ntk' likewise.
+    """Means over windows: nngp'(p, q) is the mean of nngp over all pairs of places of the two windows.
 
-    Places on a padding of zeros count as zeros. Coordinates stay Gaussian where they were.
+    The same formula holds for ntk'.
+
+    Places on a padding of zeros count as zeros. Coordinates stay Gaussian if they were.
 
     Args:
         size: the window's size along each axis of positions.
-        strides: how far it moves; its size where not given.
+        strides: how far it moves; its size if not given.
         padding: as of `Window`.
 
     Raises:
@@ -36,7 +38,7 @@ class AveragePool(AbstractLayer):
 
     @property
     def factor(self) -> float:
-        """What a sum over a window is multiplied by."""
+        """The factor of a sum over a window."""
         return 1.0 / self.window.count
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[tuple[()], Shape]:
@@ -79,12 +81,15 @@ class SumPool(AveragePool):
 
 
 class GlobalAveragePool(AbstractLayer):
-    """The mean over all positions, a vector: nngp' is the mean of nngp over all pairs of positions, ntk' likewise."""
+    """The mean over all positions, a vector: nngp' is the mean of nngp over all pairs of positions.
+
+    The same holds for ntk'.
+    """
 
     whole = True
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[tuple[()], Shape]:
-        """No parameters; as many outputs as the field has coordinates at a position."""
+        """No parameters; the number of outputs is the number of coordinates of the field at a position."""
         return (), field_shape(type(self).__name__, fan_in)[-1]
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, " fan_in"]:
@@ -93,7 +98,7 @@ class GlobalAveragePool(AbstractLayer):
         return self._share(None, tuple(sites), ()) * jnp.sum(x.reshape(-1, c), axis=0)
 
     def _share(self, mask: Any, sites: tuple[int, ...], axes: tuple[int, ...]) -> Any:
-        """What the sum over the filled positions is multiplied by."""
+        """The factor of the sum over the filled positions."""
         return 1.0 / math.prod(sites) if mask is None else 1.0 / jnp.sum(mask, axis=axes)
 
     def apply_masked(

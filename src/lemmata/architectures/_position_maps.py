@@ -14,7 +14,7 @@ from ._window import Window
 
 
 def through_pairs(name: str, state: State, over: Any, sites: tuple[int, ...], window: Window | None = None) -> State:
-    """The state whose arrays are mapped: over pairs of positions by the first of two functions, means by the other.
+    """The state with mapped arrays: those over pairs of positions by the first of two functions, means by the other.
 
     Variances come from the pairs of positions of each input with itself.
     """
@@ -45,12 +45,12 @@ BOTH, OF_X, OF_Y = range(3)
 
 
 def at_places(state: State, pick: Callable[[Shaped[Array, "..."], int], Any], sites: tuple[int, ...]) -> State:
-    """The state where each new position is one of the old: every moment is that of the old positions.
+    """The state if each new position is one of the old: every moment is that of the old positions.
 
     Args:
         state: before.
-        pick: the values of an array at the old positions that the new ones are; its second argument says which axes of
-            positions the array has.
+        pick: maps an array at the old positions to the new positions; its second argument says which axes of positions
+            the array has.
         sites: the new grid; () for a vector from one position.
     """
     state = state if sites else at_filled(state)

@@ -1,4 +1,4 @@
-"""Random positional embeddings: Gaussian vectors at the positions of a grid, added to a field or put beside it."""
+"""Random positional embeddings: Gaussian vectors at positions, added to a field or concatenated with it."""
 
 import math
 from collections.abc import Callable
@@ -20,21 +20,21 @@ from ._state import Grid, Means, State
 class PositionalEmbedding(AbstractLayer):
     r"""A trained random vector at every position of a field, the same for all inputs.
 
-    Its coordinates e_j are independent Gaussian fields with E[e_j(p) e_j(q)] = sigma² R(p, q), sigma = `std` and
-    R(p, q) = decay(|p - q|), |.| the Euclidean distance on the grid; R is the identity where no `decay` is given.
+    Its coordinates e_j are independent Gaussian fields with E[e_j(p) e_j(q)] = sigma² R(p, q). Here sigma = `std` and
+    R(p, q) = decay(|p - q|), where |.| is the Euclidean distance on the grid. Without `decay`, R is the identity.
 
     * `"sum"`: h(p) = x(p) + e(p), so nngp' = nngp + sigma² R and ntk' = ntk + sigma² R.
-    * `"concat"`: h(p) = (x(p), e(p)) with c + k coordinates, k = `channels` (or c): nngp' and ntk' are the means of
-      those of x, with weight c / (c + k), and of sigma² R, with weight k / (c + k).
+    * `"concat"`: h(p) = (x(p), e(p)) with c + k coordinates, where k = `channels` (or c). Then nngp' and ntk' are
+      weighted means: those of x have weight c / (c + k), and sigma² R has weight k / (c + k).
 
-    A fixed table, sinusoidal say, is part of the inputs: add it to them. In `Attention(positions=...)` embeddings go to
-    queries and keys and not to values; put this layer before Attention to have them in all three.
+    A fixed table, sinusoidal say, is part of the inputs: add it to them. In `Attention(positions=...)`, embeddings are
+    added to queries and keys but not to values. To have them in all three, put this layer before Attention.
 
     Args:
         kind: `"sum"` or `"concat"`.
         std: sigma.
         decay: a function of the distance, written in numpy or JAX, with decay(0) = 1 for vectors of variance sigma².
-        channels: how many coordinates e has; where not given, as many as x.
+        channels: the number of coordinates of e; if not given, that of x.
 
     Raises:
         SettingError: for an unknown kind, a negative `std`, or `channels` below 1.
@@ -77,7 +77,7 @@ class PositionalEmbedding(AbstractLayer):
         return matrix
 
     def shares(self, channels: int) -> tuple[float, float]:
-        """What multiplies the moments of x, and R, for x of so many coordinates."""
+        """The factor of the moments of x, and R, for x with this number of coordinates."""
         if self.kind == "sum":
             return 1.0, self.std**2
         own = self.channels or channels

@@ -19,17 +19,17 @@ _CALL = ("jit", "pjit")
 
 
 class Probes:
-    """One run through a jaxpr, with the parameters that are followed and the places where a probe was added.
+    """One run through a jaxpr, with the followed parameters and the places where a probe was added.
 
     Args:
         whole: the jaxpr of the function.
         values: the values of the parameters' leaves.
-        probes: what to add at each place, in order; `None` adds nothing and lists the places.
+        probes: the arrays to add, one for each place, in order; `None` adds nothing and lists the places.
         formed: leaves whose gradients are formed, which are not followed.
 
     Attributes:
         places: (leaf, shape of the output, vector that multiplies it or None), for each place.
-        uses: how often each leaf was used; `formed` and more than once means that its gradient is formed.
+        uses: how often each leaf was used; if it is `formed` or used more than once, its gradient is formed.
     """
 
     def __init__(self, whole: Any, values: list[Array], probes: list[Array] | None, formed: set[int]):
@@ -70,7 +70,7 @@ class Probes:
         return [(self._probed(equation, result, values, followed, there), None)]
 
     def _evaluated(self, equation: Any, values: list) -> list:
-        """The equation alone, as a function of those operands that are no literals."""
+        """The value of one equation, as a function of its operands that are not literals."""
         given = {var: value for var, value in zip(equation.invars, values, strict=True) if not hasattr(var, "val")}
         alone = self.whole.jaxpr.replace(
             eqns=[equation], constvars=[], invars=list(given), outvars=_kept(equation.outvars)

@@ -14,9 +14,9 @@ class Reading(NamedTuple):
 
     Attributes:
         values: vectors, fields, or tokens as fields of single numbers.
-        mask: where positions hold something; None where all do.
+        mask: the filled positions; None if all are filled.
         tokens: whether the values are tokens.
-        adjacency: the graph on the positions of every point, where points are graphs.
+        adjacency: the graph on the positions of every point, if points are graphs.
     """
 
     values: Float[Array, "n *sites c"]
@@ -27,7 +27,7 @@ class Reading(NamedTuple):
 
 @singledispatch
 def reading(network: AbstractLayer, x: Float[Array, "n *sites c"]) -> Reading:
-    """Values, mask and kind of points that `as_read` returned; a layer with points of its own registers its rule.
+    """Values, mask and kind of points that `as_read` returned; a layer with its own kind of points registers its rule.
 
     Here: values everywhere.
     """
@@ -36,7 +36,10 @@ def reading(network: AbstractLayer, x: Float[Array, "n *sites c"]) -> Reading:
 
 @singledispatch
 def check_points(network: AbstractLayer, x: Array) -> None:
-    """Refuses points that the network cannot read, beside their shapes; a layer registers its rule. Here: none."""
+    """Refuse points that the network cannot read, for reasons other than their shapes; a layer registers its rule.
+
+    Here: none.
+    """
 
 
 def as_read(network: AbstractLayer, x: Array) -> Array:

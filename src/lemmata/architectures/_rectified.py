@@ -51,10 +51,11 @@ class ABRelu(AbstractLayer):
 
 
 class Sign(AbstractLayer):
-    """-1, 0 or 1, the sign of u: E[phi phi] = (2 / pi) arcsin(c), c the correlation of the pair.
+    """-1, 0 or 1, the sign of u: E[phi phi] = (2 / pi) arcsin(c), where c is the correlation of the pair.
 
-    The derivative is 0 almost everywhere, so nothing of the tangent kernel is passed on: that of a network counts the
-    layers after its last Sign alone, and at finite width too no gradient reaches the others. A point 0 has the sign 0.
+    The derivative is 0 almost everywhere, so the layer does not pass the tangent kernel on. The tangent kernel of a
+    network only counts the layers after its last Sign. At finite width, too, the gradient of earlier layers is 0. A
+    point 0 has the sign 0.
     """
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
@@ -88,8 +89,8 @@ class RectifiedMonomial(AbstractLayer):
 
         E[phi phi] = (xx yy)^(n/2) J_n / (2 pi),    E[phi' phi'] = n² (xx yy)^((n-1)/2) J_{n-1} / (2 pi).
 
-    Degree 1 is `Relu`. Degree 0 is the step function, whose derivative is 0 almost everywhere: like `Sign` it passes
-    nothing of the tangent kernel on.
+    Degree 1 is `Relu`. Degree 0 is the step function, whose derivative is 0 almost everywhere. Like `Sign`, it does not
+    pass the tangent kernel on.
 
     Raises:
         SettingError: for a degree that is not an integer from 0 to 64.
@@ -140,12 +141,12 @@ def arc_cosine_kernels_of_degree(
 ) -> tuple[Float[Array, "..."], Float[Array, "..."], Float[Array, "..."]]:
     """The kernel k_n of Cho and Saul, normalised to 1 at angle 0, then 1 - k_n, and k_{n-1} (0 for n = 0).
 
-    With r_n = n² / (4n² - 1) the recurrence of `RectifiedMonomial` is k_{n+1} = c k_n + r_n sin² theta k_{n-1}. At
+    With r_n = n² / (4n² - 1), the recurrence of `RectifiedMonomial` is k_{n+1} = c k_n + r_n sin² theta k_{n-1}. At
     acute angles, c = 1 - v, it is carried in the gaps g_n = 1 - k_n,
 
         g_{n+1} = g_n (1 - v) + v [1 - r_n (2 - v) (1 - g_{n-1})],
 
-    whose terms are not negative, since r_n <= 1/3; so an angle that 1 - k_n tells is not lost near 0.
+    whose terms are not negative, since r_n <= 1/3; so an angle that 1 - k_n determines is not lost near 0.
     """
     share, bow = _acute_arcs(versine)
     cosine, square = jnp.where(obtuse, versine - 1.0, 1.0 - versine), versine * (2.0 - versine)

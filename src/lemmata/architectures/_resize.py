@@ -19,22 +19,22 @@ Method = Literal["nearest", "linear", "cubic", "lanczos3", "lanczos5"]
 class ImageResize(AbstractLayer):
     r"""A field resampled on another grid by `jax.image.resize`, the same at every coordinate.
 
-    That is a linear map of positions, h(p) = sum_i A(p, i) x(i), so
+    This is a linear map of positions, h(p) = sum_i A(p, i) x(i), so
 
         nngp'(p, q) = sum_{i, j} A(p, i) A(q, j) nngp(i, j),
 
-    and ntk' likewise; A is a product of one matrix for each axis. For `"nearest"` every position of the new grid is one
-    of the old, and equal positions are enough; the other methods need all pairs of positions. Coordinates stay Gaussian
-    where they were.
+    and the same formula for ntk'. A is a product of one matrix for each axis. For `"nearest"`, each new position is one
+    of the old positions, so equal positions are enough. The other methods need all pairs of positions. Coordinates stay
+    Gaussian if they were.
 
     Args:
-        shape: the number of positions along each axis of the new grid; None keeps an axis as it is.
+        shape: the number of positions along each axis of the new grid; None keeps the axis.
         method: `"nearest"`, `"linear"`, `"cubic"` (Keys), `"lanczos3"` or `"lanczos5"`.
         antialias: whether a coarser grid has the filter widened by the ratio of both; not for `"nearest"`.
 
     Raises:
         SettingError: for an unknown method, for numbers of positions below 1, and for masked fields, because the new
-            grid does not know where the filled positions end.
+            grid does not show where the filled positions end.
         ShapeError: if the points are not fields on a grid with this number of axes.
 
     Example:

@@ -19,7 +19,7 @@ from ._state import State
 
 
 class Serial(AbstractLayer):
-    """The composition of layers, the first applied first; itself a layer."""
+    """The composition of layers, applied in order; itself a layer."""
 
     layers: tuple[AbstractLayer, ...]
     whole = True
@@ -78,7 +78,7 @@ class Serial(AbstractLayer):
         return pairs
 
     def token_count(self) -> int | None:
-        """What the first layer reads."""
+        """The number of tokens that the first layer reads."""
         return self.layers[0].token_count() if self.layers else None
 
 
@@ -122,8 +122,9 @@ def fully_connected(
         bias_std: standard deviation of every bias, the readout's too; no biases at 0.
         readout_std: standard deviation of the readout's weights.
         outputs: outputs of the readout.
-        parameterization: of the Dense layers: `"ntk"` and `"standard"` are the same for all of them; `"mean-field"`,
-            `"maximal-update"` and any `LayerExponents` tell the first, the hidden ones and the readout apart.
+        parameterization: of the Dense layers. `"ntk"` and `"standard"` are the same for all layers; `"mean-field"`,
+            `"maximal-update"` and any `LayerExponents` treat the first layer, the hidden layers and the readout
+            differently.
 
     Raises:
         SettingError: for a negative depth, for exponents without a hidden layer, and for the same reasons as `Dense`.

@@ -1,4 +1,4 @@
-"""Facts that depend on the shapes of arrays alone, found once for each combination of them."""
+"""Facts that only depend on the shapes of arrays, computed once for each combination of shapes."""
 
 import functools
 from collections.abc import Callable
@@ -16,9 +16,9 @@ Found = TypeVar("Found")
 def of_shapes(fact: Callable[..., Found]) -> Callable[..., Found]:
     """The same fact, remembered: its arguments are trees in which arrays are replaced by their shapes and types.
 
-    A trace of a network takes longer than its kernel on a few points. What else the arguments hold, functions among
-    it, takes part by its hash; where something has none the fact is found anew each time. A function that closes over
-    arrays is taken to keep their shapes, as under `jax.jit`.
+    A trace of a network takes longer than its kernel on a few points. Other parts of the arguments, for example
+    functions, are identified by their hash. If a part has no hash, the fact is computed again each time. A function
+    that closes over arrays is taken to keep their shapes, as under `jax.jit`.
     """
 
     @functools.lru_cache(maxsize=_KEPT)
@@ -39,12 +39,12 @@ def of_shapes(fact: Callable[..., Found]) -> Callable[..., Found]:
 
 
 def traced(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Shapes and types of what a function makes of arguments with arrays, or their shapes, in them."""
+    """Shapes and types of a function's result for arguments that contain arrays, or their shapes."""
     return eqx.filter_eval_shape(function, *arguments)
 
 
 def split(arguments: Any) -> tuple[Any, Any]:
-    """The shapes in a tree, and the rest."""
+    """The shapes in a tree, and the other parts."""
     return eqx.partition(arguments, lambda leaf: isinstance(leaf, jax.ShapeDtypeStruct))
 
 

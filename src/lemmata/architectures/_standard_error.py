@@ -43,18 +43,18 @@ def with_standard_error(
 ) -> MonteCarloMean:
     """A kernel of a network with softmax attention at 1/sqrt(d): mean over independent draws, and standard error.
 
-    Each replicate draws the logits of all inputs jointly (see `Attention`), `draws` times with both signs, so the
-    matrix of a replicate, and the mean, is positive semidefinite by construction where y is not given. Where attention
-    is followed only by layers linear in the moments (Dense, convolutions, pooling, Flatten) the mean is unbiased. After
-    an activation or another softmax it has a bias of order 1/`draws`, which more replicates do not lower and the
-    standard error does not show; the change from `draws` to twice as many does.
+    Each replicate draws the logits of all inputs jointly (see `Attention`), `draws` times with both signs. So, if y is
+    not given, the matrix of a replicate and the mean are positive semidefinite by construction. If attention is
+    followed only by layers linear in the moments (Dense, convolutions, pooling, Flatten) the mean is unbiased. After an
+    activation or another softmax, it has a bias of order 1/`draws`. More replicates do not lower this bias, and the
+    standard error does not show it. To see the bias, compare `draws` with twice as many.
 
-    With N = n + m points on s positions a replicate holds up to 48 matrices of N s rows at once, and costs `draws`
-    products of such.
+    With N = n + m points on s positions, a replicate stores up to 48 matrices of N s rows at once, and costs `draws`
+    products of such matrices.
 
     Args:
         kernel: of the whole network.
-        x: fields, or grids of tokens (n, *sites) where the network begins with an Embedding.
+        x: fields, or grids of tokens (n, *sites) if the network begins with an Embedding.
         y: other fields of the same shape; `None` means x itself.
         key: of all replicates.
         replicates: at least 2.

@@ -1,4 +1,4 @@
-"""What an infinitely wide layer passes on: covariances between two inputs, and the variance of each."""
+"""The data that an infinitely wide layer passes on: covariances between two inputs, and the variance of each."""
 
 import dataclasses
 import math
@@ -18,17 +18,18 @@ from ._versine import far_versines, input_versines, sign_of
 
 @dataclasses.dataclass(frozen=True)
 class Law:
-    """What is known about the law of a layer's coordinates, beside their second moments.
+    """The known properties of the distribution of a layer's coordinates, except their second moments.
 
     Attributes:
         gaussian: whether the coordinates at all inputs are jointly Gaussian with mean 0, as every moment formula of an
             activation assumes.
         centred: the innermost level of branches at which the coordinates have mean 0 given everything outside that
-            level; -1 where their mean is not known to be 0.
+            level; -1 if their mean is not known to be 0.
         level: how many layers of branches (`Parallel`, `Multiply`, `Concatenate`) surround this one.
-        wide: whether averages over coordinates settle at their means as the network widens; not so at its inputs.
-        fresh: the innermost level of branches inside which the coordinates were drawn, independently and all with one
-            law, given everything outside that level; -1 where they do not have one law.
+        wide: whether averages over coordinates settle at their means as the network widens; this is not so at its
+            inputs.
+        fresh: the innermost level of branches inside which the coordinates were drawn independently from one
+            distribution, given everything outside that level; -1 if they do not have one distribution.
     """
 
     gaussian: bool = True
@@ -38,11 +39,11 @@ class Law:
     fresh: int = 0
 
     def drawn(self) -> "Law":
-        """After fresh Gaussian weights: Gaussian, of mean 0 whatever the inputs are."""
+        """The state after fresh Gaussian weights: Gaussian, with mean 0 for any inputs."""
         return Law(centred=self.level, level=self.level, fresh=self.level)
 
     def activated(self, odd: bool = False) -> "Law":
-        """After an activation function, which needs a Gaussian law; an odd one keeps the mean 0.
+        """The state after an activation function, which needs a Gaussian distribution; an odd one keeps the mean 0.
 
         Raises:
             SettingError: if the distribution is not Gaussian.
@@ -64,7 +65,7 @@ class Law:
         return dataclasses.replace(self, gaussian=False)
 
     def perturbed(self) -> "Law":
-        """Where coordinates of several laws stand side by side: neither Gaussian nor of one law, the mean as before."""
+        """For coordinates of several distributions: not Gaussian, none in common; the flag of the mean stays."""
         return dataclasses.replace(self, gaussian=False, fresh=-1)
 
 
@@ -80,7 +81,7 @@ class Means(NamedTuple):
 
 
 class Centred(NamedTuple):
-    """The moments of points less their means over coordinates: arrays as those of a `State` of the same names."""
+    """The moments of points minus their means over coordinates: arrays like those of a `State` with the same names."""
 
     nngp: Float[Array, "..."]
     xx: Float[Array, "..."]
@@ -96,9 +97,9 @@ class Grid(eqx.Module):
         pairs: whether all pairs of positions are kept.
         left: with `pairs`, the moments of every x with itself at all pairs of positions, of shape sites + sites + (n,).
         right: the same of every y.
-        mask_x: where the positions of x hold something, if not everywhere (`Masked`); an array as `State.xx`.
+        mask_x: the filled positions of x, if not all are filled (`Masked`); an array like `State.xx`.
         mask_y: the same of y, an array as `State.yy`.
-        adjacency_x: the graphs of x where points are graphs (`OnGraphs`), of shape (n, nodes, nodes).
+        adjacency_x: the graphs of x if points are graphs (`OnGraphs`), of shape (n, nodes, nodes).
         adjacency_y: the graphs of y, (m, nodes, nodes).
         joint: whether y are x, all of them at once, so that an estimate may draw for all inputs together.
     """
@@ -122,12 +123,12 @@ class Grid(eqx.Module):
 class State(eqx.Module):
     """The second moments of one layer's outputs, between inputs x and inputs y, at infinite width.
 
-    All four arrays broadcast to one shape, so one `push` serves a single pair (scalars), the diagonal (vectors) and a
-    whole matrix: `nngp` and `ntk` of shape (n, m), `xx` of shape (n, 1), `yy` of shape (1, m).
+    All four arrays broadcast to one shape, so one `push` can compute a single pair (scalars), the diagonal (vectors) or
+    a whole matrix: `nngp` and `ntk` of shape (n, m), `xx` of shape (n, 1), `yy` of shape (1, m).
 
-    Where inputs are fields, vectors at the positions of a grid of shape `sites`, axes of positions come first: sites +
-    (n, m) where only equal positions of x and y are kept, sites + sites + (n, m) with `pairs`, the positions of x
-    before those of y. A layer that acts at every position alone needs no notice of them.
+    If inputs are fields, vectors at the positions of a grid of shape `sites`, the axes of positions come first. The
+    shape is sites + (n, m) if only equal positions of x and y are stored, and sites + sites + (n, m) with `pairs`,
+    where the positions of x come before those of y. A layer that acts on each position separately can ignore them.
 
     Attributes:
         nngp: E[h(x) h(y)], the covariance of one coordinate of the outputs.
@@ -136,13 +137,13 @@ class State(eqx.Module):
         yy: E[h(y)^2].
         fan_in: the number of coordinates (at one position); the standard parameterisation depends on it to leading
             order.
-        law: what else is known about the coordinates; by default that they are Gaussian with mean 0.
-        means: the means of the coordinates, where these are known and may differ from 0.
+        law: other known properties of the coordinates; by default, they are Gaussian with mean 0.
+        means: the means of the coordinates, if these are known and may differ from 0.
         grid: the positions of fields; by default the inputs are vectors.
-        versine: 1 - |nngp| / sqrt(xx yy), an array as nngp, where it is known better than from nngp: a correlation near
-            1 or -1 rounds the angle away. `replace` forgets it with the moments that it goes with.
-        centred: the moments of the inputs less their means, which those of the inputs would cancel to; forgotten
-            likewise.
+        versine: 1 - |nngp| / sqrt(xx yy), an array like nngp, if it is known more accurately than from nngp: in a
+            correlation near 1 or -1, rounding loses the angle. `replace` discards it together with its moments.
+        centred: the moments of the inputs after subtracting their means. Computing them from the moments of the inputs
+            would cancel. They are discarded in the same cases as the versine.
     """
 
     nngp: Float[Array, "..."]
@@ -157,7 +158,10 @@ class State(eqx.Module):
     centred: Centred | None = None
 
     def replace(self, **changes: Any) -> "State":
-        """The state with some attributes changed; without versine and centred moments where others are and not they."""
+        """The state with some attributes changed.
+
+        If other attributes than the versine and the centred moments change, these two are discarded.
+        """
         if not changes.keys().isdisjoint(("nngp", "xx", "yy")):
             changes = {"versine": None, "centred": None} | changes
         return dataclasses.replace(self, **changes)
@@ -167,7 +171,7 @@ class State(eqx.Module):
         return self.replace(grid=dataclasses.replace(self.grid, **changes))
 
     def with_sides(self, change: Callable[["State"], "State"]) -> "State":
-        """The state with those of inputs with themselves changed, where it has them."""
+        """The state with changed states of inputs with themselves, if it has them."""
         if self.grid.left is None or self.grid.right is None:
             return self
         left = change(self.grid.left)
@@ -175,11 +179,11 @@ class State(eqx.Module):
         return self.with_grid(left=left, right=right)
 
     def with_law(self, law: Law) -> "State":
-        """The state, and those of inputs with themselves, under another law."""
+        """The state, and the states of inputs with themselves, with another `Law`."""
         return self.replace(law=law).with_sides(lambda side: side.replace(law=law))
 
     def through(self, layer: Any) -> "State":
-        """What a layer inside a network makes of this state and of the states of inputs with themselves."""
+        """The result of a layer inside a network for this state and for the states of inputs with themselves."""
         if layer.whole or self.grid.left is None or self.grid.right is None:
             return layer.push(self)
         sides = self.with_sides(lambda side: _with_variances(layer.push(side))).grid
@@ -199,7 +203,7 @@ def _with_variances(side: State) -> State:
 
 
 def versine_of(state: State) -> Float[Array, "..."]:
-    """1 - |correlation|, in [0, 1]: as the state carries it, else from its covariances; 1 where a variance is 0."""
+    """1 - |correlation|, in [0, 1], as the state stores it or from its covariances; 1 if a variance is 0."""
     if state.versine is not None:
         return state.versine
     scale = safe_sqrt(state.xx) * safe_sqrt(state.yy)  # the product of two variances may leave the range of the type
@@ -217,7 +221,7 @@ def pair_state(x: Float[Array, " d"], y: Float[Array, " d"]) -> State:
 
 
 def less_mean(x: Float[Array, "*n d"]) -> Float[Array, "*n d"]:
-    """The coordinates less their mean; exactly 0 where they are equal."""
+    """The coordinates less their mean; exactly 0 if they are equal."""
     apart = x - x[..., :1]
     return apart - jnp.mean(apart, axis=-1, keepdims=True)
 
@@ -244,7 +248,7 @@ def _squares(x: Float[Array, "n d"]) -> Float[Array, " n"]:
 def matrix_state(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> State:
     """The state of all pairs: one matrix product, and the two diagonals as a column and a row.
 
-    What a network does not ask for, the versine or the centred moments, a compiler leaves out.
+    The compiler removes what a network does not use: the versine or the centred moments.
     """
     left, right = jnp.mean(x, axis=1)[:, None], jnp.mean(y, axis=1)[:, None]
     own = y is x

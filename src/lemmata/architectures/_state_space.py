@@ -21,12 +21,12 @@ from ._state import State
 class StateSpace(AbstractLayer):
     r"""A diagonal linear state-space model (S4D: Gu, Goel, Gupta and Ré, 2022) in every channel of a sequence.
 
-    Channel j has N states with poles l_n and a time step D. The model dh_n/dt = l_n h_n + b_n u, with u held constant
-    over each step, becomes h_n(t) = a_n h_n(t-1) + g_n b_n u(t) with a_n = exp(D l_n) and g_n = (a_n - 1) / l_n. With
-    w = `weight_std` the output is
+    Channel j has N states with poles l_n and a time step D. Consider the model dh_n/dt = l_n h_n + b_n u, where u is
+    constant during each step. It becomes h_n(t) = a_n h_n(t-1) + g_n b_n u(t) with a_n = exp(D l_n) and g_n = (a_n - 1)
+    / l_n. With w = `weight_std` the output is
 
-        y(t) = w sqrt(2/N) Re sum_n c_n h_n(t) + `skip_std` d u(t) = sum_{s <= t} k(s) u(t - s),
-        k(s) = w sqrt(2/N) Re sum_n c_n b_n g_n a_n^s (+ `skip_std` d at s = 0).
+        y(t) = w sqrt(2/N) Re sum_n c_n h_n(t) + `skip_std` d u(t) = sum_{s <= t} k(s) u(t - s), where k(s) = w
+        sqrt(2/N) Re sum_n c_n b_n g_n a_n^s (+ `skip_std` d at s = 0).
 
     Every channel has b_n and c_n of its own, complex with real and imaginary parts of variance 1/2, and d standard
     normal. So k is independent of u and of the other channels, and
@@ -37,19 +37,19 @@ class StateSpace(AbstractLayer):
 
         nngp'(t, t') = sum_{s, s'} R(s, s') nngp(t - s, t' - s'),    ntk' = the same sum of ntk + 2 nngp,
 
-    where d counts once, not twice (k is linear in it, and bilinear in b and c). Trained are b, c and d; with
-    `train_poles` also the real and imaginary parts of the poles, of each channel its own, which adds the sum of 2 nngp
-    with w² Re mean_n q_n(s) conj(q_n(s')) in place of R, where q_n(s) is the derivative of g_n a_n^s by l_n.
+    where d counts once, not twice, because k is linear in it, and bilinear in b and c. The trained parameters are b, c
+    and d. With `train_poles`, the real and imaginary parts of each channel's poles are also trained. This adds the sum
+    of 2 nngp with w² Re mean_n q_n(s) conj(q_n(s')) in place of R, where q_n(s) is the derivative of g_n a_n^s by l_n.
 
     Both sums are recurrences in t and in t', so they cost N operations for each pair of positions.
 
-    Outputs have mean 0 but are no Gaussian process: a product of k and u is not. A Dense layer, which mixes the
-    channels, comes before an activation. At the inputs of a network there are too few channels for averages over
-    them to settle, so a Dense layer comes before it, too.
+    Outputs have mean 0 but are not a Gaussian process, because a product of k and u is not Gaussian. A Dense layer,
+    which mixes the channels, comes before an activation. At the inputs of a network, there are too few channels for
+    averages over them to settle, so put a Dense layer before this layer, too.
 
     Args:
         poles: their number N, for l_n = -1/2 + i pi n with n = 0 ... N - 1; or the poles themselves.
-        steps: time steps, of which the channels take one after another in turn; R is then a mean over them, too.
+        steps: time steps, which the channels use in turn; R is then also a mean over them.
         weight_std: w.
         skip_std: standard deviation of the direct path from u(t) to y(t); none at 0.
         train_poles: whether the poles are trained.
@@ -106,7 +106,7 @@ class StateSpace(AbstractLayer):
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[dict[str, Array], Shape]:
         """Draws {"input", "output"} of shape (2, channels, N), real parts before imaginary ones.
 
-        Where they exist also "skip" of shape (channels,), and "poles" of shape (2, channels, N).
+        If they exist also "skip" of shape (channels,), and "poles" of shape (2, channels, N).
         """
         _, c = self._sequence(fan_in)
         shape, keys = (2, c, len(self.poles)), jax.random.split(key, 3)

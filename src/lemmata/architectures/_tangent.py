@@ -25,10 +25,11 @@ from ._gradients import (
 )
 from ._shapes import of_shapes, traced
 
-# Bytes held beside points, parameters and result, where the caller sets no other number.
+# Bytes in memory besides points, parameters and result, if the caller does not set another number.
 _WORKING_SET = 2**28
-# A symmetric kernel is computed in this many rows of blocks, so that little more than half of it is computed, but none
-# has fewer rows than this, counted with their outputs: products of shorter ones are slower than twice as many.
+# A symmetric kernel is computed in this many rows of blocks, so only little more than half of it is computed. No block
+# has fewer rows than this, counted with their outputs, because products of shorter blocks are slower than twice as
+# many.
 _STRIPES, _SHORTEST = 4, 256
 
 
@@ -45,25 +46,25 @@ def tangent_gram(
 ) -> Inexact[Array, "n m k k"] | Inexact[Array, "n m k"] | Inexact[Array, "n m"]:
     """The finite tangent kernel Theta(x_i, y_j)_ab = <df_a(x_i)/dparams, df_b(y_j)/dparams>.
 
-    The gradients of `Dense` layers are products (output gradient times input) and are never formed: a network of
-    layers costs one gradient by the outputs of each layer for each point and output, and one matrix product for each
-    layer. The gradients of other layers with parameters are formed. For a plain function either all gradients are
-    formed, or one at a time, along which the outputs are differentiated: whichever takes fewer operations. The plan of
-    a result above 1 GiB is printed to standard error.
+    The gradients of `Dense` layers are products (output gradient times input) and are never formed. So a network of
+    layers costs, for each layer, one gradient by its outputs for each point and output, and one matrix product. The
+    gradients of other layers with parameters are formed. For a plain function, either all gradients are formed, or one
+    at a time, along which the outputs are differentiated. The method with fewer operations is used. The plan of a
+    result above 1 GiB is printed to standard error.
 
     Args:
-        network: a function f(params, x) of one point, or anything with such an `apply`; layers of this room take the
-            faster route. Outputs of any shape count as k = their number.
-        params: its parameters, a tree of arrays, at which the kernel is taken; leaves that are not floating-point
-            numbers are held fixed.
-        x: points of any shape, one a row.
+        network: a function f(params, x) of one point, or an object with such an `apply`; layers of this subpackage use
+            a faster algorithm. Outputs of any shape count as k = their number.
+        params: the parameters at which the kernel is computed, a tree of arrays; leaves that are not floating-point
+            numbers are fixed.
+        x: points of any shape, one in each row.
         y: other points; `None` means `x` itself, and then half of the blocks are computed.
         output: give only the kernel (n, m) of this output.
         each: give only the kernel of each output with itself, (n, m, k).
         trace: give only the mean over outputs of the diagonal of Theta, (n, m), which at infinite width is the kernel
             of each output.
-        working_set: bytes of gradients and products that are held at once beside the result; at least the gradients
-            of two points.
+        working_set: bytes of gradients and products that may be in memory at once, without the result; at least the
+            gradients of two points.
 
     Returns:
         (n, m, k, k) for k outputs, (n, m, k) with `each`, or (n, m) with `output` or `trace`.
@@ -115,8 +116,8 @@ def tangent_product(
     """The product (Theta v)_ia = sum_jb Theta(x_i, y_j)_ab v_jb, without the kernel: one gradient, one derivative.
 
     The gradient u of sum_jb v_jb f_b(y_j) by the parameters is the direction along which the outputs at all x_i are
-    differentiated. Both passes go over the points in batches, so the cost is that of a few passes over the data and
-    the memory that of a few copies of the parameters and `working_set`.
+    differentiated. Both passes process the points in batches. So the cost is that of a few passes over the data. The
+    memory is that of a few copies of the parameters and `working_set`.
 
     Args:
         network: as in `tangent_gram`.
@@ -124,7 +125,7 @@ def tangent_product(
         v: the vector, one row of the shape of an output for each point of y.
         x: points of the result.
         y: points of the vector; `None` means `x` itself.
-        working_set: bytes of activations that are held at once; at least those of one point.
+        working_set: bytes of activations that may be in memory at once; at least those of one point.
 
     Raises:
         ShapeError: if v does not fit the points y and the outputs, and for the same reasons as `tangent_gram`.
@@ -147,7 +148,9 @@ def combined_gradient(
     *,
     working_set: int = _WORKING_SET,
 ) -> Any:
-    """The gradient of sum_ia v_ia f_a(x_i) by the floating-point parameters, in batches of points; None for the others.
+    """The gradient of sum_ia v_ia f_a(x_i) by the floating-point parameters, in batches of points.
+
+    None for the other parameters.
 
     With v the residuals f(x) - y it is the gradient of squared loss. Arguments and errors are those of
     `tangent_product`.
@@ -201,7 +204,7 @@ def output_structure(network: Any, params: Any, x: Array, y: Array | None = None
         out = _output(network, params, x)
     except LemmataError:
         raise
-    except Exception as error:  # whatever a user's function raises
+    except Exception as error:  # any error of a user's function
         shapes = ", ".join(str(leaf.shape) for leaf in jax.tree.leaves(params)) or "none"
         raise ShapeError(
             "points x",
@@ -232,7 +235,10 @@ def _output(network: Any, params: Any, x: Any) -> Any:
 
 
 def differentiable(network: Any, params: Any) -> tuple[Any, Any]:
-    """The network as an object with `apply`, and its floating-point parameters; the others become its constants."""
+    """The network as an object with `apply`, and its floating-point parameters.
+
+    Other parameters become its constants.
+    """
     free, constants = eqx.partition(params, eqx.is_inexact_array)
     for leaf in jax.tree.leaves(free):
         if leaf.dtype not in (jnp.float32, jnp.float64):
@@ -259,7 +265,7 @@ def _blocked(
         plan = ResultPlan("tangent kernel", shape, basis.dtype.itemsize, other=working_set)
         plan.require(x, remedy="product(x, v) needs no kernel; outputs='mean', fewer points or float32")
     if prefers_vectors(network, params, x, basis, which):
-        # Beside the activations, a tile of all pairs of outputs, as it is computed, and in two further orders.
+        # Besides the activations: a tile of all pairs of outputs, as it is computed, and in two further orders.
         rows = min(
             entries // (8 * activations_of_a_point(network, params, x)), math.isqrt(entries // (6 * len(basis) ** 2))
         )
@@ -321,7 +327,7 @@ def _rows(entries: int, side_of_a_point: int, outputs: int, which: str) -> int:
 
 
 def _stripe(points: int, outputs: int) -> int:
-    """Rows of the blocks of a symmetric kernel; all where the blocks would be too short."""
+    """Rows of the blocks of a symmetric kernel; all if the blocks would be too short."""
     return points if points * outputs < _STRIPES * _SHORTEST else -(-points // _STRIPES)
 
 
@@ -355,7 +361,8 @@ def _weights(v: Array, out: jax.ShapeDtypeStruct, x: Array) -> Array:
 
 
 def _batch(network: Any, params: Any, x: Array, out: jax.ShapeDtypeStruct, working_set: int) -> int:
-    # A derivative along a direction keeps about as much as a gradient, and the compiler holds some of both twice.
+    # A derivative along a direction needs about as much memory as a gradient, and the compiler stores some arrays of
+    # both twice.
     return max(1, working_set // (4 * out.dtype.itemsize * activations_of_a_point(network, params, x)))
 
 

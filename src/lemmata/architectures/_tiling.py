@@ -20,12 +20,12 @@ from ._reading import as_read, check_points
 # What computes the kernel of all pairs.
 Entries = NetworkEntries | NormTable | FarPairs
 # Rows of a tile of vectors, in a matrix of all pairs and in a symmetric one, where smaller tiles leave less below the
-# diagonal; entries of a tile of fields, at pairs of points and of their positions. Caches of processors hold them.
+# diagonal. Also entries of a tile of fields, at pairs of points and of their positions. Caches of processors hold them.
 _TILE, _SYMMETRIC_TILE, _FIELD_TILE = 512, 256, 2**16
 
 
 def cross_entries(entries: NetworkEntries, x: Array, y: Array) -> Array:
-    """The matrix of all pairs, its diagonal by the recursion where y is x; refused where a diagonal is not finite."""
+    """The matrix of all pairs, with its diagonal by the recursion if y is x; an error if a diagonal is not finite."""
     check_rows(x, y)
     check_points(entries.network, x)
     check_points(entries.network, y)
@@ -56,7 +56,7 @@ def _by_table(table: NormTable, x: Array, y: Array | None) -> Array:
 
 
 def diagonal_entries(entries: NetworkEntries, x: Array) -> Array:
-    """The kernel of every point with itself, refused where not finite."""
+    """The kernel of every point with itself, refused if not finite."""
     check_sites(x)
     return finite(_diagonal(entries, as_read(entries.network, x)))
 
@@ -100,10 +100,10 @@ def _rectangle(entries: Entries, x: Array, y: Array | None) -> Array:
 def _symmetric(entries: Entries, x: Array, diagonal: Array) -> Array:
     """The matrix of a set of points, exactly symmetric, with this diagonal.
 
-    Two programs: in one, entries would be computed anew for the transpose, where products and sums may be fused
-    otherwise.
+    Two programs are used. In a single program, entries would be computed again for the transpose, because products and
+    sums may be fused differently.
     """
-    # Where a series stands for the recursion, a matrix that may be a tile of `gram` is computed whole.
+    # If a series replaces the recursion, a matrix that may be a tile of `gram` is computed whole.
     series = isinstance(entries, NetworkEntries) and is_homogeneous(entries.network)
     whole = series and len(x) < 2 * _TILE
     shape = side, _ = _tile(entries, x, x, _TILE if whole else _SYMMETRIC_TILE)
@@ -146,7 +146,8 @@ def _even_on_diagonal(matrix: Array, size: int) -> Array:
 
 
 def _starts(length: int, size: int) -> list[int]:
-    # The last tile is moved back to end with the matrix, so that all have one size; what it repeats is the same.
+    # The last tile is shifted back so that it ends with the matrix and all tiles have one size. The rows that it
+    # computes twice do not change.
     return [min(i, length - size) for i in range(0, length, size)]
 
 
@@ -158,9 +159,9 @@ def _tiled(
     starts: list[tuple[int, int]],
     mirrored: bool = False,
 ) -> Array:
-    """The matrix from tiles that stay in the cache through all layers; with `mirrored` each is written twice."""
-    # A tile is written one step after it was computed: what is written in its own step the compiler computes entry by
-    # entry into the matrix, on one core. The first step writes zeros, where the second writes the first tile.
+    """The matrix from tiles that stay in the cache through all layers; with `mirrored`, each is written twice."""
+    # A tile is written one step after it was computed. If it were written in the same step, the compiler would compute
+    # it entry by entry in the matrix, on one core. The first step writes zeros, if the second writes the first tile.
     corners = jnp.asarray([starts[0], *starts], jnp.int32)
     rows, columns = shape
 

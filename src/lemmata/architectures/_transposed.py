@@ -16,18 +16,19 @@ from ._window import Padding, Size, Window
 
 
 class TransposedWindow(Window):
-    """The window of a transposed convolution: it slides by 1 over a grid whose positions have been moved apart.
+    """The window of a transposed convolution: it slides by 1 over a grid whose positions have been spread apart.
 
-    Position i of a line of n stands at s i, with s the stride and zeros in between. With e the dilation, place o of the
-    window at position p shows what stands at p + e o - a. With E = (size - 1) e + 1 the window's extent, the offset a
-    is E - 1 under `"VALID"`, and the smaller of that and (E + s - 2) / 2, rounded up, otherwise.
+    Position i of a line of n is moved to s i, where s is the stride, with zeros in between. With the dilation e, place
+    o of the window at position p shows the value at p + e o - a. Let E = (size - 1) e + 1 be the window's extent. The
+    offset a is E - 1 under `"VALID"`. Otherwise it is the smaller of E - 1 and (E + s - 2) / 2, rounded up.
 
     Args:
         size: its extent along each axis of the grid.
-        strides: how far positions are moved apart; 1 where not given.
-        dilation: the distance of neighbours inside it; 1 where not given.
-        padding: `"SAME"` surrounds the line by zeros and has n s positions p; `"CIRCULAR"` joins its ends and has as
-            many. `"VALID"` surrounds it by zeros too, and has all n s + max(E - s, 0) positions that something reaches.
+        strides: the distance between neighbouring positions after spreading; 1 if not given.
+        dilation: the distance of neighbours inside it; 1 if not given.
+        padding: `"SAME"` surrounds the line by zeros and gives n s positions p; `"CIRCULAR"` joins its ends and gives
+            the same number. `"VALID"` surrounds it by zeros too, and has all n s + max(E - s, 0) positions that
+            something reaches.
 
     Raises:
         SettingError: for the same reasons as `Window`.
@@ -47,7 +48,9 @@ class TransposedWindow(Window):
         return super().over(layer, sites)
 
     def visible(self, mask: Bool[Array, "..."], groups: list[tuple[int, ...]]) -> Bool[Array, "..."]:
-        """Where something reaches, given where positions hold something: as many positions as a field alone would have.
+        """The new positions that a filled position reaches, computed from the mask of the positions.
+
+        There are as many as for a field without a mask.
 
         Raises:
             SettingError: for padding that depends on where the filled positions end.
@@ -64,7 +67,7 @@ class TransposedWindow(Window):
         return (self.size[axis] - 1) * self.dilation[axis] + 1
 
     def _frame(self, length: int, axis: int) -> tuple[int, int, int]:
-        """What is added before and after a line of positions once they are apart, and the number of new positions."""
+        """The padding before and after a line of positions when spread apart, and the number of new positions."""
         extent, stride = self._extent(axis), self.strides[axis]
         if self.padding == "VALID":
             more = max(extent - stride, 0)
@@ -87,24 +90,24 @@ class TransposedWindow(Window):
 class ConvTranspose(Serial):
     r"""A transposed convolution, to a finer grid: `Serial([Patches(TransposedWindow(...)), Dense(width)])`.
 
-    With w = `weight_std`, b = `bias_std`, c channels, s the strides and a as of `TransposedWindow`, in the NTK
-    parameterisation
+    Let w = `weight_std` and b = `bias_std`, let c be the number of channels and s the strides, and let a be defined as
+    in `TransposedWindow`. In the NTK parameterisation,
 
         h_i(p) = w / sqrt(count c) sum_{o, j} W_{i o j} x_j((p + e o - a) / s) + b B_i
 
-    over the places o of the window where the quotient is a position. Its moments are those of `Dense` on patches,
+    over the places o of the window if the quotient is a position. Its moments are those of `Dense` on patches,
 
         nngp'(p, q) = w² / count sum_o nngp((p + e o - a) / s, (q + e o - a) / s) + b²,
 
-    over the places where both are positions. A window shows one position in prod(s), so variances are smaller by that
-    than those of a convolution with the same weights.
+    over the places where both are positions. A window contains one position in prod(s), so variances are smaller by
+    this factor than those of a convolution with the same weights.
 
     Args:
         width: the number of output channels.
-        window: the window's size along each axis of positions: 3 or (3,) for sequences, (3, 3) for images.
-        weight_std, bias_std, parameterization: as of `Dense`.
-        strides: how many times finer the grid becomes along each axis; 1 where not given.
-        dilation, padding: as of `TransposedWindow`, but `"SAME"` where not given.
+        window: the window's size along each axis of positions: 3 or (3,) for sequences, (3, 3) for images. weight_std,
+            bias_std, parameterization: as in `Dense`.
+        strides: how many times finer the grid becomes along each axis; 1 if not given. dilation, padding: as in
+            `TransposedWindow`, but `"SAME"` if not given.
 
     Raises:
         SettingError: for the same reasons as `Window` and `Dense`.

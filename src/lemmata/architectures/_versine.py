@@ -1,7 +1,8 @@
 """The versine 1 - |c| of a correlation c: it keeps the angle that c itself rounds away near 1 and -1.
 
-A correlation within eps of 1 knows its angle to sqrt(eps); the versine, half of the squared angle there, to eps. So
-states carry it beside the covariances, whose sign is that of c, where a layer has a form for it that does not cancel.
+A correlation within eps of 1 determines its angle up to sqrt(eps); the versine, which is half of the squared angle
+there, up to eps. So states store it beside the covariances, whose sign is that of c, if a layer has a form for it that
+does not cancel.
 """
 
 import functools
@@ -17,8 +18,8 @@ from lemmata.kernels import squared_distances
 
 from ._correlation import angle_and_bow, half_angle, safe_sqrt
 
-# Up to so many coordinates, or numbers in all, the differences of all pairs cost no more than a repair of the near ones
-# or its compilation.
+# Up to this number of coordinates, or of entries in all, the differences of all pairs cost no more than a repair of the
+# near ones or its compilation.
 _FEW_COORDINATES, _FEW_NUMBERS = 8, 2**20
 # 1 - c has lost more than two digits below this; it is then taken from the difference of the normalised points.
 NEAR = 1e-2
@@ -32,7 +33,7 @@ def input_versines(
     yy: Float[Array, "1 m"],
     own: bool = False,
 ) -> Float[Array, "n m"]:
-    """1 - |cos| of the angle between points: |x/|x| -+ y/|y||² / 2 where that is small; 1 at a point 0.
+    """1 - |cos| of the angle between points: |x/|x| -+ y/|y||² / 2 if that is small; 1 at a point 0.
 
     Args:
         x: points.
@@ -113,7 +114,7 @@ def _repaired(units: Callable[[], tuple[Array, Array]], c: Float[Array, "n m"], 
 
 
 def _settled(versine: Array) -> Array:
-    """The versine, 0 where the angle is rounding.
+    """The versine, 0 if the angle is rounding.
 
     Equal points may be summed in another order each, and a derivative of the angle divides by its sine.
     """
@@ -131,9 +132,9 @@ def after_bend(
 ) -> tuple[Float[Array, "..."], Float[Array, "..."], Float[Array, "..."]]:
     """E[phi' phi'], and correlation and versine of the outputs, for phi of slope a below 0 and b above.
 
-    With u = min(theta, pi - theta), vers = 1 - cos u and bow = (sin u - u cos u) / pi the correlation c is
-    1 - vers + (b - a)² bow / (a² + b²) for theta below pi/2, and [(b - a)² bow - 2 a b cos u] / (a² + b²) above it:
-    that of the arc-cosine kernel of degree 1, its terms collected so that 1 - c and 1 + c do not cancel.
+    Let u = min(theta, pi - theta), vers = 1 - cos u and bow = (sin u - u cos u) / pi. The correlation c is 1 - vers +
+    (b - a)² bow / (a² + b²) for theta below pi/2, and [(b - a)² bow - 2 a b cos u] / (a² + b²) above it. This is the
+    arc-cosine kernel of degree 1, with its terms collected so that 1 - c and 1 + c do not cancel.
     """
     obtuse = nngp < 0
     kappa0, bow = arcs(obtuse, versine)
@@ -153,8 +154,8 @@ def after_bend(
 def arcs(obtuse: Bool[Array, "..."], versine: Float[Array, "..."]) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
     """kappa0 = (pi - theta) / pi, and bow = (sin u - u cos u) / pi with u = min(theta, pi - theta).
 
-    At u = 0, where kappa0 has a kink along every line of inputs, its derivative is taken as 0, the mean of the two
-    one-sided ones.
+    At u = 0, where kappa0 has a kink along every line of inputs, its derivative is set to 0, the mean of the two
+    one-sided derivatives.
     """
     u, bow = angle_and_bow(versine)
     return jnp.where(obtuse, u, math.pi - u) / math.pi, bow
@@ -184,8 +185,8 @@ def versine_of_sum(one: Term, other: Term) -> Float[Array, "..."]:
 
     With r_i and q_i the terms' shares of the two standard deviations, P_i = r_i q_i and c_i their correlations,
 
-        1 -+ c = (1 - P_1 - P_2) + P_1 (1 -+ c_1) + P_2 (1 -+ c_2),
-        1 - P_1 - P_2 = (r_1 q_2 - r_2 q_1)² / (1 + P_1 + P_2),
+        1 -+ c = (1 - P_1 - P_2) + P_1 (1 -+ c_1) + P_2 (1 -+ c_2), where 1 - P_1 - P_2 = (r_1 q_2 - r_2 q_1)² / (1 +
+        P_1 + P_2),
 
     since the r_i², as the q_i², sum to 1: no term is negative.
     """
@@ -203,7 +204,10 @@ def versine_of_sum(one: Term, other: Term) -> Float[Array, "..."]:
 
 
 def _apart(one: Array, other: Array) -> Array:
-    """The difference of two numbers of one sign; 0 where it is rounding, so that an angle of equal points stays 0."""
+    """The difference of two numbers of one sign.
+
+    0 if it is a rounding error, so that an angle of equal points stays 0.
+    """
     difference = one - other
     return jnp.where(jnp.abs(difference) > 8.0 * jnp.finfo(difference.dtype).eps * one, difference, 0.0)
 
@@ -217,8 +221,8 @@ def versine_of_patches(
 ) -> Float[Array, "..."]:
     """The versine of a mean over the places of a window, as `versine_of_sum` has it for two terms.
 
-    With r_o and q_o the places' shares of the two standard deviations, 1 -+ c is
-    sum_o (r_o - q_o)² / 2 + sum_o r_o q_o (1 -+ c_o).
+    Let r_o and q_o be the places' shares of the two standard deviations. Then 1 -+ c is sum_o (r_o - q_o)² / 2 + sum_o
+    r_o q_o (1 -+ c_o).
 
     Args:
         term: the moments before.

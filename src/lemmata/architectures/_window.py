@@ -23,10 +23,10 @@ class Window(eqx.Module):
 
     Args:
         size: its extent along each axis of the grid.
-        strides: how far it moves in one step; 1 where not given.
-        dilation: the distance of neighbours inside it; 1 where not given.
-        padding: `"VALID"` keeps it inside the grid. `"SAME"` surrounds the grid by zeros, so that with strides 1 there
-            are as many windows as positions; `"CIRCULAR"` does so by the grid itself, as on a torus.
+        strides: how far it moves in one step; 1 if not given.
+        dilation: the distance of neighbours inside it; 1 if not given.
+        padding: `"VALID"` keeps it inside the grid. `"SAME"` surrounds the grid by zeros, so with strides 1 there are
+            as many windows as positions. `"CIRCULAR"` surrounds it by copies of the grid, as on a torus.
 
     Raises:
         SettingError: for numbers that are not whole and positive, a wrong count of numbers, or an unknown padding.
@@ -80,15 +80,15 @@ class Window(eqx.Module):
     def total(self, values: Float[Array, "..."], groups: list[tuple[int, ...]]) -> Float[Array, "..."]:
         """Sums over the window at each of its positions.
 
-        `groups` names for each axis of the grid the axes of `values` along which the window slides at once; with two,
-        along the diagonals of their plane.
+        `groups` gives, for each axis of the grid, the axes of `values` along which the window slides at once; with two
+        axes, it slides along the diagonals of their plane.
         """
         return self._total(values, tuple(groups))
 
     @functools.partial(jax.jit, static_argnums=(0, 2))  # so that covariances and tangent kernels are traced once
     def _total(self, values: Array, groups: tuple[tuple[int, ...], ...]) -> Array:
         for axis, group in enumerate(groups):
-            # Without barriers the compiler computes what comes before anew for every place of the window.
+            # Without barriers, the compiler would compute the earlier layers again for every place of the window.
             padded = optimization_barrier(self._padded(optimization_barrier(values), axis, group))
             places = range(self.size[axis])
             values = functools.reduce(operator.add, (self._cut(padded, values, axis, group, o) for o in places))
@@ -112,11 +112,14 @@ class Window(eqx.Module):
         )
 
     def patches(self, x: Float[Array, "*sites c"]) -> Float[Array, "*grid p"]:
-        """What is in the window at each of its positions, place after place: p = count * c numbers."""
+        """The content of the window at each of its positions, place after place: p = count * c numbers."""
         return jnp.concatenate(self.shown(x, [(axis,) for axis in range(len(self.size))]), axis=-1)
 
     def shown(self, values: Float[Array, "..."], groups: list[tuple[int, ...]]) -> list[Float[Array, "..."]]:
-        """The values at each place of the window, for all its positions; `groups` as in `total`."""
+        """The values at each place of the window, for all its positions.
+
+        `groups` has the same meaning as in `total`.
+        """
         padded = values
         for axis, group in enumerate(groups):
             padded = self._padded(padded, axis, group)
@@ -130,7 +133,7 @@ class Window(eqx.Module):
         return [at(places) for places in itertools.product(*map(range, self.size))]
 
     def _frame(self, length: int, axis: int) -> tuple[int, int, int]:
-        """What is added before and after a line of positions, and how many windows then fit."""
+        """The padding before and after a line of positions, and the number of windows that then fit."""
         span, stride = (self.size[axis] - 1) * self.dilation[axis] + 1, self.strides[axis]
         if self.padding == "VALID":
             return 0, 0, max(0, (length - span) // stride + 1)

@@ -1,4 +1,4 @@
-"""What every computation on arrays and Gram matrices asks of them before it starts."""
+"""Checks that every computation on arrays and Gram matrices makes before it starts."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ _BLOCK = 512
 
 
 def known(array: ArrayLike) -> np.ndarray | None:
-    """The numbers of an array, or None where it is traced.
+    """The numbers of an array, or None if it is traced.
 
     Args:
         array: the numbers.
@@ -27,7 +27,9 @@ def known(array: ArrayLike) -> np.ndarray | None:
 
 
 def check_numbers(name: str, array: ArrayLike) -> None:
-    """Refuse an array that is empty, of less than single precision, or not finite; a traced one by its shape alone.
+    """Refuse an array that is empty, of less than single precision, or not finite.
+
+    For a traced one, only the shape is checked.
 
     Args:
         name: of the array, for the message.
@@ -58,7 +60,9 @@ def check_numbers(name: str, array: ArrayLike) -> None:
 
 
 def check_gram(name: str, matrix: Any) -> None:
-    """Refuse what is no square symmetric matrix of finite floating-point numbers; a traced one by shape and type alone.
+    """Raise an error unless this is a square symmetric matrix of finite floating-point numbers.
+
+    For a traced matrix, only shape and type are checked.
 
     Symmetric means |A - A^T| <= 16 n eps |A| in every entry, with |A| the Frobenius norm.
 

@@ -1,4 +1,4 @@
-"""What users pass or their models return, as arrays of NumPy: tensors, tables of several types, and refusals."""
+"""Arrays of users or of their models, as arrays of NumPy: tensors, tables of several types, and errors for the rest."""
 
 import contextlib
 import math
@@ -20,11 +20,11 @@ def array_of(name: str, values: Any) -> np.ndarray:
     """An array of NumPy, from a list, a data frame, or an array or tensor of another library.
 
     Args:
-        name: what it is, for the message.
+        name: the name in the message.
         values: what was given.
 
     Raises:
-        DataError: for what is not an array, as a list of rows of different lengths, and for masked entries.
+        DataError: for objects that are not arrays, such as a list of rows of different lengths, and for masked entries.
         PrecisionError: for a tensor that NumPy cannot read.
     """
     if np.ma.is_masked(values):
@@ -38,7 +38,7 @@ def array_of(name: str, values: Any) -> np.ndarray:
         # A tensor of PyTorch that still collects gradients does not convert itself.
         array = np.asarray(values.detach().cpu() if callable(getattr(values, "detach", None)) else values)
         if array.dtype.kind in "US" and isinstance(values, list | tuple):
-            # NumPy turns the numbers and missing entries beside texts into texts, such as "nan".
+            # NumPy turns the numbers and missing entries beside texts into texts, for example "nan".
             own = np.asarray(values, dtype=object)
             texts = all(isinstance(entry, str | bytes) for entry in own.ravel().tolist())
             return array if texts else own
@@ -95,14 +95,13 @@ def _missing(value: Any) -> bool:
 
 
 def numbers_of(name: str, values: Any) -> np.ndarray:
-    """The same of finite real numbers; columns of booleans beside columns of numbers become 0 and 1.
+    """The same array, of finite real numbers; columns of booleans next to columns of numbers become 0 and 1.
 
     Args:
-        name: what it is, for the message.
+        name: the name in the message.
         values: what was given.
 
-    Raises:
-        ShapeError, PrecisionError, DataError: for anything else; the message names an entry that is no number.
+    Raises: ShapeError, PrecisionError, DataError: for anything else; the message names an entry that is not a number.
     """
     array = real_numbers(name, array_of(name, values))
     check_numbers(name, array)
@@ -110,14 +109,14 @@ def numbers_of(name: str, values: Any) -> np.ndarray:
 
 
 def real_numbers(name: str, array: np.ndarray) -> np.ndarray:
-    """An array of objects, all of which are real numbers, as one of numbers; others stay.
+    """An array of objects that are all real numbers as an array of numbers; other arrays are not changed.
 
     Args:
-        name: what it is, for the message.
+        name: the name in the message.
         array: of any type.
 
     Raises:
-        DataError: for a text or another entry that is no number; the message names it.
+        DataError: for a text or another entry that is not a number; the message names it.
     """
     if array.dtype.kind not in "OUS":
         return array
@@ -138,11 +137,11 @@ def real_numbers(name: str, array: np.ndarray) -> np.ndarray:
 
 
 def array_argument(name: str, values: Any, *, axes: int | tuple[int, ...] = ()) -> jax.Array:
-    """An array of JAX of finite real floating-point numbers, from whatever `numbers_of` reads; JAX's arrays stay.
+    """A finite real floating-point JAX array from anything that `numbers_of` reads; JAX arrays are unchanged.
 
     Args:
-        name: what it is, for the message.
-        values: what was given; a traced array is judged by its shape alone.
+        name: the name in the message.
+        values: the argument; of a traced array, only the shape is checked.
         axes: the numbers of axes that are allowed; without any, all are.
 
     Raises:
@@ -171,7 +170,7 @@ def array_argument(name: str, values: Any, *, axes: int | tuple[int, ...] = ()) 
 
 
 def refuse_text(X: Any) -> None:
-    """Refuse inputs that hold strings, which would be read as numbers where they look like some.
+    """Refuse inputs that hold strings, which would be read as numbers if they look like some.
 
     Args:
         X: inputs.
@@ -210,7 +209,7 @@ def _is_frame(X: Any) -> bool:
 
 @contextlib.contextmanager
 def refusing_in_one_line() -> Iterator[None]:
-    """Around scikit-learn's validation: its errors become errors of one line, in its words where users look for these.
+    """Around scikit-learn's validation: its errors become errors of one line, in its words if users look for these.
 
     Raises:
         DataError: in the place of a ValueError.

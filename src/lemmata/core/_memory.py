@@ -8,7 +8,7 @@ from lemmata.limits import limits
 
 
 def available_bytes() -> int:
-    """Bytes of memory that this process can still take: what the machine, its control groups and its own limits leave.
+    """Bytes of memory that this process can still use, given the limits of machine, control groups and process.
 
     The machine's share counts caches that it gives back, and not swap.
     """
@@ -41,7 +41,7 @@ class MemoryPlan:
 
     @property
     def bytes(self) -> int:
-        """Peak bytes: 8 n² per matrix, and the rest."""
+        """Peak bytes: 8 n² per matrix, and the other memory."""
         return 8 * self.points**2 * self.matrices + self.other
 
     def largest(self, limit: int) -> int:

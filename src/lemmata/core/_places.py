@@ -1,4 +1,4 @@
-"""What an argument that is annotated as an array takes, and how what a user gives becomes that."""
+"""The values that an argument annotated as an array accepts, and their conversion."""
 
 import functools
 from collections.abc import Mapping, Sequence
@@ -22,15 +22,15 @@ _NUMBERS = (bool, int, float, np.bool_, np.number)
 
 
 class Place(NamedTuple):
-    """What an argument that is annotated as an array takes.
+    """The values that an argument annotated as an array accepts.
 
     Args:
         name: of the argument.
-        kinds: of its entries, as NumPy abbreviates them; the first is what others become. Empty: any.
+        kinds: of its entries, with NumPy's abbreviations; other kinds become the first one. Empty: any.
         axes: the allowed numbers of axes with the least for more, or None for any number.
         of_jax: whether arrays of JAX are taken.
         of_numpy: whether arrays of NumPy are taken.
-        others: types of what else is taken, which is left as it is.
+        others: other types that are accepted and passed on unchanged.
         callables: whether functions are taken.
         optional: whether None is.
     """
@@ -50,8 +50,7 @@ class Place(NamedTuple):
         Args:
             value: what was given.
 
-        Raises:
-            ShapeError, DataError, PrecisionError: if it is no such array.
+        Raises: ShapeError, DataError, PrecisionError: if it is not such an array.
         """
         if isinstance(value, jax.Array) and self.of_jax:
             if self.kinds and "c" not in self.kinds and value.dtype.kind == "c":
@@ -103,7 +102,7 @@ class Place(NamedTuple):
             return True
         if isinstance(value, self.others) or (self.callables and callable(value)):
             return True
-        # A number stays a number, whose type gives way to that of the arrays beside it.
+        # A number stays a number, so its type adapts to the types of the other arrays.
         scalar = isinstance(value, _NUMBERS) and not isinstance(value, np.complexfloating)
         return scalar and self._takes(0)
 
@@ -206,13 +205,13 @@ class LikePlace(NamedTuple):
 
 
 class KeyPlace(NamedTuple):
-    """Of a key of JAX's random numbers."""
+    """For a key of JAX's random numbers."""
 
     name: str
     optional: bool
 
     def read(self, value: Any) -> Any:
-        """The key, or None where it may be."""
+        """The key, or None if it may be."""
         if isinstance(value, jax.Array | np.ndarray) or (value is None and self.optional):
             return value
         remedy = f"pass jax.random.key({value})" if isinstance(value, int) else "pass one made by jax.random.key(seed)"

@@ -1,11 +1,11 @@
-"""One reader for every array that users pass: the annotations of the public interface say what it takes.
+"""One reader for every array that users pass: the annotations of the public interface define the accepted values.
 
 The `__init__` of a subpackage ends with `read_arguments(__name__)`. Each public function, and each method of a public
 class, then reads the arguments that are annotated as arrays before its own code sees them. Lists, frames, tensors and
-arrays of another library or type become arrays of the annotated kind. Texts, complex numbers where real ones are meant,
-ragged lists, None, and another number of axes are refused in one line that names the argument. An array of JAX is
-passed on as it is, so that a reading changes no result. Where a function then fails in another library's words, the
-argument whose shape or type does not fit is named.
+arrays of another library or type become arrays of the annotated kind. Texts, complex numbers if real ones are meant,
+ragged lists, None, and another number of axes are refused in one line that names the argument. A JAX array is passed on
+unchanged, so reading it changes no result. If a function then fails in another library's words, the argument whose
+shape or type does not fit is named.
 """
 
 import dataclasses
@@ -35,7 +35,7 @@ def places(
 
     Args:
         function: any function.
-        told: annotations of arguments that come before its own.
+        told: annotations of the arguments that precede its own.
     """
     found: list[tuple[int | None, Place | LikePlace | KeyPlace]] = []
     for position, parameter in enumerate(inspect.signature(function).parameters.values()):
@@ -74,7 +74,7 @@ def _place(name: str, annotation: Any, optional: bool) -> "Place | LikePlace | K
         elif origin is Callable:
             callables = True
         elif not isinstance(origin, type) or origin in (object, str, bytes) or _is_protocol(origin):
-            return None  # it says itself what it takes
+            return None  # it defines itself what it accepts
         elif origin not in (type(None), complex):
             others.append(origin)
     if not arrays and not bare:
@@ -122,7 +122,7 @@ def reading(function: Callable[..., Any], told: Mapping[str, Any] = types.Mappin
 
     Args:
         function: with annotations.
-        told: annotations of arguments that come before its own.
+        told: annotations of the arguments that precede its own.
     """
     annotated = {**getattr(function, "__annotations__", {}), **told}
     if hasattr(function, "__reads__") or not any(_is_about_arrays(each) for each in annotated.values()):
@@ -202,6 +202,9 @@ def _read_in_class(kind: type) -> None:
 
 
 def _converted_fields(kind: type) -> dict[str, Any]:
-    """The annotations of fields that become arrays when an object is made; Equinox says what may come instead."""
+    """The annotations of fields that become arrays when an object is made.
+
+    Equinox defines what may be passed instead.
+    """
     fields = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
     return {each.name: each.type for each in fields if each.metadata.get("converter") in (jnp.asarray, np.asarray)}

@@ -11,13 +11,13 @@ from lemmata.errors import MemoryPlanError
 
 from ._memory import available_bytes
 
-# Results of fewer bytes than the first number are never asked about, those of more than the second are announced.
+# Results with fewer bytes than the first number are never checked; results with more than the second are announced.
 _SMALL, _ANNOUNCED = 2**26, 2**30
 
 
 @dataclasses.dataclass(frozen=True)
 class ResultPlan:
-    """The bytes of an array and of the work beside it.
+    """The bytes of an array and of the working memory besides it.
 
     Args:
         what: the array, in the caller's words.
@@ -35,12 +35,12 @@ class ResultPlan:
 
     @property
     def result_bytes(self) -> int:
-        """Bytes of the result alone."""
+        """Bytes of the result only."""
         return self.itemsize * math.prod(self.shape)
 
     @property
     def bytes(self) -> int:
-        """Peak bytes: all copies, and the rest."""
+        """Peak bytes: all copies, and the other memory."""
         return self.copies * self.result_bytes + self.other
 
     def __str__(self) -> str:
@@ -51,11 +51,11 @@ class ResultPlan:
         )
 
     def require(self, near: Any = None, *, remedy: str) -> None:
-        """Refuse a result of more than 64 MiB whose plan does not fit; print the plan of one of more than 1 GiB.
+        """Refuse a result of more than 64 MiB whose plan does not fit; print the plan of a result of more than 1 GiB.
 
         Args:
             near: the array on whose device the result will be; None means this machine.
-            remedy: what the caller can do where it is refused.
+            remedy: the advice to the caller if it is refused.
 
         Raises:
             MemoryPlanError: if the plan needs more bytes than are free; the message states both.
@@ -70,10 +70,10 @@ class ResultPlan:
 
 
 def free_bytes(x: Any = None) -> int:
-    """Free memory where an array is: of this machine, or of its device, if it says.
+    """Free memory if an array is: of this machine, or of its device, if it says.
 
     Args:
-        x: the array; of one that is not known yet, or of none, the machine's memory is meant.
+        x: the array; for an unknown array, or None, the memory is that of the machine.
     """
     try:
         device: Any = next(iter(x.devices()))

@@ -31,7 +31,9 @@ def check_whole(name: str, found: Any, least: int, unit: str = "bytes") -> None:
 def check_real(
     name: str, value: Any, rule: str, holds: Callable[[np.ndarray], Any], *, several: bool = False, remedy: str = ""
 ) -> None:
-    """Refuse what is no finite real number, or breaks a rule; a traced number by its shape alone.
+    """Raise an error unless this is a finite real number that satisfies the rule.
+
+    For a traced number, only the shape is checked.
 
     Args:
         name: of the setting.
@@ -39,7 +41,7 @@ def check_real(
         rule: in words.
         holds: the rule, of each number.
         several: whether an array of numbers is as good as one.
-        remedy: what to do about it, where that is not obvious.
+        remedy: the advice, if it is not obvious.
 
     Raises:
         SettingError: if the value is not a finite number, or breaks the rule.

@@ -9,8 +9,8 @@ from threadpoolctl import threadpool_limits
 def one_blas_thread() -> contextlib.AbstractContextManager:
     """A context in which BLAS and LAPACK use one thread.
 
-    Two BLAS threads on busy cores wait for each other: an eigensystem of 1800 rows was measured up to thirty times
-    slower with two threads than with one beside other work, and never twice as fast on an idle machine.
+    Two BLAS threads on busy cores wait for each other. With other work on the machine, an eigensystem of 1800 rows was
+    up to thirty times slower with two threads than with one. On an idle machine, it was never twice as fast.
     """
     import scipy.linalg  # noqa: F401, loads the BLAS that JAX calls, so that it can be limited; slow to import
 

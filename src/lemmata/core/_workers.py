@@ -16,7 +16,7 @@ def check_executor(executor: object) -> None:
     """Refuse what is no executor.
 
     Args:
-        executor: what must be one; None is the caller's own process.
+        executor: the object that must be an executor; None is the caller's own process.
 
     Raises:
         SettingError: for any other value.
@@ -39,10 +39,10 @@ def completed(
     At most 1,024 tasks wait at the executor. The first error ends it: tasks that have not begun are cancelled.
 
     Args:
-        executor: where the function runs; it must be found by its name there.
+        executor: where the function runs; it must be importable by its name there.
         function: what runs.
         tasks: its arguments.
-        name: what a task is called in an error.
+        name: the name of a task in an error.
 
     Raises:
         LemmataError: the error that a task raised, with the name of the task in front. Errors from outside this library
@@ -69,7 +69,7 @@ def completed(
                 yield task, _result(future, name(task))
     finally:
         for future in waiting:
-            with contextlib.suppress(Exception):  # a scheduler that is gone has nothing to cancel
+            with contextlib.suppress(Exception):  # a scheduler that is gone cannot cancel anything
                 future.cancel()
 
 

@@ -40,7 +40,7 @@ def thresholds_of(x: Float[np.ndarray, "n d"], columns: Any, names: Sequence[str
                 remedy='set columns="median" to divide columns at their medians',
             )
         middle = np.median(values if len(values) <= 2 else column)
-        # Of values that are next to each other the mean may round to the upper one, and above the top nothing is true.
+        # The mean of two neighbouring values may round to the upper one, and above the top nothing is true.
         found[place] = middle if middle < values[-1] or len(values) == 1 else values[-2]
     return found
 
@@ -86,12 +86,12 @@ def column_names(x: Any, d: int) -> tuple[str, ...]:
 
 
 def bits_of(values: Any, name: str, signs: bool = False) -> Bool[np.ndarray, "..."]:
-    """An array of 0 and 1, of -1 and 1 (where -1 counts as bit 1, so that products are parities), or of booleans.
+    """An array of 0 and 1, of -1 and 1 (where -1 counts as bit 1, so products are parities), or of booleans.
 
     Args:
         values: numbers.
-        name: what they are, for messages.
-        signs: whether the number 1 alone, which both codes have, is that of -1 and 1.
+        name: the name in messages.
+        signs: whether a column that contains only the number 1, which both codes have, is read as -1 and 1.
 
     Raises:
         ShapeError, DataError: for anything else; the message names a value.
@@ -114,7 +114,10 @@ def bits_of(values: Any, name: str, signs: bool = False) -> Bool[np.ndarray, "..
 
 
 def _name(label: Any) -> str:
-    """Of a column: those of a frame without names are numbers, which in a formula would read as numbers."""
+    """The name of a column.
+
+    The columns of a frame without names are numbers, which would look like numbers in a formula.
+    """
     if isinstance(label, tuple):
         return ".".join(str(part) for part in label if str(part))
     if isinstance(label, int | np.integer) and not isinstance(label, bool):

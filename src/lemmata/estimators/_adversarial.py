@@ -23,12 +23,12 @@ ROWS = ("own", "common")
 
 
 class AdversarialKernelClassifier(ClassifierMixin, BaseEstimator):
-    """Least-squares classification with a tangent kernel, stopped so that an adversary who moves inputs gains little.
+    """Least-squares classification with a tangent kernel, stopped early against adversaries who move inputs.
 
     An infinitely wide network is trained on centred indicators of the classes by the flow of its tangent kernel. Each
-    training row has a time of its own after which it counts no more; the times are learned on validation rows, which
-    are set aside and attacked at each step (`lemmata.subjects.adversaries.learn_row_times`, Adv-NTK).
-    `rows="common"` is one time for all of them, early stopping.
+    training row has its own time, after which it no longer counts. The times are learned on validation rows, which are
+    set aside and attacked at each step (`lemmata.subjects.adversaries.learn_row_times`, Adv-NTK). `rows="common"` is
+    one time for all of them, early stopping.
 
     Args:
         network: a layer of `lemmata.architectures`; None is three hidden ReLU layers with biases of standard deviation
@@ -128,7 +128,10 @@ class AdversarialKernelClassifier(ClassifierMixin, BaseEstimator):
         return np.sort(order[:held]), np.sort(order[held:])
 
     def decision_function(self, X):
-        """The outputs (m, k) for k > 2 classes; for two classes, their difference, positive for the second (m,)."""
+        """The outputs (m, k) for k > 2 classes.
+
+        For two classes, their difference (m,), positive for the second class.
+        """
         outputs = self._outputs(X)
         return outputs[:, 1] - outputs[:, 0] if len(self.classes_) == 2 else outputs
 

@@ -41,7 +41,7 @@ def ball_scale(inputs: Float[np.ndarray, "n d"], normalise: Any) -> tuple[int, f
 
 
 def longest_row(rows: Float[np.ndarray, "n d"], what: str) -> tuple[int, float]:
-    """The row of largest norm and its norm, also where squares of the entries overflow or underflow.
+    """The row of largest norm and its norm, also if squares of the entries overflow or underflow.
 
     Args:
         rows: a matrix.

@@ -21,10 +21,10 @@ from ._rows import float64_leaves, points_of
 class KernelBarlowTwins(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Embeddings whose cross-correlation between two views of every row is the identity, in the space of a kernel.
 
-    It is where gradient flow on |C - I|² ends from a small start, C the cross-correlation of the embeddings: an
-    infinitely wide network with that tangent kernel, trained with Barlow Twins' loss without normalisation (Simon et
-    al., 2023). Components are the leading modes of what the views share, the fastest first. Without views each row is
-    its own view, and the embedding is that of kernel PCA without centring, whitened.
+    It is the limit of gradient flow on |C - I|² from a small start, where C is the cross-correlation of the embeddings.
+    This is an infinitely wide network with that tangent kernel, trained with Barlow Twins' loss without normalisation
+    (Simon et al., 2023). Components are the leading modes of the information that the views share, the fastest first.
+    Without views, each row is its own view, and the embedding is that of kernel PCA without centring, whitened.
 
     Args:
         kernel: a kernel of lemmata; None is an RBF kernel whose squared lengthscale is half the number of columns.

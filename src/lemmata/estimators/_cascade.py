@@ -21,7 +21,7 @@ from ._rows import points_of, root_mean_square, training_rows
 
 
 class AbstractCascadeEstimator(BaseEstimator):
-    """What cascades of any targets share: the scale of inputs, the batches, the outputs."""
+    """The common part of cascades for any targets: the scale of inputs, the batches, the outputs."""
 
     widths: Any
     damping: Any
@@ -80,11 +80,11 @@ class CascadeRegressor(MultiOutputMixin, RegressorMixin, AbstractCascadeEstimato
     Inputs are divided by their range and centred, targets by their standard deviation. Packages on hyperoctahedra lead
     from the inputs through `widths` to one number, a cascade for each column of the targets. Each step solves a linear
     system of the size of a batch for the function on it, and moves the values of all packages by damped Gauss-Newton
-    (`lemmata.subjects.splines.Cascade.step`). A cascade can find few directions on which targets depend; plain kernel
-    regression with the same covariance is the better choice where they depend on all.
+    (`lemmata.subjects.splines.Cascade.step`). A cascade can find few directions on which targets depend. If they depend
+    on all directions, plain kernel regression with the same covariance is better.
 
     Args:
-        widths: of the packages behind the first one; () is a single package. Equal neighbours start as the identity.
+        widths: of the packages after the first one; () is a single package. Equal neighbours start as the identity.
         damping: alpha, added to the tangent kernel's diagonal; larger is slower and steadier.
         batch: rows of a step, at most.
         epochs: passes over the rows.
@@ -93,10 +93,9 @@ class CascadeRegressor(MultiOutputMixin, RegressorMixin, AbstractCascadeEstimato
         random_state: seed, RandomState or None, for first values and the order of rows.
 
     Attributes:
-        cascade_: the cascade, an output a column.
-        scale_, shift_: inputs are X / scale_ - shift_.
+        cascade_: the cascade, with one output for each column. scale_, shift_: inputs are X / scale_ - shift_.
         offset_: the mean of the targets.
-        target_scale_: what centred targets are divided by.
+        target_scale_: the divisor of centred targets.
 
     Example:
         >>> import numpy as np
@@ -148,11 +147,11 @@ class CascadeRegressor(MultiOutputMixin, RegressorMixin, AbstractCascadeEstimato
 class CascadeClassifier(ClassifierMixin, AbstractCascadeEstimator):
     """Classification with cascades of packages of polyharmonic splines, trained in the space of functions.
 
-    One cascade a class is fitted to 1 for its rows and -1 for the others (one cascade for two classes), and the class
-    of the largest output is predicted. Inputs are divided by their range and centred. See `CascadeRegressor`.
+    For each class, one cascade is fitted to 1 for its rows and -1 for the others (one cascade for two classes). The
+    class with the largest output is predicted. Inputs are divided by their range and centred. See `CascadeRegressor`.
 
     Args:
-        widths: of the packages behind the first one; () is a single package. Equal neighbours start as the identity.
+        widths: of the packages after the first one; () is a single package. Equal neighbours start as the identity.
         damping: alpha, added to the tangent kernel's diagonal; larger is slower and steadier.
         batch: rows of a step, at most.
         epochs: passes over the rows.
@@ -162,8 +161,8 @@ class CascadeClassifier(ClassifierMixin, AbstractCascadeEstimator):
 
     Attributes:
         classes_: the labels.
-        cascade_: the cascades, an output a class; one output for two classes.
-        scale_, shift_: inputs are X / scale_ - shift_.
+        cascade_: the cascades, with one output for each class; one output for two classes. scale_, shift_: inputs are X
+            / scale_ - shift_.
 
     Example:
         >>> import numpy as np
@@ -202,7 +201,7 @@ class CascadeClassifier(ClassifierMixin, AbstractCascadeEstimator):
         return self
 
     def decision_function(self, X):
-        """The outputs (m, k) for k > 2 classes; for two classes the one output, positive for the second (m,)."""
+        """The outputs (m, k) for k > 2 classes; for two classes, the one output (m,), positive for the second class."""
         outputs = self._outputs(X)
         return outputs[:, 0] if len(self.classes_) == 2 else outputs
 

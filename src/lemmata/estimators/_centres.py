@@ -18,14 +18,15 @@ from ._rows import MISSED, root_mean_square
 
 # Rows up to which "auto" is exact; products n p² of rows and centres that it spends beyond, and centres at most.
 _EXACT, _WORK, _MOST = 10_000, 4e12, 3000
-# Rows at which leave-one-out errors are computed; the fewest that are taken from those that are not centres alone.
+# The number of rows at which leave-one-out errors are computed, and the smallest number at which only rows that are not
+# centres are used.
 ASIDE, _FEW = 2000, 200
 # Bytes of a block of a cross matrix in predictions.
 _BLOCK = 2**27
 
 
 def centres_for(setting: Any, rows: int) -> int | None:
-    """How many centres a fit has; None where it is exact.
+    """How many centres a fit has; None if it is exact.
 
     Args:
         setting: "auto", a number, or None.
@@ -121,7 +122,7 @@ def _best(
 
 
 def _first_distinct(points: np.ndarray, order: np.ndarray, count: int) -> Int[np.ndarray, " p"]:
-    """The first rows in an order with different points; fewer where there are no more."""
+    """The first rows in an order that are different points; fewer if there are no more."""
     taken = count
     while True:
         drawn = points[order[:taken]].reshape(min(taken, len(order)), -1)
@@ -132,10 +133,11 @@ def _first_distinct(points: np.ndarray, order: np.ndarray, count: int) -> Int[np
 
 
 def _price(errors: list[np.ndarray], doublings: float) -> tuple[float, float]:
-    """The least and most of what further centres are estimated to save of the mean error, as shares of it.
+    """The least and largest share of the mean error that further centres are estimated to save.
 
-    The last doubling of the number of centres has saved d, the one before c. At most every further doubling saves d, or
-    the standard error of d where that is more; at least each saves d / c of the one before, and at most a half of it.
+    The last doubling of the number of centres has saved d, the one before c. At most, each further doubling saves d, or
+    the standard error of d if that is more. At least, each doubling saves d / c of the doubling before, and at most
+    half of it.
 
     Args:
         errors: of the rows set aside, from a quarter, a half and all of the centres.
@@ -171,11 +173,11 @@ def warn_of_centres(rows: int, found: OnCentres) -> None:
 
 
 def warn_of_least_squares(found: OnCentres, setting: str) -> None:
-    """Warn where a fit that is asked to interpolate misses rows, because it has fewer centres than rows.
+    """Warn if a fit that should interpolate misses rows, because it has fewer centres than rows.
 
     Args:
         found: the fit.
-        setting: the setting that asks for interpolation, for the message.
+        setting: the setting that requests interpolation, for the message.
     """
     modes, targets = found.modes.modes, found.modes.targets
     missed = np.abs(modes.features @ (found.weights[:, None] * modes.moments) - targets)
@@ -213,7 +215,7 @@ def crosses(
 
 
 def diagonal_mean(kernel: AbstractKernel, points: Float[np.ndarray, "n *shape"], weights: np.ndarray) -> float:
-    """The weighted mean of K(x_i, x_i), 1 where it is 0.
+    """The weighted mean of K(x_i, x_i), 1 if it is 0.
 
     Args:
         kernel: with leaves of JAX.

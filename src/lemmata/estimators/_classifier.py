@@ -15,7 +15,7 @@ from lemmata.errors import CalibrationWarning
 from ._kernel_ridge import TangentKernelRegressor
 from ._rows import points_of, training_rows
 
-# Rows whose leave-one-out outputs calibrate probabilities, where there are many.
+# Rows whose leave-one-out outputs calibrate probabilities, if there are many.
 _JUDGES = 1000
 
 
@@ -26,10 +26,10 @@ class TangentKernelClassifier(ClassifierMixin, BaseEstimator):
     the class of the largest output is predicted.
 
     Outputs of a least-squares fit are no probabilities. `predict_proba` is the softmax of `sharpness_` times the
-    outputs; the sharpness minimises the log loss of the leave-one-out outputs of the training rows, each of which comes
-    from a fit that has not seen the row (the offset apart), with one more row of every class counted beside each
-    class's own (Platt's smoothing). These outputs have a closed form for a ridge, so it exists where `time` is None.
-    Beyond 2,000 rows the outputs of 1,000 to 2,000 of them are used.
+    outputs. The sharpness minimises the log loss of the leave-one-out outputs of the training rows. Each of these
+    outputs comes from a fit that has not seen the row, except for the offset. Every class counts with one row more than
+    it has (Platt's smoothing). For a ridge, these outputs have a closed form, so it exists if `time` is None. Beyond
+    2,000 rows the outputs of 1,000 to 2,000 of them are used.
 
     Args:
         network: a layer of `lemmata.architectures`; None is three hidden ReLU layers with biases of standard deviation
@@ -41,8 +41,8 @@ class TangentKernelClassifier(ClassifierMixin, BaseEstimator):
     Attributes:
         classes_: the labels.
         regressor_: the fit to the indicators.
-        sharpness_: what outputs are multiplied by before the softmax, where `time` is None; 0 where the leave-one-out
-            outputs are no better than chance.
+        sharpness_: the factor of the outputs before the softmax, if `time` is None; 0 if the leave-one-out outputs are
+            no better than chance.
 
     Example:
         >>> import numpy as np
@@ -98,7 +98,10 @@ class TangentKernelClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def decision_function(self, X):
-        """The outputs (m, k) for k > 2 classes; for two classes, their difference, positive for the second (m,)."""
+        """The outputs (m, k) for k > 2 classes.
+
+        For two classes, their difference (m,), positive for the second class.
+        """
         outputs = self._outputs(X)
         return outputs[:, 1] - outputs[:, 0] if len(self.classes_) == 2 else outputs
 

@@ -23,16 +23,16 @@ class ConvolutionalDeepKernelMachineClassifier(ClassifierMixin, BaseEstimator):
     """Classification of images by a convolutional network of infinitely many channels that learns representations.
 
     Layers are Gram matrices of inducing points (Milsom et al., 2024). Each block of ReLU and 3 x 3 convolution has a
-    learned one; `stiffness` times its divergence from what the block in front implies is taken from the bound on the
-    log density of centred indicators of the classes under normal noise, which is maximised by Adam over all rows at
-    once, together with the inducing patches, the weights between inducing points, noise and scale. At an infinite
-    stiffness the Gram matrices are those of random networks. Images are pooled over all sites, and their class is that
-    of the largest posterior mean. Made for hundreds of small images; a step takes time in proportion to images, sites
-    and the squares of inducing points.
+    learned Gram matrix. The objective is the bound on the log density of centred indicators of the classes under normal
+    noise, minus `stiffness` times the divergence of each matrix from the one that the previous block implies. Adam
+    maximises it over all rows at once, together with the inducing patches, the weights between inducing points, the
+    noise and the scale. At an infinite stiffness the Gram matrices are those of random networks. Images are pooled over
+    all sites, and their class is that of the largest posterior mean. Made for hundreds of small images; a step takes
+    time in proportion to images, sites and the squares of inducing points.
 
     Args:
-        shape: of an image, (h, w) or (h, w, c), where rows of X are its entries in that order; None is a square of one
-            channel where there is one, else a strip (1, d).
+        shape: of an image, (h, w) or (h, w, c), if the rows of X are its entries in that order. None means a square of
+            one channel if possible, else a strip (1, d).
         inducing: inducing patches of images, then inducing points of each block.
         strides: of the sites that each block keeps, along both axes.
         stiffness: nu, at least 0; math.inf learns no Gram matrix.
@@ -137,7 +137,10 @@ class ConvolutionalDeepKernelMachineClassifier(ClassifierMixin, BaseEstimator):
         return (points / self.scale_).reshape(len(points), *self._grid)
 
     def decision_function(self, X):
-        """The posterior means (m, k) for k > 2 classes; for two, their difference, positive for the second (m,)."""
+        """The posterior means (m, k) for k > 2 classes.
+
+        For two, their difference (m,), positive for the second class.
+        """
         check_is_fitted(self)
         images = self._images(points_of(self, X))
         with jax.enable_x64(True):

@@ -22,16 +22,16 @@ from ._rows import points_of, root_mean_square, training_rows
 class DeepKernelMachineClassifier(ClassifierMixin, BaseEstimator):
     """Least-squares classification with a deep kernel machine of ReLU layers on inducing points.
 
-    A kernel method whose kernel is learned: the Gram matrix of every layer at the inducing points is free, and moves
-    away from what an infinitely wide network expects where the labels gain more by it than `nu` times the Gaussian
-    divergence costs (`lemmata.subjects.machines.SparseMachine`; Yang et al., 2023). Inputs are centred and divided by
-    one number. Factors, inducing points and noise are trained by Adam on all rows; the time of a step and the memory
-    are linear in the rows.
+    A kernel method whose kernel is learned. The Gram matrix of every layer at the inducing points is free. It moves
+    away from the matrix of an infinitely wide network if the labels gain more than `nu` times the Gaussian divergence
+    costs (`lemmata.subjects.machines.SparseMachine`; Yang et al., 2023). Inputs are centred and divided by one number.
+    Factors, inducing points and noise are trained by Adam on all rows; the time of a step and the memory are linear in
+    the rows.
 
     Args:
         layers: of learned Gram matrices, at least 1.
-        nu: the weight of each layer's divergence, in nats of all rows' log likelihood; 0 leaves layers free, infinity
-            keeps them at the prior, the sparse Gaussian process of an infinitely wide network.
+        nu: the weight of each layer's divergence, in nats of all rows' log likelihood. 0 does not restrict the layers;
+            infinity keeps them at the prior, the sparse Gaussian process of an infinitely wide network.
         inducing: how many inducing points, at most; rows chosen at random to start with.
         steps: of Adam.
         learning_rate: of Adam.
@@ -41,9 +41,8 @@ class DeepKernelMachineClassifier(ClassifierMixin, BaseEstimator):
     Attributes:
         classes_: the labels.
         machine_: the trained machine.
-        weights_: of its outputs, (inducing, k), a column a class; one column for two classes.
-        objective_: before each step, in nats a row.
-        shift_, scale_: inputs are (X - shift_) / scale_.
+        weights_: of its outputs, (inducing, k), one column for each class; one column for two classes.
+        objective_: before each step, in nats per row. shift_, scale_: inputs are (X - shift_) / scale_.
 
     Example:
         >>> import numpy as np
@@ -86,7 +85,7 @@ class DeepKernelMachineClassifier(ClassifierMixin, BaseEstimator):
         self.scale_ = size if size > 0 else 1.0
         classes = np.arange(len(self.classes_)) if len(self.classes_) > 2 else np.array([1])
         targets = (index[:, None] == classes).astype(float)
-        # Of mean 0 and mean square 1 where classes are of one size
+        # Of mean 0 and mean square 1 if classes are of one size
         level = 1 / len(self.classes_)
         targets = (targets - level) / math.sqrt(level * (1 - level))
         count = min(int(self.inducing), len(targets))
@@ -116,7 +115,7 @@ class DeepKernelMachineClassifier(ClassifierMixin, BaseEstimator):
         return (points - self.shift_) / self.scale_
 
     def decision_function(self, X):
-        """The outputs (m, k) for k > 2 classes; for two classes the one output, positive for the second (m,)."""
+        """The outputs (m, k) for k > 2 classes; for two classes, the one output (m,), positive for the second class."""
         check_is_fitted(self)
         scaled = self._scaled(points_of(self, X))
         with jax.enable_x64(True):

@@ -32,13 +32,13 @@ _LOG_2_PI = math.log(2 * math.pi)
 class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Bayesian regression with an infinitely wide network: a Gaussian process with the network's NNGP kernel.
 
-    Each column of the targets is centred and divided by its root mean square, so that the prior, whose scale is that of
-    the network's initial outputs, fits them; standard deviations come back in the units of the targets.
+    Each column of the targets is centred and divided by its root mean square. Then it fits the prior, whose scale is
+    that of the network's initial outputs. Standard deviations are returned in the units of the targets.
 
-    On centres z the posterior is the variational one (Titsias, 2009), that of a process whose values at z carry all
-    that the rows say. With psi(x) = G^T K(z, x), where sum_i psi_i psi_i^T is diagonal with entries a_j, its variance
-    is K(x, x) - sum_j psi_j(x)² a_j / (a_j + noise). It approximates the posterior variance from neither side for sure;
-    far from the centres it is the prior's, as it should be.
+    On centres z, the posterior is the variational one (Titsias, 2009): that of a process whose values at z contain all
+    information of the rows. Let psi(x) = G^T K(z, x), where sum_i psi_i psi_i^T is diagonal with entries a_j. Its
+    variance is K(x, x) - sum_j psi_j(x)² a_j / (a_j + noise). It is neither an upper nor a lower bound of the posterior
+    variance; far from the centres, it is the prior's, as it should be.
 
     Args:
         network: a layer of `lemmata.architectures`; None is three hidden ReLU layers with biases of standard deviation
@@ -50,12 +50,14 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         network_: the network that is used.
         log_evidence_: the log marginal likelihood of the scaled targets, summed over their columns; -inf for rows that
             contradict each other without noise. None on centres.
-        log_evidence_bound_: a lower bound of it (Titsias' on centres); it is `log_evidence_` where the fit is exact.
-        centres_: the number of centres; None where the fit is exact.
+        log_evidence_bound_: a lower bound of it (Titsias' on centres); equal to `log_evidence_` if the fit is exact.
+        centres_: the number of centres; None if the fit is exact.
         price_: see `KernelRegressor`.
-        jitter_: what had to be added to the diagonal beyond the noise; on centres, to that of their own Gram matrix.
+        jitter_: the amount that had to be added to the diagonal besides the noise; on centres, to the diagonal of their
+            own Gram matrix.
         offset_: the mean of the targets, a number or (k,).
-        target_scale_: what centred targets are divided by, a number or (k,); 1 for a column constant to rounding.
+        target_scale_: the number by which centred targets are divided, a number or (k,); 1 for a column that is
+            constant up to rounding.
 
     Example:
         >>> import numpy as np
@@ -128,7 +130,7 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             # The density of y is that of the scaled targets times their scale, the root of the weight, in every column.
             density = -0.5 * (np.sum(flat * alpha) + flat.shape[1] * (system.log_determinant() + len(y) * _LOG_2_PI))
             self.log_evidence_ = self.log_evidence_bound_ = float(density) + volume
-            if rows is not given:  # without noise, rows that contradict each other have no density
+            if rows is not given:  # without noise, contradictory rows have no density
                 self.log_evidence_ = self.log_evidence_bound_ = -math.inf
             self._coefficients, self._factor = alpha.reshape(self._targets.shape), system.factor()
         return self
@@ -159,8 +161,9 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def predict(self, X, return_std=False):
         """The posterior mean (m,) or (m, k) at the inputs X (m, d), and with `return_std` its standard deviation.
 
-        The deviation has the shape of the mean. It is that of the function, without the noise; columns differ by their
-        scale alone. On centres, mean and deviation are those of the variational posterior (see the class).
+        The deviation has the shape of the mean. It is the standard deviation of the function, without the noise;
+        columns differ only by their scale. On centres, mean and deviation are those of the variational posterior (see
+        the class).
         """
         check_is_fitted(self)
         X, fitted = of_one_shape(self.network, points_of(self, X), self._points)
@@ -175,7 +178,7 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _posterior(
         self, kernel: NNGPKernel, x: np.ndarray, cross: np.ndarray, variances: bool
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Means and variances in units of the scaled targets; variances are 0 where they are not asked for."""
+        """Means and variances in units of the scaled targets; variances are 0 if they are not requested."""
         stored = vars(self).get("_solution")  # of estimators that were stored before there were centres
         mean = cross @ (self._coefficients if stored is None else stored.coefficients)
         if not variances:

@@ -10,7 +10,7 @@ from lemmata.architectures import AbstractLayer, OnGraphs, graph_points
 
 
 def as_points(network: Any, X: Any) -> Any:
-    """Graphs as points in float64 where the network reads graphs; other inputs as they are.
+    """Graphs as points in float64 if the network reads graphs; other inputs unchanged.
 
     Args:
         network: of the estimator, or None.
@@ -35,7 +35,7 @@ def are_fields(network: Any, X: Any) -> bool:
 def of_one_shape(
     network: Any, x: Float[np.ndarray, "n *point"], y: Float[np.ndarray, "m *point_y"]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Two sets of points, with as many nodes each where the network reads graphs.
+    """Two sets of points, with the same number of nodes if the network reads graphs.
 
     Args:
         network: of the estimator, or None.

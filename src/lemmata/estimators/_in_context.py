@@ -25,11 +25,11 @@ class InContextRegressor(RegressorMixin, BaseEstimator):
     """Prediction from a prompt: `fit` stores the examples, `predict` runs a transformer that was never trained.
 
     The transformer belongs to a class of functions and has explicit weights. Its layers compute universal features of
-    the examples and of the query, run proximal gradient on the Lasso (1/N) |y - Phi rho|² + penalty |rho|_1, and read
-    <phi, rho> out (Li et al., 2025, Lemma 4, with the factor N that their Attn2 lacks).
+    the examples and of the query, run proximal gradient on the Lasso (1/N) |y - Phi rho|² + penalty |rho|_1, and return
+    <phi, rho> (Li et al., 2025, Lemma 4, with the factor N that their Attn2 lacks).
 
-    Its theory speaks of inputs in the unit ball: inputs are divided by the largest norm of a training row; targets are
-    centred and divided by their standard deviation.
+    Its theory is about inputs in the unit ball. So inputs are divided by the largest norm of a training row; targets
+    are centred and divided by their standard deviation.
 
     Args:
         functions: a class of `lemmata.functions`; None is Gaussian bumps of width 1/2 in the ball.
@@ -37,18 +37,18 @@ class InContextRegressor(RegressorMixin, BaseEstimator):
         layers: L = 2T + 1, odd, for T iterations.
         penalty: of the Lasso, in units of the scaled targets.
         sharpness: slope of the features.
-        accelerated: whether the residual stream carries momentum (FISTA); plain proximal gradient otherwise.
+        accelerated: whether the residual stream contains momentum (FISTA); otherwise plain proximal gradient.
         temperature: tau of the attention layers; None is 10^4.
         stable: whether logistic functions are evaluated without cancellation.
         normalise: True divides inputs by the largest norm of a training row, False refuses rows of norm above 1, and
-            None divides where a norm is above 1, with a warning.
+            None divides if a norm is above 1, with a warning.
         random_state: seed, RandomState or None, for the features.
 
     Attributes:
         transformer_: the transformer.
-        scale_: what inputs are divided by.
+        scale_: the divisor of inputs.
         offset_: the mean of the targets.
-        target_scale_: what centred targets are divided by.
+        target_scale_: the divisor of centred targets.
 
     Example:
         >>> import numpy as np
@@ -91,7 +91,7 @@ class InContextRegressor(RegressorMixin, BaseEstimator):
             y: their targets (N,).
 
         Raises:
-            DataError: for a row of norm above 1 with `normalise=False`; the message states the row and its norm.
+            DataError: for a row of norm above 1 with `normalise=False`; the message gives the row and its norm.
             SettingError: if a setting is out of its range; the message names it.
         """
         with refusing_in_one_line():
@@ -130,7 +130,7 @@ class InContextRegressor(RegressorMixin, BaseEstimator):
     def predict(self, X):
         """Predictions (m,) at the inputs X (m, d): one forward pass for each row, in blocks of rows.
 
-        Rows outside the ball are answered too, where no theory speaks: features are constant far out.
+        Rows outside the ball are answered too, if no theory speaks: features are constant far out.
         """
         check_is_fitted(self)
         with refusing_in_one_line():

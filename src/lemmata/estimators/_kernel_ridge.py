@@ -69,9 +69,9 @@ class AbstractKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def fit(self, X, y, sample_weight=None):
         """Solve for the training rows.
 
-        A row of weight w counts as w rows do: it adds w (f - y)² to the squared loss, which is to say that its ridge is
-        ridge / w. The offset is the weighted mean. Rows of weight 0 are left out. Where the ridge is chosen, the
-        leave-one-out error leaves a row out with all of its weight, and counts it by that.
+        A row of weight w counts like w rows: it adds w (f - y)² to the squared loss, so its ridge is ridge / w. The
+        offset is the weighted mean. Rows of weight 0 are left out. If the ridge is chosen, the leave-one-out error
+        leaves a row out with all of its weight, and counts it by that.
 
         Args:
             X: inputs (n, d).
@@ -80,7 +80,7 @@ class AbstractKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
         Raises:
             NotPositiveDefiniteError: if the kernel is indefinite on these rows; the message states the smallest
-                eigenvalue. Beyond 2,000 rows it is judged on 1,000 of them, or on the centres, and by the
+                eigenvalue. Beyond 2,000 rows, it is judged on 1,000 of them, or on the centres, and by the
                 factorisation.
             SettingError: for a ridge or time that is not a number of at least 0, a number of centres that is not a
                 whole number above 0, or a kernel of another type.
@@ -91,7 +91,8 @@ class AbstractKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             ApproximationWarning: for a fit on centres with centres = "auto".
             ContradictionWarning: for equal inputs with different targets, if ridge = 0 or time = inf.
             InterpolationWarning: if ridge = 0 or time = inf and the fit misses a row by more than a thousandth of the
-                targets' root mean square, because the Gram matrix is singular up to rounding, or has fewer centres.
+            targets' root mean square. The reason is that the Gram matrix is singular up to rounding, or that there are
+            fewer centres than rows.
         """
         self._fit(X, y, sample_weight)
         return self
@@ -99,7 +100,7 @@ class AbstractKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _fit(self, X, y, sample_weight, judges: int = 0) -> tuple[Rows, np.ndarray]:
         """Solve; some of the rows, and their leave-one-out residuals (m, k), times the roots of the weights.
 
-        Of few rows these are all, of many some `judges`; 0 asks for none.
+        For few rows, these are all rows; for many, they are `judges` rows; 0 requests none.
         """
         rows = training_rows(self, X, y, sample_weight, multi_output=True, y_numeric=True).merged()
         self._ridge, self._time = (not_negative(name, getattr(self, name)) for name in ("ridge", "time"))
@@ -233,29 +234,30 @@ def weighted_system(kernel: AbstractKernel, points: np.ndarray, roots: np.ndarra
 class KernelRegressor(AbstractKernelRegressor):
     """Regression with any lemmata kernel, in closed form.
 
-    Predictions are K(x, X) (K + ridge I)^-1 (y - mean) + mean; or, where `time` is given, those of the gradient
-    flow df/dt = -K (f - y) from the mean, stopped at that time (an infinitely wide network trained for that long).
+    Predictions are K(x, X) (K + ridge I)^-1 (y - mean) + mean. If `time` is given, they are those of the gradient flow
+    df/dt = -K (f - y) from the mean, stopped at that time (an infinitely wide network trained for that long).
 
     Args:
         kernel: a kernel; None is an RBF kernel whose squared lengthscale is half the number of columns.
-        ridge: the ridge on the diagonal of the Gram matrix; used where `time` is None. None takes the one of least
-            leave-one-out error out of 21, from 1e-8 to 100 times the mean of the diagonal; every column of the targets
-            counts in units of its own root mean square.
-        time: training time, in units where the flow is df/dt = -K (f - y); infinity is the interpolant.
+        ridge: the ridge on the diagonal of the Gram matrix; used if `time` is None. None chooses the ridge of least
+            leave-one-out error out of 21, from 1e-8 to 100 times the mean of the diagonal. Each column of the targets
+            is measured in units of its own root mean square.
+        time: training time, in units in which the flow is df/dt = -K (f - y); infinity is the interpolant.
         centres: "auto", a number, or None. None solves for all rows, which takes n² numbers of memory and n³ / 3
-            operations. A number p below the number of rows n solves for p random rows as centres, the minimiser of
-            the same loss in the span of K(., z): some n p² operations, and no n x n matrix. "auto" is exact up to
-            10,000 rows, and beyond takes up to 3,000 centres, with an `ApproximationWarning`.
+            operations. A number p below the number of rows n uses p random rows as centres. The solution minimises the
+            same loss in the span of K(., z). This takes about n p² operations, and no n x n matrix. "auto" is exact up
+            to 10,000 rows, and beyond takes up to 3,000 centres, with an `ApproximationWarning`.
 
     Attributes:
         kernel_: the kernel that is used.
-        ridge_: the ridge that is used, where `time` is None.
-        jitter_: what had to be added to the diagonal beyond the ridge; on centres, to that of their own Gram matrix.
+        ridge_: the ridge that is used, if `time` is None.
+        jitter_: the amount that had to be added to the diagonal besides the ridge; on centres, to the diagonal of their
+            own Gram matrix.
         offset_: the mean of the targets.
-        centres_: the number of centres; None where the fit is exact.
-        price_: the least and the most of the squared error that the exact fit is estimated to save, as shares; (0, 0)
-            where the fit is exact. They come from leave-one-out errors on 2,000 rows with a quarter, a half and all
-            of the centres.
+        centres_: the number of centres; None if the fit is exact.
+        price_: the smallest and the largest share of the squared error that the exact fit is estimated to save; (0, 0)
+            if the fit is exact. They come from leave-one-out errors on 2,000 rows with a quarter, a half and all of the
+            centres.
 
     Example:
         >>> import numpy as np
@@ -283,31 +285,33 @@ class KernelRegressor(AbstractKernelRegressor):
 class TangentKernelRegressor(AbstractKernelRegressor):
     """An infinitely wide network trained by gradient flow on squared loss: regression with its tangent kernel.
 
-    With `time` the network is trained for that long, from outputs at the mean of the targets (the mean over initial
-    draws); infinity is training to the end, which interpolates. Otherwise predictions are those of kernel ridge
-    regression, training that is held back by ridge |w - w_0|².
+    With `time`, the network is trained for that long, from outputs at the mean of the targets (the mean over initial
+    draws); infinity means training to the end, which interpolates. Otherwise, predictions are those of kernel ridge
+    regression, which is training with the penalty ridge |w - w_0|².
 
-    With a network of the user's, inputs X of all methods may be what it reads: fields (n, *sites, channels), and for
-    `OnGraphs` (`graph_network(depth)`, for one) a list of graphs of any sizes, as `graph_points` takes them.
+    With a network of your own, the inputs X of all methods may be the inputs that it reads: fields (n, *sites,
+    channels), or, for `OnGraphs` (for example `graph_network(depth)`), a list of graphs of any sizes, in the forms that
+    `graph_points` accepts.
 
     Args:
         network: a layer of `lemmata.architectures`; None is three hidden ReLU layers with biases of standard deviation
             0.1.
-        ridge: the ridge on the diagonal of the Gram matrix; used where `time` is None. None takes the one of least
-            leave-one-out error out of 21, from 1e-8 to 100 times the mean of the diagonal; every column of the targets
-            counts in units of its own root mean square.
+        ridge: the ridge on the diagonal of the Gram matrix; used if `time` is None. None chooses the ridge of least
+            leave-one-out error out of 21, from 1e-8 to 100 times the mean of the diagonal. Each column of the targets
+            is measured in units of its own root mean square.
         time: training time, in units where the flow is df/dt = -K (f - y).
         centres: "auto", a number, or None; see `KernelRegressor`.
 
     Attributes:
         kernel_: the tangent kernel.
-        ridge_: the ridge that is used, where `time` is None.
-        jitter_: what had to be added to the diagonal beyond the ridge; on centres, to that of their own Gram matrix.
+        ridge_: the ridge that is used, if `time` is None.
+        jitter_: the amount that had to be added to the diagonal besides the ridge; on centres, to the diagonal of their
+            own Gram matrix.
         offset_: the mean of the targets.
-        centres_: the number of centres; None where the fit is exact.
-        price_: the least and the most of the squared error that the exact fit is estimated to save, as shares; (0, 0)
-            where the fit is exact. They come from leave-one-out errors on 2,000 rows with a quarter, a half and all
-            of the centres.
+        centres_: the number of centres; None if the fit is exact.
+        price_: the smallest and the largest share of the squared error that the exact fit is estimated to save; (0, 0)
+            if the fit is exact. They come from leave-one-out errors on 2,000 rows with a quarter, a half and all of the
+            centres.
 
     Example:
         >>> import numpy as np
@@ -346,12 +350,12 @@ def chosen_network(network: Any) -> AbstractLayer:
 
 
 def not_negative(name: str, value: Any, rule: str = "a number, at least 0, or None") -> float | None:
-    """The value as a float that is at least 0; None stays None.
+    """The value as a float that is at least 0; None is returned unchanged.
 
     Args:
-        name: what it is, for the error.
+        name: the name in the error.
         value: the value of a setting.
-        rule: what may stand there, for the error.
+        rule: the rule that the value must satisfy, for the error.
 
     Raises:
         SettingError: if the value is not a number of at least 0, or if a ridge is infinite.
@@ -369,9 +373,9 @@ def at_least_0(name: str, value: Any, rule: str = "a finite number, at least 0")
     """The value as a float that is at least 0, which None is not.
 
     Args:
-        name: what it is, for the error.
+        name: the name in the error.
         value: the value of a setting.
-        rule: what may stand there, for the error.
+        rule: the rule that the value must satisfy, for the error.
 
     Raises:
         SettingError: if the value is not a finite number of at least 0.
@@ -386,7 +390,7 @@ def above_0(name: str, value: Any) -> float:
     """The value as a float above 0.
 
     Args:
-        name: what it is, for the error.
+        name: the name in the error.
         value: the value of a setting.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Trees of fitted estimators: NumPy arrays where they are kept, JAX arrays where they are computed with."""
+"""Trees of fitted estimators: NumPy arrays in storage, JAX arrays in computations."""
 
 from typing import Any
 
@@ -10,8 +10,8 @@ import numpy as np
 def numpy_leaves(tree: Any) -> Any:
     """The tree with NumPy arrays of numbers in place of JAX's.
 
-    A JAX array of float64 becomes float32 where it is copied to a process, or loaded in one, in which JAX's x64 is off;
-    a NumPy array does not. What is fitted is kept like this.
+    A JAX array of float64 becomes float32 if it is copied to a process, or loaded in a process, in which JAX's x64 is
+    off. A NumPy array does not. Fitted arrays are stored in this way.
 
     Args:
         tree: a kernel, a spectrum, parameters.
@@ -20,7 +20,7 @@ def numpy_leaves(tree: Any) -> Any:
 
 
 def jax_leaves(tree: Any) -> Any:
-    """The inverse of `numpy_leaves`, to be called where x64 is on.
+    """The inverse of `numpy_leaves`, to be called if x64 is on.
 
     Args:
         tree: what `numpy_leaves` gave.

@@ -24,13 +24,13 @@ _NAME = re.compile(r"(relu|erf|gelu)-([1-9]\d?)|softmax")
 class NetworkKernel(Kernel):
     """The tangent kernel of an infinitely wide network, by its name, for estimators of scikit-learn.
 
-    It has nothing to be learnt and holds two plain settings, so that an estimator that has it can be stored anywhere.
+    It has no parameters to learn and two plain settings, so an estimator that contains it can be stored anywhere.
     `SklearnKernel` takes any kernel of lemmata.
 
     Args:
         network: "relu-DEPTH", "erf-DEPTH" or "gelu-DEPTH" for fully connected networks with so many hidden layers, or
             "softmax".
-        radius: what points are divided by before: for "softmax", the largest norm of a row.
+        radius: the number by which points are divided first: for "softmax", the largest norm of a row.
         sigma: the standard deviation of the weights of "softmax".
 
     Raises:
@@ -47,7 +47,7 @@ class NetworkKernel(Kernel):
         True
     """
 
-    __module__ = "lemmata.estimators"  # files that hold one do not depend on where it stands
+    __module__ = "lemmata.estimators"  # files with such an object do not depend on where the class is defined
 
     def __init__(self, network="relu-1", radius=1.0, sigma=1.5):
         self.network = network
@@ -55,7 +55,10 @@ class NetworkKernel(Kernel):
         self.sigma = sigma
 
     def __call__(self, X, Y=None, eval_gradient=False) -> Any:
-        """The matrix K(X, Y) or K(X, X), (n, m); with `eval_gradient` also derivatives by nothing, (n, n, 0)."""
+        """The matrix K(X, Y) or K(X, X), of shape (n, m).
+
+        With `eval_gradient`, it also returns derivatives by no parameters, of shape (n, n, 0).
+        """
         x = numbers_of("X", X) / self.radius
         with jax.enable_x64(True):
             y = None if Y is None else jax.numpy.asarray(numbers_of("Y", Y) / self.radius)

@@ -19,22 +19,22 @@ _TRUTH = {"true": "1", "false": "0"}
 class PlainTable(TransformerMixin, BaseEstimator):
     """A data frame of pandas or polars as a polars one that scikit-learn's encoders can use.
 
-    A pipeline needs it only if its table has what scikit-learn has no part for: dates, numbers written as texts (with
-    decimal commas or units, or words where one is missing), infinite cells, or names of columns that are not texts.
+    A pipeline needs it only if its table has cells that scikit-learn cannot read: dates, numbers written as texts (with
+    decimal commas or units, or words for missing values), infinite cells, or names of columns that are not texts.
 
-    A date becomes the days since 1970-01-01. Its parts are columns beside it: "sold: Monday" and so on are 1 on that
-    weekday; "sold: part of the year (sine)" and the cosine tell the part of the year, and likewise the time of day.
-    They are 0 if the date is missing.
+    A date becomes the days since 1970-01-01. Its parts are further columns. "sold: Monday" and so on are 1 on that
+    weekday. "sold: part of the year (sine)" and the cosine give the part of the year. The time of day has two such
+    columns, too. They are 0 if the date is missing.
 
     Args:
         columns: the names of the columns to keep, as texts. A column whose name is a number or a tuple is named by
             `str`.
-        numbers: those of them whose cells are numbers. A cell that cannot be read as one is missing; if it has a digit,
-            a warning says so.
+        numbers: those of them whose cells are numbers. A cell that cannot be read as a number is missing; if it has a
+            digit, there is a warning.
         decimal: the mark before decimals in texts, "." or ",".
         dates: for each column of dates, the parts: some of "weekday", "year" and "day".
         formats: for each column of dates that are texts, their format, as "%d/%m/%Y"; without one the year is first.
-        missing: cells of numbers that say that there is none, as texts: "999".
+        missing: cells of number columns that mean a missing value, as texts: "999".
         units: for each column whose numbers have a unit before or behind them, the unit: "€".
 
     Raises:
@@ -51,7 +51,7 @@ class PlainTable(TransformerMixin, BaseEstimator):
         [(1.5, 19723.0), (None, None)]
     """
 
-    __module__ = "lemmata.estimators"  # files that hold one do not depend on where it stands
+    __module__ = "lemmata.estimators"  # files with such an object do not depend on where the class is defined
 
     def __init__(self, columns, numbers=(), decimal=".", dates=None, formats=None, missing=(), units=None):
         self.columns = columns
@@ -63,7 +63,7 @@ class PlainTable(TransformerMixin, BaseEstimator):
         self.units = units
 
     def fit(self, X, y=None):
-        """Learn nothing from the rows, but refuse settings that are unknown."""
+        """Learn nothing from the rows, but refuse unknown settings."""
         unknown = [part for parts in (self.dates or {}).values() for part in parts if part not in ("weekday", *_WAVES)]
         if unknown:
             raise SettingError(
@@ -105,7 +105,7 @@ class PlainTable(TransformerMixin, BaseEstimator):
 
 
 def _part_names(name: str, parts: Any) -> list[str]:
-    """The names of the columns that stand beside a date."""
+    """The names of the columns that are made from a date."""
     found = []
     for part in parts:
         if part == "weekday":
@@ -145,7 +145,7 @@ def _bare(column: pl.Series, unit: str | None) -> pl.Series:
 
 
 def _numbers(column: pl.Series, decimal: str, missing: Any) -> pl.Series:
-    """Texts as numbers; what is none, and what is infinite or says that there is none, is missing."""
+    """Texts as numbers. A text that is not a number, is infinite, or means a missing value becomes missing."""
     name = column.name
     if column.dtype in (pl.Categorical, pl.Enum):
         column = column.cast(pl.String)
@@ -166,7 +166,7 @@ def _numbers(column: pl.Series, decimal: str, missing: Any) -> pl.Series:
 
 
 def _warn_of_unread(name: str, cells: pl.Series) -> None:
-    """Warn of cells that have digits and are no numbers: a number in another unit is not missing."""
+    """Warn of cells that have digits but are not numbers, because a number in another unit is not missing."""
     if len(cells):
         warnings.warn(
             f"{len(cells)} cell{'s' if len(cells) > 1 else ''} of {name!r} cannot be read as numbers, such as "

@@ -1,4 +1,4 @@
-"""What the rows of a fit are: numbers of the estimator's own, with weights, and without contradictions."""
+"""The rows of a fit: the estimator's own numbers, with weights, and without contradictions."""
 
 import warnings
 from typing import Any, NamedTuple
@@ -16,16 +16,16 @@ from lemmata.errors import ContradictionWarning, DataError, InterpolationWarning
 from ._graphs import are_fields, as_points
 from ._leaves import numpy_leaves
 
-MISSED = 1e-3  # of the root mean square of the targets: what a fit that interpolates may miss a row by
+MISSED = 1e-3  # the largest error of an interpolating fit on a row, as a share of the root mean square of the targets
 
 
 class Rows(NamedTuple):
-    """Rows of positive weight, copied from what was given.
+    """Rows of positive weight, copied from the input.
 
     Attributes:
         points: inputs (n, d), or fields (n, *sites, channels).
         targets: (n,) or (n, k).
-        weights: (n,), the number of times that a row counts; 1 where none were given.
+        weights: (n,), the number of times that a row counts; 1 by default.
     """
 
     points: Float[np.ndarray, "n *d"]
@@ -53,9 +53,9 @@ class Rows(NamedTuple):
         return classes, index
 
     def merged(self) -> "Rows":
-        """The rows, those with equal inputs and targets as one of their summed weight, in the order of their first.
+        """The rows, with equal inputs and targets merged into one row of summed weight, in order.
 
-        Least squares is the same, and a row that stands twice is left out as one of weight 2 is.
+        Least squares is the same, and a row that occurs twice is left out like one row of weight 2.
         """
         axis = 0 if self.targets.ndim > 1 else None  # NumPy below 2.3 takes no strings along an axis
         _, target = np.unique(self.targets, axis=axis, return_inverse=True)
@@ -68,7 +68,7 @@ class Rows(NamedTuple):
         return Rows(self.points[chosen], self.targets[chosen], weights)
 
     def averaged(self) -> "Rows":
-        """The rows, those with equal inputs as one of their mean target and summed weight, in the order of their first.
+        """The rows, with equal inputs merged into one row of mean target and summed weight, in order.
 
         It is what a fit that interpolates tends to, since no function passes through two targets at one input.
         """
@@ -86,7 +86,7 @@ class Rows(NamedTuple):
         return Rows(self.points[numbers], self.targets[numbers], self.weights[numbers])
 
     def scaled(self, values: np.ndarray) -> np.ndarray:
-        """Values (n, ...) times the roots of the weights: least squares then counts every row by its weight."""
+        """Values (n, ...) times the roots of the weights, so that least squares counts every row by its weight."""
         return values * self.along(values, np.sqrt(self.weights))
 
     def along(self, values: np.ndarray, numbers: Float[np.ndarray, " n"]) -> np.ndarray:
@@ -99,7 +99,7 @@ def training_rows(estimator: Any, X: Any, y: Any, sample_weight: Any, **rules: A
 
     Args:
         estimator: whose fit it is; learns the number of columns.
-        X: inputs (n, d); for a `network` of the estimator also fields, or a list of graphs where it reads these.
+        X: inputs (n, d); for a `network` of the estimator also fields, or a list of graphs if it reads these.
         y: targets or labels.
         sample_weight: None, or (n,) numbers of at least 0, not all 0.
         rules: of scikit-learn's `validate_data`, for the targets.
@@ -158,11 +158,11 @@ def _weights(given: Any, rows: int) -> Float[np.ndarray, " n"]:
 
 
 def without_contradictions(rows: Rows, setting: str) -> Rows:
-    """Rows for a fit that interpolates: where equal inputs have different targets, warn and average the targets.
+    """Rows for a fit that interpolates: if equal inputs have different targets, warn and average the targets.
 
     Args:
         rows: of the fit.
-        setting: the setting that asks for interpolation, for the message.
+        setting: the setting that requests interpolation, for the message.
     """
     if _all_differ(rows.points.reshape(len(rows.points), -1)):
         return rows
@@ -197,12 +197,12 @@ def _all_differ(numbers: Float[np.ndarray, "n d"]) -> bool:
 
 
 def warn_of_missed_rows(missed: Any, targets: np.ndarray, setting: str) -> None:
-    """Warn where a fit that interpolates misses rows, which a matrix that is singular up to rounding makes it do.
+    """Warn if a fit that interpolates misses rows, which a matrix that is singular up to rounding makes it do.
 
     Args:
         missed: fitted values minus targets, (n,) or (n, k).
         targets: centred, of the same shape.
-        setting: the setting that asks for interpolation, for the message.
+        setting: the setting that requests interpolation, for the message.
     """
     size = np.asarray(root_mean_square(targets, np.ones(len(targets))))
     shares = np.abs(np.asarray(missed)) / np.where(size > 0, size, 1.0)
@@ -219,7 +219,7 @@ def warn_of_missed_rows(missed: Any, targets: np.ndarray, setting: str) -> None:
 
 
 def root_mean_square(values: np.ndarray, weights: Float[np.ndarray, " n"]) -> Any:
-    """The weighted root mean square over rows, a number or (k,), where the squares may overflow or vanish.
+    """The weighted root mean square over rows, a number or (k,), if the squares may overflow or vanish.
 
     Args:
         values: (n,) or (n, k).
@@ -234,8 +234,8 @@ def root_mean_square(values: np.ndarray, weights: Float[np.ndarray, " n"]) -> An
 def float64_leaves(tree: Any) -> Any:
     """`numpy_leaves` in float64: a number given while JAX's x64 was off is read as its shortest decimal.
 
-    Such a number, 1.3 say, was rounded to the nearest one of float32, which is 1.2999999523. Its shortest decimal is
-    what was written, up to 7 digits. Arrays that were given as float32 keep their values.
+    Such a number, for example 1.3, was rounded to the nearest one of float32, which is 1.2999999523. Its shortest
+    decimal is what was written, up to 7 digits. Arrays that were given as float32 keep their values.
 
     Args:
         tree: a kernel or a network.

@@ -33,8 +33,7 @@ class SklearnKernel(Kernel):
         learn: paths of the hyper-parameters, none by default. Numbers that are to be equal are one hyper-parameter:
             `"network.layers.0.weight_std = network.layers.2.weight_std"`. Arrays that are equal have one shape.
         value_bounds: the least and the largest value, of all or of each hyper-parameter, shape (2,) or (k, 2).
-        values: what the hyper-parameters are, in the order of `learn`; None means as in the kernel. scikit-learn
-            sets it.
+        values: the hyper-parameters, in the order of `learn`; None keeps those of the kernel. scikit-learn sets it.
 
     Raises:
         SettingError: at any use, if the kernel is not a kernel of lemmata, or a path does not lead to a positive
@@ -69,7 +68,7 @@ class SklearnKernel(Kernel):
         Args:
             X: points (n, d).
             Y: other points; None means X itself.
-            eval_gradient: whether derivatives are wanted, of K(X, X) alone.
+            eval_gradient: whether to compute derivatives, only for K(X, X).
 
         Raises:
             SettingError: for a gradient with other points Y.
@@ -97,7 +96,7 @@ class SklearnKernel(Kernel):
             return np.array(self._current().diagonal(jnp.asarray(np.asarray(X, float))))
 
     def is_stationary(self) -> Any:
-        """False, since nothing is known of the kernel."""
+        """False, since this is not known of the kernel."""
         return False
 
     @property
@@ -123,7 +122,7 @@ class SklearnKernel(Kernel):
         self.values = np.exp(np.asarray(theta, float))
 
     def __repr__(self):
-        """The kernel with its parameters as they are now, and which of them are learnt."""
+        """The kernel with its current parameters, and those of them that are learnt."""
         try:
             with jax.enable_x64(True):
                 shown = jax.tree.map(_rounded, self._current())
@@ -147,7 +146,7 @@ class SklearnKernel(Kernel):
 
 
 def _rounded(leaf: Any) -> Any:
-    """Six digits of a JAX array that is one number or a few; other leaves as they are."""
+    """Six digits of a JAX array with one number or a few; other leaves unchanged."""
     if not (isinstance(leaf, jax.Array) and leaf.ndim <= 1 and leaf.size <= _SHOWN):
         return leaf
     rounded = [float(f"{float(number):.6g}") for number in jnp.atleast_1d(leaf)]

@@ -35,32 +35,32 @@ _SMALLEST = float(_TIMES[-1] / np.finfo(float).max)
 class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Regression with a two-layer softmax network trained for a time, or with its kernel at infinite width.
 
-    With `width=None` predictions are those of gradient flow df/dt = -K (f - y) with K(x, x') = <x, x'>
-    exp(sigma² <x, x'>), exactly. With a width they are those of a network with that many hidden units, drawn at the
-    symmetric initialisation and trained by gradient descent on all rows, m times as long (its tangent kernel is m times
-    the kernel of one output), so that the same time means the same training. Training stops before it interpolates
-    unless `time` is long.
+    With `width=None`, predictions are exactly those of gradient flow df/dt = -K (f - y) with K(x, x') = <x, x'>
+    exp(sigma² <x, x'>). With a width, they are those of a network with that many hidden units, drawn at the symmetric
+    initialisation and trained by gradient descent on all rows. It is trained m times as long, because its tangent
+    kernel is m times the kernel of one output. So the same time means the same training. Training stops before it
+    interpolates unless `time` is long.
 
-    The theory of these networks speaks of inputs in the unit ball and targets of length at most 1: inputs are divided
-    by the largest norm of a training row, targets are centred and divided by the largest norm that is left.
+    The theory of these networks is about inputs in the unit ball and targets of length at most 1. So inputs are divided
+    by the largest norm of a training row. Targets are centred and then divided by their largest norm.
 
     Args:
         width: hidden units, even; None is the limit of infinite width.
         sigma: standard deviation of the weights at initialisation. With 0 the kernel is linear.
-        time: training time in units where the flow is df/dt = -K (f - y); infinity is allowed where `width` is None.
-            None takes 1 / ridge, for the ridge of smallest leave-one-out error in kernel ridge regression (ridge r and
-            time 1/r shrink a mode of eigenvalue a by a/(a + r) and 1 - exp(-a/r)), between 0.1 and 10,000 divided by
-            the largest eigenvalue of K; it is the same for every width.
+        time: training time in units in which the flow is df/dt = -K (f - y); infinity is allowed if `width` is None.
+            None takes 1 / ridge, for the ridge of smallest leave-one-out error in kernel ridge regression. The reason
+            is that ridge r and time 1/r shrink a mode of eigenvalue a by a/(a + r) and 1 - exp(-a/r). The time is
+            between 0.1 and 10,000 divided by the largest eigenvalue of K, and it is the same for every width.
         normalise: True divides inputs by the largest norm of a training row, False refuses rows of norm above 1, and
-            None divides where a norm is above 1, with a warning.
+            None divides if a norm is above 1, with a warning.
         random_state: seed, `numpy.random.RandomState` or None, for the network's initialisation.
 
     Attributes:
         time_: the training time.
-        scale_: what inputs are divided by.
+        scale_: the divisor of inputs.
         offset_: the mean of the targets.
-        target_scale_: what centred targets are divided by.
-        steps_: gradient descent steps taken; 0 for infinite width or no time.
+        target_scale_: the divisor of centred targets.
+        steps_: the number of gradient descent steps; 0 for infinite width or no time.
 
     Example:
         >>> import numpy as np
@@ -104,7 +104,7 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         X, y = (np.asarray(values, float) for values in validated)
         self._check_settings()
         row, longest, self.scale_ = ball_scale(X, self.normalise)
-        # A mean overflows where its sum does; division by a power of 2 is exact.
+        # A mean overflows if its sum does; division by a power of 2 is exact.
         exponent = np.frexp(np.abs(y).max())[1]
         self.offset_ = np.ldexp(np.mean(np.ldexp(y, -exponent), axis=0), exponent)
         self._shape = y.shape[1:]
@@ -153,9 +153,9 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def predict_at(self, time, X):
         """Predictions of the same training at other times.
 
-        Exact for infinite width. A network trains again from its first weights in the steps that `fit` took, or on from
-        its last in steps of 1/2 divided by the largest eigenvalue of H at initialisation; between two steps weights are
-        interpolated, so that answers do not depend on what else is asked for.
+        Exact for infinite width. A network either trains again from its first weights in the steps of `fit`, or
+        continues from its last weights in steps of 1/2 divided by the largest eigenvalue of H at initialisation.
+        Between two steps, weights are interpolated, so an answer does not depend on the other requested times.
 
         Args:
             time: one time, or several.
@@ -217,7 +217,7 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self._network = SoftmaxNetwork(_units(self.width), outputs=outputs, sigma=self._sigma)
         params, _ = self._network.init(jax.random.key(seed), x.shape[1], dtype=float)
         largest = float(largest_eigenvalue(self._network, params, x, outputs))
-        # The longest step that is taken, in the time of the kernel; a kernel that is 0 moves no weight.
+        # The longest allowed step, in the time of the kernel; a kernel that is 0 moves no weight.
         self._longest = _STEP / largest if largest > 0 else math.inf
         self._check_steps(self.time_ / self._longest, self.time_)
         self.steps_ = max(1, math.ceil(self.time_ / self._longest)) if self.time_ > 0 else 0
@@ -261,7 +261,7 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
 
 def default_time(kernel: Spectrum, y: Float[Array, "n k"]) -> float:
-    """1 / ridge for the ridge of smallest leave-one-out error among those of `_TIMES`; 0 where the kernel is 0.
+    """1 / ridge for the ridge of smallest leave-one-out error among those of `_TIMES`; 0 if the kernel is 0.
 
     Args:
         kernel: the eigensystem of the Gram matrix.
@@ -282,7 +282,7 @@ def largest_eigenvalue(
 
     Args:
         network: the network.
-        params: where H is taken.
+        params: the parameters at which H is computed.
         x: points.
         outputs: k.
     """
@@ -299,7 +299,7 @@ def largest_eigenvalue(
 
 
 def _numbers(value: Any) -> np.ndarray | None:
-    """The numbers in a setting; None where anything in it is no real number."""
+    """The numbers in a setting; None if it contains anything that is not a real number."""
     try:
         array = np.asarray(value)
     except (TypeError, ValueError):

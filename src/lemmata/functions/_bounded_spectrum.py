@@ -87,7 +87,7 @@ class BoundedSpectrum(AbstractFunctionClass):
 
 
 class TranslateSum(AbstractFunction):
-    """sum_k q_k f_0(x - c_k), f_0 the inverse transform of the bound.
+    """sum_k q_k f_0(x - c_k), where f_0 is the inverse transform of the bound.
 
     Args:
         original: f_0.

@@ -4,8 +4,8 @@ This theory controls what a class costs by one number, C_F = sup |f(0)| + integr
 functions on the unit ball with a Fourier representation; it leaves unexplained how a class should be chosen.
 
 A function of a class is f(x) = f(0) + integral of (cos(<omega, x> + theta(omega)) - cos(theta(omega))) |F_f(omega)|,
-with F_f = ratio(omega) F_sup(omega), |ratio| <= 1: a class is what its spectrum bound says, and ratio and f(0) choose
-the function.
+with F_f = ratio(omega) F_sup(omega), |ratio| <= 1. The spectrum bound defines the class; ratio and f(0) choose the
+function.
 """
 
 import abc
@@ -90,7 +90,7 @@ def uniform_from_normal(normal: Float[Array, "*s"]) -> Float[Array, "*s"]:
 
 
 def barron_parameter(functions: AbstractFunctionClass) -> Float[Array, ""]:
-    """C_F = sup |f(0)| + integral of |omega| F_sup(omega) (li2025incontext, equation 19); infinity where it diverges.
+    """C_F = sup |f(0)| + integral of |omega| F_sup(omega) (li2025incontext, equation 19); infinity if it diverges.
 
     Args:
         functions: the class.

@@ -1,6 +1,6 @@
 """Closed forms and bounds of the Barron parameter C_f = integral of |omega| |F_f(omega)| (barron1993, section IX).
 
-Each is the moment alone, without |f(0)|.
+Each is only the moment, without |f(0)|.
 """
 
 import math
@@ -14,7 +14,7 @@ from lemmata.errors import SettingError, ShapeError
 
 
 def gaussian_moment(dimension: int, scale: float = 1.0) -> float:
-    """Of exp(-scale² |x - c|²/2) for any centre: scale sqrt(2) Gamma((d+1)/2) / Gamma(d/2), at most scale sqrt(d).
+    """The moment of exp(-scale² |x - c|²/2): scale sqrt(2) Gamma((d+1)/2) / Gamma(d/2), at most scale sqrt(d).
 
     Args:
         dimension: d.
@@ -24,7 +24,7 @@ def gaussian_moment(dimension: int, scale: float = 1.0) -> float:
 
 
 def ridge_moment(direction: Float[Array, " d"], profile: float) -> float:
-    """Of g(<a, x> + b) for any b: |a| times the moment of g in one dimension.
+    """The moment of g(<a, x> + b) for any b: |a| times the moment of g in one dimension.
 
     Args:
         direction: a.
@@ -69,7 +69,7 @@ def radial_moment(transform: Callable[[Float[np.ndarray, " n"]], Array], dimensi
 
 
 def positive_definite_bound(value: float | Array, laplacian: float | Array) -> Float[Array, ""]:
-    """Of a positive definite function, F_f >= 0: at most sqrt(-f(0) times the Laplacian at 0).
+    """The bound of a positive definite function, F_f >= 0: at most sqrt(-f(0) times the Laplacian at 0).
 
     Args:
         value: f(0).
@@ -79,7 +79,7 @@ def positive_definite_bound(value: float | Array, laplacian: float | Array) -> F
 
 
 def combination_moment(weights: Float[Array, " m"], moments: Float[Array, " m"]) -> Float[Array, ""]:
-    """Of sum_i c_i f_i: at most sum_i |c_i| C_i, with equality where spectra do not overlap.
+    """Of sum_i c_i f_i: at most sum_i |c_i| C_i, with equality if spectra do not overlap.
 
     Args:
         weights: c_i.
@@ -89,7 +89,7 @@ def combination_moment(weights: Float[Array, " m"], moments: Float[Array, " m"])
 
 
 def product_moment(first: tuple[float, float], second: tuple[float, float]) -> float:
-    """Of f_1 f_2: at most V_1 C_2 + V_2 C_1, V the integral of |F|.
+    """The moment of f_1 f_2 is at most V_1 C_2 + V_2 C_1, where V is the integral of |F|.
 
     Args:
         first: V_1 and C_1.
@@ -101,7 +101,8 @@ def product_moment(first: tuple[float, float], second: tuple[float, float]) -> f
 def polynomial_extension(coefficients: Float[Array, " k"], period: float | Array) -> Float[Array, " four"]:
     """The cubic that continues p on [-1, 1] to one period with continuous slopes, as a function of t - 1.
 
-    It joins the value and slope of p at 1 to those at -1 over the length period - 2; lowest power first.
+    It joins the value and slope of p at 1 to those at -1 over the length period - 2. Coefficients start with the lowest
+    power.
 
     Args:
         coefficients: of p, lowest power first.
@@ -118,11 +119,12 @@ def polynomial_extension(coefficients: Float[Array, " k"], period: float | Array
 
 
 def ridge_polynomial_bound(coefficients: Float[Array, " k"], period: float | Array = 4.0) -> Float[Array, ""]:
-    """Of p(<u, x>) on the unit ball, |u| = 1: at most period / sqrt(12) times the root mean square of g''.
+    """The bound of p(<u, x>) on the unit ball, |u| = 1: at most period / sqrt(12) times the root mean square of g''.
 
     g is p on [-1, 1], continued by a cubic to a periodic function with continuous slopes. Its coefficients c_m at
-    omega_m = 2 pi m / period obey sum |omega_m| |c_m| <= sqrt(sum omega_m^-2) sqrt(sum omega_m^4 |c_m|²), Cauchy and
-    Schwarz; the first sum is period²/12, the second the mean of g''². On the ball p(<u, x>) and its extension agree.
+    omega_m = 2 pi m / period satisfy sum |omega_m| |c_m| <= sqrt(sum omega_m^-2) sqrt(sum omega_m^4 |c_m|²), by the
+    Cauchy-Schwarz inequality. The first sum is period²/12, and the second is the mean of g''². On the ball p(<u, x>)
+    and its extension agree.
 
     Args:
         coefficients: of p, lowest power first.
@@ -142,7 +144,7 @@ def ridge_polynomial_bound(coefficients: Float[Array, " k"], period: float | Arr
 def polynomial_bound(
     polynomials: Sequence[Float[Array, " k"]], directions: Float[Array, "m d"], period: float = 4.0
 ) -> Float[Array, ""]:
-    """Of sum_j p_j(<a_j, x>) on the unit ball: the sum of the bounds of p_j(|a_j| t).
+    """The bound of sum_j p_j(<a_j, x>) on the unit ball: the sum of the bounds of p_j(|a_j| t).
 
     Every polynomial is such a sum: x y = ((x + y)² - (x - y)²)/4, and so on.
 

@@ -10,7 +10,7 @@ class Cosines(AbstractFunctionClass):
     """f(x) = sum_j a_j cos(<omega_j, x> + theta_j) with |a_j| <= sizes_j: C_F = sum_j sizes_j (1 + |omega_j|).
 
     Args:
-        atoms: omega_j, one a row, none the negative of another.
+        atoms: omega_j, one in each row, where none is the negative of another.
         sizes: the largest amplitudes.
     """
 

@@ -1,8 +1,8 @@
 """Covering numbers of the ball, of pairs (f, x) and of classes in the supremum norm, and the features they ask for.
 
-The cover of pairs (f, x) in Theorem 1 (li2025incontext, definition 23) counts values alone, whatever the class; the
-proof of Lemma 1 takes one function for all x, which a product of covers of the class and of the ball gives. So
-`required_features` counts the product.
+The cover of pairs (f, x) in Theorem 1 (li2025incontext, definition 23) only counts values, for any class. The proof of
+Lemma 1 uses one function for all x. This needs a product of covers of the class and of the ball. So `required_features`
+counts the product.
 """
 
 import math
@@ -28,10 +28,10 @@ def log_ball_cover(dimension: int, epsilon: float) -> float:
 
 
 def log_pair_cover(dimension: int, epsilon: float) -> float:
-    """D log(1 + 4/epsilon) + log(1 + 2/epsilon): an epsilon-cover (23) of all pairs (f, x), whatever the class.
+    """D log(1 + 4/epsilon) + log(1 + 2/epsilon): an epsilon-cover (23) of all pairs (f, x), for any class.
 
-    As |f(x) - f(0)| <= C_F, cells of diameter epsilon in x and length C_F epsilon in f(x) - f(0) are no more than that;
-    one pair from each that is not empty is a cover.
+    As |f(x) - f(0)| <= C_F, there are at most this many cells of diameter epsilon in x and length C_F epsilon in f(x) -
+    f(0). One pair from each cell that is not empty gives a cover.
 
     Args:
         dimension: d.

@@ -21,7 +21,7 @@ class UniversalFeatures(eqx.Module):
     """x -> (phi(tau (<u_i, x> - t_i)))_i and a constant 1, u_i = omega_i / |omega_i| (li2025incontext, 29 and 33).
 
     Args:
-        omega: omega_i, one a row.
+        omega: omega_i, one in each row.
         thresholds: t_i.
         sharpness: tau.
     """
@@ -72,8 +72,8 @@ def features_of(
 def step_density(t: Float[Array, "*s"], length: Float[Array, "*#s"], theta: Float[Array, "*#s"]) -> Float[Array, "*s"]:
     """gamma(t): how steps at t add up to g(z) = (cos(length z + theta) - cos(theta)) / length on [-1, 1].
 
-    g(z) is the integral of gamma over t < z: gamma = g' on [-1, 1], and sign g(-1) on an interval of length |g(-1)|
-    below -1 (li2025incontext, equation 82). |gamma| <= 1.
+    g(z) is the integral of gamma over t < z. On [-1, 1], gamma = g'; on an interval of length |g(-1)| below -1, gamma =
+    sign g(-1) (li2025incontext, equation 82). |gamma| <= 1.
 
     Args:
         t: thresholds in [-2, 1].

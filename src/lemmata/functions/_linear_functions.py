@@ -1,4 +1,4 @@
-"""Linear functions: spectra of short frequencies stand for the one at 0."""
+"""Linear functions: spectra at short frequencies approximate the one at 0."""
 
 import math
 
@@ -22,9 +22,9 @@ def mean_projection(dimension: int) -> float:
 class LinearFunctions(AbstractFunctionClass):
     """f(x) = <a, x> + b with |a| <= slope and |b| <= shift: C_F = shift + slope / E|u_1|, u uniform on the sphere.
 
-    Linear functions have no spectrum away from 0, and features need one. On the unit ball <a, x> is, to within
-    length² |a| / 6, the mean of |a| sign(<u, a>) sin(length <u, x>) / (length E|u_1|) over u: directions that serve
-    every a. No bound on the spectra of all of them has a smaller moment.
+    Linear functions have no spectrum away from 0, and features need one. On the unit ball, <a, x> is, to within length²
+    |a| / 6, the mean of |a| sign(<u, a>) sin(length <u, x>) / (length E|u_1|) over u: directions that work for every a.
+    No bound on the spectra of all of them has a smaller moment.
 
     Args:
         dimension: d.

@@ -10,10 +10,11 @@ from ._classes import AbstractFunction, AbstractFunctionClass, uniform_from_norm
 class LogisticNetworks(AbstractFunctionClass):
     """f(x) = sum_j r_j sigma(<a_j, x>) with |r_j| <= sizes_j, sigma the logistic function.
 
-    F_sup lies on the lines through the a_j; C_F = sum_j sizes_j (|a_j| + 2) / 4 (li2025incontext, section 2.3).
+    F_sup is concentrated on the lines through the a_j; C_F = sum_j sizes_j (|a_j| + 2) / 4 (li2025incontext, section
+    2.3).
 
     Args:
-        atoms: a_j, one a row, no two on one line.
+        atoms: a_j, one in each row, no two on one line.
         sizes: the largest |r_j|.
     """
 

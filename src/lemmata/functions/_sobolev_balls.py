@@ -60,8 +60,8 @@ class SobolevBall(eqx.Module):
     def width(self, n: int) -> Float[Array, ""]:
         """The squared Kolmogorov n-width in L2: the (n+1)-th of these values (Kolmogorov, 1936).
 
-        It is the least that the largest squared error over the ball can be for approximation from a linear space of n
-        dimensions; the span of the n least frequencies attains it.
+        It is the smallest possible value of the largest squared error over the ball for approximation from a linear
+        space of n dimensions. The span of the n smallest frequencies attains it.
         """
         return (1.0 + float(lattice_norms(self.dimension, n + 1)[-1])) ** -self.smoothness
 

@@ -22,8 +22,8 @@ class SpectralMoment:
 
     Args:
         value: the estimate.
-        standard_error: of the random frequencies, 0 where there are none.
-        truncation: what is missing or wrong for other reasons, as the estimate's own function describes.
+        standard_error: of the random frequencies, 0 if there are none.
+        truncation: the error from other causes, as the estimate's own function describes.
         median: half of the integral lies at shorter frequencies.
     """
 
@@ -65,12 +65,12 @@ def spectral_moment(
     """The integral of |omega| |F(omega)| over all frequencies, for an F that can be evaluated.
 
     The standard error compares neighbouring strata. `truncation` continues the last two half decades geometrically
-    beyond |omega| = 1e6; frequencies below 1e-6 are left out. A moment is called infinite where these half decades
-    hold more than 1e-6 of the value and do not fall by a tenth: spectra with slower tails cannot be told from
-    infinite ones. Atoms and lines of F are not seen: they have no density.
+    beyond |omega| = 1e6; frequencies below 1e-6 are left out. A moment is called infinite if these half decades hold
+    more than 1e-6 of the value and do not fall by a tenth, because spectra with slower tails cannot be distinguished
+    from infinite ones. Atoms and lines of F are not detected, because they have no density.
 
     Args:
-        transform: F, or a bound of it, one value a row; f(x) = integral of exp(i <omega, x>) F(omega).
+        transform: F, or a bound of it, one value for each row; f(x) = integral of exp(i <omega, x>) F(omega).
         dimension: d.
         key: randomness.
         number: of frequencies.
@@ -104,7 +104,7 @@ def spectral_moment(
 
 
 def _continued(last: float, before: float, value: float, what: str) -> float:
-    """What lies beyond the last shell, by a geometric series."""
+    """The part beyond the last shell, by a geometric series."""
     if last <= _NEGLIGIBLE * value:
         return last
     if last >= _GROWING * before:
@@ -120,15 +120,15 @@ def _continued(last: float, before: float, value: float, what: str) -> float:
 def moment_from_grid(values: Float[Array | np.ndarray, "..."], side: float) -> SpectralMoment:
     """The Barron parameter of an extension of f from the unit ball, from values on a grid of [-side, side)^d.
 
-    f minus its mean over 1 < |x| < side is multiplied by a smooth function of |x|, 1 on the ball and 0 beyond `side`,
-    and the coefficients of the periodic result, c_k = mean of f exp(-i <omega_k, x>), give sum |omega_k| |c_k|.
-    That is the parameter of this extension, exact for a band-limited product, and never below the least of all
-    extensions; it can be far above it, where a wider margin or another extension does better, and it can be below that
-    of f itself on the whole space. `truncation` is the difference from every second
-    value, plus what the last octaves of frequencies promise beyond the grid. Noise in the values is read as roughness.
+    f minus its mean over 1 < |x| < side is multiplied by a smooth function of |x|, which is 1 on the ball and 0 beyond
+    `side`. The coefficients of the periodic result, c_k = mean of f exp(-i <omega_k, x>), give sum |omega_k| |c_k|.
+    That is the parameter of this extension. It is exact for a band-limited product, and never below the smallest
+    parameter of all extensions. It can be far above it, if a wider margin or another extension is better. It can also
+    be below the parameter of f itself on the whole space. `truncation` is the difference from every second value, plus
+    what the last octaves of frequencies promise beyond the grid. Noise in the values is read as roughness.
 
     Args:
-        values: f on the product grid with m values a dimension, m a multiple of 4.
+        values: f on the product grid with m values in each dimension, where m is a multiple of 4.
         side: half the length of the cube's edge, more than 1.
 
     Raises:
@@ -191,8 +191,8 @@ def moment_from_samples(
 
     The fit sum_i alpha_i exp(-|x - x_i|²/(2 width²)) has the moment E |omega| |sum_i alpha_i exp(-i <omega, x_i>)|
     over normal frequencies of standard deviation 1/width. `truncation` is the difference from the fit of every second
-    value, which tells whether there are enough; it does not tell what no fit of this width can show. A ridge below
-    the noise makes the value grow with the noise.
+    value, which shows whether there are enough values. It cannot show features that no fit of this width contains. A
+    ridge below the noise makes the value grow with the noise.
 
     Args:
         x: points.

@@ -27,9 +27,9 @@ _TILE_ROWS = 504
 class AbstractKernel(eqx.Module):
     """A symmetric positive semidefinite function K(x, x') of two points.
 
-    An author writes `__call__` for two single points. Under `vmap` an inner product becomes a matrix product, so
-    the pointwise form is also the fast one; where it is not, override `cross` or `diagonal`, and the laws in
-    `tests/laws` compare the override with the pointwise form.
+    An author writes `__call__` for two single points. Under `vmap`, an inner product becomes a matrix product, so the
+    pointwise form is also fast. If it is not, override `cross` or `diagonal`; the property tests in `tests/laws`
+    compare the override with the pointwise form.
 
     Kernels form an algebra: `k1 + k2`, `k1 * k2`, `2.0 * k` and `k ** 2` are kernels again.
 
@@ -68,7 +68,7 @@ class AbstractKernel(eqx.Module):
     def numpy_cross(
         self, x: Float[np.ndarray, "n *point"], y: Float[np.ndarray, "m *point"]
     ) -> Float[np.ndarray, "n m"] | None:
-        """The matrix K(x_i, y_j) in float64 and new memory, where the kernel has a form that compiles nothing.
+        """The matrix K(x_i, y_j) in float64 and new memory, if the kernel has a form that needs no compilation.
 
         Solvers on the processor ask for it first: with few points, a compilation takes longer than the matrix
         (`takes_numpy`). None where there is no such form, where a parameter is traced, or where the points are not
@@ -120,7 +120,7 @@ class Sum(AbstractKernel):
     def numpy_cross(
         self, x: Float[np.ndarray, "n *point"], y: Float[np.ndarray, "m *point"]
     ) -> Float[np.ndarray, "n m"] | None:
-        """The sum of the two cross matrices, where all parts have such a form."""
+        """The sum of the two cross matrices, if all parts have such a form."""
         left, right = self.left.numpy_cross(x, y), self.right.numpy_cross(x, y)
         return None if left is None or right is None else np.add(left, right, out=left)
 
@@ -151,7 +151,7 @@ class Product(AbstractKernel):
     def numpy_cross(
         self, x: Float[np.ndarray, "n *point"], y: Float[np.ndarray, "m *point"]
     ) -> Float[np.ndarray, "n m"] | None:
-        """The entrywise product of the two cross matrices, where all parts have such a form."""
+        """The entrywise product of the two cross matrices, if all parts have such a form."""
         left, right = self.left.numpy_cross(x, y), self.right.numpy_cross(x, y)
         return None if left is None or right is None else np.multiply(left, right, out=left)
 
@@ -188,7 +188,7 @@ class Scale(AbstractKernel):
     def numpy_cross(
         self, x: Float[np.ndarray, "n *point"], y: Float[np.ndarray, "m *point"]
     ) -> Float[np.ndarray, "n m"] | None:
-        """The multiple of the cross matrix, where all parts have such a form."""
+        """The multiple of the cross matrix, if all parts have such a form."""
         factor, found = known(self.factor), self.kernel.numpy_cross(x, y)
         return None if factor is None or found is None else np.multiply(found, factor, out=found)
 
@@ -222,7 +222,7 @@ class Power(AbstractKernel):
     def numpy_cross(
         self, x: Float[np.ndarray, "n *point"], y: Float[np.ndarray, "m *point"]
     ) -> Float[np.ndarray, "n m"] | None:
-        """The entrywise power of the cross matrix, where all parts have such a form."""
+        """The entrywise power of the cross matrix, if all parts have such a form."""
         found = self.kernel.numpy_cross(x, y)
         return None if found is None else np.power(found, self.exponent, out=found)
 
@@ -232,7 +232,8 @@ class Power(AbstractKernel):
 
 
 def _as_pytree(transform: Callable[..., Any]) -> Callable[..., Any]:
-    # A bare function is no array: as a leaf it would keep the kernel out of jax.jit, so it goes into the structure.
+    # A bare function is not an array. As a leaf it would prevent passing the kernel to jax.jit, so it is part of the
+    # structure.
     callable_module: Any = transform
     return callable_module if isinstance(transform, eqx.Module) else jax.tree_util.Partial(transform)
 

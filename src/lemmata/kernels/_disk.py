@@ -1,4 +1,4 @@
-"""Gram matrices on disk: computed tile by tile into a zarr array, and continued where they were interrupted."""
+"""Gram matrices on disk: computed tile by tile into a zarr array, and continued if they were interrupted."""
 
 import pathlib
 import shutil
@@ -34,24 +34,24 @@ def gram_on_disk(
 ) -> Any:
     """The matrix of `gram` as a zarr array (n, m) at `path`, without ever holding it in memory.
 
-    The chunks are the tiles of `gram_plan`; where `y` is None, half of them are computed and the others are their
-    transposes. A tile counts once it is wholly written, so a run that was interrupted, even killed, is continued by the
-    same call: only missing tiles are computed. A folder of another problem is refused: the points and the
-    kernel's description are compared by their digest, and the first finished tile, computed again, by its values; of
-    the other finished tiles only the size is checked. Needs the extra `disk`.
+    The chunks are the tiles of `gram_plan`; if `y` is None, half of them are computed and the others are their
+    transposes. A tile counts when it is completely written. So the same call continues an interrupted or killed run,
+    and computes only the missing tiles. A folder of another problem is refused. The digests of the points and of the
+    kernel's description are compared, and the values of the first finished tile are computed again. For the other
+    finished tiles, only the size is checked. Needs the extra `disk`.
 
-    With an `executor` its workers compute the tiles and write them, each into chunks of its own; a tile whose worker
-    died has no mark, and is computed by the worker that the executor gives it to next, or by the next call. Workers
-    read the points from the folder, which they see under the same path: on one machine, or on storage that all share.
-    On processors of one kind and the same threads the matrix is, bit for bit, that of a call without executor.
+    With an `executor`, its workers compute the tiles and write each into its own chunks. A tile whose worker died has
+    no marker. The next worker that the executor chooses computes it, or the next call does. Workers read the points
+    from the folder, which they see under the same path: on one machine, or on storage that all share. On processors of
+    one kind and the same threads the matrix is, bit for bit, that of a call without executor.
 
     Args:
         kernel: the kernel K.
-        x: points, one a row.
+        x: points, one in each row.
         y: other points; `None` means `x` itself.
         path: the folder of the array; one that is there is continued, with the tiles that it has.
-        block: rows of a tile; a folder that is continued keeps its own, and a note on standard error says so.
-        working_set: bytes that the work beside the points may take, of each worker; `None` is 256 MiB.
+        block: rows of a tile; a folder that is continued keeps its own number, and a note on standard error says so.
+        working_set: bytes that the work of each worker may take besides the points; `None` is 256 MiB.
         executor: any `concurrent.futures.Executor`, such as that of a Dask client (`client.get_executor()`); None
             computes here.
 
@@ -59,8 +59,8 @@ def gram_on_disk(
         The array (`zarr.Array`), opened for reading; `zarr.open_array(path)` opens it later.
 
     Raises:
-        DataError: if the folder holds other files, a damaged array (the message names the tile) or the matrix of
-            another problem, if the disk is full, or if the folder is not writable.
+        DataError: if the folder contains other files, a damaged array (the message names the tile) or the matrix of
+            another problem; also if the disk is full, or if the folder is not writable.
         MemoryPlanError: if a tile does not fit into memory or the matrix onto the disk; the message states the plan.
         SettingError: if zarr is not installed or the executor has another type, and for the same reasons as `gram`.
         SolverError: if the executor died or a worker did not answer; the message names the tile. Finished tiles are

@@ -39,10 +39,10 @@ def squared_distances(
     scales: Float[Array, " d"] | None = None,
     unit: Float[Array, "*columns"] | None = None,
 ) -> Float[Array, "n m"]:
-    """The matrix |x_i - y_j|², each entry with a small relative error, and exactly 0 where x_i equals y_j.
+    """The matrix |x_i - y_j|², each entry with a small relative error, and exactly 0 if x_i equals y_j.
 
-    Many coordinates go through a matrix product of the centred points; pairs that are near to each other compared
-    with their distance from the centre, where the product form cancels, are computed again from their difference.
+    Many coordinates use a matrix product of the centred points. If two points are near to each other compared with
+    their distance from the centre, the product form cancels. Such pairs are computed again from their difference.
     Compiled, so that differences are summed without being stored. One array given twice has zeros on its diagonal,
     which need no repair.
 
@@ -50,8 +50,8 @@ def squared_distances(
         x: points.
         y: points.
         scales: one number for each coordinate, by which differences are divided; None is 1 for each.
-        unit: a power of two, or one for each coordinate, by which points are multiplied, which rounds nothing; None is
-            1. It is a constant for derivatives.
+        unit: a power of two, or one for each coordinate, by which points are multiplied without rounding; None is 1. It
+            is a constant for derivatives.
     """
     return _all_pairs(x, None if y is x else y, unit, scales)
 
@@ -88,7 +88,7 @@ def _by_product(own: bool, x: Array, y: Array, unit: Array | None, scales: Array
     norms = squares_of(a)[:, None] + squares_of(b)[None, :]
     diagonal = own & (jnp.arange(len(x))[:, None] == jnp.arange(len(y))[None, :])
     squares = jnp.where(diagonal, 0.0, norms - 2 * _product(a, b))
-    # Near, and where the norms overflow: inf - inf. The repair finds them again, since what it is given is stored.
+    # Near, and if the norms overflow: inf - inf. The repair finds them again, since what it is given is stored.
     near = lambda: ~(squares >= _NEAR * norms) & ~diagonal
     repaired = lambda: _repaired(own, _in_units(x, unit), _in_units(y, unit), scales, squares, near())
     return jax.lax.cond(jnp.any(near()), repaired, lambda: squares)
@@ -106,8 +106,8 @@ def _repaired(own: bool, x: Array, y: Array, scales: Array | None, squares: Arra
     by_rows = lambda squares, near: jax.lax.map(repair_row, (x, squares, near))
     if own:
         return by_rows(squares, near)
-    # One near pair a row is the rule where points of one set are in the other: it is repaired for all rows at once, and
-    # further near pairs (clusters, duplicates) row by row, only if there are any.
+    # If the points of one set are in the other, each row usually has one near pair. Such pairs are repaired for all
+    # rows at once. Further near pairs (clusters, duplicates) are repaired row by row, only if there are any.
     rows, nearest = jnp.arange(len(x)), jnp.argmin(jnp.where(near, squares, jnp.inf), axis=1)
     first = jnp.where(near[rows, nearest], exact(x, y[nearest]), squares[rows, nearest])
     squares, near = squares.at[rows, nearest].set(first), near.at[rows, nearest].set(False)
@@ -116,8 +116,8 @@ def _repaired(own: bool, x: Array, y: Array, scales: Array | None, squares: Arra
 
 @_by_product.defjvp
 def _by_product_jvp(own, primals, tangents):
-    # d |x_i - y_j|^2 = 2 <x_i - y_j, dx_i - dy_j>, in products about the same centre: the repair above is a matter of
-    # rounding alone and must not be differentiated.
+    # d |x_i - y_j|^2 = 2 <x_i - y_j, dx_i - dy_j>, in products about the same centre: the repair above only corrects
+    # rounding, and must not be differentiated.
     (x, y, unit, _), (dx, dy, _, _) = primals, tangents
     u, v, du, dv = (_in_units(each, unit) for each in (x, y, dx, dy))
     return _by_product(own, x, y, unit, None), _moved_points(u, v, du, dv, None)
@@ -138,8 +138,8 @@ def _in_scales(own: bool, x: Array, y: Array, unit: Array | None, scales: Array)
 @_in_scales.defjvp
 def _in_scales_jvp(own, primals, tangents):
     # d sum_k (x_ik - y_jk)²/l_k² = 2 sum_k (x_ik - y_jk) (dx_ik - dy_jk) / l_k² - 2 sum_k (x_ik - y_jk)² dl_k / l_k³.
-    # The second sum is taken from differences: the root of a distance has the derivative 1 / (2 |x - y|), which
-    # magnifies what a product form loses between near points.
+    # The second sum is computed from differences. The root of a distance has the derivative 1 / (2 |x - y|), which
+    # magnifies the error of a product form between near points.
     (x, y, unit, scales), (dx, dy, _, dscales) = primals, tangents
     points = _moved_by_differences if _few(x, y) else _moved_points
     u, v, du, dv = (_in_units(each, unit) for each in (x, y, dx, dy))

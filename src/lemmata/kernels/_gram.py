@@ -1,4 +1,4 @@
-"""Gram and cross matrices: whole where they are small, in tiles of the cache, and under a plan where they are large."""
+"""Gram and cross matrices: whole if they are small, in tiles of the cache, and under a plan if they are large."""
 
 import functools
 from functools import partial
@@ -17,8 +17,8 @@ from ._plan import GramPlan, check_blocks, gram_plan, size
 from ._points import UNKNOWN, checked_problem, entries
 from ._tiles import checked_finite, checked_symmetric, symmetrised, tile_of
 
-# Matrices of fewer bytes than the first number are computed at once without a question, those of more than the second
-# never; between, where memory for four of them is free.
+# Matrices with fewer bytes than the first number are always computed at once; those with more than the second never.
+# Between, they are computed at once if memory for four of them is free.
 _SMALL, _LARGE = 2**26, 2**30
 # Entries of a matrix that is computed as a whole.
 _AT_ONCE = 2**20
@@ -34,30 +34,30 @@ def gram(
     block: int | None = None,
     working_set: int | None = None,
 ) -> Float[Array, "n m"]:
-    """The Gram matrix K(x_i, x_j), or the cross matrix K(x_i, y_j) where `y` is given.
+    """The Gram matrix K(x_i, x_j), or the cross matrix K(x_i, y_j) if `y` is given.
 
-    The symmetric form is exactly symmetric. It computes the tiles on and above the diagonal alone, where there are
-    tiles: on a CPU, for vectors and more than 2^20 entries, tiles that stay in the cache, if the kernel says that it
-    does little for one point alone (`AbstractKernel.cheap_points`). With `block` or `working_set`, tiles are square and
-    the peak of memory is the output, the working set, and once some 100 MiB for the compiler, which no plan counts.
-    Matrices above 1 GiB always have a plan (`gram_plan`), which is printed to standard error, and are refused where the
-    plan does not fit into free memory.
+    The symmetric form is exactly symmetric. It computes only the tiles on and above the diagonal, if there are
+    tiles: on a CPU, for vectors and more than 2^20 entries, tiles that fit into the cache, if the kernel declares that
+    the work for one point is small (`AbstractKernel.cheap_points`). With `block` or `working_set`, tiles are square.
+    The peak of memory is then the output, the working set, and once about 100 MiB for the compiler, which no plan
+    counts. Matrices above 1 GiB always have a plan (`gram_plan`), which is printed to standard error, and are refused
+    if the plan does not fit into free memory.
 
     Args:
         kernel: the kernel K.
-        x: points, one a row.
+        x: points, one in each row.
         y: other points; `None` means `x` itself.
         block: rows of a tile.
-        working_set: bytes that the work beside points and output may take; above 1 GiB `None` is 256 MiB.
+        working_set: bytes that the work may take besides points and output; above 1 GiB, `None` is 256 MiB.
 
     Raises:
         ShapeError: if x and y are not rows of points of the same shape, or the kernel does not return one number for
             each pair.
         DataError: for points in float16 or complex numbers, and for a number that is not finite; the message names its
             row.
-        SettingError: if both block and working set are given, or one of them is not a whole number above 0. Also if the
-            kernel is not a kernel of lemmata, an entry is not finite, or K(x, y) and K(y, x) differ by more than
-            rounding. In tiles only those on the diagonal are checked for symmetry.
+        SettingError: if both block and working set are given, or one of them is not a whole number above 0. It is also
+            raised if the kernel is not a kernel of lemmata, an entry is not finite, or K(x, y) and K(y, x) differ by
+            more than rounding. With tiles, only those on the diagonal are checked for symmetry.
         MemoryPlanError: if the matrix does not fit; the message states the plan.
 
     Example:
@@ -87,7 +87,7 @@ def gram(
 
 
 def _in_cached_tiles(kernel: AbstractKernel, x: Array, y: Array | None) -> Array | None:
-    """The matrix by way of tiles that stay in the processor's cache, or None where they would not be faster."""
+    """The matrix by way of tiles that stay in the processor's cache, or None if they would not be faster."""
     points = [jnp.asarray(each) for each in ((x,) if y is None else (x, y))]
     places = {device for each in points for device in each.devices()}
     pairs = len(points[0]) * len(points[-1])

@@ -7,9 +7,9 @@ sqrt(pi / (2 s)) exp(-s) times Chebyshev series in 4/s - 1. From there, with the
 
     M_(a+1)(s) = M_a(s) + s² / (4 a (a - 1)) M_(a-1)(s),
 
-in which all terms are positive, so that nothing cancels and nothing overflows. From nu = 32 on, the uniform expansion
-of Debye has a fixed cost (DLMF 10.41.4). The order is a Python number: everything that depends on it alone is computed
-once, by NumPy and SciPy.
+in which all terms are positive, so nothing cancels and nothing overflows. From nu = 32 on, the uniform expansion
+of Debye has a fixed cost (DLMF 10.41.4). The order is a Python number, so everything that depends only on it is
+computed once, by NumPy and SciPy.
 """
 
 import functools
@@ -76,7 +76,7 @@ def _value(nu: float, t: Array) -> Array:
         return _half_integer(nu, t, s)
     whole = round(nu)
     near = s <= _SPLIT
-    # In each part, arguments of the other part are replaced by harmless ones, and so is 0.
+    # In each part, arguments of the other part are replaced by harmless values, and 0 is replaced, too.
     series = _near(nu - whole, whole, jnp.where(near & (t > 0), s, 1.0))
     value = jnp.where(near, series, _far(nu - whole, whole, jnp.where(near, _SPLIT, s)))
     return jnp.where(t == 0, 1.0, value)
@@ -86,14 +86,15 @@ def _half_integer(nu: float, t: Array, s: Array) -> Array:
     """A polynomial times exp(-s)."""
     if nu <= 2.5:
         return {0.5: 1.0, 1.5: 1.0 + s, 2.5: 1.0 + s + t / 3}[nu] * jnp.exp(-s)
-    half = jnp.exp(-s / 2)  # one half now and one at the end, so that large powers of s neither overflow nor vanish
+    # one half now and one half at the end, so that large powers of s neither overflow nor underflow
+    half = jnp.exp(-s / 2)
     return _upwards(1.5, round(nu - 1.5), t / 4, half, (1.0 + s) * half) * half
 
 
 def _near(mu: float, whole: int, s: Array) -> Array:
     """M by Temme's series, for 0 < s <= 2."""
-    # In the notation of Temme, with all sequences times (s/2)^mu, so that they neither overflow nor vanish:
-    # K_mu = sum of c_k f_k and K_(mu+1) = (2/s) sum of c_k (p_k - k f_k).
+    # In Temme's notation, with all sequences times (s/2)^mu, so that they neither overflow nor underflow: K_mu = sum of
+    # c_k f_k and K_(mu+1) = (2/s) sum of c_k (p_k - k f_k).
     first, second = _temme_constants(mu)
     logarithm = jnp.log(_SPLIT / s)
     power = jnp.exp(-2 * mu * logarithm)
@@ -118,7 +119,7 @@ def _near(mu: float, whole: int, s: Array) -> Array:
 
 def _far(mu: float, whole: int, s: Array) -> Array:
     """M by Chebyshev series, for s >= 2."""
-    half = jnp.exp(-s / 2)  # one half now, one at the end, so that large orders meet no underflow on their way
+    half = jnp.exp(-s / 2)  # one half now, one at the end, so that large orders do not underflow on the way
     at = 2 * _SPLIT / s - 1
     own = _clenshaw(_chebyshev(mu), at) * half
     scale = math.sqrt(math.pi) / math.gamma(1 + mu)

@@ -1,4 +1,4 @@
-"""Squared Euclidean distances by NumPy, in tiles that stay in the cache: nothing is compiled."""
+"""Squared Euclidean distances by NumPy, in tiles that fit into the cache, without compilation."""
 
 from collections.abc import Callable
 
@@ -20,9 +20,9 @@ def numpy_distances(
 ) -> Float[np.ndarray, "n m"]:
     """The matrix profile(sum_k (x_ik - y_jk)² / lengths_k²), with squares as accurate as `squared_distances`.
 
-    Squares are products of the points about the mean of y; those that lose two digits or more are computed again from
-    differences, so that equal points are exactly 0 apart. On one core an RBF entry in 10 dimensions takes a quarter of
-    the processor's time of the compiled form.
+    Squares are products of the points about the mean of y. Squares that lose two digits or more are computed again from
+    differences, so equal points have the distance 0. On one core an RBF entry in 10 dimensions takes a quarter of the
+    processor's time of the compiled form.
 
     Args:
         x: points.

@@ -1,4 +1,4 @@
-"""The Gram matrix of a kernel with a form in NumPy: nothing is compiled."""
+"""The Gram matrix of a kernel with a form in NumPy, without compilation."""
 
 import jax.numpy as jnp
 import numpy as np

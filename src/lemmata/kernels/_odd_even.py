@@ -1,4 +1,4 @@
-"""A kernel on points of a grid, half of which is shared by points of equal parities alone."""
+"""A kernel on points of a grid, half of which is shared only by points of equal parities."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -14,16 +14,16 @@ from ._stationary import RBF
 class OddEvenKernel(AbstractKernel):
     """K(x, y) = exp(-|x - y|²/(2 l²)) + weight δ(x, y) exp(-|x - y|²/(2 l_oe²)), for points of whole numbers.
 
-    δ(x, y) is 1 where every coordinate of x has the parity of that of y, and 0 elsewhere. For nuclei, x = (Z, N), the
-    second term lets each of the classes even-even, even-odd, odd-even and odd-odd leave the smooth first term by a
-    smooth function of its own. With the coordinates' signs s = (-1)^x,
+    δ(x, y) is 1 if every coordinate of x has the same parity as that of y, and 0 otherwise. For nuclei, x = (Z, N). In
+    each of the classes even-even, even-odd, odd-even and odd-odd, the second term adds its own smooth function to the
+    smooth first term. With the coordinates' signs s = (-1)^x,
 
         δ(x, y) = product over coordinates i of (1 + s_i(x) s_i(y))/2,
 
     so that K is positive semidefinite. Kernel ridge regression with it and the ridge λ is the sum of two regressions,
     one term each, with the ridges λ and λ/weight (`lemmata show regression.odd_even.effective_kernel`).
 
-    A coordinate that is no whole number has the parity of the nearest one; derivatives are those with parities held.
+    A coordinate that is not a whole number has the parity of the nearest one; derivatives keep the parities fixed.
 
     >>> import jax.numpy as jnp
     >>> from lemmata.kernels import OddEvenKernel, gram
@@ -37,12 +37,12 @@ class OddEvenKernel(AbstractKernel):
         lengthscale: l, a positive number, in the units of the points, or an array of one for each column.
         odd_even_lengthscale: l_oe, a positive number, or an array of one for each column.
         weight: of the second term, at least 0; with 0 the kernel is Gaussian.
-        parities: the coordinates whose parity counts, (0,) for the protons of (Z, N) alone; None is all.
+        parities: the coordinates whose parity counts, for example (0,) for the protons of (Z, N); None means all.
 
     Raises:
         SettingError: if a length scale is known and not positive, the weight is negative, or a coordinate is not a
-            whole number of at least 0 or is named twice. Also for points that lack a named coordinate, or whose number
-            of coordinates differs from that of the length scales.
+            whole number of at least 0 or is named twice. It is also raised for points that lack a named coordinate, or
+            whose number of coordinates differs from that of the length scales.
 
     Reference: tang2024charge.
     """
@@ -69,7 +69,7 @@ class OddEvenKernel(AbstractKernel):
             )
 
     def __call__(self, x: Float[Array, " d"], y: Float[Array, " d"]) -> Float[Array, ""]:
-        """The smooth term, and the second one where parities are equal."""
+        """The smooth term, and the second one if parities are equal."""
         same = jnp.all(self._odd(x) == self._odd(y))
         smooth, second = (scaled(x, y) for scaled in self._terms(x))
         return smooth + self.weight * jnp.where(same, second, 0.0)

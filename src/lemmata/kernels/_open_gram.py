@@ -1,4 +1,4 @@
-"""A Gram matrix on disk, opened where all of it is there."""
+"""A Gram matrix on disk, opened if all of it is there."""
 
 import math
 import pathlib
@@ -10,7 +10,7 @@ from ._stored_tiles import FORMAT, load_zarr, tile_name
 
 
 def open_gram(path: str | pathlib.Path) -> Any:
-    """The matrix that `gram_on_disk` wrote at `path`, refused where a tile of it is missing or has another size.
+    """The matrix that `gram_on_disk` wrote at `path`, refused if a tile of it is missing or has another size.
 
     Args:
         path: the folder of the array.
@@ -20,7 +20,7 @@ def open_gram(path: str | pathlib.Path) -> Any:
 
     Raises:
         MissingFileError: if there is no such folder.
-        DataError: if the folder has no complete matrix of `gram_on_disk`; the message states how many tiles are there.
+        DataError: if the folder has no complete matrix of `gram_on_disk`; the message gives the number of its tiles.
         SettingError: if zarr is not installed.
 
     Example:

@@ -49,9 +49,9 @@ def counting(name: str, *, least: int = 1) -> Callable[[Any], int]:
 def check_number(
     name: str, value: Array | np.ndarray, *, zero_allowed: bool = False, each_column: bool = False
 ) -> None:
-    """Reject a number that is not finite and positive (or zero, where that is allowed).
+    """Reject a number that is not finite and positive (or zero, if that is allowed).
 
-    A number that is being traced (inside jit, vmap or grad) has no value yet and passes.
+    A number that is traced (inside jit, vmap or grad) has no value yet and passes.
 
     Args:
         name: of the parameter, for the message.
@@ -84,7 +84,7 @@ def for_columns(name: str, value: Any, x: Array | np.ndarray) -> Any:
     """One number, or one for each column of the points, in their precision.
 
     Raises:
-        SettingError: if there are as many numbers as neither of the two.
+        SettingError: if the number of values is neither of the two.
     """
     if value.ndim and value.shape != x.shape[-1:]:
         raise SettingError(

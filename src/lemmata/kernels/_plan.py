@@ -1,4 +1,4 @@
-"""What a Gram matrix needs before it is computed: bytes of the output, of the work beside it, and the tiles."""
+"""The memory that a Gram matrix needs: bytes of the output, of the working memory, and the tiles."""
 
 import dataclasses
 import math
@@ -19,14 +19,14 @@ from ._base import AbstractKernel
 from ._points import checked_problem, entries
 from ._tiles import cross_tile, diagonal_tile
 
-# Beside the output: a quarter of a gigabyte, where the caller says nothing.
+# Besides the output: a quarter of a gigabyte by default.
 WORKING_SET = 2**28
 
 # The allocator keeps what is freed, in pieces that the next tile does not always fit into: resident memory was up to
 # 2.9 times what the compiled tile holds (`benchmarks/gram_memory.py`).
 _KEPT = 3
 
-# What compiled tiles hold, of the last plans.
+# The memory of compiled tiles, for the last plans.
 _KNOWN: dict[Any, int] = {}
 _MOST = 256
 
@@ -44,8 +44,9 @@ class GramPlan:
         itemsize: bytes of an entry.
         symmetric: whether tiles below the diagonal are copies of those above it.
         block: rows and columns of a tile.
-        working_bytes: peak memory beside the points and the output: three times one tile, its copy, its points and all
-            that the compiled kernel holds while it computes it (what is freed is not given back at once).
+        working_bytes: peak memory besides the points and the output. It is three times the sum of one tile, its copy,
+            its points and the memory of the compiled kernel during the computation, because freed memory is not
+            returned at once.
     """
 
     rows: int
@@ -62,7 +63,7 @@ class GramPlan:
 
     @property
     def peak_bytes(self) -> int:
-        """Bytes of the matrix and of the work beside it."""
+        """Bytes of the matrix and of the working memory."""
         return self.output_bytes + self.working_bytes
 
     @property
@@ -72,11 +73,11 @@ class GramPlan:
         return [(i, j) for i in range(down) for j in range(i if self.symmetric else 0, across)]
 
     def fits(self, free: int | None = None) -> bool:
-        """Whether the peak fits into `free` bytes; None asks the machine."""
+        """Whether the peak fits into `free` bytes; None uses the free memory of the machine."""
         return self.peak_bytes <= (available_bytes() if free is None else free)
 
     def announce(self) -> None:
-        """Print the plan to standard error where the matrix takes more than 1 GiB."""
+        """Print the plan to standard error if the matrix takes more than 1 GiB."""
         if self.output_bytes > _ANNOUNCED:
             print(f"lemmata: {self}", file=sys.stderr, flush=True)
 
@@ -110,15 +111,15 @@ def gram_plan(
 ) -> GramPlan:
     """The plan by which `gram` and `gram_on_disk` compute a matrix, without computing it.
 
-    The memory of a tile is what the compiler reports for this kernel, so a plan costs one to three compilations. What
-    the compiler takes for itself, some 100 MiB once, is not part of the plan.
+    The memory of a tile is what the compiler reports for this kernel, so a plan costs one to three compilations. The
+    compiler's own memory, about 100 MiB once, is not part of the plan.
 
     Args:
         kernel: the kernel K.
-        x: points, one a row.
+        x: points, one in each row.
         y: other points; `None` means `x` itself.
         block: rows of a tile; `None` finds the tiles from the working set.
-        working_set: bytes that the work beside points and output may take; `None` is 256 MiB.
+        working_set: bytes that the work may take besides points and output; `None` is 256 MiB.
 
     Raises:
         SettingError: if both block and working set are given, or one of them is not a whole number above 0; if the
@@ -193,7 +194,7 @@ def _tile_bytes(kernel: AbstractKernel, x: Array, y: Array | None, block: int) -
 
 
 def _held(tile: Callable[..., Any], kernel: AbstractKernel, *points: jax.ShapeDtypeStruct) -> int:
-    """Bytes of the arguments and of what the compiled function holds beside its result; asked of the compiler once.
+    """Bytes of the arguments and of the compiled function's memory besides its result; the compiler is asked once.
 
     A compilation takes some 100 MiB and seconds, and `gram` plans again what the caller has planned.
     """
@@ -217,6 +218,7 @@ def _compiled_bytes(tile: Callable[..., Any], kernel: AbstractKernel, *points: j
     shapes = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), arrays)
     traced: Any = jax.jit(lambda leaves, *given: tile(eqx.combine(leaves, rest), *given))
     found = traced.lower(shapes, *points).compile().memory_analysis()
-    if found is None:  # not every backend reports; no kernel of this library holds more than ten arrays of all pairs
+    # not every backend reports this; no kernel of this library stores more than ten arrays of all pairs
+    if found is None:
         return 10 * points[0].shape[0] * points[-1].shape[0] * points[0].dtype.itemsize
     return int(found.temp_size_in_bytes + found.argument_size_in_bytes)

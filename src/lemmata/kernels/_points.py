@@ -1,4 +1,4 @@
-"""What every Gram matrix asks of its kernel and its points, before any work."""
+"""Checks of kernel and points that every Gram matrix makes before any work."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +23,7 @@ def has_finite_sum(values: Float[Array, "..."]) -> bool:
         return bool(np.isfinite(np.sum(np.asarray(values))))  # without a compilation
 
 
-# What is raised where a value is asked for under `jit` or `vmap`.
+# The error if a value is needed under `jit` or `vmap`.
 UNKNOWN = (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError)
 
 
@@ -31,9 +31,9 @@ def checked_problem(kernel: object, x: object, y: object) -> tuple[Any, Any, boo
     """The points as arrays of floating-point numbers, and whether all values are known (not under `jit` or `vmap`).
 
     Args:
-        kernel: what must be a kernel.
-        x: points, one a row: an array, or lists of numbers.
-        y: other points; `None`, which stays, means `x` itself.
+        kernel: the object that must be a kernel.
+        x: points, one in each row: an array, or lists of numbers.
+        y: other points; `None` is kept and means `x` itself.
 
     Raises:
         SettingError: if the kernel is not a kernel of lemmata.
@@ -57,7 +57,7 @@ def checked_problem(kernel: object, x: object, y: object) -> tuple[Any, Any, boo
 
 
 def entries(cross: Callable[..., Any], x: Any, y: Any) -> Any:
-    """The matrix cross(x, y), or its shape and type where `cross` gives these.
+    """The matrix cross(x, y), or its shape and type if `cross` gives these.
 
     Args:
         cross: the function of all pairs.
@@ -134,9 +134,10 @@ def _array(name: str, given: Any) -> Any:
 
 
 def _finite(name: str, points: Array) -> bool:
-    """Whether the points are known, refused where they are and one is not finite."""
+    """Whether the points are known, refused if they are and one is not finite."""
     try:
-        # A sum of finite numbers may overflow, so it only says that all are finite, never that one is not.
+        # A sum of finite numbers may overflow. So a finite sum shows that all are finite, but an infinite one does not
+        # show that one is not.
         if has_finite_sum(points):
             return True
         finite = np.isfinite(np.asarray(points)).reshape(len(points), -1).all(axis=1)

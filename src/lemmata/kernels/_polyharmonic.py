@@ -1,4 +1,4 @@
-"""The generalised covariance r² (ln r - b) + c of functions that look alike wherever, however turned and magnified."""
+"""The generalised covariance r² (ln r - b) + c of functions that look the same at every place, rotation and scale."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -21,17 +21,16 @@ class PolyharmonicCovariance(AbstractKernel):
 
         r² = |x|² + |y|² - 2 <x, y>
 
-    the other two terms are, for c much larger than b², a prior variance of c for the level and of 2b for every slope of
-    an affine function, so that the regression tends to the polyharmonic (thin-plate) spline with affine drift as b and
-    c / b² grow (`lemmata.solvers.universal_kriging` is that limit).
+    The other two terms are, for c much larger than b², a prior variance of c for the level and of 2b for every slope of
+    an affine function. So, as b and c / b² grow, the regression tends to the polyharmonic (thin-plate) spline with
+    affine drift (`lemmata.solvers.universal_kriging` is this limit).
 
-    It is positive definite on bounded sets alone. On the disc of radius R in the plane that is so exactly if
+    It is positive definite only on bounded sets. On the disc of radius R in the plane that is so exactly if
 
         B >= 1  and  c >= R² (2 B² - 2 B + 1),    B = b - ln R,
 
-    and both are necessary for balls of more dimensions, too (`lemmata show
-    regression.spline_limit.positive_on_discs`); with b = 5 and c = 400 the radius is 4.7. Magnification by s
-    takes it to s² times that with b - ln s and c / s².
+    and both are also necessary for balls of more dimensions (`lemmata show regression.spline_limit.positive_on_discs`).
+    With b = 5 and c = 400, the radius is 4.7. Magnification by s takes it to s² times that with b - ln s and c / s².
 
     Its derivative at x = y is 0; its second derivative there is infinite, and `jax.hessian` gives the finite part -2b.
 

@@ -1,4 +1,4 @@
-"""What tells one kernel on points from another, also in a later process."""
+"""A digest that distinguishes kernels and points, also in a later process."""
 
 import hashlib
 import re

@@ -12,17 +12,17 @@ from ._parameters import check_number, learnable
 class SoftmaxTangent(AbstractKernel):
     """K(x, y) = <x, y> exp(sigma² <x, y>): each output's tangent kernel of a wide two-layer softmax network.
 
-    The network is F(x)_l = m <a_l, S(x)>, with S(x) the softmax of (<w_1, x>, ..., <w_m, x>), of which the w_r are
-    trained, and the kernel of outputs l, l' at width m is
+    The network is F(x)_l = m <a_l, S(x)>, where S(x) is the softmax of (<w_1, x>, ..., <w_m, x>) and the w_r are
+    trained. The kernel of outputs l, l' at width m is
 
         H_{l,l'}(x, y) = (1/m) <x, y> sum_r <v_{l,r}, S(x)> m S(x)_r <v_{l',r}, S(y)> m S(y)_r,
 
-    with v_{l,r} = a_{l,r} 1 - a_l. At the symmetric initialisation, where w_{2r-1} = w_{2r} ~ N(0, sigma² I) and
-    a_{2r} = -a_{2r-1} are random signs, H_{l,l'} tends to K for l = l' and to 0 otherwise, as m grows, at the rate
-    m^(-1/2). Source: gu2024softmax, Definitions 3.6 and 3.7; the limit is derived in comments here.
+    with v_{l,r} = a_{l,r} 1 - a_l. At the symmetric initialisation, w_{2r-1} = w_{2r} ~ N(0, sigma² I) and a_{2r} =
+    -a_{2r-1} are random signs. As m grows, H_{l,l'} tends to K for l = l' and to 0 otherwise, at the rate m^(-1/2).
+    Source: gu2024softmax, Definitions 3.6 and 3.7; the limit is derived in comments here.
 
-    K is strictly positive definite on distinct points other than 0 where sigma > 0, and K(0, y) = 0. With sigma = 0 it
-    is the linear kernel <x, y>: all units start equal, and differ by their signs alone.
+    K is strictly positive definite on distinct points other than 0 if sigma > 0, and K(0, y) = 0. With sigma = 0, it is
+    the linear kernel <x, y>: all units start equal, except for their signs.
 
     >>> import jax.numpy as jnp
     >>> from lemmata.kernels import SoftmaxTangent
@@ -47,12 +47,12 @@ class SoftmaxTangent(AbstractKernel):
         # 1. The softmax weights sum to 1, so <v_{l,r}, S(x)> = a_{l,r} - <a_l, S(x)>. The two units of a pair have
         #    equal weights w, hence equal softmax weights, and opposite signs: <a_l, S(x)> = 0 at every width. What
         #    remains is <v_{l,r}, S(x)> = a_{l,r}.
-        # 2. m S(x)_r = exp(<w_r, x>) / ((1/m) sum_q exp(<w_q, x>)). The mean below the line tends to
-        #    E exp(<w, x>) = exp(sigma² |x|² / 2), so m S(x)_r tends to exp(<w_r, x> - sigma² |x|² / 2).
-        # 3. The sum is now a mean over r of a_{l,r} a_{l',r} exp(<w_r, x + y> - sigma² (|x|² + |y|²) / 2). The signs
-        #    are independent of w, and independent between outputs: for l != l' the mean is 0, for l = l' their
-        #    product is 1 and E exp(<w, x + y>) = exp(sigma² |x + y|² / 2) leaves exp(sigma² <x, y>).
-        # Strictly positive: K = sum_k sigma^(2k) / k! <x, y>^(k+1). If c' K c = 0 then sum_i c_i p(x_i) = 0 for every
-        #    polynomial p with p(0) = 0. Some such p takes any prescribed values at distinct points other than 0.
+        # 2. m S(x)_r = exp(<w_r, x>) / ((1/m) sum_q exp(<w_q, x>)). The mean in the denominator tends to E exp(<w, x>)
+        # = exp(sigma² |x|² / 2), so m S(x)_r tends to exp(<w_r, x> - sigma² |x|² / 2). 3. The sum is now a mean over r
+        # of a_{l,r} a_{l',r} exp(<w_r, x + y> - sigma² (|x|² + |y|²) / 2). The signs are independent of w, and
+        # independent between outputs. For l != l', the mean is 0. For l = l', their product is 1, and E exp(<w, x + y>)
+        # = exp(sigma² |x + y|² / 2) leaves exp(sigma² <x, y>). Strictly positive: K = sum_k sigma^(2k) / k! <x,
+        # y>^(k+1). If c' K c = 0 then sum_i c_i p(x_i) = 0 for every polynomial p with p(0) = 0. Some such p takes any
+        # prescribed values at distinct points other than 0.
         product = inner(x, y)
         return product * jnp.exp(self.sigma**2 * product)

@@ -28,8 +28,8 @@ class _Stationary(AbstractKernel):
     """A kernel of |x - y|² / lengthscale², with the points and the lengthscale in units of a power of two near it.
 
     With a lengthscale for each column, the square is sum_k (x_k - y_k)² / lengthscale_k². Multiplication by a power of
-    two rounds nothing, so that values are those of the points as given, and squares neither overflow nor vanish where
-    the ratio does not.
+    two does not round. So values are those of the given points, and squares neither overflow nor underflow if the ratio
+    does not.
     """
 
     lengthscale: eqx.AbstractVar[Float[Array, "*columns"]]
@@ -148,15 +148,16 @@ def _order(nu: Any) -> float:
 class Matern(_Stationary):
     """The Matérn kernel of smoothness nu > 0.
 
-    With r = |x - y| / lengthscale, s = √(2 nu) r and the modified Bessel function K_nu of the second kind it is
+    Let r = |x - y| / lengthscale, s = √(2 nu) r, and let K_nu be the modified Bessel function of the second kind. The
+    kernel is
 
         K(x, y) = 2^(1 - nu) / Γ(nu) s^nu K_nu(s),
 
     which is exp(-r), (1 + √3 r) exp(-√3 r) and (1 + √5 r + 5r²/3) exp(-√5 r) for nu = 1/2, 3/2 and 5/2. Other
     half-integers have closed forms, too. Every other nu is computed to rounding at a few times their cost.
 
-    Derivatives exist by the points and by the lengthscale. At x = y, the one by the points is 0; for nu <= 1/2, where
-    the kernel has a kink or a cusp, that is a subgradient. nu is part of the structure and has no derivative.
+    Derivatives exist by the points and by the lengthscale. At x = y, the derivative by the points is 0. For nu <= 1/2,
+    the kernel has a kink or a cusp there, and 0 is a subgradient. nu is part of the structure and has no derivative.
 
     >>> import jax.numpy as jnp
     >>> from lemmata.kernels import Matern, gram

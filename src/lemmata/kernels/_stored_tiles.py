@@ -1,4 +1,4 @@
-"""One tile of a Gram matrix on disk, computed and written by whichever process is asked for it."""
+"""One tile of a Gram matrix on disk, computed and written by any process that receives the task."""
 
 import pathlib
 from types import ModuleType
@@ -23,7 +23,7 @@ def load_zarr(what: str) -> ModuleType:
     """The package zarr.
 
     Args:
-        what: asks for it, for the message.
+        what: the part that needs it, for the message.
 
     Raises:
         SettingError: if zarr is not installed.
@@ -66,7 +66,7 @@ def chunks_of(plan: GramPlan, folder: pathlib.Path, i: int, j: int) -> list[path
 def write_tile(
     stored: Any, plan: GramPlan, folder: pathlib.Path, i: int, j: int, values: Float[np.ndarray, "a b"]
 ) -> None:
-    """Write a tile and its transpose, and its mark when both stand.
+    """Write a tile and its transpose, and then its marker.
 
     Args:
         stored: the zarr array.
@@ -84,8 +84,8 @@ def write_tile(
         for chunk in chunks_of(plan, folder, i, j):
             for draft in chunk.parent.glob(f"{chunk.name}.*.partial"):  # of a writer that was killed
                 draft.unlink(missing_ok=True)
-            # Zarr reads what is there before it writes a part. A whole chunk stays until the new one takes its place:
-            # another process, taken for dead, may have written it and its mark.
+            # Zarr reads what is there before it writes a part. A whole chunk stays until the new one replaces it,
+            # because another process that was believed dead may have written it and its marker.
             if chunk.is_file() and chunk.stat().st_size != plan.block**2 * plan.itemsize:
                 chunk.unlink(missing_ok=True)
         stored[rows, columns] = values
@@ -112,7 +112,7 @@ def share_points(folder: pathlib.Path, x: Float[Array, "n *shape"], y: Float[Arr
 
 
 def compute_tile(folder: str, plan: GramPlan, kernel: AbstractKernel, float64: bool, i: int, j: int, call: str) -> None:
-    """What a worker does: compute one tile from the points in the folder, and write it.
+    """The work of a worker: compute one tile from the points in the folder, and write it.
 
     Args:
         folder: of the array.
@@ -138,7 +138,7 @@ def compute_tile(folder: str, plan: GramPlan, kernel: AbstractKernel, float64: b
 
 
 def _rows(folder: pathlib.Path, name: str, plan: GramPlan, i: int) -> tuple[Array, int]:
-    """The points of a tile row, and how many of them stand before it, as in `tile_of`."""
+    """The points of a tile row, and the number of points before it, as in `tile_of`."""
     points = read_array(_points_file(folder, name))
     first = min(i * plan.block, max(len(points) - plan.block, 0))
     return jnp.asarray(points[first : first + plan.block]), i * plan.block - first

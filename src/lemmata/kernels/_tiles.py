@@ -1,4 +1,4 @@
-"""The tiles of a Gram matrix: the compiled functions that compute one, and where each begins."""
+"""The tiles of a Gram matrix: the compiled functions that compute one tile, and the start of each tile."""
 
 import math
 from collections.abc import Callable
@@ -28,11 +28,12 @@ def tile_of(kernel: AbstractKernel, x: Array, y: Array | None, block: int) -> Ca
     """
     refused_points(kernel, x, y)
     other = x if y is None else y
-    if y is None and block == 1:  # tiles of one entry say nothing
+    if y is None and block == 1:  # tiles of one entry give no information
         checked_symmetric(x, *diagonal_tile(kernel, x[:2]))
 
     def rows(points: Array, i: int) -> tuple[Array, int]:
-        # The last tile is moved back to end with the points, so that one shape is compiled; what it repeats is cut off.
+        # The last tile is shifted back so that it ends with the points and one compiled shape is enough; the repeated
+        # part is cut off.
         first = min(i * block, max(len(points) - block, 0))
         return points[first : first + block], i * block - first
 
@@ -71,7 +72,7 @@ def cross_tile(kernel: AbstractKernel, x: Array, y: Array) -> Array:
 
 @eqx.filter_jit
 def diagonal_tile(kernel: AbstractKernel, x: Array) -> tuple[Array, Array, Array]:
-    """K(x_i, x_j), exactly symmetric, and what `checked_symmetric` asks, compiled as a whole."""
+    """K(x_i, x_j), exactly symmetric, and the arguments of `checked_symmetric`, compiled together."""
     return symmetrised(entries(kernel.cross, x, x))
 
 
@@ -90,11 +91,11 @@ def checked_symmetric(
     largest: Float[Array, ""],
     first: int = 0,
 ) -> Float[Array, "n n"]:
-    """The mean, first of the three results of `symmetrised`, refused where not finite or not symmetric to rounding.
+    """The mean, first of the three results of `symmetrised`, refused if not finite or not symmetric to rounding.
 
-    An inner product of d numbers carries an error of at most d eps relative to the norms, and the kernel may take its
-    root (a distance or an angle that is zero up to rounding): K(x, y) and K(y, x) may differ by 2 sqrt(d eps) of the
-    largest entry.
+    An inner product of d numbers has an error of at most d eps relative to the norms. The kernel may be its root, for
+    example a distance or an angle that is zero up to rounding. So K(x, y) and K(y, x) may differ by 2 sqrt(d eps) of
+    the largest entry.
 
     Args:
         x: points, of d numbers each.
@@ -124,7 +125,7 @@ def checked_symmetric(
 
 
 def checked_finite(matrix: Float[Array, "n m"], first: tuple[int, int] = (0, 0)) -> Float[Array, "n m"]:
-    """The matrix, refused where an entry is known not to be finite: inner products overflow before the points do.
+    """The matrix, refused if an entry is known not to be finite: inner products overflow before the points do.
 
     Args:
         matrix: entries of a kernel at pairs of points.

@@ -44,8 +44,8 @@ class TorusSobolev(AbstractKernel):
 def _difference(x: Float[Array, " d"], y: Float[Array, " d"], period: float | Float[Array, "*d"]) -> Float[Array, " d"]:
     """X - y up to whole periods, rounded as numbers of a period are.
 
-    The remainder of a floating-point number is exact, the difference of two large ones is not: its rounding may be many
-    periods, another one for each pair.
+    The remainder of a floating-point number is exact, but the difference of two large numbers is not: its rounding
+    error may be many periods, and different for each pair.
     """
     whole = x - y
     return jnp.where(jnp.abs(whole) < period, whole, jnp.fmod(x, period) - jnp.fmod(y, period))
@@ -54,12 +54,13 @@ def _difference(x: Float[Array, " d"], y: Float[Array, " d"], period: float | Fl
 def _sobolev_profile(s: int, t: Float[Array, " d"]) -> Float[Array, " d"]:
     from scipy.special import zeta  # slow to import
 
-    # With r = t - round(t) in [-1/2, 1/2] and angle = 2πr, expand B_2s about 0. Its coefficients are Bernoulli
+    # Let r = t - round(t) in [-1/2, 1/2] and angle = 2πr, and expand B_2s about 0. Its coefficients are Bernoulli
     # numbers, B_2k (2π)^(2k) / (2k)! = 2 (-1)^(k+1) zeta(2k) (with zeta(0) = -1/2), and its only odd term is
     # -s |r|^(2s-1). Hence
     #   k_s = 1 + sum_{j=0}^{s} 2 (-1)^j zeta(2s - 2j) angle^(2j) / (2j)!  +  (-1)^s π |angle|^(2s-1) / (2s-1)!.
-    # The terms stay below 4 cosh(π) in size for every s: nothing cancels badly, at any order. The odd term as
-    # sign(angle) angle^(2s-1) has the right derivatives at 0 up to order 2s - 2, and the subgradient 0 for s = 1.
+    # The terms stay below 4 cosh(π) in size for every s, so no bad cancellation occurs at any order. The odd term in
+    # the form sign(angle) angle^(2s-1) has the right derivatives at 0 up to order 2s - 2, and the subgradient 0 for s =
+    # 1.
     angle = 2 * math.pi * (t - jnp.round(t))
     square = angle**2
     even = jnp.zeros_like(angle)
@@ -73,7 +74,8 @@ class Periodic(AbstractKernel):
     """K(x, y) = exp(-(2 / lengthscale²) sum_i sin²(π (x_i - y_i) / period)).
 
     It is the Gaussian kernel of the points (cos, sin)(2π x_i / period), hence positive semidefinite in every
-    dimension. (The sine of the Euclidean distance, as some libraries have it, is so in one dimension alone.)
+    dimension. (The sine of the Euclidean distance, which some libraries use, is positive definite only in one
+    dimension.)
 
     Args:
         period: a positive number in the units of the points, or an array of one for each column.

@@ -16,12 +16,12 @@ from ._points import checked_problem
 def writable_gram(kernel: AbstractKernel, x: Float[Array, "n *shape"]) -> Float[np.ndarray, "n columns"]:
     """The Gram matrix K(x_i, x_j) in a new array of NumPy, exactly symmetric, for factorisations in place.
 
-    Only tiles on and above the diagonal are computed, in one compiled shape. The matrix is the only array of its size:
-    a Cholesky factor can take its place, where `gram` gives an array of JAX, which nothing may write to.
+    Only tiles on and above the diagonal are computed, in one compiled shape. The matrix is the only array of its size.
+    A Cholesky factor can replace it. In contrast, `gram` gives an array of JAX, which cannot be written to.
 
     Args:
         kernel: the kernel K.
-        x: points, one a row.
+        x: points, one in each row.
 
     Raises:
         ShapeError, DataError: for the same reasons as `gram`.

@@ -15,7 +15,7 @@ from lemmata.errors import SettingError, ShapeError, SolverError
 from ._modules import check_variables, function_of
 
 Outputs = Literal["all", "each", "mean"] | int
-# Bytes held beside a result, where the caller sets no other number.
+# Bytes in memory besides a result, if the caller sets no other number.
 WORKING_SET = 2**28
 # Points whose outputs are computed at once.
 _BATCH = 256
@@ -24,22 +24,22 @@ _BATCH = 256
 class EmpiricalKernel(eqx.Module):
     r"""The tangent kernel Theta(x, x')_ab = <df_a(x)/dparams, df_b(x')/dparams> of any function, at its parameters.
 
-    Every method takes points of any shape, one a row, and `outputs` chooses what is given of the k outputs (the entries
-    of f(params, x), of any shape): "all" pairs (n, m, k, k), "each" with itself (n, m, k), the "mean" of each with
-    itself over outputs (n, m), which at infinite width is the kernel of each output, or a single one by its number
+    Every method takes points of any shape, one in each row. `outputs` chooses which of the k outputs (the entries of
+    f(params, x), of any shape) are returned: "all" pairs (n, m, k, k); "each" with itself (n, m, k); the "mean" of each
+    with itself over outputs (n, m), which at infinite width is the kernel of each output; or a single one by its number
     (n, m).
 
     Args:
-        f: a function f(params, x) of one point, or anything with such an `apply`: a plain function, a layer.
+        f: a function f(params, x) of one point, or an object with such an `apply`: a plain function, a layer.
             `equinox_function` and `flax_function` make one of a module. Layers take the faster route of `tangent_gram`.
-        params: a tree of arrays; leaves that are not floating-point numbers are held fixed.
-        working_set: bytes of gradients, activations and products that are held at once beside the result; at
+        params: a tree of arrays; leaves that are not floating-point numbers are fixed.
+        working_set: bytes of gradients, activations and products that may be in memory at once, besides the result; at
             least those of two points.
 
-    The methods raise ShapeError where points are empty, of different shapes or do not fit the function, PrecisionError
-    for half precision, SettingError for parameters without a floating-point number or an output that does not exist,
-    MemoryPlanError where the result and the working set need more bytes than are free, and SolverError where the kernel
-    is not finite. The plan of a result above 1 GiB is printed to standard error.
+    The methods raise ShapeError if points are empty, have different shapes or do not fit the function; PrecisionError
+    for half precision; SettingError for parameters without a floating-point number or an output that does not exist;
+    MemoryPlanError if the result and the working set need more bytes than are free; and SolverError if the kernel is
+    not finite. The plan of a result above 1 GiB is printed to standard error.
 
     Example:
         >>> import jax.numpy as jnp
@@ -98,7 +98,10 @@ class EmpiricalKernel(eqx.Module):
         return jax.lax.map(lambda point: apply(self.params, point), x, batch_size=_BATCH)
 
     def nngp(self, x: Shaped[Array, "n *point"], y: Shaped[Array, "m *point"] | None = None) -> Inexact[Array, "n m"]:
-        """The mean over outputs of f_a(x_i) f_a(y_j): at infinite width, over draws, the covariance of an output."""
+        """The mean over outputs of f_a(x_i) f_a(y_j).
+
+        At infinite width, it is the covariance of an output over draws.
+        """
         plan = self.plan("kernel of the outputs", (x, x if y is None else y), "mean", copies=2)
         plan.require(x, remedy="pass fewer points at a time, or use float32")
         left = self.values(x).reshape(len(x), -1)
@@ -151,7 +154,9 @@ class EmpiricalKernel(eqx.Module):
         *,
         outputs: Outputs = "all",
     ) -> Inexact[Array, ""]:
-        """||Theta' - Theta||_F / ||Theta||_F with Theta' the kernel at other parameters, those after training say.
+        """The relative change in Frobenius norm from Theta to Theta', the kernel at other parameters.
+
+        The change is ||Theta' - Theta||_F / ||Theta||_F, for example for parameters after training.
 
         The other parameters form the same tree and give outputs of the same shape.
         """

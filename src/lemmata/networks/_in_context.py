@@ -1,12 +1,12 @@
 """The transformer that runs the Lasso inside its forward pass, weight by weight, and the same numbers without zeros.
 
-This theory controls a transformer that is written down, not trained: with D = d + 2n + 7 rows its layers compute n
-features of every token (Attn0, FF0) and then repeat a step of proximal gradient (Attn1, FF1) and a prediction (Attn2,
-FF2). It leaves unexplained whether training would find such weights.
+This theory is about a transformer whose weights are written down, not trained. With D = d + 2n + 7 rows, its layers
+compute n features of every token (Attn0, FF0). Then they repeat a step of proximal gradient (Attn1, FF1) and a
+prediction (Attn2, FF2). It leaves unexplained whether training would find such weights.
 
 Rows of the residual stream, in order: x and a one (d+1), y, w (1 for examples, 0 for the query), phi (n+1), rho
-(n+1), lambda, the prediction. The accelerated transformer has n+1 more rows after rho: there rho is the point at which
-the next gradient is taken, and the new rows hold the last iterate.
+(n+1), lambda, the prediction. The accelerated transformer has n+1 more rows after rho. Its rho is the point at which
+the next gradient is computed, and the new rows contain the last iterate.
 """
 
 from typing import Any
@@ -44,7 +44,8 @@ class InContextTransformer(eqx.Module):
         features: the n features of FF0.
         penalty: lambda of the Lasso.
         step: eta.
-        temperature: tau of the attention layers, of each kind: large, so that logistic functions are linear.
+        temperature: tau of the attention layers of each kind; it is large, so that logistic functions are nearly
+            linear.
         layers: L, odd.
         examples: N that the weights of Attn2 are built for.
         accelerated: with momentum (FISTA), in D = d + 3n + 8 rows.
@@ -90,7 +91,7 @@ class InContextTransformer(eqx.Module):
         return self.rows["prediction"].stop
 
     def momenta(self) -> Float[Array, " t"]:
-        """beta_t of each step: 0 where not accelerated, and in the last step, whose prediction is read out."""
+        """beta_t of each step: 0 if not accelerated, and in the last step, whose prediction is read out."""
         beta = momentum(self.iterations) if self.accelerated else jnp.zeros(self.iterations)
         return beta.at[-1:].set(0.0).astype(self.step.dtype)
 
@@ -154,7 +155,8 @@ class InContextTransformer(eqx.Module):
 
         Raises:
             ShapeError: a table of another shape.
-            DataError: fewer than 2 examples, a value that is no finite number, a row outside the unit ball; names it.
+            DataError: for fewer than 2 examples, a value that is not a finite number, or a row outside the unit ball;
+                the message names it.
         """
         known = checked_prompt(x, y, queries, self.features.omega.shape[1], self.step.dtype)
         return self(*known, stable)
@@ -177,7 +179,7 @@ def forward_steps(
         y: their targets.
         asked: features of the queries.
         stable: logistic functions without cancellation.
-        record: every step; otherwise the last alone.
+        record: every step; otherwise only the last.
     """
     examples = len(y)
     linear = lambda z: linearised(z, model.temperature.astype(prompt.dtype), stable)
@@ -186,7 +188,8 @@ def forward_steps(
     targets = linear(step * y)
 
     def block(state: tuple[Array, Array, Array], beta: Array) -> tuple[tuple[Array, Array, Array], Any]:
-        ahead, last, predicted = state  # one row a query: products with a single row are as fast as with a vector
+        # one row for each query: products with a single row are as fast as with a vector
+        ahead, last, predicted = state
         residual = targets - linear(step * (ahead @ prompt.T))
         query = linear(step * predicted) - linear(step * jnp.sum(asked * ahead, axis=1))
         moved = ahead + 2 / examples * (residual @ prompt + query[:, None] * asked)

@@ -1,4 +1,4 @@
-"""What a user gives to a transformer in context, checked: settings, prompts, temperatures."""
+"""User input for an in-context transformer, checked: settings, prompts, temperatures."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +15,7 @@ def check_number(name: str, value: Any, cast: Callable[[Any], Array], *, positiv
 
     Args:
         name: what it is.
-        value: what was given; None is left to a default.
+        value: the argument; None is replaced by a default.
         cast: into the type.
         positive: above 0; otherwise at least 0.
 
@@ -49,7 +49,8 @@ def checked_prompt(x: Any, y: Any, queries: Any, columns: int, dtype: Any) -> tu
 
     Raises:
         ShapeError: a table of another shape.
-        DataError: fewer than 2 examples, a value that is no finite number, or a row outside the unit ball; names it.
+        DataError: for fewer than 2 examples, a value that is not a finite number, or a row outside the unit ball; the
+            message names it.
     """
     try:
         x, y, queries = (np.asarray(values, float) for values in (x, y, queries))

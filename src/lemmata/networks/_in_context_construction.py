@@ -1,4 +1,4 @@
-"""The transformer in context of a class of functions: settings, their checks, and the temperature that is asked for."""
+"""The in-context transformer of a class of functions: settings, their checks, and the required temperature."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def construct_transformer(
     as_printed: bool = False,
     dtype: Any = float,
 ) -> InContextTransformer:
-    """The transformer of Lemma 4 for a class of functions: its weights depend on the class alone.
+    """The transformer of Lemma 4 for a class of functions: its weights depend only on the class.
 
     Args:
         functions: the class.
@@ -39,7 +39,7 @@ def construct_transformer(
         examples: N.
         key: randomness of the features.
         penalty: lambda.
-        temperature: tau; None is 10^4 in float64, near the best for the form that cancels, and (6 eps)^(-1/3) in
+        temperature: tau; None is 10^4 in float64, near the best value for the form that cancels, and (6 eps)^(-1/3) in
             types with fewer digits.
         sharpness: tau of the features, 1/sqrt(epsilon) in the source.
         step: eta; None is 1/(2(n + 1)), the largest at which the source's proof holds (it writes 1/(2n)).
@@ -48,9 +48,9 @@ def construct_transformer(
         dtype: of the weights.
 
     Raises:
-        SettingError: fewer than 1 feature, an even number of layers, fewer than 2 examples, a temperature, sharpness or
-            step that is not positive and finite in this type, a negative or infinite penalty, a class of infinite
-            Barron parameter, or a temperature at which all targets up to that parameter are rounded to 0.
+        SettingError: for fewer than 1 feature, an even number of layers, fewer than 2 examples, a temperature,
+            sharpness or step that is not positive and finite in this type, a negative or infinite penalty, a class of
+            infinite Barron parameter, or a temperature at which all targets up to that parameter are rounded to 0.
     """
     sizes = {"number of features": number, "layers": layers, "examples": examples}
     number, layers, examples = (whole(name, value) for name, value in sizes.items())

@@ -11,7 +11,7 @@ from ._transformer import Head, TransformerLayer
 def transformer_layers(model: InContextTransformer) -> list[TransformerLayer]:
     """The L layers as explicit D x D matrices (li2025incontext, A.4.3); blocks without momentum share theirs.
 
-    Of the four heads of Attn1 the text at hand lists three; the fourth, -V_1 with Q = K = 0, takes away sigma(0).
+    The source lists three of the four heads of Attn1. The fourth, -V_1 with Q = K = 0, subtracts sigma(0).
 
     Args:
         model: the transformer.
@@ -102,7 +102,7 @@ def _prediction_heads(model: InContextTransformer, beta: float) -> tuple[Head, .
 
 
 def _extrapolation(model: InContextTransformer, beta: float) -> tuple[Array, Array]:
-    """FF2: nothing; with momentum, rho <- rho + beta (rho - last) and last <- rho."""
+    """FF2: the identity; with momentum, rho <- rho + beta (rho - last) and last <- rho."""
     inner, outer = _zeros(model), _zeros(model)
     if model.accelerated:
         rows, p = model.rows, len(model.features.thresholds) + 1

@@ -9,7 +9,7 @@ from lemmata.errors import SettingError
 
 
 def function_of(f: Any) -> Callable[..., Any]:
-    """The function f(params, x) itself, or the `apply` of what has one."""
+    """The function f(params, x) itself, or the `apply` method of an object that has one."""
     return f.apply if hasattr(f, "apply") else f
 
 
@@ -17,10 +17,10 @@ def equinox_function(module: Any) -> tuple[Any, Any]:
     """(f, params) of an Equinox module that is called with one point: f(params, x) = module(x) at those parameters.
 
     Args:
-        module: the module; every floating-point array in it is a parameter, all else is part of f.
+        module: the module; every floating-point array in it is a parameter, and everything else is part of f.
 
     Raises:
-        SettingError: for what is no Equinox module, or one that cannot be called.
+        SettingError: if the argument is not an Equinox module, or is one that cannot be called.
     """
     if not (isinstance(module, eqx.Module) and callable(module)):
         raise SettingError("module", found=repr(module), rule="an equinox.Module that is called with one point")
@@ -31,7 +31,8 @@ def equinox_function(module: Any) -> tuple[Any, Any]:
 def flax_function(module: Any, variables: Mapping[str, Any], **settings: Any) -> tuple[Any, Any]:
     """(f, params) of a Flax linen module at its variables: f(params, x) = module.apply(variables, x, **settings).
 
-    Only the collection "params" is trained; all others (running statistics of batch normalisation, say) are part of f.
+    Only the collection "params" is trained. All other collections, for example running statistics of batch
+    normalisation, are part of f.
 
     Args:
         module: anything with such an `apply`, called with one point.
@@ -47,7 +48,7 @@ def flax_function(module: Any, variables: Mapping[str, Any], **settings: Any) ->
         found = sorted(variables) if isinstance(variables, Mapping) else type(variables).__name__
         raise SettingError("variables", found=found, rule="a mapping with the collection 'params'")
     rest = {name: part for name, part in variables.items() if name != "params"}
-    # A function is hashed by its identity; a module with a list in it (linen.Sequential) has no hash for jax.jit.
+    # A function is hashed by its identity. A module that contains a list (linen.Sequential) has no hash for jax.jit.
     return _Applied(lambda own, x: module.apply(own, x, **settings), rest), variables["params"]
 
 
@@ -56,10 +57,10 @@ def check_variables(f: Any, params: Any) -> None:
 
     Args:
         f: the function or module.
-        params: what was given as its parameters.
+        params: the parameters that were passed.
 
     Raises:
-        SettingError: where other collections stand beside "params"; names `flax_function`.
+        SettingError: if there are other collections besides "params"; the message names `flax_function`.
     """
     if not isinstance(params, Mapping) or "params" not in params or len(params) == 1:
         return

@@ -42,8 +42,8 @@ def monte_carlo_kernel(
 ) -> KernelEstimate:
     """The mean over independent initialisations of the finite tangent kernel, with the standard error of every entry.
 
-    Mean and variance are updated draw by draw, so that three kernels are held, however many the draws. Entries share
-    their draws: their errors are correlated.
+    Mean and variance are updated after each draw, so only three kernels are in memory, for any number of draws. Entries
+    share their draws: their errors are correlated.
 
     Args:
         init: draws parameters from a key, `lambda key: network.init(key, fan_in)[0]` for a network of layers.
@@ -56,9 +56,9 @@ def monte_carlo_kernel(
         nngp: average `EmpiricalKernel.nngp` instead; its limit is the NNGP kernel.
 
     Raises:
-        SettingError: for fewer than two draws, no key, or outputs beside `nngp`, which is a mean over them.
-        MemoryPlanError: where three kernels and the work of one need more bytes than are free.
-        SolverError: where a draw gave a kernel that is not finite.
+        SettingError: for fewer than two draws, no key, or `outputs` with `nngp`, which is a mean over outputs.
+        MemoryPlanError: if three kernels and the work of one need more bytes than are free.
+        SolverError: if a draw gave a kernel that is not finite.
 
     Example:
         >>> import jax
@@ -121,8 +121,9 @@ def torch_monte_carlo_kernel(
         nngp: average `TorchEmpiricalKernel.nngp` instead.
 
     Raises:
-        SettingError: for fewer than two draws, outputs beside `nngp`, and what `TorchEmpiricalKernel` refuses.
-        MemoryPlanError: where a kernel needs more bytes than are free.
+        SettingError: for fewer than two draws, for `outputs` with `nngp`, and for everything that
+            `TorchEmpiricalKernel` refuses.
+        MemoryPlanError: if a kernel needs more bytes than are free.
     """
     _check(draws, outputs, nngp)
     mean: Any = 0.0
@@ -160,10 +161,10 @@ def infinite_width(estimates: Sequence[KernelEstimate], widths: Sequence[int]) -
 
     Raises:
         SettingError: for widths that are not positive, or fewer than two different ones.
-        ShapeError: where widths and estimates differ in number or estimates in shape.
+        ShapeError: if widths and estimates differ in number or estimates in shape.
 
-    An entry whose standard error is 0 at every width (one that does not depend on the draw) is fitted with equal
-    weights; one where it is 0 at some widths only takes those as exact.
+    An entry whose standard error is 0 at every width does not depend on the draw, and is fitted with equal weights. If
+    its standard error is 0 at some widths only, the entry counts as exact at these widths and is fitted to them alone.
     """
     if len(widths) != len(estimates) or len({found.mean.shape for found in estimates}) > 1:
         raise ShapeError(

@@ -20,10 +20,10 @@ _CACHED = 2**21
 class SoftmaxNetwork(eqx.Module):
     r"""F_l(x) = m <a_l, softmax(W^T x)> with m = `width` hidden units, W trained and the signs a_l fixed.
 
-    Symmetric initialisation: w_{2r-1} ~ N(0, sigma² I) and a_{2r-1} uniform on {-1, 1}^k, w_2r = w_{2r-1} and
-    a_2r = -a_{2r-1}, so that F is 0 at every x (Gu et al., 2024, equation 1 and Definition 3.7).
+    Symmetric initialisation: w_{2r-1} ~ N(0, sigma² I) and a_{2r-1} is uniform on {-1, 1}^k; w_2r = w_{2r-1} and a_2r =
+    -a_{2r-1}. Therefore F is 0 at every x (Gu et al., 2024, equation 1 and Definition 3.7).
 
-    The tangent kernel over W is m H with H the matrix of their Definition 3.6; as m goes to infinity, H tends to
+    The tangent kernel over W is m H, where H is the matrix of their Definition 3.6. As m goes to infinity, H tends to
     <x, x'> exp(sigma² <x, x'>) times the identity over outputs. Time in gradient descent is therefore m times faster
     than for H.
 
@@ -33,8 +33,8 @@ class SoftmaxNetwork(eqx.Module):
         sigma: standard deviation of the entries of W at initialisation.
 
     Raises:
-        SettingError: for an odd width or one below 2, no outputs, numbers of them that are no integers, or a sigma that
-            is negative or not finite.
+        SettingError: for an odd width or a width below 2, no outputs, a number of outputs that is not an integer, or a
+            sigma that is negative or not finite.
     """
 
     width: int
@@ -70,10 +70,10 @@ class SoftmaxNetwork(eqx.Module):
         return {"weight": jnp.repeat(weight, 2, axis=1), "sign": paired}, self.outputs
 
     def apply(self, params: dict[str, Array], x: Float[Array, " d"]) -> Float[Array, " k"]:
-        """F(x). The signs pass no gradient, so descent on all of `params` trains W alone."""
+        """F(x). The signs pass no gradient, so descent on all of `params` only trains W."""
         sign = jax.lax.stop_gradient(params["sign"])
-        # The two members of all pairs go through the same operations side by side, so that at the symmetric
-        # initialisation every pair cancels to the last bit; one product with W may round its columns differently.
+        # The two members of all pairs go through the same operations side by side. So, at the symmetric initialisation,
+        # every pair cancels to the last bit. One product with W may round its columns differently.
         odd, even = params["weight"][:, 0::2], params["weight"][:, 1::2]
         logits = jnp.stack([x @ odd, x @ even])
         mass = jnp.exp(logits - jax.scipy.special.logsumexp(logits))
@@ -115,8 +115,8 @@ class SoftmaxNetwork(eqx.Module):
 
             H[l, i, l', j] = (1/m) <x_i, x_j> sum_r <v_lr, S_i> m S_ir <v_l'r, S_j> m S_jr,  v_lr = a_lr 1 - a_l
 
-        (Gu et al., 2024, Definition 3.6). Units are taken in blocks, so that beside the result and S no more than a
-        quarter of a gigabyte is held. `reshape(k n, k t)` gives the order of the source.
+        (Gu et al., 2024, Definition 3.6). Units are processed in blocks, so at most a quarter of a gigabyte is needed
+        besides the result and S. `reshape(k n, k t)` gives the order of the source.
 
         Args:
             params: W and a.
@@ -133,7 +133,7 @@ class SoftmaxNetwork(eqx.Module):
         Args:
             params: W and a, at which H is taken.
             x: points.
-            v: the vector, one row a point.
+            v: the vector, one row for each point.
         """
         return _tangent_product(params["weight"], params["sign"], x, v)
 

@@ -16,14 +16,14 @@ from ._torch_taylor import TorchExpansion, are_tensors
 
 
 class TaylorExpansion(eqx.Module):
-    r"""The Taylor polynomial of a function f(params, x) in its parameters, about those where it was made.
+    r"""The Taylor polynomial of a function f(params, x) in its parameters, around its centre.
 
-    With p the centre, q the parameters of a call and f^(j) the j-th derivative by the parameters,
+    Let p be the centre, q the parameters of a call, and f^(j) the j-th derivative by the parameters. Then
 
         value = sum_{j <= order} f^(j)(p, x)[q - p, ..., q - p] / j!,
 
-    where leaves that are not floating-point numbers stay those of the centre. It is a function of (params, x) like f
-    itself, so `train`, `EmpiricalKernel` and expansions take it in place of f. Derivatives come from nested forward
+    where leaves that are not floating-point numbers keep the values of the centre. It is a function of (params, x) like
+    f itself, so `train`, `EmpiricalKernel` and expansions accept it in place of f. Derivatives come from nested forward
     derivatives, whose cost grows like 2^order. See `taylor_expand`.
 
     Args:
@@ -41,12 +41,12 @@ class TaylorExpansion(eqx.Module):
 
         Args:
             params: a tree like the centre's.
-            x: what f takes after its parameters: a point, say.
+            x: the argument of f after its parameters, for example a point.
             settings: its keywords.
 
         Raises:
-            ShapeError: where the parameters form another tree than the centre's, or arrays of other shapes.
-            SettingError: where an output of f is not a floating-point number: it has no derivative.
+            ShapeError: if the parameters form another tree than the centre's, or arrays of other shapes.
+            SettingError: if an output of f is not a floating-point number, because it has no derivative.
         """
         centre, fixed = eqx.partition(self.params, eqx.is_inexact_array)
         moved = _moved(params, self.params)
@@ -59,14 +59,14 @@ class TaylorExpansion(eqx.Module):
         return jax.tree.map(lambda *parts: sum(parts[1:], parts[0]), *scaled)
 
     def apply(self, params: Any, x: Any) -> Any:
-        """The same, under the name that `train` asks for."""
+        """The same function, under the name that `train` needs."""
         return self(params, x)
 
 
 def linearize(f: Any, params: Any) -> Any:
     """The linearised network f(p, x) + f'(p, x)[q - p] as a function of (q, x): `taylor_expand` of order 1.
 
-    Its tangent kernel is that of f at p, whatever the parameters q, so it trains as the solvers predict from that
+    Its tangent kernel is that of f at p, for all parameters q, so it trains as the solvers predict from that
     kernel: `gradient_flow` on squared loss, `loss_flow` on any smooth one.
 
     Args:
@@ -89,11 +89,11 @@ def linearize(f: Any, params: Any) -> Any:
 def taylor_expand(f: Any, params: Any, order: int | float) -> Any:
     """The Taylor polynomial of f in its parameters, about `params`, as a function of (params, x) with the same call.
 
-    The remainder is of order |q - p|^(order + 1); where f is a polynomial of that degree in its parameters, there is
+    The remainder is of order |q - p|^(order + 1); if f is a polynomial of that degree in its parameters, there is
     none. `equinox_function`, `flax_function` and `torch_function` make the pair (f, params) of a module. With
-    JAX arrays it is a `TaylorExpansion`, which `train` trains. Where the parameters are tensors, those of
-    `torch_function`, it is a function of tensors that autograd differentiates and any optimiser of PyTorch trains
-    (`train` is JAX's alone); later changes of the tensors in place do not move the centre.
+    JAX arrays it is a `TaylorExpansion`, which `train` trains. If the parameters are tensors, for example those of
+    `torch_function`, the result is a function of tensors that autograd differentiates and any optimiser of PyTorch
+    trains (`train` works only for JAX). Later changes of the tensors in place do not move the centre.
 
     Args:
         f: the function f(params, x), or anything with such an `apply`.
@@ -101,9 +101,9 @@ def taylor_expand(f: Any, params: Any, order: int | float) -> Any:
         order: of the polynomial, at least 1.
 
     Raises:
-        SettingError: for an order that is not a whole number of at least 1, for what is no function, for parameters
-            without a floating-point number, for the variables of a Flax module in place of its parameters, and at a
-            call for outputs that are not floating-point numbers.
+        SettingError: for an order that is not a whole number of at least 1, for an argument that is not a function, for
+            parameters without a floating-point number, and for the variables of a Flax module in place of its
+            parameters. A call raises it for outputs that are not floating-point numbers.
         ShapeError: at a call with parameters that are not like `params`.
 
     Example:

@@ -23,23 +23,24 @@ _MEAN = "iap,jap->ij"
 class TorchEmpiricalKernel(eqx.Module):
     """The tangent kernel of a PyTorch module at its parameters, with the methods of `EmpiricalKernel`.
 
-    The module is called with a batch of one point, so that it sees the shapes it was written for. Its parameters with
-    `requires_grad` count; they are read at every call, so a module that is trained in place changes the kernel. Points
-    are tensors or NumPy arrays, one a row; results are NumPy arrays in the precision of the module. Gradients are
+    The module is called with a batch of one point, so it sees the shapes that it was written for. Only its parameters
+    with `requires_grad` count. They are read at every call, so training the module in place changes the kernel. Points
+    are tensors or NumPy arrays, one in each row; results are NumPy arrays in the precision of the module. Gradients are
     formed in blocks of rows.
 
     Args:
         module: a `torch.nn.Module` with floating-point parameters in single or double precision.
-        working_set: bytes of gradients and products that are held at once beside the result; at least those of two
-            points.
+        working_set: bytes of gradients and products that may be in memory at once, besides the result; at least those
+            of two points.
 
     Raises:
-        SettingError: where PyTorch is not installed, for what is no module or has no parameters that need gradients.
+        SettingError: if PyTorch is not installed, or if the argument is not a module or has no parameters that need
+            gradients.
         PrecisionError: for parameters in half precision.
 
-    The methods raise ShapeError for points that are empty, of different shapes, or that the module refuses,
-    SettingError for a module with dropout or batch normalisation in training mode, MemoryPlanError for a result that
-    does not fit into free memory, and SolverError for results that are not finite.
+    The methods raise ShapeError for points that are empty, of different shapes, or that the module refuses;
+    SettingError for a module with dropout or batch normalisation in training mode; MemoryPlanError for a result that
+    does not fit into free memory; and SolverError for results that are not finite.
     """
 
     module: Any
@@ -126,7 +127,7 @@ class TorchEmpiricalKernel(eqx.Module):
     def relative_change(
         self, module: Any, x: Any, y: Any = None, *, outputs: Outputs = "all"
     ) -> Inexact[np.ndarray, ""]:
-        """||Theta' - Theta||_F / ||Theta||_F with Theta' the kernel of another module, a copy after training say.
+        """||Theta' - Theta||_F / ||Theta||_F, where Theta' is the kernel of another module, for example a trained copy.
 
         Both modules give outputs of the same shape.
         """
@@ -143,7 +144,7 @@ class TorchEmpiricalKernel(eqx.Module):
     def _matrix(
         self, what: str, x: Any, y: Any, outputs: Outputs, side: Callable[..., Any], turned: Callable[..., Any]
     ) -> np.ndarray:
-        """The products of side(x) and turned(side(y)) in blocks, on and above the diagonal where y is None."""
+        """The products of side(x) and turned(side(y)) in blocks; on and above the diagonal if y is None."""
         x = self._points("x", x)
         others = x if y is None else self._points("y", y)
         k, kept, last = self._kept(x, others, outputs)
@@ -213,7 +214,7 @@ class TorchEmpiricalKernel(eqx.Module):
         return tuple(leaf.reshape(*leaf.shape[:2], -1) for leaf in by_params.values())
 
     def _jacobian(self, points: Any, kept: slice) -> list[Any]:
-        """For every parameter the gradients (n, k, entries) of the outputs that are kept."""
+        """For every parameter, the gradients (n, k, entries) of the selected outputs."""
         return [leaf.detach() for leaf in self._by_params(self._params(), points, kept)]
 
     def _points(self, name: str, points: Any) -> Any:
@@ -249,7 +250,7 @@ class TorchEmpiricalKernel(eqx.Module):
             return tuple(self._at(x[:1])(self._params()).shape[1:])
         except (SettingError, ShapeError):
             raise
-        except Exception as error:  # whatever a user's module raises
+        except Exception as error:  # any error of a user's module
             raise ShapeError(
                 "points x",
                 found=f"points of shape {tuple(x.shape[1:])}, {x.dtype}",

@@ -7,8 +7,8 @@ from typing import Any
 def torch_call(module: Any, params: Mapping[str, Any], args: tuple[Any, ...], settings: Any = None) -> Any:
     """module(*args, **settings) with other tensors in place of parameters and buffers of these names.
 
-    `torch.func.functional_call` finds a tensor under all names that lead to it. Where one module stands at two places
-    it replaces and puts back the same tensor twice, and leaves its own in the user's module. Here every module is
+    `torch.func.functional_call` finds a tensor under all names that lead to it. If one module occurs in two places, it
+    replaces and restores the same tensor twice, and leaves its own tensor in the user's module. Here every module is
     visited once, and tensors that different modules share are replaced in all of them.
 
     Args:

@@ -13,17 +13,17 @@ from ._torch_call import torch_call
 
 
 def torch_function(module: Any) -> tuple[Any, dict[str, Any]]:
-    """(f, params) of a PyTorch module: f(params, x) = module(x) at those parameters, x as the module takes it.
+    """(f, params) of a PyTorch module: f(params, x) = module(x), with x in the module's form.
 
     Args:
-        module: a `torch.nn.Module`. Its parameters with `requires_grad` count; others and its buffers are part of f.
+        module: a `torch.nn.Module`. Its parameters with `requires_grad` count; other parameters and buffers are part of
+            f.
 
-    Returns:
-        The function, and copies of the parameters by name that need gradients: `torch.optim.SGD(params.values(), 0.1)`
-        trains them, and the module stays as it is.
+    Returns: The function, and copies of the parameters that need gradients, by name. `torch.optim.SGD(params.values(),
+    0.1)` trains these copies and does not change the module.
 
     Raises:
-        SettingError: for what is no module, or has no such parameters.
+        SettingError: if the argument is not a module or has no such parameters.
     """
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(module, torch.nn.Module):
@@ -61,7 +61,7 @@ class TorchExpansion(eqx.Module):
 
         Raises:
             ShapeError: for parameters of other names or shapes than the centre's.
-            SettingError: where an output of f is not a floating-point number.
+            SettingError: if an output of f is not a floating-point number.
         """
         shapes = lambda tensors: {name: tuple(leaf.shape) for name, leaf in tensors.items()}
         if (found := shapes(params)) != (own := shapes(self.params)):
@@ -78,7 +78,7 @@ class TorchExpansion(eqx.Module):
 
 def are_tensors(params: Any) -> bool:
     """Whether these are tensors by name."""
-    torch = sys.modules.get("torch")  # where it was never imported, there is no tensor
+    torch = sys.modules.get("torch")  # if it was never imported, there is no tensor
     return (
         torch is not None
         and isinstance(params, Mapping)
@@ -88,7 +88,7 @@ def are_tensors(params: Any) -> bool:
 
 
 def _outputs(found: Any) -> tuple[Any, ...]:
-    """The outputs as a tuple, where they have derivatives."""
+    """The outputs as a tuple, if they have derivatives."""
     outputs = found if isinstance(found, tuple) else (found,)
     for part in outputs:
         if not part.is_floating_point():

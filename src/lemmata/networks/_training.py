@@ -20,7 +20,7 @@ class Trajectory(eqx.Module):
     Attributes:
         times: learning_rate * step at every record: the time t of df/dt = -Theta (f - y), Theta the tangent kernel.
         train: the outputs on the training points at those times.
-        test: the outputs on the test points at those times, where there are any.
+        test: the outputs on the test points at those times, if there are any.
         params: the parameters after the last step.
     """
 
@@ -37,7 +37,7 @@ def stable_learning_rate(theta: Float[Array, "n n"]) -> Float[Array, ""]:
     each residual by 1 - lambda / lambda_max, so none changes sign.
 
     Raises:
-        SettingError: where the kernel has no positive eigenvalue.
+        SettingError: if the kernel has no positive eigenvalue.
     """
     largest = jnp.linalg.eigvalsh(theta)[-1]
     if not largest > 0:
@@ -59,12 +59,12 @@ def train(
 ) -> Trajectory:
     """Gradient descent on L = 1/2 sum_ia (F_a(x_i) - y_ia)², all points in every step.
 
-    As the learning rate goes to 0 at fixed time = learning_rate * steps, this is gradient flow, whose outputs obey
+    As the learning rate goes to 0 at fixed time = learning_rate * steps, this is gradient flow. Its outputs satisfy
     df/dt = -Theta (f - y) with the tangent kernel Theta at the current parameters. The computation runs in the type of
     `params` and `x`.
 
     Args:
-        network: a function f(params, x) of one point, or anything with such an `apply`. Where it also has
+        network: a function f(params, x) of one point, or anything with such an `apply`. If it also has
             `step(params, x, y, rate)`, a step of descent in closed form, that is used in place of automatic
             differentiation.
         params: where to start.
@@ -77,10 +77,10 @@ def train(
         centred: train F(params) - F(initial params), which starts at 0, in place of F.
 
     Raises:
-        ShapeError: where x and y differ in rows, or the outputs in columns from y.
+        ShapeError: if x and y differ in rows, or the outputs in columns from y.
         SettingError: for records that are not increasing step counts in range.
-        SolverError: where the outputs became infinite or undefined; not under a transformation (`jax.vmap` over
-            parameters trains many networks at once), where nothing can be raised.
+        SolverError: if the outputs became infinite or undefined. Under a transformation, no error can be raised
+            (`jax.vmap` over parameters trains many networks at once).
 
     Example:
         >>> import jax, jax.numpy as jnp

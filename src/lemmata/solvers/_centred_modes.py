@@ -20,10 +20,10 @@ from ._normal_equations import summed_rows, whitened
 
 # Rounding of sums that are whitened last may move the fit by this share of the targets; beyond it rows are whitened.
 _TOLERANCE = 1e-5
-# Rows of a block: as many as there are centres, so that one shape is compiled for all that is computed; but at least
-# so many, and no more than fill so many bytes.
+# The rows of a block: as many as there are centres, so one compiled shape is enough; but at least this many rows, and
+# at most this many bytes.
 _ROWS, _BYTES = 1024, 2**27
-# Shares of the centres that are solved for as well: what doubling their number has gained so far.
+# Shares of the centres for which the problem is also solved: they show the gain of doubling the number of centres.
 _LEVELS = (0.25, 0.5, 1.0)
 
 
@@ -46,7 +46,7 @@ class Modes:
     def filtered(self, ridge: float, time: float | None = None) -> Float[np.ndarray, " q"]:
         """The weights of c in the solution: 1 / (a + ridge), or (1 - exp(-a t)) / a after the time t.
 
-        Without a ridge and after infinite time they are 1 / a, and 0 where a cannot be told from 0.
+        Without a ridge and after infinite time, they are 1 / a, and 0 if a cannot be distinguished from 0.
 
         Args:
             ridge: at least 0.
@@ -63,8 +63,8 @@ class Modes:
     def left_out(self, targets: Float[np.ndarray, "m k"], weights: Float[np.ndarray, " q"]) -> Float[np.ndarray, "m k"]:
         """Targets minus predictions at the rows set aside, each by a fit without the row.
 
-        It is exact for a ridge, (y_i - f_i) / (1 - h_i) with h_i = psi_i^T diag(weights) psi_i; for a time it is the
-        same expression, which is not.
+        For a ridge, it is exact: (y_i - f_i) / (1 - h_i) with h_i = psi_i^T diag(weights) psi_i. For a time, the same
+        expression is not exact.
 
         Args:
             targets: of the rows that were set aside.
@@ -83,8 +83,9 @@ class CentredModes:
         levels: modes on ever more centres; the last on all of them.
         targets: of the rows set aside, times the roots of their weights (m, k).
         aside: the numbers of these rows (m,).
-        missed: mean over these rows of w_i (K(x_i, x_i) - Q(x_i, x_i)), what the centres miss of the prior variances.
-        jitter: what was added to the diagonal of K(z, z).
+        missed: mean over these rows of w_i (K(x_i, x_i) - Q(x_i, x_i)), the part of the prior variances that the
+            centres miss.
+        jitter: the amount that was added to the diagonal of K(z, z).
     """
 
     levels: tuple[Modes, ...]
@@ -119,18 +120,19 @@ def centred_modes(
 ) -> CentredModes:
     """The eigensystem of least squares over the span of K(., z), from one pass over the rows.
 
-    With L L^T = K_zz + jitter I and W = sum_i w_i L^-1 K(z, x_i) K(x_i, z) L^-T = U diag(a) U^T, the function of ridge
-    r is K(x, z) G diag(1 / (a + r)) G^T K_zx w y with G = L^-T U: `subset_of_regressors` for every ridge at once, and
-    for every time of the gradient flow. The predictor of fewer centres, the first ones, comes from the leading block
-    of W. Sums are NumPy's, in place; rows are whitened last, at half the cost, where rounding then moves the fit by at
-    most 1e-5 of the targets, as it is estimated on the rows set aside (`subset_of_regressors`, `tolerance`).
+    Let L L^T = K_zz + jitter I, W = sum_i w_i L^-1 K(z, x_i) K(x_i, z) L^-T = U diag(a) U^T, and G = L^-T U. Then the
+    function of ridge r is K(x, z) G diag(1 / (a + r)) G^T K_zx w y. This is `subset_of_regressors` for every ridge at
+    once, and for every time of the gradient flow. The predictor of fewer centres, the first ones, comes from the
+    leading block of W. NumPy computes the sums in place. Rows are whitened last, which costs half as much. Rounding
+    then moves the fit by at most 1e-5 of the targets, according to an estimate on the rows set aside
+    (`subset_of_regressors`, `tolerance`).
 
     Args:
         kernel: the kernel K.
-        x: points, one a row.
+        x: points, one in each row.
         y: targets, times the roots of the weights.
         centres: z.
-        aside: the rows at which leave-one-out errors are asked for; they are part of the fit as well.
+        aside: the rows for the leave-one-out errors; they are part of the fit as well.
         roots: the roots of the weights w; None is 1 for each row.
         ridge: the smallest ridge that matters, for the estimate of rounding; 0 whitens every row first.
 
@@ -175,7 +177,10 @@ def centred_modes(
 
 
 def _plan(kernel: AbstractKernel, x: np.ndarray, z: np.ndarray, outputs: int, rows: int) -> CentresPlan:
-    """What will be held; of kernels of fields the compiler says what a tile takes, of others a tile is small."""
+    """The memory that will be used.
+
+    For kernels of fields, the compiler reports the memory of a tile; for other kernels, a tile is small.
+    """
     if x.ndim > 2:
         return centres_plan(kernel, jnp.asarray(x[:rows]), jnp.asarray(z), outputs=outputs, block=rows)
     return CentresPlan(len(x), len(z), outputs, 1, rows, 32 * rows * len(z))

@@ -23,17 +23,17 @@ def centred_regression(
 ) -> CentredRidge:
     """Least squares over the span of K(., z) for random rows z of x, solved directly by `subset_of_regressors`.
 
-    The answer costs n p kernel entries and n p² operations for p centres, or twice as many without a ridge, and memory
+    The solution costs n p kernel entries and n p² operations for p centres, or twice this without a ridge, and memory
     for five p x p squares of float64. More centres lower the error; the same key gives the same centres.
 
     Args:
         kernel: the kernel K.
         x: points.
-        y: targets, one row a point.
+        y: targets, one row for each point.
         centres: p, how many rows serve as centres, drawn without replacement.
         key: randomness of the centres.
         ridge: the ridge, at least 0 (not divided by n).
-        working_set: bytes that everything beside points and targets may take; None is the squares and 256 MiB.
+        working_set: bytes for everything besides points and targets; None is the squares and 256 MiB.
 
     Raises:
         SettingError: for a number of centres outside 1..n, a negative ridge, or a working set that is not a whole

@@ -1,4 +1,4 @@
-"""What least squares on centres needs before it is computed: bytes of the squares, and the rows of a block."""
+"""The memory that least squares on centres needs: bytes of the squares, and the rows of a block."""
 
 import dataclasses
 import math
@@ -14,10 +14,10 @@ from lemmata.kernels import AbstractKernel
 from ._kernel_rows import rows_bytes
 from ._operators import BLOCK_BYTES
 
-# K(z, z) or the whitened square, its copy with the ridge, its factor, the factor of K(z, z), and what a factorisation
-# holds beside them.
+# K(z, z) or the whitened square, its copy with the ridge, its factor, the factor of K(z, z), and the working memory of
+# a factorisation.
 _SQUARES = 5
-# A block in float64, its whitened form, and the next block, beside what the kernel holds while it computes one.
+# A block in float64, its whitened form, and the next block, besides the kernel's memory while it computes one.
 _COPIES = 3
 # A block has at most so many bytes, which the allocator uses again for the next one, or so many rows.
 _BLOCK, _FEW_ROWS = 2**24, 1024
@@ -27,7 +27,7 @@ _ANNOUNCED = 2**30
 
 @dataclasses.dataclass(frozen=True)
 class CentresPlan:
-    """How least squares on centres will be computed, and the memory that takes beside points and targets.
+    """The method for least squares on centres, and its memory besides points and targets.
 
     Attributes:
         rows: n.
@@ -47,7 +47,7 @@ class CentresPlan:
 
     @property
     def square_bytes(self) -> int:
-        """Bytes of the p x p matrices in float64 that are alive at once, whatever the block."""
+        """Bytes of the p x p matrices in float64 that exist at once, for any block."""
         return _squares(self.centres)
 
     @property
@@ -106,8 +106,8 @@ def centres_plan(
         z: centres.
         outputs: columns of the targets.
         ridges: how many ridges.
-        block: rows of K(x, z) that are computed at once; None finds them from the working set.
-        working_set: bytes that everything beside points and targets may take; None is the squares and 256 MiB.
+        block: rows of K(x, z) that are computed at once; None chooses them from the working set.
+        working_set: bytes for everything besides points and targets; None is the squares and 256 MiB.
 
     Raises:
         SettingError: if both block and working set are given, or one of them is not a whole number above 0.

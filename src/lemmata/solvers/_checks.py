@@ -1,4 +1,4 @@
-"""What every solver asks of its targets, settings and eigensystems before it starts."""
+"""Checks of targets, settings and eigensystems that every solver makes before it starts."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ def check_targets(y: ArrayLike, rows: int, name: str = "targets") -> None:
     """Refuse targets that are not finite, or of another number of rows.
 
     Args:
-        y: targets, one row a point.
+        y: targets, one row for each point.
         rows: the number of points.
         name: of the targets, for the message.
     """
@@ -49,7 +49,7 @@ def check_spectrum(spectrum: Any) -> None:
 
 
 def paired(K: Float[Array, "t n *k"]) -> Float[Array, "rows columns"]:
-    """The kernel of all pairs of outputs as a matrix whose rows are points, then outputs; a matrix as it is."""
+    """The kernel of all pairs of outputs as a matrix whose rows are points, then outputs; a matrix is not changed."""
     if K.ndim == 2:
         return K
     if K.ndim != 4 or K.shape[2] != K.shape[3]:

@@ -28,16 +28,16 @@ def cross_entropy_flow(
     """Logits of the gradient flow df/dt = -K (softmax(f) - Y) of the summed cross-entropy, with Y one-hot labels.
 
     It trains the linearisation of a network with tangent kernel K (the same for each output) on -sum_i log
-    softmax(f_i)_{label i}: `loss_flow` under that loss, which see for how. Along it the loss falls at the rate tr (S -
-    Y)^T K (S - Y) with S = softmax(f).
+    softmax(f_i)_{label i}. This is `loss_flow` under that loss; see there for the method. Along it the loss falls at
+    the rate tr (S - Y)^T K (S - Y) with S = softmax(f).
 
     Args:
         K: the Gram matrix of the training points.
-        labels: whole numbers from 0, one a point; False and True are 0 and 1.
+        labels: whole numbers from 0, one for each point; False and True are 0 and 1.
         time: finite times t >= 0, in any order.
         cross: K(other points, training points).
-        classes: how many outputs; None means as many as the labels show.
-        start: f(0) at the training points and the others; None means 0.
+        classes: the number of outputs; None means the number of different labels.
+        start: f(0) at the training points and at the other points; None means 0.
         tolerance: of the integrator, relative and absolute.
 
     Raises:

@@ -28,12 +28,12 @@ from ._ridge import require_positive_semidefinite
 
 
 class OtherPoints(eqx.Module):
-    """The kernels of points at which an ensemble is asked for.
+    """The kernels of points at which an ensemble is evaluated.
 
     Args:
         tangent: the tangent kernel Theta(other points, training points).
         nngp: the covariance of untrained networks K(other points, training points).
-        prior: K(other points, other points), or its diagonal for variances alone.
+        prior: K(other points, other points), or its diagonal for variances only.
     """
 
     tangent: Float[Array, "t n"]
@@ -42,12 +42,14 @@ class OtherPoints(eqx.Module):
 
 
 class Ensemble(eqx.Module):
-    """The normal law of networks' outputs through training; outputs of several columns are independent of each other.
+    """The normal distribution of networks' outputs during training.
+
+    Several output columns are independent of each other.
 
     Args:
         mean: over initialisations, at the training points and the others.
         train: covariance of one output at the training points, one leading entry a time.
-        test: covariance at the other points, or its diagonal alone, where they were given.
+        test: covariance at the other points, or only its diagonal, if they were given.
     """
 
     mean: Trajectory
@@ -69,18 +71,19 @@ def gradient_flow_ensemble(
 ) -> Ensemble:
     """The law of infinitely wide networks trained by gradient flow on 1/2 sum |f - y|² from random initialisations.
 
-    The output moves by df/dt = -Theta (f - y) from f(0) ~ N(0, K), with K the NNGP and Theta the tangent kernel (Lee et
-    al., 2019). With S = I - exp(-Theta t) and A = Theta_* Theta^-1 S it is normal at every time, with
+    The output moves by df/dt = -Theta (f - y) from f(0) ~ N(0, K). Here K is the NNGP kernel and Theta is the tangent
+    kernel (Lee et al., 2019). Let S = I - exp(-Theta t) and A = Theta_* Theta^-1 S. At every time, it is normal with
 
-        mean S y and covariance (I - S) K (I - S) at the training points,
-        mean A y and covariance K_** + A K A^T - A K_*^T - K_* A^T elsewhere.
+        mean S y and covariance (I - S) K (I - S) at the training points, mean A y and covariance K_** + A K A^T - A
+        K_*^T - K_* A^T at other points.
 
-    At t = 0 it is the untrained network, at t = inf the interpolating ensemble, which is no posterior of any prior.
+    At t = 0, it is the untrained network. At t = inf, it is the interpolating ensemble, which is not the posterior of
+    any prior.
 
     Args:
         tangent: the eigensystem of Theta on the training points.
         nngp: K on the training points.
-        y: targets, one row a point.
+        y: targets, one row for each point.
         time: times t >= 0.
         others: the kernels of other points.
 
@@ -119,7 +122,7 @@ def gradient_descent_ensemble(
     Args:
         tangent: the eigensystem of Theta on the training points.
         nngp: K on the training points.
-        y: targets, one row a point.
+        y: targets, one row for each point.
         learning_rate: positive.
         steps: whole numbers of steps, at least 0.
         others: the kernels of other points.
@@ -139,7 +142,7 @@ def gradient_descent_ensemble(
 
 
 def _tangent_of(others: Any) -> Float[Array, "t n"] | None:
-    """The tangent kernel of the other points, where there are any."""
+    """The tangent kernel of the other points, if there are any."""
     if not (others is None or isinstance(others, OtherPoints)):
         raise SettingError(
             "others",

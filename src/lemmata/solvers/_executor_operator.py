@@ -23,18 +23,18 @@ class ExecutorOperator:
     """The Gram matrix of a kernel on points, whose products are computed in blocks by the workers of an executor.
 
     The blocks are those of a `KernelOperator` with the same `block`, computed when they are needed and dropped. A task
-    is a run of blocks; a task whose worker died is computed by another where the executor gives it to one, as Dask
-    does. Points are read by each worker once, and each vector once a product, from a folder that all see under the same
-    path: they do not pass through a scheduler. The product does not depend on which workers computed it, to the bit on
-    processors of one kind with the same threads. Use it as a context: outside of it the folder is gone.
+    is a run of blocks. If a worker dies, the executor may give its task to another one, as Dask does. Points are read
+    by each worker once, and each vector once a product, from a folder that all see under the same path: they do not
+    pass through a scheduler. The product does not depend on which workers computed it, to the bit on processors of one
+    kind with the same threads. Use it as a context: outside of it the folder is gone.
 
     Args:
         kernel: the kernel K.
-        x: points, one a row.
+        x: points, one in each row.
         executor: any `concurrent.futures.Executor`, such as that of a Dask client (`client.get_executor()`).
-        block: rows of a block; None means as many as fill 128 MiB.
+        block: rows of a block; None means as many rows as fill 128 MiB.
         tasks: at most so many a product; some four a worker keep all of them busy.
-        folder: where workers on other machines see the points; None is a folder of this machine.
+        folder: a folder in which workers on other machines see the points; None is a folder on this machine.
 
     Raises:
         ShapeError, DataError, PrecisionError: for the same points as `KernelOperator`; DataError also if the folder
@@ -109,7 +109,7 @@ class ExecutorOperator:
         return self.kernel.diagonal(self.x)
 
     def close(self) -> None:
-        """Remove the folder; the executor stays."""
+        """Remove the folder; the executor is kept."""
         self._folder = None
         self._stack.close()
 
@@ -125,7 +125,7 @@ class ExecutorOperator:
 def _kernel_rows(
     vector: str, start: int, end: int, points: str, kernel: AbstractKernel, float64: bool, block: int
 ) -> np.ndarray:
-    """What a worker does: rows of K(x, x) v, in the blocks of `kernel_product`."""
+    """The work of a worker: rows of K(x, x) v, in the blocks of `kernel_product`."""
     with jax.enable_x64(float64):
         x, v = _kept(points), jnp.asarray(read_array(vector))
         parts = []
@@ -138,5 +138,5 @@ def _kernel_rows(
 
 @functools.lru_cache(maxsize=1)
 def _kept(points: str) -> Array:
-    """The points, read once by a process; folders have new names, so that a name means the same points for ever."""
+    """The points, which a process reads once; folders have new names, so a name always means the same points."""
     return jnp.asarray(read_array(points))

@@ -56,7 +56,7 @@ def spectral_algorithm(
 
     Args:
         spectrum: the eigensystem of the training Gram matrix K.
-        y: targets, one row a point.
+        y: targets, one row for each point.
         filtered: phi(a_i), of `ridge_filter`, `flow_filter`, `truncation_filter` or another function.
         cross: K(points, training points).
 

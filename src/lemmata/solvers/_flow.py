@@ -18,15 +18,15 @@ def gradient_flow(
 ) -> Trajectory:
     """Predictions of kernel gradient flow df/dt = -K (f - y) from f(0) = 0.
 
-    On the training points f(t) = (I - exp(-K t)) y, elsewhere f(t) = K_cross K^-1 (I - exp(-K t)) y, both from the
-    eigensystem with the limit (1 - exp(-a t)) / a -> t on null modes. It is the flow of the loss 1/2 sum |f - y|² (a
-    sum over rows, not a mean). time = inf gives the minimum-norm interpolant. Modes whose eigenvalue cannot be told
-    from zero count while t times the rounding floor is at most 1; later what they add is unknown, and they are left out
-    as they are at inf.
+    On the training points, f(t) = (I - exp(-K t)) y; at other points, f(t) = K_cross K^-1 (I - exp(-K t)) y. Both come
+    from the eigensystem, with the limit (1 - exp(-a t)) / a -> t on null modes. It is the flow of the loss 1/2 sum |f -
+    y|² (a sum over rows, not a mean). time = inf gives the minimum-norm interpolant. Modes whose eigenvalue cannot be
+    distinguished from zero count while t times the rounding error is at most 1. At larger times, their contribution is
+    unknown, and they are left out, as at inf.
 
     Args:
         spectrum: the eigensystem of the training Gram matrix K.
-        y: targets, one row a point.
+        y: targets, one row for each point.
         time: times t >= 0.
         cross: K(other points, training points).
 
@@ -56,12 +56,12 @@ def gradient_descent(
 ) -> Trajectory:
     """Predictions after gradient descent f_{s+1} = f_s - learning_rate K (f_s - y) from f_0 = 0.
 
-    On the training points f_s = (I - (I - learning_rate K)^s) y. It converges where learning_rate < 2 / a_1 and
-    diverges, here as in the loop, where it is larger.
+    On the training points f_s = (I - (I - learning_rate K)^s) y. It converges if learning_rate < 2 / a_1. For a larger
+    rate it diverges, as the loop does.
 
     Args:
         spectrum: the eigensystem of the training Gram matrix K.
-        y: targets, one row a point.
+        y: targets, one row for each point.
         learning_rate: positive.
         steps: whole numbers of steps, at least 0.
         cross: K(other points, training points).

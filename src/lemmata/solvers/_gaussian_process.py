@@ -15,12 +15,12 @@ from ._ridge import Solution
 
 
 class Posterior(eqx.Module):
-    """What a Gaussian process is at other points, given noisy values.
+    """A Gaussian process at other points, given noisy values.
 
     Args:
         mean: at the other points.
-        covariance: of the noise-free function there, the same for every column of y; its diagonal alone where only
-            prior variances were given.
+        covariance: of the noise-free function there, the same for every column of y; only its diagonal if only prior
+            variances were given.
     """
 
     mean: Float[Array, "t *k"]
@@ -30,13 +30,14 @@ class Posterior(eqx.Module):
 def posterior(solution: Solution, cross: Float[Array, "t columns"], prior: Float[Array, "points *others"]) -> Posterior:
     """The posterior of f ~ GP(0, K) at other points, given y = f + normal noise of variance `ridge`.
 
-    mean = C (K + noise I)^-1 y and covariance = P - C (K + noise I)^-1 C^T, with C the cross matrix and P the prior
-    covariance of the other points. With the NNGP kernel it is the posterior of an infinitely wide Bayesian network.
+    mean = C (K + noise I)^-1 y and covariance = P - C (K + noise I)^-1 C^T, where C is the cross matrix and P is the
+    prior covariance of the other points. With the NNGP kernel it is the posterior of an infinitely wide Bayesian
+    network.
 
     Args:
         solution: of `kernel_ridge(K, y, noise)`.
         cross: K(other points, training points).
-        prior: K(other points, other points), or its diagonal for variances alone.
+        prior: K(other points, other points), or its diagonal for variances only.
 
     Raises:
         ShapeError: if cross or prior does not fit the solution.
@@ -72,12 +73,12 @@ def log_evidence(
 ) -> Float[Array, ""]:
     """The log marginal likelihood log p(y) for y ~ N(0, K + noise I), summed over columns; differentiable.
 
-    -1/2 y^T (K + noise I)^-1 y - 1/2 log det(K + noise I) - n/2 log(2 pi). It is NaN where K + noise I is not positive
+    -1/2 y^T (K + noise I)^-1 y - 1/2 log det(K + noise I) - n/2 log(2 pi). It is NaN if K + noise I is not positive
     definite.
 
     Args:
         K: Gram matrix.
-        y: values, one row a point.
+        y: values, one row for each point.
         noise: variance of the noise, at least 0.
 
     Raises:

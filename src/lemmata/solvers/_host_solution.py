@@ -1,4 +1,4 @@
-"""Least squares on centres once the sums are known, by LAPACK and in place: nothing is compiled."""
+"""Least squares on centres from the finished sums, by LAPACK and in place, without compilation."""
 
 import contextlib
 from collections.abc import Callable
@@ -39,7 +39,7 @@ def penalty_factor(
 
 
 def own_gram(rows: KernelRows, kernel: AbstractKernel, z: Float[np.ndarray, "p *shape"]) -> Float[np.ndarray, "p p"]:
-    """K(z, z), exactly symmetric; `gram` says what is wrong with a kernel that is not symmetric to rounding.
+    """K(z, z), exactly symmetric; `gram` raises an error if a kernel is not symmetric to rounding.
 
     Args:
         rows: K(., z).
@@ -47,7 +47,8 @@ def own_gram(rows: KernelRows, kernel: AbstractKernel, z: Float[np.ndarray, "p *
         z: centres.
     """
     if not rows.by_numpy:
-        kernel.diagonal(jnp.asarray(z))  # refuses points that the kernel refuses; compiled, it can refuse nothing
+        # this call refuses points that the kernel refuses, because compiled code cannot raise errors
+        kernel.diagonal(jnp.asarray(z))
     matrix = rows(z)
     share = 2 * (z[0].size * float(np.finfo(float).eps)) ** 0.5  # as `gram` allows
     gap = np.abs(matrix - matrix.T)
@@ -59,11 +60,11 @@ def own_gram(rows: KernelRows, kernel: AbstractKernel, z: Float[np.ndarray, "p *
 
 
 class HostSolution(NamedTuple):
-    """(W + (ridge + shift) I) b = v for the whitened square W, and what is asked of its solution.
+    """(W + (ridge + shift) I) b = v for the whitened square W, and functions of its solution.
 
     Attributes:
         alpha: L^-T b.
-        shift: what was added to the ridge; 0 where it has a factor.
+        shift: the amount that was added to the ridge; 0 if the system has a factor.
         residual: |(W + ridge I) b - v| / |v|, without the shift.
         condition: of W + (ridge + shift) I, as power iteration finds it, from below.
         gain: |y|² minus the sum of squared errors.
@@ -96,7 +97,7 @@ def host_solutions(
     ridges: Float[np.ndarray, " s"],
     tolerance: float,
 ) -> list[HostSolution]:
-    """The solution for each ridge, from sums that are whitened last where that is allowed and was enough.
+    """The solution for each ridge, from sums that are whitened last if that is allowed and was enough.
 
     Args:
         sums: `normal_equations` of the problem but for `last`.

@@ -17,10 +17,10 @@ _JUDGED = 1000
 
 
 class SystemInPlace:
-    """(A + ridge I) alpha = y for a symmetric matrix A, factorised where A stands, for one ridge after another.
+    """(A + ridge I) alpha = y for a symmetric matrix A, which is factorised in place, for one ridge after another.
 
-    The factor L fills the lower triangle; above the diagonal A stays, so that products with A, and factors for other
-    ridges, need no second matrix. LAPACK does the work on the machine's memory; nothing is compiled.
+    The factor L fills the lower triangle. Above the diagonal, A is kept, so products with A, and factors for other
+    ridges, need no second matrix. LAPACK works in the machine's memory, without compilation.
 
     Args:
         matrix: A, of both triangles, C-contiguous, in float64; it is overwritten.
@@ -48,22 +48,22 @@ class SystemInPlace:
 
     @property
     def columns(self) -> Float[np.ndarray, "n columns"]:
-        """A itself, while nothing is factorised."""
+        """A itself, if nothing is factorised."""
         self._restore()
         return self._matrix
 
     def judge(self, name: str = "the Gram matrix") -> None:
         """Refuse an indefinite matrix, by the principal submatrix of 1,000 evenly spread rows.
 
-        Eigenvalues of a principal submatrix lie within those of the matrix, so what it refuses is indefinite. The
+        Eigenvalues of a principal submatrix are between those of the matrix, so a refused matrix is indefinite. The
         factorisation of all rows refuses what is indefinite by more than the ridge.
 
         Args:
-            name: what it is, for the message.
+            name: the name in the message.
 
         Raises:
-            NotPositiveDefiniteError: if an eigenvalue is negative by more than rounding; the message states the
-                smallest one of the submatrix.
+            NotPositiveDefiniteError: if an eigenvalue is negative by more than rounding; the message gives the smallest
+                one of the submatrix.
         """
         self._restore()
         rows = np.unique(np.linspace(0, len(self._matrix) - 1, min(_JUDGED, len(self._matrix))).astype(int))
@@ -75,7 +75,7 @@ class SystemInPlace:
     def factorise(self, ridge: float) -> float:
         """Put the Cholesky factor of A + (ridge + jitter) I into the lower triangle; returns the jitter.
 
-        The jitter is 0 where that succeeds, and else the first of eps tr A, 10 eps tr A, ... 1e5 eps tr A that does.
+        The jitter is 0 if that succeeds, and else the first of eps tr A, 10 eps tr A, ... 1e5 eps tr A that does.
 
         Args:
             ridge: at least 0.
@@ -88,7 +88,7 @@ class SystemInPlace:
         for jitter in (0.0, *(multiple * unit for multiple in JITTERS)):
             self._restore()
             np.fill_diagonal(self._matrix, self._diagonal + ridge + jitter)
-            # The transpose of an array of C is one of Fortran; its upper triangle is the lower one of the matrix.
+            # The transpose of a C array is a Fortran array; its upper triangle is the lower one of the matrix.
             _, failed = dpotrf(self._matrix.T, lower=0, clean=0, overwrite_a=1)
             self._changed = True
             if not failed:
@@ -108,7 +108,7 @@ class SystemInPlace:
 
     def product(self, v: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n k"]:
         """A v."""
-        # The lower triangle of the transpose is the upper one of the matrix, where A stays.
+        # The lower triangle of the transpose is the upper triangle of the matrix, where A is kept.
         found = dsymm(1.0, self._matrix.T, v, lower=1)
         return found + (self._diagonal - np.diagonal(self._matrix))[:, None] * v
 
@@ -128,7 +128,7 @@ class SystemInPlace:
         return 2 * float(np.sum(np.log(np.diagonal(self._matrix))))
 
     def factor(self) -> Float[np.ndarray, "n columns"]:
-        """L in the place of the matrix, whose upper triangle becomes 0: nothing else can be asked afterwards."""
+        """L in the place of the matrix, whose upper triangle becomes 0; afterwards, no other method can be used."""
         for start in range(0, len(self._matrix), _BLOCK):
             end = start + _BLOCK
             self._matrix[start:end, end:] = 0.0

@@ -34,7 +34,7 @@ class KernelRows:
 
     def __init__(self, kernel: AbstractKernel, z: Float[Array | np.ndarray, "p *shape"], rows: int = TILE):
         self._kernel, self._z = kernel, np.asarray(z)
-        # Vectors beyond the last cost less than another compilation; fields may cost more.
+        # Vectors after the last one cost less than another compilation; fields may cost more.
         self._rows = TILE if self._z.ndim == 2 else max(1, min(rows, TILE))
         self.by_numpy = takes_numpy(kernel, self._z, rows * len(self._z))
         with jax.enable_x64(True):
@@ -46,7 +46,7 @@ class KernelRows:
 
     @property
     def bytes(self) -> int:
-        """Peak bytes beside points, centres and the result."""
+        """Peak bytes besides points, centres and the result."""
         if self.by_numpy:
             return 8 * (4 * 2**18 + 4 * self._z.size)
         with jax.enable_x64(True):
@@ -55,7 +55,7 @@ class KernelRows:
             found = program.lower(self._kernel, tile, self._centres).compile().compiled.memory_analysis()
         if (
             found is None
-        ):  # not every backend reports; no kernel of this library holds more than ten arrays of all pairs
+        ):  # not every backend reports this; no kernel of this library stores more than ten arrays of all pairs
             return 80 * self._rows * len(self._z)
         return _KEPT * int(found.temp_size_in_bytes + found.argument_size_in_bytes + found.output_size_in_bytes)
 
@@ -101,7 +101,7 @@ def rows_bytes(kernel: AbstractKernel, z: Float[Array, "p *shape"], rows: int) -
 def centred_product(
     kernel: AbstractKernel, x: Float[Array, "n d"], z: Float[Array, "p e"], v: Float[Array, "rows *k"]
 ) -> Float[Array, "n *k"]:
-    """`kernel_product` of K(x, z) and v, by `KernelRows` where all numbers lie in this machine's memory.
+    """`kernel_product` of K(x, z) and v, by `KernelRows` if all numbers are in this machine's memory.
 
     Args:
         kernel: the kernel K.
@@ -130,7 +130,7 @@ def on_host(array: Any) -> bool:
     """Whether the numbers lie in this machine's memory, and not on a device or in a trace.
 
     Args:
-        array: of NumPy or JAX; what is none counts as on the host.
+        array: of NumPy or JAX; anything else counts as on the host.
     """
     try:
         return not isinstance(array, jax.Array) or all(device.platform == "cpu" for device in array.devices())

@@ -48,8 +48,8 @@ def proximal_gradient(
 ) -> Float[Array, "s p"]:
     """Iterates of rho <- ST_{step penalty}(rho + (2 step/n) Phi^T (y - Phi rho)) + e from 0.
 
-    The objective falls at every exact step where step <= 1/(lambda_max(Phi^T Phi) / n), and l(rho_t) - l(rho) <=
-    |rho|²/(2 t step) for every rho where step is at most half of that (Beck, 2017, Theorem 10.21).
+    The objective falls at every exact step if step <= 1/(lambda_max(Phi^T Phi) / n). If step is at most half of that,
+    l(rho_t) - l(rho) <= |rho|²/(2 t step) for every rho (Beck, 2017, Theorem 10.21).
 
     Args:
         features: Phi, one row an example.
@@ -99,7 +99,7 @@ def accelerated_proximal_gradient(
 ) -> Float[Array, "s p"]:
     """Iterates of FISTA from 0: a proximal step from v_k to rho_k, then v_{k+1} = rho_k + beta_k (rho_k - rho_{k-1}).
 
-    l(rho_t) - l(rho) <= 2 |rho|²/(step (t + 1)²) where step is at most 1/(2 lambda_max(Phi^T Phi)/n)
+    l(rho_t) - l(rho) <= 2 |rho|²/(step (t + 1)²) if step is at most 1/(2 lambda_max(Phi^T Phi)/n)
     (Beck and Teboulle, 2009, Theorem 4.4).
 
     Args:

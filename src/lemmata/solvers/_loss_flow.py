@@ -28,8 +28,8 @@ class LossPath(eqx.Module):
         path: outputs at the training points and the others.
         loss: its value at the training points, one a time.
         error: at each time the largest difference of an output from the same flow integrated at ten times the
-            tolerance: an estimate of that one's error, which says nothing below the tolerance; at inf the last step
-            of Newton's method.
+            tolerance: an estimate of the error of that method, which has no meaning below the tolerance; at inf, the
+            last step of Newton's method.
         steps: steps of the integrator, rejected ones included, and of Newton's method.
     """
 
@@ -53,31 +53,31 @@ def loss_flow(
     """Outputs of the flow df/dt = -K grad_f loss(f, y), of any smooth loss of the outputs at the training points.
 
     It trains the linearisation of a network with tangent kernel K; elsewhere df_*/dt = -K_cross grad_f loss. With
-    `damping` it is the flow with momentum f'' + damping f' = -K grad_f loss, f'(0) = 0, which the heavy ball with
-    learning rate h² and momentum 1 - damping h follows to first order in h. A loss that is a mean of n terms has 1/n of
-    their sum's gradient, and the same outputs at n times the time.
+    `damping`, it is the flow with momentum f'' + damping f' = -K grad_f loss, f'(0) = 0. The heavy ball with learning
+    rate h² and momentum 1 - damping h follows this flow to first order in h. A loss that is a mean of n terms has 1/n
+    of their sum's gradient, and the same outputs at n times the time.
 
-    The equation is integrated along the eigenvectors of K, each in units of the outputs that it moves, by explicit
-    steps (Tsitouras 5/4), or by implicit ones (Kvaerno 5/4, with systems of all outputs) where explicit ones would be,
-    or turn out to be, more than 10^4. The local error is kept below the tolerance; `error` reports the whole. At t =
-    inf the outputs are those of least loss in f(0) + range K, by Newton's method, for a loss whose Hessian is positive
-    definite. As in `gradient_flow`, eigenvectors that cannot be told from null count while t times the rounding floor
-    is at most 1.
+    The equation is integrated along the eigenvectors of K, each in units of the outputs that it moves. Explicit steps
+    (Tsitouras 5/4) are used first. If more than 10^4 of them are needed, implicit steps (Kvaerno 5/4, with systems of
+    all outputs) are used. The local error is kept below the tolerance; `error` reports the whole. At t = inf the
+    outputs are those of least loss in f(0) + range K, by Newton's method, for a loss whose Hessian is positive
+    definite. As in `gradient_flow`, eigenvectors that cannot be distinguished from null count while t times the
+    rounding error is at most 1.
 
     Args:
         K: the Gram matrix of the training points, the same for each output; or of all pairs of outputs (n, n, k, k), as
-            `EmpiricalKernel.gram` gives it.
+            returned by `EmpiricalKernel.gram`.
         loss: loss(f, y), one number, differentiable by JAX; f are the outputs at all training points.
-        y: targets of any kind, one row a point.
+        y: targets of any kind, one row for each point.
         time: times t >= 0, in any order.
         cross: K(other points, training points).
-        start: f(0) at the training points and the others; None means 0, in the shape of y.
+        start: f(0) at the training points and at the other points; None means 0, in the shape of y.
         damping: positive, for the flow with momentum.
         tolerance: of the integrator, relative and absolute.
 
     Raises:
         SettingError: for a negative time, a damping that is not positive, a tolerance outside (0, 1), or a loss that is
-            not real. Also for t = inf, if the Hessian is not positive definite or no minimum is found.
+            not real. It is also raised for t = inf, if the Hessian is not positive definite or no minimum is found.
         ShapeError: if K is not symmetric up to rounding, if K, y, cross or start do not fit each other, or if the loss
             cannot be computed or is not one number.
         DataError: for entries that are not finite, or if the loss or its gradient is not finite at the start.
@@ -137,7 +137,7 @@ def loss_flow(
 
 
 def _starts(K: Array, y: Any, cross: Array | None, start: Any) -> tuple[Array, Array | None]:
-    """The outputs at t = 0, at the training points and the others, where they fit the kernels."""
+    """The outputs at t = 0, at the training points and the others, if they fit the kernels."""
     first, other = (jnp.zeros(np.shape(y)), None) if start is None else start
     for name, part in (("cross", cross), ("start", first), ("start elsewhere", other)):
         if part is not None:
@@ -160,11 +160,11 @@ def _starts(K: Array, y: Any, cross: Array | None, start: Any) -> tuple[Array, A
 
 
 def _output_loss(loss: Any, first: Array, y: Array) -> OutputLoss:
-    """The loss with its gradient, where both are real and finite at the start."""
+    """The loss with its gradient, if both are real and finite at the start."""
     try:
         found = jax.eval_shape(loss, first, y)
         shape, kind = np.shape(found), jnp.result_type(found)
-    except Exception as error:  # whatever a user's function raises
+    except Exception as error:  # any error of a user's function
         words = str(error).partition("\n")[0]
         given = f"outputs of shape {first.shape} and targets of shape {y.shape}"
         raise ShapeError(

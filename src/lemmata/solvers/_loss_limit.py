@@ -1,4 +1,4 @@
-"""A loss as a function of outputs, and the outputs of least loss that a kernel can reach: where its flow ends."""
+"""A loss as a function of outputs, and the least-loss outputs that a kernel can reach, where its flow ends."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +17,7 @@ _NEAR = 1e-9
 
 
 class OutputLoss(eqx.Module):
-    """The gradient of loss(f, y) by outputs that are held as the rows of a Gram matrix.
+    """The gradient of loss(f, y) by outputs that are stored as the rows of a Gram matrix.
 
     Args:
         loss: of outputs of the user's shape.
@@ -56,7 +56,7 @@ def least_loss(
 ) -> tuple[Float[Array, "r c"], Float[Array, ""], int]:
     """V with the least loss of f = f(0) + vectors V, the largest output of the last step, and the number of steps.
 
-    Newton's method with halved steps where the loss would not fall (Armijo's rule).
+    Newton's method with halved steps if the loss would not fall (Armijo's rule).
 
     Args:
         loss: of the outputs.

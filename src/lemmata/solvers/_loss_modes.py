@@ -14,7 +14,7 @@ from ._loss_limit import OutputLoss, largest_curvature, least_loss
 class OutputModes(eqx.Module):
     """Coordinates B along the eigenvectors of K: f = f(0) - left B, f_* = f_*(0) - right B, dB/dt = gather grad loss.
 
-    Each is in units of the largest output that it moves, by its eigenvalue or by what K_cross makes of it. So the
+    Each mode is in units of the largest output that it moves, by its eigenvalue or through K_cross. So the
     tolerance of the integrator is one of outputs, and null vectors, along which B grows for ever, do not loosen it.
 
     Args:
@@ -42,7 +42,7 @@ class OutputModes(eqx.Module):
 
     @property
     def gather(self) -> Float[Array, "n n"]:
-        """What the gradient does to the coordinates."""
+        """The effect of the gradient on the coordinates."""
         moves = (self.values > 0) | jnp.any(self.parts != 0, axis=0)
         return jnp.where(moves, self.unit, 0.0)[:, None] * self.vectors.T
 
@@ -51,7 +51,7 @@ class OutputModes(eqx.Module):
         return jnp.einsum("im,smc->sic", self.left, moved), jnp.einsum("im,smc->sic", self.parts / self.unit, moved)
 
     def counted(self, times: np.ndarray, damping: float | None) -> Bool[Array, "s n 1"]:
-        """Which eigenvectors count at a time: those at the rounding floor while they cannot have converged."""
+        """Which eigenvectors count at a time: those at the rounding error count while they cannot have converged."""
         elapsed = jnp.asarray(times if damping is None else times / damping)
         return ((self.values > 0) | (elapsed[:, None] * self.floor <= 1))[:, :, None]
 

@@ -19,8 +19,8 @@ class LowRank(eqx.Module):
     Args:
         eigenvalues: a_1 >= ... >= a_r >= 0.
         eigenvectors: U, orthonormal columns.
-        missed: tr (K - U diag(a) U^T), the trace norm of what is missing.
-        pivots: the rows whose columns were used; None where random products were.
+        missed: tr (K - U diag(a) U^T), the trace norm of the missing part.
+        pivots: the rows whose columns were used; None if random products were.
         columns: columns of K, or products with K, that were computed.
     """
 
@@ -38,13 +38,13 @@ def randomly_pivoted_cholesky(
     *,
     block: int | None = None,
 ) -> LowRank:
-    """The Nyström approximation of K from pivots drawn by the diagonal of what is missing (RPCholesky).
+    """The Nyström approximation of K from pivots drawn by the diagonal of the missing part (RPCholesky).
 
-    Row i becomes the next pivot with probability proportional to the diagonal entry i of K - F F^T, as it stands at
-    that moment (Chen, Epperly, Tropp and Webber, 2023). Pivots are proposed in blocks from the diagonal at the start
-    of the block and accepted by rejection (Epperly, Tropp and Webber, 2024), so that the law is that of one at a time
-    and the columns come in matrix products. Only the diagonal and the columns of proposed pivots are computed. It ends
-    early where nothing above rounding is missing.
+    Row i becomes the next pivot with probability proportional to the current diagonal entry i of K - F F^T (Chen,
+    Epperly, Tropp and Webber, 2023). Pivots are proposed in blocks from the diagonal at the start of the block and
+    accepted by rejection (Epperly, Tropp and Webber, 2024). The distribution is the same as with one pivot at a time,
+    and the columns are computed by matrix products. Only the diagonal and the columns of proposed pivots are computed.
+    It ends early if the rest is only rounding.
 
     Args:
         matrix: K, or an operator such as `KernelOperator(kernel, x)`.
@@ -113,7 +113,7 @@ def _accepted(
         weights: the diagonal that they were drawn by.
         uniform: numbers in [0, 1).
         most: how many may stay.
-        floor: what rounding leaves on the diagonal.
+        floor: the rounding error on the diagonal.
     """
     rest, kept, rows = missing.copy(), [], []
     for i in range(len(weights)):
@@ -133,7 +133,7 @@ def nystrom_approximation(
 ) -> LowRank:
     """The randomised Nyström approximation (K W)(W^T K W)^+ (K W)^T from products with a random orthonormal W.
 
-    W spans Gaussian columns; a shift of eps |K W| keeps the factorisation away from rounding, and is taken off again
+    W spans Gaussian columns. A shift of eps |K W| protects the factorisation from rounding, and is subtracted again
     (Frangella, Tropp and Udell, 2023). Its expected error is that of the best approximation of a somewhat smaller rank.
 
     Args:
@@ -175,9 +175,9 @@ def _check_rank(rank: int, n: int) -> None:
 class Preconditioner(eqx.Module):
     """v -> P^-1 v for P = U diag(a + ridge) U^T + ridge (I - U U^T), from an approximation of low rank.
 
-    With K^ = U diag(a) U^T <= K, the condition number of P^-1 (K + ridge I) is at most 1 + |K - K^| / ridge, which is
-    at most 1 + tr (K - K^) / ridge: `condition`. Without a ridge, the smallest a_i > 0 stands in its place on the
-    complement, and no bound holds.
+    Let K^ = U diag(a) U^T <= K. The condition number of P^-1 (K + ridge I) is at most 1 + |K - K^| / ridge, which is at
+    most 1 + tr (K - K^) / ridge; this is the method `condition`. Without a ridge, the smallest a_i > 0 replaces it on
+    the complement, and no bound holds.
 
     Args:
         low_rank: from `randomly_pivoted_cholesky` or `nystrom_approximation`.

@@ -16,7 +16,7 @@ from lemmata.spectra import Spectrum
 from ._checks import check_numbers, check_spectrum, check_targets
 
 Filter = Callable[[Float[Array, " n"], Float[Array, ""]], Float[Array, " n"]]
-"""phi(a, t) with f(t) = K_cross phi(K, t) y: what training for t made of a mode with eigenvalue a."""
+"""phi(a, t) with f(t) = K_cross phi(K, t) y: the effect of training for time t on a mode with eigenvalue a."""
 
 _ROUNDING = 16.0
 
@@ -27,7 +27,7 @@ class Trajectory(eqx.Module):
     Args:
         time: the times (or numbers of steps).
         train: predictions at the training points, one leading entry a time.
-        test: predictions at other points, where their cross matrix was given.
+        test: predictions at other points, if their cross matrix was given.
     """
 
     time: Float[Array, " s"]
@@ -36,7 +36,7 @@ class Trajectory(eqx.Module):
 
 
 def check_training(spectrum: Any, y, time, cross, name: str) -> np.ndarray:
-    """The times as an array, where they, the eigensystem and the shapes of targets and cross matrix fit."""
+    """The times as an array, if they, the eigensystem and the shapes of targets and cross matrix fit."""
     require_float64("training through time")
     check_spectrum(spectrum)
     times = np.atleast_1d(np.asarray(time, float))
@@ -92,8 +92,8 @@ def along(
 def filters_at(spectrum: Spectrum, times: Float[Array, " s"], path_filter: Filter) -> Float[Array, "s n"]:
     """The filters of all modes, one row a time.
 
-    A mode at the rounding floor has an eigenvalue a between 0 and the floor. phi(0, t) stands for phi(a, t) as long as
-    phi(0, t) a <= 1 for every such a; after that the mode may have converged or not, and is left out.
+    A mode at the rounding error has an eigenvalue a between 0 and this error. phi(0, t) replaces phi(a, t) as long as
+    phi(0, t) a <= 1 for every such a. After that, the mode may or may not have converged, and it is left out.
 
     Args:
         spectrum: the eigensystem.

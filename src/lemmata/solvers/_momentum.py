@@ -32,14 +32,14 @@ def momentum_descent(
 
     Heavy ball (Polyak, 1964): f_{s+1} = f_s - learning_rate K (f_s - y) + momentum (f_s - f_{s-1}). Nesterov's method
     (1983) takes the gradient ahead: v = f_s + momentum (f_s - f_{s-1}), f_{s+1} = v - learning_rate K (v - y). In each
-    eigenvector it is a linear recursion of order two; its power is taken by repeated squaring, so that 10^9 steps
-    cost 30 products of small matrices, and for slow modes, whose root 1 - delta the power would round, from delta. It
-    converges for learning_rate < 2 (1 + momentum) / a_1 (heavy ball), or
-    < 2 (1 + momentum) / ((1 + 2 momentum) a_1) (Nesterov), and diverges as the loop does where it is larger.
+    eigenvector, it is a linear recursion of order two. Its power is computed by repeated squaring, so 10^9 steps cost
+    30 products of small matrices. For slow modes, the power would round the root 1 - delta, so it is computed from
+    delta. It converges for learning_rate < 2 (1 + momentum) / a_1 (heavy ball), or < 2 (1 + momentum) / ((1 + 2
+    momentum) a_1) (Nesterov). For larger rates it diverges, as the loop does.
 
     Args:
         spectrum: the eigensystem of the training Gram matrix K.
-        y: targets, one row a point.
+        y: targets, one row for each point.
         learning_rate: positive.
         momentum: in [0, 1).
         steps: whole numbers of steps, at least 0.
@@ -79,8 +79,8 @@ def _momentum_filter(
 ) -> Float[Array, " n"]:
     """Phi after s steps from phi_0 = phi_{-1} = 0, by repeated squaring of the affine recursion, s by its bits.
 
-    With c = rate a: phi_{s+1} = (1 + m - c) phi_s - m phi_{s-1} + rate for the heavy ball, and phi_{s+1} =
-    (1 - c) ((1 + m) phi_s - m phi_{s-1}) + rate for Nesterov's method.
+    Let c = rate a. For the heavy ball, phi_{s+1} = (1 + m - c) phi_s - m phi_{s-1} + rate. For Nesterov's method,
+    phi_{s+1} = (1 - c) ((1 + m) phi_s - m phi_{s-1}) + rate.
     """
     one, zero = jnp.ones_like(values), jnp.zeros_like(values)
     shrink = 1 - rate * values
@@ -104,13 +104,13 @@ def _root_filter(
 ) -> tuple[Bool[Array, " n"], Float[Array, " n"]]:
     """Phi after s steps from the roots of the recursion, and for which modes that keeps its digits.
 
-    The roots 1 - d and 1 - D, |d| <= |D|, solve d² - (1 - m + p c) d + c = 0, c = rate a, with p = 1 (heavy ball) or
-    1 + m (Nesterov); they may be complex. Since phi_0 = phi_{-1} = 0 and d D = rate a,
+    Let c = rate a, and let p be 1 (heavy ball) or 1 + m (Nesterov). The roots 1 - d and 1 - D, |d| <= |D|, solve d² -
+    (1 - m + p c) d + c = 0; they may be complex. Since phi_0 = phi_{-1} = 0 and d D = rate a,
 
         phi = rate [(1 - d) (1 - (1 - d)^s) / d - (1 - D) (1 - (1 - D)^s) / D] / (D - d).
 
     By log1p no digit of a small d is lost, which the power of the recursion rounds. The difference cancels before
-    s = 1/|D| and where the roots are close.
+    s = 1/|D| and if the roots are close.
     """
     c = rate * values
     middle = 0.5 * (1 - momentum + (1 + momentum if nesterov else 1) * c)
@@ -136,13 +136,13 @@ def momentum_flow(
 ) -> Trajectory:
     """Predictions of the flow with momentum f'' + damping f' = -K (f - y), from f(0) = f'(0) = 0.
 
-    In each eigenvector it is a damped oscillator, over-damped where damping² > 4 a. The heavy ball with learning rate
-    h² and momentum 1 - damping h follows it to first order in h; for a large damping it is gradient flow at the time
-    t / damping. time = inf gives the minimum-norm interpolant.
+    In each eigenvector it is a damped oscillator, over-damped if damping² > 4 a. The heavy ball with learning rate h²
+    and momentum 1 - damping h follows it to first order in h. For a large damping, it is gradient flow at the time t /
+    damping. time = inf gives the minimum-norm interpolant.
 
     Args:
         spectrum: the eigensystem of the training Gram matrix K.
-        y: targets, one row a point.
+        y: targets, one row for each point.
         damping: positive.
         time: times t >= 0.
         cross: K(other points, training points).

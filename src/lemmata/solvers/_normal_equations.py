@@ -57,7 +57,7 @@ def normal_equations(
 ) -> tuple[Any, Any]:
     """W = sum_i f_i f_i^T and v = sum_i f_i y_i with f_i = L^-1 K(z, x_i), from blocks of rows; sums in float64.
 
-    Whitened last, sums cost half as much, and |L^-1|² multiplies their rounding: `moved_by_rounding`.
+    If sums are whitened last, they cost half as much, and |L^-1|² multiplies their rounding: see `moved_by_rounding`.
 
     Args:
         kernel: the kernel K.
@@ -66,7 +66,7 @@ def normal_equations(
         x: points.
         y: targets.
         rows: of a block.
-        last: whether K(z, x_i) is summed as it stands, and whitened at the end.
+        last: whether K(z, x_i) is summed without whitening, which follows at the end.
     """
     sums = summed_blocks(kernel, None if last else factor, z, x, y, rows)
     return whitened(*sums, factor if last else None)
@@ -97,7 +97,8 @@ def summed_blocks(
         return summed_rows(own, None if factor is None else np.asarray(factor), np.asarray(x), np.asarray(y), rows)
     square, product = 0.0, 0.0
     for start in range(0, len(x), rows):
-        first = min(start, len(x) - rows)  # the last block goes back to the size of the others: one compilation
+        # the last block starts earlier to have the size of the others: one compilation
+        first = min(start, len(x) - rows)
         features = kernel_block(kernel, x[first : first + rows], z)[start - first : rows].T
         if factor is not None:
             features = jax.scipy.linalg.solve_triangular(factor, features, lower=True)
@@ -158,7 +159,9 @@ def whitened_rows(factor: Float[np.ndarray, "p p"], features: Float[np.ndarray, 
 
 
 def whitened(square: Any, product: Any, factor: Float[Array | np.ndarray, "p p"] | None) -> tuple[Any, Any]:
-    """L^-1 times the sums (times L^-T, the square), which stay as they are without a factor; the square symmetric.
+    """L^-1 times the sums (times L^-T, for the square one); without a factor, the sums are not changed.
+
+    The square result is symmetric.
 
     Args:
         square: the sum of f_i f_i^T, of which only the lower triangle has meaning; on the processor it is overwritten.
@@ -189,10 +192,11 @@ def moved_by_rounding(
 ) -> float:
     """How far rounding of sums that were whitened last may move the fit on the training points, as a share of |y|.
 
-    Sums of K_zn K_nz and K_zn y have errors of some eps s_j s_l and eps s_j |y| with s_j = |K(z_j, x)|, taken for
-    independent. With G² = sum_j s_j² |L^-1 e_j|² they amount to eps G (|s alpha| + |y|) in (W + ridge) b = v; and
-    e there moves the fit W^1/2 b by at most |e| / (2 sqrt(ridge)). Eight eps are allowed for: on RBF and Matern kernels
-    of 300 and 1000 centres and ridges from 1e-4 to 1 the fit moved by 0.1 to 3 times the estimate with one.
+    Sums of K_zn K_nz and K_zn y have errors of a few eps s_j s_l and eps s_j |y| with s_j = |K(z_j, x)|, which are
+    assumed to be independent. Let G² = sum_j s_j² |L^-1 e_j|². The errors amount to e = eps G (|s alpha| + |y|) in (W +
+    ridge) b = v, and e moves the fit W^1/2 b by at most |e| / (2 sqrt(ridge)). The estimate allows for eight eps. On
+    RBF and Matern kernels of 300 and 1000 centres and ridges from 1e-4 to 1, the fit moved by 0.1 to 3 times the
+    estimate with one eps.
 
     Args:
         factor: L.

@@ -15,7 +15,7 @@ from lemmata.kernels import AbstractKernel
 from ._checks import check_at_least, check_numbers
 
 BLOCK_BYTES = 2**27
-"""Size of a block of a kernel matrix where the caller sets none; a few blocks are alive at once."""
+"""Size of a block of a kernel matrix if the caller sets none; a few blocks are alive at once."""
 
 
 class MatrixOperator(eqx.Module):
@@ -57,8 +57,8 @@ class KernelOperator(eqx.Module):
 
     Args:
         kernel: the kernel K.
-        x: points, one a row.
-        block: rows of a block; None means as many as fill 128 MiB.
+        x: points, one in each row.
+        block: rows of a block; None means as many rows as fill 128 MiB.
 
     Raises:
         ShapeError: if there are no points, or a block has no rows.
@@ -139,14 +139,14 @@ def kernel_product(
 ) -> Float[Array, "n *k"]:
     """The product K(x, y) v, without the n x m matrix.
 
-    Blocks of rows are computed, multiplied and dropped, so that memory beside the result is a few blocks.
+    Blocks of rows are computed, multiplied and dropped, so the memory besides the result is a few blocks.
 
     Args:
         kernel: the kernel K.
         x: points of the rows.
         y: points of the columns.
         v: one row for each point of y.
-        block: rows of a block; None means as many as fill 128 MiB.
+        block: rows of a block; None means as many rows as fill 128 MiB.
 
     Raises:
         ShapeError: if the shapes of x, y and v do not fit each other, one of them is empty, or a block has no rows.
@@ -169,7 +169,8 @@ def kernel_product(
     rows = min(rows_of_a_block(block, len(y), x.dtype.itemsize), len(x))
     parts = []
     for start in range(0, len(x), rows):
-        first = min(start, len(x) - rows)  # the last block goes back to the size of the others: one compilation
+        # the last block starts earlier to have the size of the others: one compilation
+        first = min(start, len(x) - rows)
         parts.append(_multiplied(kernel, x[first : first + rows], y, v)[start - first :])
     return jnp.concatenate(parts)
 
@@ -185,11 +186,11 @@ def _cross(kernel, x, y):
 
 
 def refuse_curvature(curvature: float, floor: float) -> None:
-    """Raise where v^T K v / |v|² lies below what rounding explains.
+    """Raise if v^T K v / |v|² lies below what rounding explains.
 
     Args:
         curvature: v^T K v / |v|² for some v.
-        floor: 16 n eps times the largest |K v| / |v| that was seen: K v is not known better.
+        floor: 16 n eps times the largest observed |K v| / |v|, the accuracy of K v.
 
     Raises:
         NotPositiveDefiniteError: if the curvature is negative by more than rounding; the message states it. The

@@ -17,7 +17,7 @@ from ._checks import check_numbers
 from ._operators import KernelOperator, rows_of_a_block
 from ._product_process import serve
 
-# What Python, JAX and the compiled product hold beside arrays: 319 MiB resident with 500 points.
+# The memory of Python, JAX and the compiled product without arrays: 319 MiB resident with 500 points.
 _PROCESS_BYTES = 320 * 2**20
 # A block and what the kernel holds while it computes it.
 _COPIES = 4
@@ -26,20 +26,20 @@ _COPIES = 4
 class ProcessOperator:
     """The Gram matrix of a kernel on points, whose products are computed in blocks of rows by several processes.
 
-    Where `KernelOperator` leaves it to JAX to share one block among threads, which it does for some operations and not
-    for others, here each process takes the next block when it has finished one, and computes it on one thread. The
-    product is that of a `KernelOperator` with the same block, to rounding. Kernel and points are sent once, each vector
-    once a product. Use it as a context: outside of it no process is left. Processes end also where this one is killed,
-    and where a product is interrupted, which closes the operator.
+    `KernelOperator` lets JAX share one block among threads, which JAX does for some operations only. Here, each process
+    takes the next block when it has finished one, and computes it on one thread. The product is that of a
+    `KernelOperator` with the same block, to rounding. Kernel and points are sent once, each vector once a product. Use
+    it as a context: outside of it no process is left. Processes end also if this one is killed, and if a product is
+    interrupted, which closes the operator.
 
     Processes are started afresh, which takes some seconds and imports the module of the program again: a script
     guards what it runs by `if __name__ == "__main__":`. The kernel's class is to be found by its name in a module.
 
     Args:
         kernel: the kernel K.
-        x: points, one a row.
+        x: points, one in each row.
         processes: how many.
-        block: rows of a block; None means as many as fill 128 MiB.
+        block: rows of a block; None means as many rows as fill 128 MiB.
 
     Attributes:
         bytes: memory that all processes may take together.
@@ -79,7 +79,7 @@ class ProcessOperator:
             for number in range(processes):
                 here, there = context.Pipe()
                 child = started(context.Process(target=serve, args=(there, number), daemon=True))
-                there.close()  # so that either side sees the other's end
+                there.close()  # so that each side notices the end of the other
                 self._ends.append(here)
                 self._processes.append(child)
             self._send((float64_enabled(), kernel, np.asarray(x), self.block))

@@ -1,4 +1,4 @@
-"""One process of a product that several share: it answers with K(x, x) v, a block of rows at a time."""
+"""One process of a shared product: it answers with K(x, x) v, a block of rows at a time."""
 
 import contextlib
 import os
@@ -16,14 +16,14 @@ from ._operators import kernel_product
 def serve(end: Connection, number: int) -> None:
     """Answer until the other end is closed.
 
-    The first message is whether float64 is on, the kernel, the points and the rows of a block; then comes a vector, or
-    the number of a first row, which is answered with that block of the product, or with what went wrong.
+    The first message contains whether float64 is on, the kernel, the points and the rows of a block. Each later message
+    is a vector, or the number of a first row. The answer is that block of the product, or the error.
 
     Args:
-        end: the connection to the process that asks.
+        end: the connection to the calling process.
         number: of this process.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asks is interrupted too, and ends this one
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the calling process is interrupted too, and ends this one
     with contextlib.suppress(EOFError, OSError), _one_thread(number):
         try:
             float64, kernel, x, rows = end.recv()
@@ -46,7 +46,9 @@ def serve(end: Connection, number: int) -> None:
 
 @contextlib.contextmanager
 def _one_thread(number: int):
-    """Give JAX one thread: its pool has as many as there are cores when it starts, so it starts on one of them.
+    """Give JAX one thread.
+
+    Its pool has one thread for each core that is available when it starts, so it starts on a single core.
 
     Its threads may then run on any core again, as others may use the one.
     """

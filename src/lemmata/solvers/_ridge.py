@@ -19,9 +19,10 @@ class Solution(eqx.Module):
 
     Args:
         coefficients: alpha = (K + (ridge + jitter) I)^-1 y; predictions are K_test alpha.
-        ridge: the ridge that was asked for.
-        jitter: what had to be added to the diagonal beyond the ridge; 0 where the factorisation succeeded at once.
-        residual: |(K + ridge I) alpha - y| / |y|, without the jitter: what the answer misses of the question.
+        ridge: the requested ridge.
+        jitter: the amount that had to be added to the diagonal besides the ridge; 0 if the factorisation succeeded at
+            once.
+        residual: |(K + ridge I) alpha - y| / |y|, without the jitter: the relative error of the solution.
         factor: lower Cholesky factor of K + (ridge + jitter) I.
     """
 
@@ -35,14 +36,14 @@ class Solution(eqx.Module):
 def kernel_ridge(K: Float[Array, "n columns"], y: Float[Array, "rows *k"], ridge: float | Float[Array, ""]) -> Solution:
     """Kernel ridge regression, alpha = argmin |K alpha - y|² + ridge alpha^T K alpha = (K + ridge I)^-1 y.
 
-    Where the Cholesky factorisation of K + ridge I fails although K is positive semidefinite to rounding, jitters
+    If the Cholesky factorisation of K + ridge I fails although K is positive semidefinite to rounding, jitters
     eps tr K, 10 eps tr K, ... 1e5 eps tr K are tried, and the one used is reported. (A matrix that is indefinite
     by less than the ridge factorises and is not noticed here; `lemmata.spectra.spectrum` notices it.) Inside jit or
-    grad there is no ladder: the solution is NaN where the first factorisation fails.
+    grad there is no ladder: the solution is NaN if the first factorisation fails.
 
     Args:
         K: Gram matrix of the training points.
-        y: targets, one row a point.
+        y: targets, one row for each point.
         ridge: the ridge on the diagonal, at least 0 (not divided by n).
 
     Raises:
@@ -73,7 +74,7 @@ def factored(K: Float[Array, "n n"], y: Float[Array, "n *k"], ridge: float | Flo
 
     Args:
         K: Gram matrix of the training points.
-        y: targets, one row a point.
+        y: targets, one row for each point.
         ridge: the ridge on the diagonal, at least 0.
     """
     alpha, residual, factor = _solve(K, y, jnp.asarray(ridge, K.dtype), jnp.zeros((), K.dtype))
@@ -108,12 +109,12 @@ def _solve(K, y, ridge, jitter):
 def require_positive_semidefinite(K: Float[Array, "n columns"], name: str = "the Gram matrix") -> None:
     """Refuse a matrix that is not symmetric, or has an eigenvalue below its rounding floor, by a factorisation.
 
-    K + f I has a Cholesky factor where no eigenvalue is below -f, f = 16 n eps |K| with |K| the Frobenius norm. Where
+    K + f I has a Cholesky factor if no eigenvalue is below -f, f = 16 n eps |K| with |K| the Frobenius norm. If
     it has none, the eigenvalues are computed and judged. Of a traced matrix only shape and type are judged.
 
     Args:
         K: a Gram matrix.
-        name: what it is, for the message.
+        name: the name in the message.
 
     Raises:
         ShapeError: if the matrix is empty or not square and symmetric up to rounding.
@@ -171,7 +172,7 @@ def leave_one_out_residuals(
 
     Args:
         K: Gram matrix of the training points.
-        y: targets, one row a point.
+        y: targets, one row for each point.
         ridge: the ridge on the diagonal, the same for every refit.
     """
     solution = kernel_ridge(K, y, ridge)

@@ -41,12 +41,12 @@ def ridge_path(
 ) -> RidgePath:
     """Kernel ridge regression at many ridges: one eigensystem for all, and O(n²) a ridge.
 
-    With K = U diag(a) U^T: alpha = U diag(1/(a + ridge)) U^T y, and the residual of row i when it is left out is
+    Let K = U diag(a) U^T. Then alpha = U diag(1/(a + ridge)) U^T y, and the residual of row i when it is left out is
     alpha_i / sum_j U_ij² / (a_j + ridge). It can be differentiated with respect to y and the ridges.
 
     Args:
         spectrum: the eigensystem of the Gram matrix.
-        y: targets, one row a point.
+        y: targets, one row for each point.
         ridges: positive numbers, not divided by n.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The ridge of least leave-one-out error from a few Cholesky factors, where an eigensystem of all rows is dear."""
+"""The ridge of least leave-one-out error from a few Cholesky factors, if an eigensystem of all rows is dear."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,7 +10,8 @@ from ._in_place import SystemInPlace
 
 # Random vectors for traces, powers of the matrix and of its inverse, and columns of targets that are combined.
 _PROBES, _POWERS, _COLUMNS = 8, 6, 8
-# The ridge at which the guess factorises, in units of the mean of the diagonal; the gain for which the search goes on.
+# The ridge at which the guess factorises, in units of the mean of the diagonal; the gain that is needed to continue the
+# search.
 _POLE, _GAIN = 1e-4, 1e-3
 
 
@@ -19,9 +20,9 @@ class Fitted(NamedTuple):
 
     Attributes:
         ridge: the ridge.
-        jitter: what had to be added to it.
+        jitter: the amount that had to be added to it.
         coefficients: alpha (n, k).
-        left_out: targets minus predictions of fits without the row, at the rows that were asked for (m, k).
+        left_out: targets minus predictions of fits without the row, at the requested rows (m, k).
     """
 
     ridge: float
@@ -37,7 +38,7 @@ def fitted(system: SystemInPlace, y: Float[np.ndarray, "n k"], ridge: float, row
         system: the Gram matrix.
         y: targets.
         ridge: at least 0.
-        rows: where leave-one-out residuals are asked for; there may be none.
+        rows: the rows for leave-one-out residuals; may be empty.
     """
     jitter = system.factorise(ridge)
     alpha = system.solved(y)
@@ -54,16 +55,16 @@ def least_left_out(
 ) -> Fitted:
     """The fit at the ridge, out of a list, of nearly the least leave-one-out error.
 
-    The search starts where generalised cross-validation of all rows has its least, n |(A + r)^-1 y|² /
-    (tr (A + r)^-1)², which one Cholesky factor gives for all ridges r nearly (`_guess`). It goes on to the better
-    neighbour while that lowers the leave-one-out error, which is exact at some of the rows, by a thousandth.
+    The search starts where generalised cross-validation of all rows, n |(A + r)^-1 y|² / (tr (A + r)^-1)², is smallest.
+    One Cholesky factor gives this approximately for all ridges r (`_guess`). It goes on to the better neighbour while
+    that lowers the leave-one-out error, which is exact at some of the rows, by a thousandth.
 
     Args:
         system: the Gram matrix A.
         y: targets.
         ridges: ascending.
         rows: whose leave-one-out errors count.
-        scale: what columns of errors are divided by.
+        scale: the divisors of columns of errors.
     """
     error = lambda left_out: float(np.mean(np.sum((left_out / scale) ** 2, axis=1)))
     guesses = _guess(system, y / scale, np.asarray(ridges, float))
@@ -84,8 +85,8 @@ def _guess(
 ) -> Float[np.ndarray, " s"]:
     """Generalised cross-validation for all ridges, up to a factor, by projection on a block Krylov space.
 
-    The space is spanned by A^j B and (A + pole)^-j B, j = 0..6, for targets and random signs B: an extended Krylov
-    space, in which y^T (A + r)^-2 y and the traces, estimated by Hutchinson, converge from both ends of the spectrum.
+    The space is spanned by A^j B and (A + pole)^-j B, j = 0..6, for targets and random signs B. In this extended Krylov
+    space, y^T (A + r)^-2 y and the traces, estimated by Hutchinson, converge from both ends of the spectrum.
     """
     n, rng = len(y), np.random.default_rng(0)
     if y.shape[1] > _COLUMNS:

@@ -17,7 +17,7 @@ _APART = 1e-5  # eigenvalues nearer than that share a derivative: rounding eps /
 def row_time_coefficients(
     K: Float[Array, "rows columns"], times: Float[Array, " t"], y: Float[Array, "n *k"]
 ) -> Float[Array, "n *k"]:
-    """The coefficients c of the flow df/dt = -K Xi' (f - y) from 0, where the i-th row has seen Xi_ii = times_i >= 0.
+    """The coefficients c of the flow df/dt = -K Xi' (f - y) from 0, which sees the i-th row for Xi_ii = times_i >= 0.
 
     With Xi the diagonal matrix of the times (of a flow whose rows have constant weights: time times weight),
 
@@ -26,10 +26,10 @@ def row_time_coefficients(
     where D = Xi^(1/2) and phi(a) = (1 - exp(-a)) / a. There is no inverse in it: K may be singular, times may be 0,
     and D K D is symmetric, unlike K Xi. Equal times t give `gradient_flow` at t.
 
-    It may be traced and differentiated (reverse mode too) in K, times and y: derivatives of phi are divided
-    differences in the eigenbasis of D K D, so equal eigenvalues do no harm, where those of eigenvectors would divide
-    by their difference. In the times themselves the derivative at 0 is infinite or not a number (a square root);
-    learn their roots instead, `row_time_coefficients(K, roots**2, y)` excepted at 0.
+    It may be traced and differentiated, also in reverse mode, in K, times and y. Derivatives of phi are divided
+    differences in the eigenbasis of D K D, so equal eigenvalues do no harm. Derivatives of eigenvectors would divide by
+    the difference of eigenvalues. In the times themselves, the derivative at 0 is infinite or not a number (a square
+    root). So learn their roots, as `row_time_coefficients(K, roots**2, y)`, except at 0.
 
     Args:
         K: a symmetric positive semidefinite matrix.
@@ -70,7 +70,7 @@ def row_time_coefficients(
 
 @jax.custom_jvp
 def flow_function(A: Float[Array, "n n"]) -> Float[Array, "n n"]:
-    """phi(A) of a symmetric positive semidefinite matrix, phi(a) = (1 - exp(-a)) / a; its derivative is safe.
+    """phi(A) of a symmetric positive semidefinite matrix, where phi(a) = (1 - exp(-a)) / a; its derivative is safe.
 
     Args:
         A: the matrix.

@@ -46,8 +46,8 @@ def shared_normal_equations(
         rows: of a block.
         executor: where the runs are summed.
         tasks: at most so many runs.
-        folder: that workers see; what is found there of the same problem is not computed again. None is a folder of
-            this machine.
+        folder: a folder that workers see; stored results of the same problem are not computed again. None is a folder
+            of this machine.
 
     Raises:
         DataError, SolverError: from the function, for the same reasons as `lemmata.core.completed`.
@@ -70,7 +70,7 @@ def shared_normal_equations(
             for _ in completed(executor, _sum_run, missing, lambda task: f"the sum over rows {task[1]} to {task[2]}"):
                 pass
             both = np.zeros(shape)
-            for file in files:  # in the order of the rows, whoever came first
+            for file in files:  # in the order of the rows, not in the order of arrival
                 both += read_array(file)
         return whitened(both[:, : len(z)], both[:, len(z) :], factor if last else None)
 
@@ -78,9 +78,9 @@ def shared_normal_equations(
 
 
 def _sum_run(place: str, start: int, end: int, kernel: AbstractKernel, rows: int, last: bool, call: str) -> None:
-    """What a worker does: sum the blocks of some rows, and write square and product side by side.
+    """The work of a worker: sum the blocks of some rows, and write square and product side by side.
 
-    `call` names which call asks: a scheduler that knows a task answers with what it came to before.
+    `call` identifies the call: a scheduler that knows a task would return its earlier result.
     """
     folder = pathlib.Path(place)
     with jax.enable_x64(True):
@@ -111,7 +111,10 @@ def _place(folder: str | pathlib.Path | None, name: Callable[[], str]) -> Iterat
 def _name(
     kernel: AbstractKernel, arrays: dict[str, np.ndarray], rows: int, runs: list[tuple[int, int]], last: bool
 ) -> str:
-    """A name that no other problem has; some values of the kernel stand for functions, known by their names alone."""
+    """A name that no other problem has.
+
+    Functions among the values of the kernel are represented by their names only.
+    """
     x, z = jnp.asarray(arrays["x"]), jnp.asarray(arrays["z"])
     digest = hashlib.sha256(problem_digest(kernel, x, z).encode())
     digest.update(np.asarray(kernel.cross(x[:16], z[:16])).tobytes())

@@ -29,7 +29,7 @@ def runs_of_rows(rows: int, block: int, most: int) -> list[tuple[int, int]]:
 
 @contextlib.contextmanager
 def scratch(folder: str | pathlib.Path | None) -> Iterator[pathlib.Path]:
-    """A new folder inside of the one that workers see, removed at the end; None is one of this machine.
+    """A new folder inside the one that workers see, removed at the end; None makes a folder on this machine.
 
     Args:
         folder: that workers see.
@@ -43,7 +43,8 @@ def scratch(folder: str | pathlib.Path | None) -> Iterator[pathlib.Path]:
                 pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
             made = tempfile.TemporaryDirectory(prefix="lemmata-", dir=folder, ignore_cleanup_errors=True)
             place = pathlib.Path(stack.enter_context(made)).absolute()
-            if folder is not None:  # open to those to whom the caller opened the folder: workers may be another user's
+            # accessible to the users for whom the caller opened the folder, because workers may belong to another user
+            if folder is not None:
                 place.chmod(pathlib.Path(folder).stat().st_mode & 0o777)
         yield place
 
@@ -62,9 +63,9 @@ def shared_product(
         executor: where the tasks run.
         multiply: (file of v, first row, end, *given) -> these rows of the product.
         folder: that workers see.
-        v: one row a column of the matrix.
+        v: one row for each column of the matrix.
         runs: first row and end of each task.
-        given: what `multiply` takes besides.
+        given: further arguments of `multiply`.
 
     Raises:
         ShapeError: if v has another number of rows.
@@ -72,7 +73,8 @@ def shared_product(
     """
     if len(v) != (rows := runs[-1][1]):
         raise ShapeError("vector v", found=f"shape {v.shape}", rule=f"one row for each of the {rows} points")
-    file = folder / f"{uuid.uuid4().hex}.npy"  # a new name a product: what a worker keeps of a name stays true
+    # a new name for each product, so that a worker's cached content of a name stays valid
+    file = folder / f"{uuid.uuid4().hex}.npy"
     write_array(file, v)
     try:
         tasks = ((str(file), start, end, *given) for start, end in runs)

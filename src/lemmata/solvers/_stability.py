@@ -14,15 +14,16 @@ def largest_learning_rate(
 ) -> Float[Array, ""]:
     """The rate below which descent on 1/2 sum |f - y|² / terms converges, and above which it diverges.
 
-    With a_1 the largest eigenvalue of K it is 2 (1 + momentum) terms / a_1 (the heavy ball; without momentum, gradient
-    descent), or 2 (1 + momentum) terms / ((1 + 2 momentum) a_1) (Nesterov's method). Along a_1 a root of the recursion
-    leaves the unit circle there, at -1. `networks.stable_learning_rate` is half of it for gradient descent.
+    Let a_1 be the largest eigenvalue of K. The largest rate is 2 (1 + momentum) terms / a_1 for the heavy ball (without
+    momentum, gradient descent), or 2 (1 + momentum) terms / ((1 + 2 momentum) a_1) for Nesterov's method. Along a_1 a
+    root of the recursion leaves the unit circle there, at -1. `networks.stable_learning_rate` is half of it for
+    gradient descent.
 
     Args:
         K: the tangent kernel of the training points, one for each output, or of all pairs of outputs (n, n, k, k).
         momentum: in [0, 1).
-        nesterov: the gradient ahead instead of the heavy ball, as in `momentum_descent`.
-        terms: what the sum of squares is divided by: 1, or y.size for a mean over points and outputs.
+        nesterov: the gradient at the point ahead instead of the heavy ball, as in `momentum_descent`.
+        terms: the divisor of the sum of squares: 1, or y.size for a mean over points and outputs.
 
     Raises:
         SettingError: for a kernel without a positive eigenvalue (any rate is stable then), a momentum outside [0, 1),

@@ -18,11 +18,11 @@ from ._shared_vectors import runs_of_rows, scratch, shared_product
 class StoredOperator:
     """The symmetric matrix that `gram_on_disk` wrote, whose products read it tile by tile.
 
-    Of the matrix two tiles are in memory at a time, in each worker. With an executor a task is a run of tile rows; a
-    worker reads the tiles of them from the folder, which it sees under the same path, and the vector from a file there.
-    Every row is summed in the same order, so the product is, bit for bit on processors of one kind with the same
-    threads, that without an executor. Products cost the reading of n² numbers; where a kernel is computed faster than
-    it is read, `ExecutorOperator` is the better one.
+    Of the matrix two tiles are in memory at a time, in each worker. With an executor, a task is a run of tile rows. A
+    worker reads their tiles from the folder, which it sees under the same path, and the vector from a file in this
+    folder. Every row is summed in the same order. So, on processors of one kind with the same threads, the product is
+    bit for bit the one without an executor. Products cost the reading of n² numbers; if a kernel is computed faster
+    than it is read, `ExecutorOperator` is the better one.
 
     Args:
         path: the folder of the array.
@@ -31,7 +31,7 @@ class StoredOperator:
         tasks: at most so many a product.
 
     Raises:
-        DataError: if the folder has no finished matrix of `gram_on_disk`; the message states how many tiles are there.
+        DataError: if the folder has no finished matrix of `gram_on_disk`; the message gives the number of its tiles.
         ShapeError: if the matrix is not symmetric, because it is of two sets of points.
         SettingError: if tasks is not a whole number above 0, the executor has another type, or zarr is not installed.
         SolverError: from the product, if the executor died or a worker did not answer; the message names the rows.
@@ -78,7 +78,7 @@ class StoredOperator:
 
 
 def _stored_rows(vector: str, start: int, end: int, path: str) -> np.ndarray:
-    """What a worker does: rows of the product with the stored matrix."""
+    """The work of a worker: rows of the product with the stored matrix."""
     import zarr
 
     return _rows(zarr.open_array(path, mode="r", zarr_format=3), np.array(read_array(vector)), start, end)

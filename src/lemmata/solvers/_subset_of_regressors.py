@@ -31,20 +31,21 @@ from ._shared_equations import shared_normal_equations
 class CentredRidge(eqx.Module):
     """A function sum_j K(., z_j) alpha_j on centres z, and what solving for it directly has cost.
 
-    All of `ridge`, `coefficients`, `shift`, `residual`, `condition` and `error` have a leading entry for each ridge
-    where a path of ridges was asked for.
+    If a path of ridges was requested, `ridge`, `coefficients`, `shift`, `residual`, `condition` and `error` have a
+    leading entry for each ridge.
 
     Args:
         kernel: the kernel K.
         centres: z.
         coefficients: alpha, one row a centre, in float64.
         ridge: the ridge, or several.
-        jitter: what was added to the diagonal of K(z, z) in the penalty.
-        shift: what was added to the ridge of the whitened system beyond what was asked for; 0 where it has a factor.
+        jitter: the amount that was added to the diagonal of K(z, z) in the penalty.
+        shift: the amount that was added to the ridge of the whitened system besides the requested ridge; 0 if it has a
+            factor.
         residual: |(W + ridge I) b - v| / |v| of the whitened system W b = v, without the shift.
         condition: the condition number of W + (ridge + shift) I as 30 steps of power iteration find it, from below.
         error: the mean squared error |K_nz alpha - y|² / n on the training points, summed over outputs, from the
-            accumulated matrices: known to 1e-16 of the mean square of y times the condition.
+            accumulated matrices; exact to 1e-16 of the mean square of y times the condition.
         plan: the memory plan.
     """
 
@@ -86,44 +87,45 @@ def subset_of_regressors(
     """Minimise |K_nz alpha - y|² + ridge alpha^T (K_zz + jitter I) alpha for centres z, over blocks of rows.
 
     With L L^T = K_zz + jitter I and b = L^T alpha this is ridge regression on the whitened rows L^-1 K(z, x_i). Their
-    square W = sum_i L^-1 K(z, x_i) K(x_i, z) L^-T and v = sum_i L^-1 K(z, x_i) y_i are accumulated over blocks of rows,
-    and (W + ridge I) b = v has one Cholesky factorisation a ridge. Kernel blocks are computed in the dtype of x;
-    K_zz, sums and factorisations are in float64 always. The jitter is 16 eps tr K_zz, eps that of x, above the
-    rounding of what it stands beside; where K_zz then has no factor, it grows as in `kernel_ridge`. A ridge of 0 is
-    least squares on the span of the centres. With the training points as centres it is kernel ridge regression, to
+    square W = sum_i L^-1 K(z, x_i) K(x_i, z) L^-T and v = sum_i L^-1 K(z, x_i) y_i are accumulated over blocks of rows.
+    Then (W + ridge I) b = v has one Cholesky factorisation for each ridge. Kernel blocks are computed in the dtype of
+    x; K_zz, sums and factorisations are in float64 always. The jitter is 16 eps tr K_zz, where eps is that of x. This
+    is above the rounding error of K_zz. If K_zz then has no factor, the jitter grows as in `kernel_ridge`. A ridge of 0
+    is least squares on the span of the centres. With the training points as centres it is kernel ridge regression, to
     the jitter.
 
-    Whitening K_zn K_nz once it is summed costs half as much and loses digits: its rounding is multiplied by |L^-1|².
-    It is done where every ridge is above 0 and the loss does not matter: in single precision, whose entries carry a
-    larger error, and in double precision up to a `tolerance` on how far it moves the fit. Where it turns out to move it
-    further, or to leave no Cholesky factor, the rows are summed once more, whitened.
+    Whitening K_zn K_nz after it is summed costs half as much but loses digits, because |L^-1|² multiplies its rounding.
+    This is done if every ridge is above 0 and the loss of accuracy does not matter. In single precision, the entries
+    have a larger error anyway. In double precision, `tolerance` limits how far the fit moves. If it turns out to move
+    it further, or to leave no Cholesky factor, the rows are summed once more, whitened.
 
     Cost: n p kernel entries, 2 n p² operations (n p² whitened last), and p³/3 a ridge. Memory: five p x p squares of
-    float64 and one block, as `centres_plan` says; no n x p matrix is formed.
+    float64 and one block, as `centres_plan` reports; no n x p matrix is formed.
 
-    With an `executor` its workers sum a run of blocks each, which are added here in the order of the rows: the answer
-    does not depend on which worker summed what, and differs by rounding from that without executor. Points, factor and
-    sums pass through files of a folder. Where the caller names it, the sums of an interrupted call stay there, and the
-    same call goes on with the runs that are missing; whole ones alone have a name.
+    With an `executor`, each worker sums a run of blocks. The sums are added here in the order of the rows. So the
+    answer does not depend on which worker computed which sum, and differs from the answer without executor only by
+    rounding. Points, factor and sums pass through files of a folder. If the caller names it, it keeps the sums of an
+    interrupted call, and the same call continues with the missing runs. Only complete sums have a name.
 
     Args:
         kernel: the kernel K.
-        x: points, one a row.
-        y: targets, one row a point.
-        centres: z, points of as many columns.
+        x: points, one in each row.
+        y: targets, one row for each point.
+        centres: z, points with the same number of columns.
         ridge: the ridge, at least 0 (not divided by n), or several: all from the same accumulated matrices.
         block: rows of K_nz that are computed at once; None finds them from the working set.
-        working_set: bytes that everything beside points and targets may take; None is the squares and 256 MiB.
+        working_set: bytes for everything besides points and targets; None is the squares and 256 MiB.
         tolerance: how far rounding of the sums may move the fit on x, as a share of |y|; 0 whitens every block of
-            float64. 1e-4 halves the time, and changes a squared error of 1 % of the targets' by less than 1 in 400.
+            float64. 1e-4 halves the time. It changes a squared error of 1 % of the targets' by less than 1 in 400.
         executor: any `concurrent.futures.Executor`, such as that of a Dask client (`client.get_executor()`); None
             computes here.
         tasks: with an executor, at most so many runs of blocks; each writes a p x p matrix of float64.
         folder: that all workers see under the same path; None is a folder of this machine.
 
     Raises:
-        SettingError: for a negative ridge or tolerance, no ridge, or a matrix of ridges. Also if both block and working
-            set are given, if one of these or tasks is not a whole number above 0, or if the executor has another type.
+        SettingError: for a negative ridge or tolerance, no ridge, or a matrix of ridges. It is also raised if both
+            block and working set are given, if one of these or tasks is not a whole number above 0, or if the executor
+            has another type.
         ShapeError: if x, y and centres do not fit or are empty.
         DataError: for entries that are not finite, or if the disk is full or the folder is not writable.
         MemoryPlanError: if the plan does not fit into the working set or into free memory; the message states its
@@ -183,7 +185,7 @@ def subset_of_regressors(
 def _checked(
     x: Array, y: Array, centres: Array, ridge: float | Sequence[float] | Array | np.ndarray
 ) -> Float[Array, "*s"]:
-    """The ridges in float64; raises where anything that was given is not sound."""
+    """The ridges in float64; raises if anything that was given is not sound."""
     check_numbers("points x", x)
     check_numbers("centres", centres)
     check_targets(y, len(x))
@@ -215,7 +217,7 @@ def _penalty(
 def _found(
     sums: Callable[..., Any], factor: Array, x: Array, y: Array, ridges: Array, tolerance: float
 ) -> list[tuple[Array, ...]]:
-    """What `_solved` says for each ridge, from sums that are whitened last where that is allowed and was enough."""
+    """The result of `_solved` for each ridge, whitened last if this is allowed and was accurate enough."""
     single = x.dtype != jnp.float64
     traced = any(known(part) is None for part in (factor[0, 0], x[0, 0], y[0, 0], ridges))
     if not traced and (single or tolerance > 0) and bool(jnp.all(ridges > 0)):

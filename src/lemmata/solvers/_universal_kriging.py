@@ -1,4 +1,4 @@
-"""Regression with a kernel that is positive definite beside a drift alone, and the polyharmonic spline as a case."""
+"""Regression with a kernel that is positive definite only beside a drift, and the polyharmonic spline as a case."""
 
 from typing import Any
 
@@ -14,19 +14,19 @@ from lemmata.kernels import squared_distances, squares_logarithm
 
 from ._checks import check_at_least, check_targets, known
 
-_MISSED = 1e-6  # of the spread of the targets: what a fit may miss them by
+_MISSED = 1e-6  # the allowed error of a fit, as a share of the spread of the targets
 
 
 class Kriging(eqx.Module):
     """A fit coefficients . k + trend . p, and what its variance at other points takes.
 
     Args:
-        coefficients: alpha, one row a point; P^T alpha = 0.
+        coefficients: alpha, one row for each point; P^T alpha = 0.
         trend: of the columns of the drift.
         energy: alpha^T K alpha of every column of the targets: the squared semi-norm of the kernel's part.
         noise: variances on the diagonal, one a point.
         matrix: K + noise on the diagonal.
-        basis: orthonormal columns: those of the drift P = Q R, then their complement.
+        basis: orthonormal columns: first those of the drift P = Q R, then their complement.
         triangle: R.
         factor: the Cholesky factor of K + noise on the complement.
     """
@@ -89,8 +89,8 @@ class Kriging(eqx.Module):
 def universal_kriging(K: Any, drift: Any, y: Any, noise: Any = 0.0) -> Kriging:
     """Best linear unbiased prediction of f = P beta + (a random function with covariance K) from y = f + noise.
 
-    K has to be positive definite on weights w with P^T w = 0 alone: r² ln r with an affine drift, -r with a constant
-    one. alpha and beta solve
+    K only has to be positive definite on weights w with P^T w = 0. Examples are r² ln r with an affine drift, and -r
+    with a constant drift. alpha and beta solve
 
         (K + diag(noise)) alpha + P beta = y,    P^T alpha = 0,
 
@@ -102,8 +102,8 @@ def universal_kriging(K: Any, drift: Any, y: Any, noise: Any = 0.0) -> Kriging:
 
     Args:
         K: generalised covariance of the points, (n, n).
-        drift: P, one row a point, (n, p), of full column rank.
-        y: targets, one row a point, (n,) or (n, k).
+        drift: P, one row for each point, (n, p), of full column rank.
+        y: targets, one row for each point, (n,) or (n, k).
         noise: variance of the noise, one number or one a point, at least 0.
 
     Raises:
@@ -174,7 +174,7 @@ def _refuse_indefinite(matrix: Array, inner: Array, factor: Array) -> None:
         return
     smallest = float(jnp.linalg.eigvalsh(inner)[0])
     floor = 16 * len(whole) * np.finfo(whole.dtype).eps * float(np.linalg.norm(whole))
-    if abs(smallest) <= floor:  # no sign can be told
+    if abs(smallest) <= floor:  # the sign cannot be determined
         raise NotPositiveDefiniteError(
             "generalised covariance",
             found=f"smallest eigenvalue {smallest:.3g} on the complement of the drift, 0 up to rounding ({floor:.3g})",
@@ -194,7 +194,7 @@ def _refuse_missed(y: Array, fitted: Array) -> None:
     seen, reached = known(y), known(fitted)
     if seen is None or reached is None:
         return
-    # Sums of y round by its size, whatever its spread.
+    # Sums of y are rounded relative to its size, not to its spread.
     allowed = _MISSED * np.ptp(seen, axis=0) + 1e-12 * np.max(np.abs(seen), axis=0)
     missed = np.max(np.abs(reached - seen), axis=0)
     if np.all(missed <= allowed):
@@ -213,8 +213,8 @@ class PolyharmonicSpline(eqx.Module):
 
     Args:
         points: x_i.
-        kriging: the coefficients, in coordinates (z - centre) / unit of the affine part. Its covariance is
-            r² ln(r / unit), which differs from r² ln r by what the affine part takes.
+        kriging: the coefficients, in coordinates (z - centre) / unit of the affine part. Its covariance is r² ln(r /
+            unit), which differs from r² ln r by a term that the affine part absorbs.
         centre: mean of the points.
         unit: their largest distance from it.
     """
@@ -254,7 +254,7 @@ def affine(z: Float[Array, "t d"], centre: Float[Array, " d"], unit: Float[Array
 
     Args:
         z: points.
-        centre: where the slopes have no part in the level.
+        centre: the point where the slopes do not contribute to the level.
         unit: of lengths.
     """
     return jnp.concatenate([jnp.ones((len(z), 1), z.dtype), (z - centre) / unit], axis=1)
@@ -263,15 +263,16 @@ def affine(z: Float[Array, "t d"], centre: Float[Array, " d"], unit: Float[Array
 def polyharmonic_spline(x: Any, y: Any, noise: Any = 0.0) -> PolyharmonicSpline:
     """The spline of r² ln r with affine drift, in any dimension: in the plane the thin-plate spline.
 
-    It is the limit of regression with `PolyharmonicCovariance(b, c)` for b and c / b² without bound. Without noise it
-    is the interpolant of least semi-norm (integral of |w|^(d+2) |F f(w)|²)^(1/2); affine functions are reproduced
-    exactly, with any noise; moving and turning the points changes nothing, and magnification by s with noise s² times
-    as large neither: it is computed from centred points in units of their extent. (`scipy.interpolate.RBFInterpolator`
-    with `thin_plate_spline` and degree 1 is a peer, whose smoothing is this noise.)
+    It is the limit of regression with `PolyharmonicCovariance(b, c)` for b and c / b² without bound. Without noise, it
+    is the interpolant of least semi-norm (integral of |w|^(d+2) |F f(w)|²)^(1/2). Affine functions are reproduced
+    exactly, with any noise. Moving and turning the points does not change it. Magnification by s together with s² times
+    the noise does not change it either, because it is computed from centred points in units of their extent.
+    (`scipy.interpolate.RBFInterpolator` with `thin_plate_spline` and degree 1 is a peer, whose smoothing is this
+    noise.)
 
     Args:
         x: different points (n, d), not in a common hyperplane, more than d + 1.
-        y: targets, one row a point.
+        y: targets, one row for each point.
         noise: variance of the noise in units of the covariance r² ln r, one number or one a point, at least 0.
 
     Raises:
@@ -301,7 +302,7 @@ def polyharmonic_spline(x: Any, y: Any, noise: Any = 0.0) -> PolyharmonicSpline:
 
 
 def _refuse_repeated(x: Array, y: Array, noise: Array) -> None:
-    """Refuse two rows at one point without noise, which make the covariance singular whether or not it factorises."""
+    """Refuse two rows at one point without noise. They make the covariance singular, even if it can be factorised."""
     points, targets, noises = known(x), known(y), known(noise)
     if points is None or targets is None or noises is None or noises.shape not in ((), (len(points),)):
         return

@@ -1,4 +1,4 @@
-"""What a kernel on many points costs on many machines, counted before anything runs."""
+"""The cost of a kernel on many points on many machines, computed before anything runs."""
 
 import dataclasses
 import math
@@ -11,7 +11,7 @@ from ._shared_vectors import runs_of_rows
 
 @dataclasses.dataclass(frozen=True)
 class SharedWork:
-    """One computation that machines share through a folder, counted.
+    """The operation counts of one computation that machines share through a folder.
 
     A machine keeps what it has read, so that files count once a machine and not once a task.
 
@@ -19,7 +19,7 @@ class SharedWork:
         name: what is computed.
         tasks: that the scheduler hands out.
         entries: kernel entries that are evaluated.
-        operations: of floating-point numbers with them, by all workers together; kernel entries apart.
+        operations: floating-point operations on them, by all workers together, without kernel entries.
         written: bytes that go to the folder.
         read: bytes that come from it, to all machines and to the caller.
         kept: bytes that stay in the folder.
@@ -41,7 +41,7 @@ class SharedWork:
         return self.written + self.read + self.answered
 
     def seconds(self, cores: int, *, entry: float, operations: float, storage: float) -> float:
-        """Seconds at these rates, nothing at the same time as anything else: what overlaps makes it less.
+        """Seconds at these rates if nothing overlaps; with overlaps, the time is less.
 
         Args:
             cores: of all machines together.
@@ -71,13 +71,16 @@ def workers_plan(
     tasks: int = 64,
     itemsize: int = 8,
 ) -> tuple[SharedWork, SharedWork, SharedWork, SharedWork]:
-    """What n points cost on so many machines: the matrix on disk, a product either way, the direct solution on centres.
+    """The cost of n points on this number of machines.
 
-    With B = ceil(n/b) tiles in a row, the symmetric matrix (`gram_on_disk`) is B (B+1)/2 tasks of b² entries, and B² b²
-    numbers that are written, since tiles at its edge are stored whole. A product with it (`StoredOperator`) reads them
-    all; computed on the fly (`ExecutorOperator`) it evaluates every entry, and reads points and the vector alone. The
-    direct solution on p centres (`subset_of_regressors`, whitened last) evaluates n p entries, and sums p² numbers a
-    task; p³ operations of the caller come after, 3 p³ or so, and are not shared.
+    It covers the matrix on disk, products of both kinds, and the direct solution on centres.
+
+    Let B = ceil(n/b) be the number of tiles in a row. The symmetric matrix (`gram_on_disk`) consists of B (B+1)/2 tasks
+    of b² entries each. It writes B² b² numbers, because tiles at its edge are stored whole. A product with the stored
+    matrix (`StoredOperator`) reads all these numbers. A product computed without storing it (`ExecutorOperator`)
+    evaluates every entry, and reads only points and the vector. The direct solution on p centres
+    (`subset_of_regressors`, whitened last) evaluates n p entries and sums p² numbers in each task. Then the caller
+    needs about 3 p³ operations, which are not shared.
 
     Args:
         points: n.

@@ -13,7 +13,7 @@ def target_power(spectrum: Spectrum, y: Float[Array, "n *k"]) -> Float[Array, " 
 
     Args:
         spectrum: the eigensystem of the Gram matrix.
-        y: targets, one row a point.
+        y: targets, one row for each point.
     """
     return jnp.sum((y.reshape(len(y), -1).T @ spectrum.eigenvectors) ** 2, axis=0)  # which turns no large matrix
 
@@ -21,11 +21,11 @@ def target_power(spectrum: Spectrum, y: Float[Array, "n *k"]) -> Float[Array, " 
 def cumulative_alignment(spectrum: Spectrum, y: Float[Array, "n *k"]) -> Float[Array, " n"]:
     """The fraction of the target's power in the first i eigenvectors, for i = 1..n.
 
-    A kernel fits a target well where this rises fast. It is zero for a target that is zero.
+    A kernel fits a target well if this rises fast. It is zero for a target that is zero.
 
     Args:
         spectrum: the eigensystem of the Gram matrix.
-        y: targets, one row a point.
+        y: targets, one row for each point.
 
     Example:
         >>> import jax.numpy as jnp

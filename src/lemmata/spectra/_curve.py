@@ -20,7 +20,7 @@ from ._points import FEWEST, MOST, Interval, LearningCurve, Point, assemble, che
 LEVEL = 0.9
 """Nominal coverage of the interval."""
 _SMALL = 100  # rows up to which a curve may cost more operations than the cube of their number
-_OPERATIONS = {True: 5e8, False: 5e7}  # that a curve may cost, of few rows or of more, where the cube is less
+_OPERATIONS = {True: 5e8, False: 5e7}  # that a curve may cost, of few rows or of more, if the cube is less
 _ALLOWANCE = 0.12  # half-width that an interpolated correction is given, in the logarithm of the error
 _LARGEST = 1e140  # the square of a target, times the number of rows, must be a number
 _ROUNDING = 16.0
@@ -39,30 +39,31 @@ def learning_curve(
 
     The deterministic equivalent (`deterministic_equivalent`) gives the whole curve from the eigensystem, but it can be
     too low by large factors. So the error at some of the sizes is measured by the mean over random splits, each solved
-    exactly from the Gram matrix, and corrects the formula there by c = ln(measured / equivalent), reduced to
-    c max(0, 1 - (s/c)^4) with s the relative standard error of the mean: a correction within its noise would do harm.
-    Between measured sizes the correction is interpolated linearly in ln n. At n = N, where no row is left out, the
-    error is leave-one-out. If no more splits of a size exist than would be solved, all are, and the mean is exact.
+    exactly from the Gram matrix. It corrects the formula there by c = ln(measured / equivalent). Let s be the relative
+    standard error of the mean. The correction is reduced to c max(0, 1 - (s/c)^4), because a correction within its
+    noise would do harm. Between measured sizes the correction is interpolated linearly in ln n. At n = N, if no row is
+    left out, the error is leave-one-out. If no more splits of a size exist than would be solved, all are, and the mean
+    is exact.
 
-    The interval is for what a measurement finds as the mean over `resamples` random splits, with a nominal coverage of
-    90 %. With at least 30 solves, its ends are quantiles of such means, drawn from the solved splits, widened by the
-    standard error of the solves. With fewer, they come from Student's law, with Johnson's correction for skewness.
-    Interpolated sizes get the wider of the neighbours' intervals, widened by half the change of the correction between
-    them and by 0.12 in the logarithm. `benchmarks/learning_curve_coverage.py` measures the coverage.
+    The interval is for the result of a measurement, the mean over `resamples` random splits, with a nominal coverage of
+    90 %. With at least 30 solves, its ends are quantiles of such means, drawn from the solved splits, and widened by
+    the standard error of the solves. With fewer, they come from Student's distribution, with Johnson's correction for
+    skewness. Interpolated sizes get the wider of the neighbours' intervals, widened by half the change of the
+    correction between them and by 0.12 in the logarithm. `benchmarks/learning_curve_coverage.py` measures the coverage.
 
     Cost: at each measured size at least 8 splits are solved, and enough to hold each row once in the smaller part of a
-    split. As many sizes are measured as N³ floating-point operations allow (5e7 if that is more), always at least both
-    ends and the size with the largest equivalent. A curve takes at most about as long as `spectrum`, or some tens of
-    milliseconds for a few hundred rows. Sets of at most 100 rows may cost 5e8 operations, up to 1000 solves a size. If
-    you need thousands of curves from one spectrum, or derivatives, use `deterministic_equivalent`, which checks nothing
-    and costs one pass over the eigenvectors a size. `measured_curve` spends more.
+    split. The number of measured sizes is what N³ floating-point operations allow (5e7 if that is more). Both ends and
+    the size with the largest equivalent are always measured. A curve takes at most about as long as `spectrum`, or some
+    tens of milliseconds for a few hundred rows. Sets of at most 100 rows may cost 5e8 operations, up to 1000 solves a
+    size. If you need thousands of curves from one spectrum, or derivatives, use `deterministic_equivalent`. It makes no
+    checks and costs one pass over the eigenvectors for each size. `measured_curve` spends more.
 
     Args:
         spectrum: the eigensystem of the Gram matrix A of all N rows.
-        y: targets, one row a point.
+        y: targets, one row for each point.
         sizes: numbers of training rows, 1 <= n <= N.
         ridge: the ridge on the diagonal of the Gram matrix of the training rows, at least 0. If it is not above the
-            rounding floor of a singular A, the limit ridge -> 0 is taken.
+            rounding error of a singular A, the limit ridge -> 0 is computed.
         resamples: splits that a measurement is averaged over, for the interval; None for the mean over all splits.
         seed: the splits of a size follow from the seed, n and N.
 
@@ -145,7 +146,7 @@ def _plan(model: HeldOut, sizes: np.ndarray, predicted: np.ndarray, ridge: float
 def _shrunk(point: Point, formula: float) -> Point:
     """The point with its correction c of the formula reduced to c max(0, 1 - (s/c)^4), at the same interval.
 
-    Where the formula is right, few solves would replace it by something worse: s is their standard error, relative to
+    If the formula is right, few solves would replace it by something worse: s is their standard error, relative to
     the error. The correction moves by at most s, so the error stays inside the interval.
     """
     if not (0 < formula < math.inf and point.error > 0 and point.standard_error > 0):
@@ -159,7 +160,7 @@ def _shrunk(point: Point, formula: float) -> Point:
 
 
 def _noise(spectrum: Spectrum, targets: Float[Array, "rows *k"], ridge: float) -> float:
-    """The squared error that rounding alone may leave where the exact error is 0."""
+    """The squared error that rounding alone may cause if the exact error is 0."""
     values = np.asarray(spectrum.resolved)
     smallest = values[values > 0].min(initial=np.inf)
     lowest = ridge + (smallest if np.isfinite(smallest) else 0.0)

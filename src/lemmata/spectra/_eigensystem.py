@@ -1,4 +1,4 @@
-"""The eigensystem of a Gram matrix, and the numbers that follow from its eigenvalues alone."""
+"""The eigensystem of a Gram matrix, and the numbers that follow only from its eigenvalues."""
 
 import equinox as eqx
 import jax
@@ -10,7 +10,7 @@ from lemmata.core import check_gram, require_float64
 from lemmata.errors import NotPositiveDefiniteError, SettingError
 
 # A symmetric eigensolver returns eigenvalues within a modest multiple of n eps lambda_max of those of the stored
-# matrix, and the entries of the stored matrix carry the rounding of the kernel itself; 16 covers both.
+# matrix. The entries of the stored matrix contain the rounding of the kernel itself. The factor 16 covers both.
 _ROUNDING = 16.0
 
 
@@ -20,8 +20,8 @@ class Spectrum(eqx.Module):
     Args:
         eigenvalues: a_1 >= ... >= a_n >= 0, of the Gram matrix itself (not divided by n).
         eigenvectors: U, one eigenvector a column.
-        floor: the rounding floor 16 n eps a_1; eigenvalues at or below it cannot be told from zero.
-        most_negative: the smallest eigenvalue as it was computed, before clipping at zero.
+        floor: the rounding error 16 n eps a_1; eigenvalues at or below it cannot be distinguished from zero.
+        most_negative: the smallest computed eigenvalue, before clipping at zero.
         clipped: how many negative eigenvalues were set to zero.
     """
 
@@ -33,19 +33,20 @@ class Spectrum(eqx.Module):
 
     @property
     def resolved(self) -> Float[Array, " n"]:
-        """The eigenvalues with those at the rounding floor set to exactly zero."""
+        """The eigenvalues, where those at the rounding error are set to exactly zero."""
         return jnp.where(self.eigenvalues > self.floor, self.eigenvalues, 0.0)
 
     @property
     def rank(self) -> int:
-        """The numerical rank: how many eigenvalues stand above the rounding floor."""
+        """The numerical rank: the number of eigenvalues above the rounding error."""
         return int(jnp.sum(self.eigenvalues > self.floor))
 
 
 def spectrum(matrix: Float[Array, "rows columns"] | Float[np.ndarray, "rows columns"]) -> Spectrum:
     """The eigensystem of a symmetric positive semidefinite matrix, largest eigenvalue first.
 
-    Eigenvalues in [-floor, 0), floor = 16 n eps a_1, are rounding: they are clipped to zero and counted in `clipped`.
+    Eigenvalues in [-floor, 0) with floor = 16 n eps a_1 are rounding errors: they are clipped to zero and counted in
+    `clipped`.
 
     Args:
         matrix: a Gram matrix.
@@ -108,7 +109,7 @@ def effective_dimension(spectrum: Spectrum, ridge: float | Float[Array, ""]) -> 
 
 
 def condition_number(spectrum: Spectrum) -> Float[Array, ""]:
-    """The condition number a_1 / a_n; infinite where the smallest eigenvalue stands at the rounding floor.
+    """The condition number a_1 / a_n; infinite if the smallest eigenvalue is at the rounding error.
 
     Args:
         spectrum: the eigensystem of the Gram matrix.

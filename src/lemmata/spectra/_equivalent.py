@@ -19,7 +19,7 @@ from ._validation import gcv, leave_one_out
 
 
 class EquivalentCurve(eqx.Module):
-    """The deterministic equivalent of a learning curve: a formula, which nothing has checked on the rows at hand.
+    """The deterministic equivalent of a learning curve: a formula that was not checked on the given rows.
 
     Args:
         sizes: numbers of training rows n, of the N rows of the set.
@@ -27,9 +27,9 @@ class EquivalentCurve(eqx.Module):
         mu: the effective regularisation: the subset learns like a ridge mu on all N rows.
         learnability: the fraction of the target's power that is learned, sum_i L_i |<u_i, y>|² / |y|² with
             L_i = a_i / (a_i + mu).
-        overfitting: error / (|(I - L) y|² / N), the price of fitting noise; at n = N that of cross-validation.
+        overfitting: error / (|(I - L) y|² / N), the price of fitting noise; at n = N, the price in cross-validation.
         drift: (n/N)² ln(leave-one-out / GCV): how far rows of unequal leverage may carry the measured error from the
-            formula, in the logarithm. It sees single rows alone, not those that repeat each other.
+            formula, in the logarithm. It only uses single rows, so it does not detect rows that repeat each other.
         spread: the standard deviation over rows of the squared residual (A + mu)^-1 y, relative to its mean.
     """
 
@@ -50,13 +50,13 @@ def deterministic_equivalent(
 ) -> EquivalentCurve:
     """The deterministic equivalent of the error of kernel ridge regression on n of N rows: a formula without a check.
 
-    The compression of the N x N Gram matrix A to n rows is replaced by that to a free subspace of dimension n: with mu
-    the root of ridge tr (A + mu)^-1 = n - tr A (A + mu)^-1, the error on the other N - n rows is
+    The compression of the N x N Gram matrix A to n rows is replaced by that to a free subspace of dimension n. Let mu
+    be the root of ridge tr (A + mu)^-1 = n - tr A (A + mu)^-1. The error on the other N - n rows is
 
         n |(A + mu)^-1 y|² / ( [tr (A + mu)^-1]² - (1 - n/N) N tr (A + mu)^-2 ).
 
-    At n = N it is generalised cross-validation; for N >> n it is `omniscient_curve`. With ridge = 0 the limit
-    ridge -> 0 is taken: it diverges at n = rank(A), and beyond it mu = 0. The formula treats the subset as free from
+    At n = N, it is generalised cross-validation; for N >> n, it is `omniscient_curve`. With ridge = 0, the limit ridge
+    -> 0 is computed: it diverges at n = rank(A), and for larger n, mu = 0. The formula treats the subset as free from
     the eigenvectors. Rows of large leverage break that: with heavy tails, outlying or repeated rows or inputs of few
     dimensions, and a small ridge, it is too low by factors of 2 to 100. There is no interval for that reason:
     `learning_curve` checks and corrects this formula by direct solves, and gives one.
@@ -65,7 +65,7 @@ def deterministic_equivalent(
 
     Args:
         spectrum: the eigensystem of the Gram matrix A of all N rows.
-        y: targets, one row a point.
+        y: targets, one row for each point.
         sizes: numbers of training rows, 1 <= n <= N.
         ridge: the ridge on the diagonal of the Gram matrix of the training rows, at least 0.
 
@@ -130,8 +130,8 @@ def _curve(spectrum, y, sizes, ridge):
         inverse = jnp.where(singular, null, 1 / jnp.where(values + mu > 0, values + mu, 1.0))
         # ... and ridge * (that factor), which is then (n - rank) / (N - rank), from the equation of mu itself.
         load = jnp.where(singular, (n - (total - jnp.sum(null))) / jnp.maximum(jnp.sum(null), 1), ridge)
-        # With B = (A + mu)^-1 the equation also removes the cancellation in the denominator:
-        # [tr B]² - (N - n) tr B² = tr B (tr B A B + ridge tr B²)
+        # With B = (A + mu)^-1, the equation also avoids the cancellation in the denominator: [tr B]² - (N - n) tr B² =
+        # tr B (tr B A B + ridge tr B²)
         learned = jnp.where(values > 0, values / jnp.where(values > 0, values + mu, 1.0), 0.0)
         trace = jnp.sum(inverse)
         mean = trace * (jnp.sum(inverse * learned) + load * jnp.sum(inverse**2))

@@ -8,27 +8,27 @@ from jaxtyping import Float, Int
 
 from ._eigensystem import Spectrum
 
-# The inverse of the whole regularised matrix serves the held-out rows up to this condition number: what comes from it
-# is then right to about eps times it, 1e-6.
+# The inverse of the whole regularised matrix is used for the held-out rows up to this condition number. Then the
+# relative error of the results is about eps times this number, 1e-6.
 _CONDITION = 1e10
 _ENTRIES = 2_000_000  # of a batch of systems: 16 MB
-_CALL = 2e5  # what a split costs however small it is, in operations
+_CALL = 2e5  # the fixed cost of a split, in operations
 _SMALL = 100  # rows of a system below which the calls would cost more than the arithmetic
 
 
 class HeldOut:
     """Kernel ridge regression on parts of N rows: the squared error on the rows that a split leaves out.
 
-    With n rows that train and h = N - n that do not, either the n x n system of the training rows is solved, or, for
-    h < n, the h x h one of the others: with R the inverse of A + ridge and alpha = R y, the residuals of rows H from
-    a fit to all the others are (R_HH)^-1 alpha_H. An intercept is a constant that is not penalised: the kernel's rows
-    and columns and the targets are centred in each training part, and R becomes R - R 1 1^T R / (1^T R 1), the block
-    of the inverse of the system bordered by ones.
+    Let n rows be used for training, and h = N - n rows be held out. Either the n x n system of the training rows is
+    solved, or, for h < n, the h x h system of the held-out rows. For the second, let R be the inverse of A + ridge and
+    alpha = R y. Then the residuals of rows H in a fit to all other rows are (R_HH)^-1 alpha_H. An intercept is an
+    unpenalised constant: the kernel's rows and columns and the targets are centred in each training part, and R becomes
+    R - R 1 1^T R / (1^T R 1), the block of the inverse of the system bordered by ones.
 
     Args:
         spectrum: the eigensystem of the Gram matrix A of all rows.
-        y: targets, one row a point.
-        intercept: whether a constant is learned beside the kernel.
+        y: targets, one row for each point.
+        intercept: whether a constant is learned together with the kernel.
     """
 
     def __init__(self, spectrum: Spectrum, y: Float[np.ndarray, "rows k"], intercept: bool):
@@ -40,7 +40,10 @@ class HeldOut:
         self._inverse: tuple[float, np.ndarray, np.ndarray] | None = None
 
     def singular(self, ridge: float) -> bool:
-        """Whether the ridge cannot be told from 0 on modes that A does not have: the limit ridge -> 0 is then taken."""
+        """Whether the ridge cannot be distinguished from 0 on modes that A does not have.
+
+        Then the limit ridge -> 0 is used.
+        """
         return ridge <= self.floor and self.smallest <= self.floor
 
     def leaves_out(self, n: int, ridge: float) -> bool:
@@ -90,7 +93,7 @@ class HeldOut:
         if self.singular(ridge):
             weights = self._least_norm(system, target, ridge)
         else:
-            # Centred targets have no part along the ones, so what the system does there is free: keep it definite.
+            # Centred targets have no part along the ones, so the action of the system there is free: keep it definite.
             constant = self.largest / train.shape[1] if self.intercept else 0.0
             weights = _solve(system + ridge * np.eye(train.shape[1]) + constant, target)
         if self.intercept:  # of themselves they are centred to eps times the condition number, and rows are not centred
@@ -109,7 +112,7 @@ class HeldOut:
 
 
 def _solve(systems: Float[np.ndarray, "b m m"], targets: Float[np.ndarray, "b m k"]) -> Float[np.ndarray, "b m k"]:
-    """Positive definite systems: in one call where they are small, else by Cholesky, LU where rounding defeats that."""
+    """Positive definite systems: in one call if they are small, else by Cholesky, LU if rounding defeats that."""
     if systems.shape[1] < _SMALL:
         return np.linalg.solve(systems, targets)
     from scipy.linalg import cho_factor, cho_solve  # slow to import
@@ -128,9 +131,9 @@ def splits(
 ) -> tuple[Int[np.ndarray, "splits n"], Int[np.ndarray, "splits h"]]:
     """Training and held-out rows of at least `least` splits, as balanced as they can be.
 
-    The smaller part of each split is one block of a random order of the rows, and an order is used up before the next
-    is drawn, so that every row stands in that part about equally often: K-fold cross-validation for n > N/2. Each split
-    alone is uniform over all of its kind, so the mean over splits is unbiased.
+    The smaller part of each split is one block of a random order of the rows. An order is used up before the next one
+    is drawn, so every row is in the smaller part about equally often. For n > N/2, this is K-fold cross-validation.
+    Each single split is uniform over all splits of its kind, so the mean over splits is unbiased.
     """
     block = min(n, total - n)
     orders = np.stack([rng.permutation(total) for _ in range(-(-least // (total // block)))])

@@ -8,17 +8,18 @@ from jaxtyping import Array, Float
 from ._eigensystem import Spectrum, spectrum
 from ._equivalent import EquivalentCurve
 
-_OVERLAP = 1e-6  # what of the constant vector may lie in modes above the rounding floor of a Gram matrix called centred
+# the allowed part of the constant vector in modes above the rounding error of a Gram matrix that is called centred
+_OVERLAP = 1e-6
 
 
 def with_the_mean(curve: EquivalentCurve) -> EquivalentCurve:
     """The curve of a fit with a constant that is learned and not penalised, from the one between contrasts.
 
-    The fit sees training rows by their contrasts alone, an (n-1)-dimensional part of the (N-1)-dimensional space
-    orthogonal to the ones. Treated as free there, the error along a direction orthogonal to it is that of n - 1 of
-    N - 1 rows for the Gram matrix between contrasts. A held-out row asks for the direction e_h - 1_T / n, and the
-    mean of |.|² of those directions is 1 + 1/n, the price of the estimated mean: with the kernel 0 the error is exactly
-    (1 + 1/n) times the variance. At n = N it is generalised cross-validation up to O(1/N).
+    The fit only sees contrasts of training rows, an (n-1)-dimensional part of the (N-1)-dimensional space orthogonal to
+    the ones. If this part is treated as free, the error along a direction orthogonal to it is that of n - 1 of N - 1
+    rows for the Gram matrix between contrasts. A held-out row contributes the direction e_h - 1_T / n. The mean of |.|²
+    of these directions is 1 + 1/n, which is the cost of estimating the mean. With the kernel 0, the error is exactly (1
+    + 1/n) times the variance. At n = N it is generalised cross-validation up to O(1/N).
 
     Args:
         curve: `deterministic_equivalent` of n - 1 of the N - 1 contrasts.
@@ -30,7 +31,7 @@ def with_the_mean(curve: EquivalentCurve) -> EquivalentCurve:
 def between_contrasts(of: Spectrum, y: Float[Array, "rows *k"]) -> tuple[Spectrum, Float[Array, "contrasts k"]]:
     """Eigensystem and targets in an orthonormal basis of the N - 1 directions orthogonal to the ones.
 
-    The basis is the image of the rows but the first under the reflection that takes the ones to the first. Where the
+    The basis is the image of the rows but the first under the reflection that takes the ones to the first. If the
     Gram matrix is centred already (the ones are a null mode), its eigensystem is used, else a new one is computed.
     """
     values, vectors = np.asarray(of.resolved), np.asarray(of.eigenvectors)
@@ -50,7 +51,7 @@ def between_contrasts(of: Spectrum, y: Float[Array, "rows *k"]) -> tuple[Spectru
 
 
 def _reflected(rows: np.ndarray, axis: np.ndarray) -> np.ndarray:
-    """Rows under the reflection that takes a unit vector to the first axis, or to its negative where that is stable."""
+    """Rows under the reflection that takes a unit vector to the first axis, or to its negative if that is stable."""
     normal = axis.copy()
     normal[0] += 1.0 if axis[0] >= 0 else -1.0
     return rows - np.outer(normal, (2 / (normal @ normal)) * (normal @ rows))

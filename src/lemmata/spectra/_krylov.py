@@ -19,7 +19,7 @@ class RitzValues(NamedTuple):
 
     Args:
         values: the eigenvalues of the tridiagonal matrix.
-        weights: its eigenvectors, one a column.
+        weights: its eigenvectors, one in each column.
         residuals: the length of A x - value x for each Ritz vector x.
         asymmetry: the largest u'Av - v'Au that was met, for unit u and v.
         whole: whether the space is invariant: no value is missed, but for copies.
@@ -35,9 +35,11 @@ class RitzValues(NamedTuple):
 def ritz_values(
     diagonal: Float[np.ndarray, " k"], beside: Float[np.ndarray, " k"], skews: Float[np.ndarray, " k"], eps: float
 ) -> RitzValues:
-    """Of the tridiagonal matrix with `beside` next to its diagonal; the last number of `beside` leads out of the space.
+    """Eigenvalues of the tridiagonal matrix with `beside` next to its diagonal.
 
-    It is cut where a vector was as short as rounding: there the space is invariant, and what follows is noise.
+    The last number of `beside` couples to a vector outside the space.
+
+    It is cut if a vector was as short as rounding: there the space is invariant, and what follows is noise.
 
     Args:
         diagonal: of the matrix.
@@ -65,11 +67,10 @@ def ritz_values(
 def three_term(product: Product, like: PyTree, key: Key[Array, ""], steps: int) -> tuple[Array, Array, Array]:
     """Lanczos' recurrence from a uniformly random direction, with three vectors in memory.
 
-    Vectors lose their orthogonality to old ones where a Ritz value has converged, and values then come in
-    copies; the largest is as accurate as with a basis (Paige 1976).
+    If a Ritz value has converged, vectors lose their orthogonality to old ones, and values return as duplicates. The
+    largest is as accurate as with a stored basis (Paige 1976).
 
-    Returns:
-        The diagonal, the numbers beside it, and the asymmetry in each step.
+    Returns: The diagonal, the off-diagonal numbers, and the asymmetry in each step.
     """
     apply = flattened(product, like)
     start = _direction(like, key)
@@ -92,9 +93,8 @@ def three_term(product: Product, like: PyTree, key: Key[Array, ""], steps: int) 
 def with_basis(product: Product, like: PyTree, key: Key[Array, ""], steps: int) -> tuple[PyTree, Array, Array]:
     """Arnoldi with full orthogonalisation, from a uniformly random direction.
 
-    Returns:
-        The basis, with a first axis for its vectors; the Hessenberg matrix, tridiagonal up to rounding where the
-        operator is symmetric; the length of the vector that leads out of the space.
+    Returns: The basis, with a first axis for its vectors; the Hessenberg matrix, tridiagonal up to rounding if the
+    operator is symmetric; the length of the vector that points out of the space.
     """
     unravel = ravel_pytree(like)[1]
     run = decomp.hessenberg(steps, reortho="full", custom_vjp=False)

@@ -33,9 +33,9 @@ class LargestEigenvalues:
         smallest: the smallest value that was met; the smallest eigenvalue is at most this.
         products: how many were taken.
         dimension: of the vectors.
-        vectors: unit eigenvectors in the structure of the operator's vectors, a first axis for the rank; None where
+        vectors: unit eigenvectors in the structure of the operator's vectors, a first axis for the rank; None if
             no basis was stored.
-        conditions: what the numbers rest on.
+        conditions: the conditions for the results.
         claims: which state them.
     """
 
@@ -79,24 +79,24 @@ def largest_eigenvalues(
     vectors: bool = False,
     seed: int = 0,
 ) -> LargestEigenvalues:
-    """The largest eigenvalues of a symmetric operator A that is known by its products alone, by Lanczos' method.
+    """The largest eigenvalues of a symmetric operator A that is only known by its products, by Lanczos' method.
 
-    The value from k products with a start that is uniform on the sphere in n dimensions is below the largest
-    eigenvalue by at most e times the width of the spectrum, but with probability p, where
+    The start is uniform on the sphere in n dimensions. Except with probability p, the value from k products is below
+    the largest eigenvalue by at most e times the width of the spectrum, where
 
         e = ( log(1.648 sqrt(n) / p) / (2 k - 1) )²
 
-    (Kuczynski and Wozniakowski 1992). It holds for every spectrum, so that most are found far more exactly, and
-    `residuals` says how exactly. The same bound at the other end gives the width, so that
+    (Kuczynski and Wozniakowski 1992). It holds for every spectrum, so most eigenvalues are far more exact, and
+    `residuals` gives their accuracy. The same bound at the other end limits the width, so
 
         value <= lambda_max <= value + e/(1 - 2 e) (value - smallest),
 
-    each end with half of `failure`. One eigenvalue needs three vectors in memory; several, or eigenvectors, need a
-    basis of k vectors that is kept orthogonal. An eigenvalue that is repeated counts once. With no more dimensions than
-    products the matrix is written out, and all is exact up to rounding. The precision is that of `like`.
+    each end with half of `failure`. One eigenvalue needs three vectors in memory. Several eigenvalues, or eigenvectors,
+    need a stored orthogonal basis of k vectors. An eigenvalue that is repeated counts once. If there are no more
+    dimensions than products, the matrix is formed, and all is exact up to rounding. The precision is that of `like`.
 
     Args:
-        product: v -> A v, linear and symmetric, in JAX. What is compiled is kept for equal functions; `hessian_product`
+        product: v -> A v, linear and symmetric, in JAX. Compiled code is reused for equal functions; `hessian_product`
             gives products that share it.
         like: a vector or a pytree of floating-point arrays, of the shapes of v; its values do not matter.
         count: how many eigenvalues.

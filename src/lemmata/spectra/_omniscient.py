@@ -42,8 +42,8 @@ def omniscient_curve(
 ) -> OmniscientCurve:
     """The predicted learning curve of kernel ridge regression on n independent rows (Simon et al. 2023).
 
-    With kappa the root of sum_i lambda_i / (lambda_i + kappa) + ridge / kappa = n and the learnabilities
-    L_i = lambda_i / (lambda_i + kappa), the expected held-out squared error is
+    Let kappa be the root of sum_i lambda_i / (lambda_i + kappa) + ridge / kappa = n, and let L_i = lambda_i / (lambda_i
+    + kappa) be the learnabilities. The expected held-out squared error is
 
         n / (n - sum_i L_i²) * ( sum_i (1 - L_i)² v_i² + noise ).
 
@@ -88,7 +88,7 @@ def _curve(values, power, noise, sizes, ridge):
         spare = jnp.where(kappa > 0, ridge / jnp.where(kappa > 0, kappa, 1.0), n - jnp.sum(values > 0))
         overfitting = n / (spare + jnp.sum(learned * lost))
         error = jnp.sum(lost**2 * power) + noise
-        # At n = rank without ridge the coefficient is infinite, yet nothing overfits where there is nothing to fit.
+        # At n = rank without ridge, the coefficient is infinite, although nothing overfits if there is nothing to fit.
         error = jnp.where(error > 0, overfitting * error, 0.0)
         return error, jnp.sum(learned * power) / jnp.where(total > 0, total, 1.0), overfitting
 

@@ -16,7 +16,7 @@ from ._held_out import HeldOut, all_splits, splits
 
 FEWEST, MOST = 8, 1000
 """Direct solves a size."""
-_MANY = 30  # solves from which on their own distribution, not Student's law, tells how a mean over few splits varies
+_MANY = 30  # solves from which on their own distribution, instead of Student's, shows how a mean over few splits varies
 _DRAWS = 2000  # of such a mean
 
 
@@ -26,12 +26,12 @@ class LearningCurve(eqx.Module):
     Args:
         sizes: numbers of training rows n, of the N rows of the set.
         error: held-out squared error, summed over outputs, averaged over held-out rows and splits.
-        standard_error: of `error`, from the spread over splits; 0 where every split was solved, NaN without solves.
-        solves: direct solves that each size rests on; 0 where the correction is interpolated, or nothing was solved.
-        correction: ln(error / the deterministic equivalent): how far the rows are from what the equivalent assumes, an
-            eigenbasis that is free from them. Above ln 2 in absolute value, nothing else that follows from the
-            equivalent (extrapolation, mu, learnability) should be believed.
-        lower: lower end of the interval; NaN if nothing was solved, since nothing then bounds the error.
+        standard_error: of `error`, from the spread over splits; 0 if every split was solved, NaN without solves.
+        solves: the number of direct solves at each size; 0 if the correction is interpolated, or if nothing was solved.
+        correction: ln(error / the deterministic equivalent): how far the rows are from the assumption of the
+            equivalent, an eigenbasis that is free from them. Above ln 2 in absolute value, do not trust other
+            consequences of the equivalent (extrapolation, mu, learnability).
+        lower: lower end of the interval; NaN if nothing was solved, because then the error has no bound.
         upper: upper end.
         equivalent: the deterministic equivalent, without the correction.
     """
@@ -57,7 +57,7 @@ class LearningCurve(eqx.Module):
 
 
 class Point(NamedTuple):
-    """What the solves at one size say; the widths are logarithms."""
+    """The result of the solves at one size; the widths are logarithms."""
 
     error: float
     standard_error: float
@@ -67,7 +67,7 @@ class Point(NamedTuple):
 
 
 class Interval(NamedTuple):
-    """What an interval is for.
+    """The purpose of an interval.
 
     Args:
         level: its nominal coverage.
@@ -93,19 +93,19 @@ def check_interval(resamples: int | None, seed: int) -> None:
 
 
 def measure(model: HeldOut, n: int, ridge: float, allowed: float | int, planned: int, seed: int, of: Interval) -> Point:
-    """The error at one size: over every split where no more than `allowed` exist, else over `planned` balanced ones.
+    """The error at one size: over every split if no more than `allowed` exist, else over `planned` balanced ones.
 
     Args:
         model: the rows.
         n: of them train.
         ridge: on the diagonal.
         allowed: direct solves that may be afforded.
-        planned: those that are taken where there are more splits.
+        planned: the number of splits if more exist.
         seed: the splits follow from it, n and N.
         of: the interval.
     """
     total, number = len(model.y), math.comb(len(model.y), n)
-    # rare splits may carry the mean (both copies of a row held out): see them all where that is cheap
+    # rare splits may dominate the mean (both copies of a row held out), so use all splits if this is cheap
     if number <= (max(allowed, total) if model.leaves_out(n, ridge) else allowed):
         train, rest = all_splits(total, n)
     else:
@@ -118,9 +118,9 @@ def measure(model: HeldOut, n: int, ridge: float, allowed: float | int, planned:
 
 
 def _widths(errors: np.ndarray, every: bool, of: Interval) -> tuple[float, float]:
-    """How far the logarithm of a measurement may lie below and above that of the mean of these errors."""
+    """How far the logarithm of a measurement may be below and above that of the mean of these errors."""
     count, mean, spread = len(errors), float(errors.mean()), float(errors.std())
-    if not spread > 0:  # every split alike, or a single one
+    if not spread > 0:  # all splits equal, or only one split
         return 0.0, 0.0
     spread *= math.sqrt(count / (count - 1))
     drawn = of.resamples if of.resamples and count >= _MANY else 0
@@ -151,7 +151,7 @@ def assemble(
 
     Args:
         equivalent: the formula at all sizes.
-        nearest: the formula where the points were taken, which is at whole numbers.
+        nearest: the formula if the points were taken, which is at whole numbers.
         chosen: the sizes that have a point, in ascending order.
         points: theirs.
         allowance: the half-width that an interpolated correction is given besides, in the logarithm of the error.
@@ -161,7 +161,7 @@ def assemble(
     at, where = np.log(sizes), np.log(sizes[chosen])
     with np.errstate(divide="ignore", invalid="ignore"):
         found = np.log(measured / nearest)
-        told = np.isfinite(found)  # an equivalent that is infinite or 0 says nothing about other sizes
+        told = np.isfinite(found)  # an equivalent that is infinite or 0 gives no information about other sizes
         bridge = np.interp(at, where[told], found[told]) if told.any() else np.zeros_like(at)
         error = np.where(np.isfinite(predicted), predicted * np.exp(bridge), np.interp(at, where, measured))
         error[chosen] = np.where(told, predicted[chosen] / nearest * measured, measured)

@@ -17,8 +17,8 @@ Product = Callable[[PyTree], PyTree]
 def hessian_product(loss: Callable[[PyTree], Float[Array, ""]], params: PyTree) -> Product:
     """The product v -> H v with the Hessian of a loss at some parameters, exact, without the matrix.
 
-    The gradient is linearised once, so that each product costs about as much as two gradients and what the layers
-    computed is kept. Compiled once for each function `loss`, whatever the parameters: give the same function again.
+    The gradient is linearised once. So each product costs about as much as two gradients, and the results of the layers
+    are stored. Compiled once for each function `loss`, for all parameters, so pass the same function again.
 
     Args:
         loss: a scalar of the parameters, twice differentiable.
@@ -42,11 +42,11 @@ def gauss_newton_product(
 ) -> Product:
     """The product v -> J' H J v with the Gauss-Newton matrix of loss(outputs(params)).
 
-    J is the Jacobian of the outputs, H the Hessian of the loss in them; where the loss is convex in the outputs,
-    the matrix is positive semidefinite. It is the Hessian without the curvature of the outputs.
+    J is the Jacobian of the outputs, and H is the Hessian of the loss in the outputs. If the loss is convex in the
+    outputs, the matrix is positive semidefinite. It is the Hessian without the curvature of the outputs.
 
     Args:
-        outputs: what the loss takes, as a function of the parameters.
+        outputs: the inputs of the loss, as a function of the parameters.
         loss: a scalar of the outputs, twice differentiable.
         params: an array, or a pytree of arrays.
 

@@ -15,13 +15,13 @@ def effective_regularisation(
 ) -> Float[Array, ""]:
     """The root mu of ridge tr(A + mu)^-1 + tr A (A + mu)^-1 = n for the N x N Gram matrix of a finite set.
 
-    Training kernel ridge regression on n of the N rows acts like a ridge mu >= ridge on all N. The left side falls
-    in mu from N at mu = ridge, and is at most (N ridge + tr A) / mu, so the root lies in [ridge, (N ridge + tr A) / n];
-    at n = N it is the ridge itself. With ridge = 0 it is 0 from n = rank(A) on: the subset then determines every
-    mode that the kernel has.
+    Training kernel ridge regression on n of the N rows acts like a ridge mu >= ridge on all N. The left side decreases
+    in mu from N at mu = ridge, and is at most (N ridge + tr A) / mu. So the root is in [ridge, (N ridge + tr A) / n].
+    At n = N, it is the ridge itself. With ridge = 0, it is 0 from n = rank(A) on, because the subset then determines
+    every mode of the kernel.
 
     Args:
-        eigenvalues: of A, those that count as zero set to exactly zero (`Spectrum.resolved`).
+        eigenvalues: of A, where those that count as zero are set to exactly zero (`Spectrum.resolved`).
         size: n, between 1 and N.
         ridge: the ridge on the diagonal, at least 0.
     """
@@ -47,8 +47,8 @@ def population_regularisation(
 ) -> Float[Array, ""]:
     """The root kappa of sum_i lambda_i / (lambda_i + kappa) + ridge / kappa = n (Simon et al. 2023, eigenlearning).
 
-    The eigenvalues are those of the kernel operator over the population, sum lambda_i = E K(x, x). The root lies in
-    [ridge / n, (ridge + sum lambda) / n]; with ridge = 0 it is 0 from n = rank on.
+    The eigenvalues are those of the kernel operator over the population, sum lambda_i = E K(x, x). The root is in
+    [ridge / n, (ridge + sum lambda) / n]; with ridge = 0, it is 0 from n = rank on.
 
     Args:
         eigenvalues: lambda_i >= 0.
@@ -74,8 +74,8 @@ def _falling_root(
 ) -> Float[Array, ""]:
     """The root of a falling function on [lower, upper], by bisection of the logarithm.
 
-    One Newton step at the end, taken from a constant, carries the exact derivative by the implicit function theorem,
-    which bisection alone would lose.
+    One Newton step at the end, from a constant, gives the exact derivative by the implicit function theorem. Bisection
+    alone has no derivative.
     """
 
     def halve(_, bracket):

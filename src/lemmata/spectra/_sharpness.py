@@ -19,11 +19,11 @@ def sharpness(
 ) -> LargestEigenvalues:
     """The largest eigenvalue of the Hessian of a loss, certain up to a tolerance that is given beforehand.
 
-    Descent with steps above 2/sharpness is unstable where the loss is quadratic. The number of products follows from
-    the tolerance and grows with the logarithm of the number of parameters: for a million of them 65 at one per cent
-    and 23 at ten, after which the value itself mostly is exact to far less; `residuals` tells. Memory is that of a
-    gradient and a few copies of the parameters. For more than one eigenvalue, eigenvectors, or the Gauss-Newton
-    matrix, see `largest_eigenvalues` with `hessian_product` and `gauss_newton_product`; for the trace `trace_estimate`.
+    Descent with steps above 2/sharpness is unstable if the loss is quadratic. The number of products follows from the
+    tolerance and grows with the logarithm of the number of parameters. For a million parameters, it is 65 at one per
+    cent and 23 at ten. After that many products, the value is usually far more exact; see `residuals`. Memory is that
+    of a gradient and a few copies of the parameters. For several eigenvalues, eigenvectors, or the Gauss-Newton matrix,
+    see `largest_eigenvalues` with `hessian_product` and `gauss_newton_product`. For the trace, see `trace_estimate`.
 
     Sharpness is a number of the parameters, not of the function: rescaled layers that compute the same function have
     another one.

@@ -25,10 +25,10 @@ class Smoothness:
         estimate: s, the largest for which sum_i f_i² / lambda_i^s is finite if f_i² decays like i^slope.
         error: its standard error from the scatter about the fit.
         slope: of log power against log index, -(s beta + 1).
-        decay: beta, lambda_i ~ i^-beta, as it was given or as it was fitted.
-        indices: the first and the last index that tell: those where the signal is above the floor; all that were used
-            where it was not removed.
-        floor: the power that noise has in every mode; 0 where it was not removed.
+        decay: beta in lambda_i ~ i^-beta, given or fitted.
+        indices: the first and the last index that are used: those where the signal is above the floor; all indices if
+            it was not removed.
+        floor: the power of the noise in every mode; 0 if it was not removed.
         amplitude: A in E p_i = A i^slope + floor.
     """
 
@@ -51,35 +51,36 @@ def smoothness(
 ) -> Smoothness:
     """The interpolation smoothness s of the regression function f of y (of 2 eta - 1 for labels +-1) by truncation.
 
-    With eigenvectors u_i of K/n and eigenvalues lambda_i ~ i^-beta, the power p_i = <u_i, y>²/n estimates f_i², the
-    squared coefficient of f in the kernel's eigenbasis. Where f_i² ~ i^-(s beta + 1), a line through log p_i against
-    log i has the slope -(s beta + 1). But noise of variance v adds v/n to every mode (labels: v = E (1 - f²)), so a
-    line over a fixed number of indices flattens, and s comes out too low.
+    Let u_i be eigenvectors of K/n with eigenvalues lambda_i ~ i^-beta. The power p_i = <u_i, y>²/n estimates f_i², the
+    squared coefficient of f in the kernel's eigenbasis. If f_i² ~ i^-(s beta + 1), a line through log p_i against log i
+    has the slope -(s beta + 1). However, noise of variance v adds v/n to every mode (labels: v = E (1 - f²)). So a line
+    over a fixed number of indices becomes flatter, and s becomes too small.
 
     Here
 
         E p_i = A i^-(s beta + 1) + floor
 
-    where the floor is the mean power over the second half of the indices, less the mean of A i^-(s beta + 1) there,
-    so that a power law without noise is its own fit. On such targets the mean of s is right within 0.1; on others it
-    is biased: for labels of cos 2 pi x and min(x, x'), where s = 1/2, it is 0.67 at 5000 rows and 0.72 at 2400, and
-    0.57 at 5000 without noise, where the plain line over 100 indices gives 0.46, 0.32 and 0.51. It is fitted by the
-    quasi-likelihood of powers, sum_i p_i / E p_i + log E p_i, over the first half. Indices beyond the one where
-    signal and floor are equal count little by themselves; at least four have to come before it.
+    where the floor is the mean power over the second half of the indices, minus the mean of A i^-(s beta + 1) there. So
+    a power law without noise is fitted exactly. On such targets, the mean of s is right within 0.1. On others it is
+    biased. For example, take labels of cos 2 pi x and min(x, x'), where s = 1/2. It is 0.67 at 5000 rows and 0.72 at
+    2400, and 0.57 at 5000 without noise; the plain line over 100 indices gives 0.46, 0.32 and 0.51. It is fitted by the
+    quasi-likelihood of powers, sum_i p_i / E p_i + log E p_i, over the first half. Indices beyond the one where signal
+    and floor are equal have little weight; at least four indices must precede it.
 
-    Eigenvalues have no noise of labels, so that beta, where it is not given, is the slope of log lambda_i against log i
-    over many more of them than show a signal: sqrt(n) <= i <= n/4, as far as they are above rounding. Kernels on an
-    interval have eigenvalues like (i + c)^-beta, c between -1/2 and a number that grows with the inverse lengthscale;
-    the slope there is beta i/(i + c), so that the first ones, over which the signal is fitted, would give another beta
-    (2.5 in place of 2 for min(x, x')). Beyond n/4 eigenvalues of K/n are no longer those of the kernel. At 1200 random
-    points the fitted beta is within 2 per cent of 2 and 5 per cent above 4, at 300 within 4 and 8 per cent.
+    Eigenvalues have no noise of labels. So, if beta is not given, it is the slope of log lambda_i against log i over
+    many more indices than show a signal: sqrt(n) <= i <= n/4, as far as they are above rounding. Kernels on an interval
+    have eigenvalues like (i + c)^-beta, where c is between -1/2 and a number that grows with the inverse lengthscale.
+    The slope there is beta i/(i + c). So the first indices, over which the signal is fitted, would give another beta
+    (2.5 in place of 2 for min(x, x')). Beyond n/4, eigenvalues of K/n differ from those of the kernel. At 1200 random
+    points, the fitted beta is within 2 per cent of the truth, and within 5 per cent for beta above 4. At 300 points, it
+    is within 4 and 8 per cent.
 
     Args:
         spectrum: the eigensystem of the Gram matrix K (of K/n is the same).
-        y: values or labels +-1, one a row; a mean that is no part of the kernel's space is to be taken off before.
-        decay: beta, where it is known; None fits it to the eigenvalues. The standard error takes it as known.
+        y: values or labels +-1, one in each row. Subtract a mean that is not part of the kernel's space before.
+        decay: beta, if it is known; None fits it to the eigenvalues. The standard error takes it as known.
         truncation: the last index of the fit; None is n/2.
-        remove_floor: False fits log p_i against log i over i <= truncation (100 where it is None) as they are: the
+        remove_floor: False fits log p_i against log i over i <= truncation (100 if it is None) without change: the
             plain truncation method, which is biased under noise.
 
     Raises:
@@ -88,7 +89,7 @@ def smoothness(
         DataError: if fewer than four indices are above the noise level, too few eigenvalues are above rounding errors
             to fit a decay, or values are not finite.
 
-    Reference: Lai, Li, Huang and Lin 2024; the floor is lemmata's.
+    Reference: Lai, Li, Huang and Lin 2024; the floor is an addition of lemmata.
 
     Example:
         >>> import jax.numpy as jnp
@@ -119,7 +120,7 @@ def smoothness(
 
 
 def _decay(spectrum: Spectrum) -> float:
-    """The slope of log eigenvalue against log index from sqrt(n) to n/4, or to where rounding begins."""
+    """The slope of log eigenvalue against log index from sqrt(n) to n/4, or to the index where rounding begins."""
     values = np.asarray(spectrum.eigenvalues)
     n = len(values)
     above = int(np.sum(np.cumprod(values > max(float(spectrum.floor), 0.0))))

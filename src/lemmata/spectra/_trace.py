@@ -29,7 +29,7 @@ class TraceEstimate:
 
     Args:
         value: the estimate, unbiased.
-        standard_error: of it, from the spread of its parts; 0 where the trace was computed.
+        standard_error: of it, from the spread of its parts; 0 if the trace was computed.
         products: how many were taken.
         probes: random vectors.
         dimension: of the vectors.
@@ -66,13 +66,14 @@ def trace_estimate(
     method: str = "xtrace",
     seed: int = 0,
 ) -> TraceEstimate:
-    """The trace of a symmetric operator A that is known by its products alone.
+    """The trace of a symmetric operator A that is only known by its products.
 
     "hutchinson" is the mean of u'Au over random signs u, whose variance for each is 2 (|A|_F² - sum A_ii²). "xtrace"
-    (Epperly, Tropp and Webber 2024, by matfree) takes the trace on the range of A on half of the probes exactly, and
-    Hutchinson's estimate on what is left, averaged over which probe is left out; it is better by far where a few
-    eigenvalues are large, as those of networks are, and no better where all are alike. With no more dimensions than
-    products the diagonal is computed. Products are taken one after the other, so that memory is that of one.
+    (Epperly, Tropp and Webber 2024, by matfree) computes the trace on the range of A on half of the probes exactly. On
+    the rest, it uses Hutchinson's estimate, averaged over the probe that is left out. It is far better if a few
+    eigenvalues are large, as for networks, and no better if all are of similar size. If there are no more dimensions
+    than products, the diagonal is computed. Products are computed one after the other, so the memory is that of one
+    product.
 
     Args:
         product: v -> A v, linear and symmetric, in JAX.

@@ -15,7 +15,7 @@ def gcv(spectrum: Spectrum, y: Float[Array, "n *k"], ridge: float | Float[Array,
 
     Args:
         spectrum: the eigensystem of the Gram matrix A.
-        y: targets, one row a point.
+        y: targets, one row for each point.
         ridge: the ridge on the diagonal of A, at least 0.
     """
     check_ridge(ridge)
@@ -31,7 +31,7 @@ def leave_one_out(spectrum: Spectrum, y: Float[Array, "n *k"], ridge: float | Fl
 
     Args:
         spectrum: the eigensystem of the Gram matrix A.
-        y: targets, one row a point.
+        y: targets, one row for each point.
         ridge: the ridge on the diagonal of A, at least 0.
 
     Example:
@@ -50,7 +50,7 @@ def _leave_one_out(spectrum: Spectrum, y: Float[Array, "n k"], ridge: Float[Arra
     weights = shrinkage(spectrum, ridge)
     coefficients = vectors @ (weights[:, None] * (vectors.T @ y))
     inverse = (vectors**2) @ weights
-    # Where ridge = 0 and row i has no part in the null space, its residual comes from the positive modes alone.
+    # If ridge = 0 and row i has no part in the null space, its residual depends only on the positive modes.
     values = spectrum.resolved
     positive = jnp.where(values > 0, 1 / jnp.where(values > 0, values, 1.0), 0.0)
     singular = (ridge <= 0) & (values[-1] <= 0)

@@ -20,7 +20,7 @@ class SphereSpectrum(eqx.Module):
 
     Args:
         log_eigenvalues: log lambda_k, k = 0, 1, ..., of the integral operator.
-        log_multiplicities: log N_k, N_k the number of independent harmonics of degree k.
+        log_multiplicities: log N_k, where N_k is the number of independent harmonics of degree k.
     """
 
     log_eigenvalues: Float[Array, " K"]
@@ -28,7 +28,7 @@ class SphereSpectrum(eqx.Module):
 
     @property
     def eigenvalues(self) -> Float[Array, " K"]:
-        """lambda_k; infinite or 0 where float64 ends."""
+        """lambda_k; infinite or 0 outside the range of float64."""
         return jnp.exp(self.log_eigenvalues)
 
     @property
@@ -41,7 +41,7 @@ class SphereSpectrum(eqx.Module):
         """sum_k N_k lambda_k / (lambda_k + ridge), over the degrees that are kept.
 
         Args:
-            log_ridge: the logarithm of the ridge, so that ridges below the smallest float can be asked for.
+            log_ridge: the logarithm of the ridge, so that ridges below the smallest float are possible.
         """
         shares = jax.nn.log_sigmoid(self.log_eigenvalues - log_ridge)
         return jnp.sum(jnp.exp(self.log_multiplicities + shares))
@@ -97,8 +97,8 @@ def _log_bessel(beta: Float[Array, ""], base: float, steps: int, pad: int) -> Fl
         if base == 0
         else 0.5 * jnp.log(1 / (2 * jnp.pi * beta)) + beta + jnp.log(-jnp.expm1(-2 * beta))
     )
-    # r_a = I_(a+1)/I_a obeys 1/r_a = 2 (a + 1)/beta + r_(a+1); an error of r_(a+1) shrinks by r_a² < 1 at each step
-    # down. It begins between Amos' bounds, which are beta / (a + c + sqrt((a + c)² + beta²)) with c near 1.
+    # r_a = I_(a+1)/I_a satisfies 1/r_a = 2 (a + 1)/beta + r_(a+1); an error of r_(a+1) shrinks by r_a² < 1 at each step
+    # down. It begins between Amos' bounds, beta / (a + c + sqrt((a + c)² + beta²)) with c near 1.
     top = base + steps + pad
     first = beta / (top + 1 + jnp.sqrt((top + 1) ** 2 + beta**2))
     orders = jnp.asarray(base + np.arange(steps + pad)[::-1])

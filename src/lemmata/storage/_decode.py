@@ -59,7 +59,7 @@ def decoded(body: Any, tensors: dict[str, np.ndarray]) -> Any:
             return _known(FUNCTIONS, "function", name)
         case {"class": name, "fields": fields}:
             kind = _known(CLASSES, "class", name)
-            # An estimator computes in float64 wherever it is loaded, so its arrays keep it.
+            # An estimator always computes in float64, also where it is loaded, so its arrays stay in float64.
             with jax.enable_x64(True) if settings_of(kind) is not None else contextlib.nullcontext():
                 return _object(kind, {field: decoded(part, tensors) for field, part in fields.items()})
     raise ValueError(f"a value cannot be read from {str(body)[:80]}")
@@ -115,7 +115,7 @@ def _check_types(kind: type, fields: dict[str, Any]) -> None:
 
 
 def _fits(declared: Any, value: Any) -> bool:
-    """Whether a value may be of a declared type; what is neither a number, text nor an array is left to the class."""
+    """Whether a value may have a declared type; values other than numbers, text and arrays are left to the class."""
     dtypes = getattr(declared, "dtypes", None)
     if isinstance(dtypes, tuple | list):
         own = str(getattr(value, "dtype", ""))
@@ -140,5 +140,5 @@ def _jax_array(array: np.ndarray, weak: bool) -> jax.Array:
             rule="64 bits",
             remedy="call jax.config.update('jax_enable_x64', True) first, or load in `with jax.enable_x64(True):`",
         )
-    # A number that a Python number gave follows the precision of the points; so does its copy.
+    # A number that came from a Python number adapts to the precision of the points, and so does its copy.
     return jnp.asarray(array.item()) if weak and array.shape == () else jnp.asarray(array)

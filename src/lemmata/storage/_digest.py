@@ -14,7 +14,7 @@ from lemmata.errors import DataError, FileError, file_error
 from lemmata.files import check_file, open_file, whole_file
 
 _BLANK = b"0" * 64
-# The digest stands in the header between quotes, and quotes inside other texts of the header are escaped.
+# The digest is in the header between quotes, and quotes inside other texts of the header are escaped.
 _PLACE = re.compile(rb'"digest":"([0-9a-f]{64})"')
 _CHUNK = 2**24
 
@@ -28,7 +28,7 @@ def write_file(tensors: dict[str, np.ndarray], metadata: dict[str, str], path: s
         path: the file; its folder exists.
 
     Raises:
-        FileError: if it cannot be written; an earlier file of the name stays as it was.
+        FileError: if it cannot be written; an earlier file of this name is not changed.
     """
     path = pathlib.Path(path)
     try:
@@ -52,7 +52,7 @@ def read_file(
 
     Args:
         path: the file.
-        has_digest: whether a file of such metadata was written with a digest; it refuses other formats.
+        has_digest: whether a file with these metadata was written with a digest; it refuses other formats.
 
     Raises:
         MissingFileError: if there is no such file.

@@ -1,4 +1,4 @@
-"""Objects as safetensors files: arrays as tensors, everything else as JSON in the header, nothing that runs."""
+"""Objects as safetensors files: arrays as tensors, everything else as JSON in the header, without executable parts."""
 
 import json
 import pathlib
@@ -18,8 +18,8 @@ _FORMAT, _VERSION = "lemmata", 2
 def save(value: Any, path: str | pathlib.Path) -> pathlib.Path:
     """Write a kernel, a network, a fitted estimator, or a tuple, list or dictionary of such, to one safetensors file.
 
-    Arrays are stored to the bit. The rest is JSON: classes by their public names, fields and settings as they are.
-    A function can be stored where it is one of JAX's named activations (those of `tanh()`, `silu()` and so on).
+    Arrays are stored to the bit. The rest is JSON: classes by their public names, fields and settings unchanged.
+    A function can be stored if it is one of JAX's named activations (those of `tanh()`, `silu()` and so on).
     The file has a SHA-256 digest of all its bytes, which `load` compares.
 
     Args:
@@ -52,8 +52,9 @@ def save(value: Any, path: str | pathlib.Path) -> pathlib.Path:
 def load(path: str | pathlib.Path) -> Any:
     """Read what `save` wrote. Classes and functions come from the library's own list, never from the file.
 
-    Files of version 1 of the format have no digest, and are read without it. Arrays of kernels and networks come back
-    as JAX arrays, those of fitted estimators as NumPy's; float64 needs JAX's x64 switched on for the former.
+    Files of version 1 of the format have no digest, and are read without one. Arrays of kernels and networks are
+    returned as JAX arrays, those of fitted estimators as NumPy arrays. For JAX arrays, float64 needs JAX's x64 switched
+    on.
 
     Args:
         path: the file.
@@ -70,7 +71,7 @@ def load(path: str | pathlib.Path) -> Any:
     except LemmataError as error:
         error.add_note(f"in file {path}")
         raise
-    except Exception as error:  # whatever a class makes of fields that it did not write
+    except Exception as error:  # any error of a class about fields that it did not write
         found = f"damaged contents ({type(error).__name__}: {' '.join(str(error).split())[:160]})"
         _damaged(path, found, "contents as `save` wrote them", cause=error)
 

@@ -1,4 +1,4 @@
-"""Transformers on disk: what they are made of, or every weight, in safetensors files."""
+"""Transformers on disk: their parts, or every weight, in safetensors files."""
 
 import contextlib
 import json
@@ -26,9 +26,9 @@ def save_transformer(model: InContextTransformer, path: str | pathlib.Path, *, e
     Args:
         model: the transformer.
         path: the file.
-        explicit: also the D x D matrices of every layer that differs from the ones before it, under
-            `layers.<number>.inner`, `.outer` and `.heads.<number>.query`, `.key`, `.value`; the metadata's `order`
-            lists which of them each of the L layers is.
+        explicit: also the D x D matrices of every layer that differs from the earlier ones, under
+            `layers.<number>.inner`, `.outer` and `.heads.<number>.query`, `.key`, `.value`. The metadata's `order`
+            gives the matrices of each of the L layers.
 
     Raises:
         MemoryPlanError: if the matrices do not fit into memory.
@@ -148,7 +148,7 @@ def _layer(tensors: dict[str, np.ndarray], stem: str) -> TransformerLayer:
 
 @contextlib.contextmanager
 def _refusing(path: str | pathlib.Path) -> Iterator[None]:
-    """What a damaged file makes of its contents, as an error about the file."""
+    """Errors of reading a damaged file, as an error about the file."""
     try:
         yield
     except (LookupError, ValueError, TypeError, ArithmeticError, AttributeError, RecursionError) as error:

@@ -15,12 +15,12 @@ MOST_BYTES = 2**28
 
 
 def read_bytes(path: str | Path, what: str, rule: str, most: int = MOST_BYTES) -> bytes:
-    """The bytes of a regular file of moderate size: the one place where stored records are opened.
+    """The bytes of a regular file of moderate size; only this function opens stored records.
 
     Args:
         path: the file.
-        what: begins the message: "record study.json".
-        rule: what the file should be: "a record that lemmata wrote".
+        what: the beginning of the message: "record study.json".
+        rule: the expected kind of file: "a record that lemmata wrote".
         most: bytes that it may have.
 
     Raises:
@@ -47,10 +47,10 @@ def read_bytes(path: str | Path, what: str, rule: str, most: int = MOST_BYTES) -
 
 
 def sealed(key: str, values: dict[str, Any]) -> str:
-    """A file of a cache: JSON whose first line says of what it was made, and has a digest of the rest.
+    """A file of a cache: JSON whose first line contains the key that it was made from and a digest of the rest.
 
     Args:
-        key: of what it was made.
+        key: the key of its source.
         values: plain ones.
     """
     rest = json.dumps(values, ensure_ascii=False, allow_nan=False).removeprefix("{")
@@ -58,11 +58,11 @@ def sealed(key: str, values: dict[str, Any]) -> str:
 
 
 def unsealed(path: Path, key: str) -> dict[str, Any] | None:
-    """What `sealed` wrote under this key; None where the file is missing, of another key, or not as it was written.
+    """The content that `sealed` wrote under this key; None if the file is missing, has another key, or was changed.
 
     Args:
         path: the file.
-        key: of what it should have been made.
+        key: the expected key of its source.
     """
     with contextlib.suppress(DataError):
         head, _, rest = read_bytes(path, str(path), "a file of a cache").partition(b"\n")

@@ -7,7 +7,7 @@ from typing import Any
 from ._told import SHOWN, Told, Way, shown
 
 DEEPEST = 64
-"""How many lists and objects may stand within each other."""
+"""How deeply lists and objects may be nested."""
 
 
 def parsed(content: bytes | str, told: Told, literals: bool = False) -> Any:
@@ -17,11 +17,11 @@ def parsed(content: bytes | str, told: Told, literals: bool = False) -> Any:
 
     Args:
         content: the text.
-        told: how an error begins.
-        literals: let the words NaN and Infinity stand for numbers, which earlier versions wrote.
+        told: the beginning of an error.
+        literals: accept the words NaN and Infinity as numbers, which earlier versions wrote.
 
     Raises:
-        DataError: if the text breaks a rule; the message says where.
+        DataError: if the text breaks a rule; the message gives the place.
     """
     try:
         text = content.decode("utf-8-sig") if isinstance(content, bytes) else content.removeprefix("\ufeff")
@@ -43,18 +43,21 @@ class _Pairs(list):
 
 
 class _Constant(str):
-    """A word that stands for a number: NaN, Infinity or -Infinity."""
+    """A word that represents a number: NaN, Infinity or -Infinity."""
 
     __slots__ = ()
 
 
 def _whole(digits: str) -> int | float:
-    """A whole number; one that no field takes as a float, and one that no float takes as infinity."""
+    """A whole number.
+
+    A number that no field accepts is read as a float, and one that no float can store as infinity.
+    """
     return int(digits) if len(digits) <= 20 else float(digits)
 
 
 def _plain(value: Any, told: Told, literals: bool) -> Any:
-    """Parsed values as dictionaries and lists, each looked at once; without recursion, since others chose the depth."""
+    """Parsed values as dictionaries and lists, each visited once; without recursion, since others chose the depth."""
     top: list[Any] = [None]
     waiting: list[tuple[Any, Any, str | int, Way | None, int]] = [(value, top, 0, None, 0)]
     while waiting:

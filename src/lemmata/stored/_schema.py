@@ -20,10 +20,9 @@ _WHOLE = 2.0**63
 class Numbers:
     """Which numbers a field takes, as a part of its annotation; on a dataclass, which its plain floats take.
 
-    Args:
-        low, high: the ends, which belong to it.
+    Args: low, high: the ends, which are included.
         above: whether `low` does not belong to it.
-        endless: whether infinity does, which stands in the file as null (or "-Infinity").
+        endless: whether infinity is included; in the file, it is null (or "-Infinity").
     """
 
     low: float = -LARGEST
@@ -54,7 +53,7 @@ class Numbers:
 
 @dataclasses.dataclass(frozen=True)
 class As:
-    """The type by which a field is read, where its annotation says less: plain dictionaries with known keys.
+    """The type by which a field is read, if its annotation says less: plain dictionaries with known keys.
 
     Args:
         kind: that type.
@@ -79,13 +78,13 @@ def built(kind: Any, value: Any, told: Told, way: Way | None = None) -> Any:
     """A value of a declared type from plain JSON.
 
     Dataclasses, `TypedDict`, lists, tuples, dictionaries, unions, enumerations, str, bool, int and float are known, and
-    `Any` for plain values. A float is finite, or null for infinity; `Numbers` says more.
+    `Any` for plain values. A float is finite, or null for infinity; `Numbers` can change this.
 
     Args:
         kind: the type.
         value: from JSON.
-        told: how an error begins.
-        way: where the value stands.
+        told: the beginning of an error.
+        way: the place of the value.
 
     Raises:
         DataError: for a value that is not of the type; the message names the field.
@@ -95,7 +94,7 @@ def built(kind: Any, value: Any, told: Told, way: Way | None = None) -> Any:
 
 @functools.cache
 def _reader(kind: Any, allowed: Numbers | None = None) -> Reader:
-    """What reads a type; `allowed` narrows a number, or the plain floats of a dataclass."""
+    """The reader of a type; `allowed` limits a number, or the plain floats of a dataclass."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin is Annotated:
         other = next((part.kind for part in kind.__metadata__ if isinstance(part, As)), None)
@@ -140,7 +139,7 @@ _NAMES: dict[Any, str] = {str: "text", bool: "true or false", int: "a number", f
 
 
 def _union(members: tuple[Any, ...]) -> Reader:
-    """Of each member what JSON calls it: the first that a value may be reads it; of int and float, as it is written."""
+    """For a union, the first member whose JSON type fits reads the value."""
     readers: dict[str, Reader] = {}
     for kind in members:
         bare = typing.get_args(kind)[0] if typing.get_origin(kind) is Annotated else kind
@@ -183,7 +182,7 @@ def _mapping(own: Reader) -> Reader:
 
 
 def _fielded(kind: Any, allowed: Numbers | None) -> Reader:
-    """An object with fields; `allowed` narrows those that are plain floats."""
+    """An object with fields; `allowed` limits those that are plain floats."""
     known, needed = fields_of(kind)
     readers = {name: _reader(own, allowed if own is float else None) for name, own in known.items()}
     expect, make = _instance(dict), dict if typing.is_typeddict(kind) else kind

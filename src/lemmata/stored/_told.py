@@ -12,7 +12,7 @@ SHOWN = 60
 
 
 Way = tuple[Any, str | int]
-"""A field by the field that it stands in, and its name or number there."""
+"""A field by the field that contains it, and its name or number there."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Told:
 
     Args:
         name: of the file.
-        about: what it should hold, "a record of a study".
+        about: the expected content, "a record of a study".
         remedy: what to do.
     """
 
@@ -39,7 +39,7 @@ class Told:
 
 
 def spelled_way(way: Way | None) -> str:
-    """The path of a field, as in Python.
+    """The path of a field, in Python's notation.
 
     >>> spelled_way((((None, "models"), 2), "now"))
     'models[2].now'
@@ -53,11 +53,11 @@ def spelled_way(way: Way | None) -> str:
 
 @contextlib.contextmanager
 def refusing(told: Told, rule: str) -> Iterator[None]:
-    """What the values of a record that keeps every rule of its schema still break, told as an error about it.
+    """An error for values of a record that satisfy its schema but break another rule.
 
     Args:
-        told: how the error begins.
-        rule: what the values should have been.
+        told: the beginning of the error.
+        rule: the rule for the values.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""Tasks with keys on whatever executor is given; processes that share the cores; a Dask scheduler's workers.
+"""Tasks with keys on any executor; processes that share the cores; a Dask scheduler's workers.
 
 A task is a function of a module with arguments that can be sent. It is pure: one that is lost with its worker is run
 again by another.

@@ -19,7 +19,7 @@ from lemmata.errors import MissingFileError, SettingError
 from ._processes import Processes
 from ._tasks import told_line
 
-_PATIENCE = 5  # seconds for a scheduler to answer, and as many for one of its workers to come
+_PATIENCE = 5  # seconds for a scheduler to answer, and the same for one of its workers to connect
 _SCHEMES = ("tcp", "tls", "ws", "wss")
 _ADDRESS = re.compile(rf"(?:({'|'.join(_SCHEMES)})://)?(\[[0-9A-Fa-f:.%]+\]|[^\s/:@\[\]]+):([0-9]{{1,5}})")
 _LARGEST = 2**20  # bytes of a scheduler file, which has less than a thousand
@@ -38,7 +38,7 @@ def workers(jobs: int = 1, dask: str | os.PathLike[str] | None = None) -> Iterat
             `dask scheduler --scheduler-file` writes.
 
     Raises:
-        SettingError: if both are given, if jobs is no whole number above 0, if `dask` is no address, or if the
+        SettingError: if both are given, if jobs is not a whole number above 0, if `dask` is not an address, or if the
             scheduler does not answer or has no worker within seconds.
         MissingFileError: if there is no such scheduler file.
     """
@@ -74,9 +74,9 @@ def _cluster(named: str | os.PathLike[str]) -> Iterator[Executor]:
         ) from error
     with _quiet():
         try:
-            _knock(address)  # Dask's client tries again for seconds where nobody listens
+            _knock(address)  # Dask's client tries again for seconds if nobody listens
             client = _answer(lambda: Client(address, timeout=_PATIENCE, set_as_default=False))
-        except Exception as error:  # OSError, ValueError and others, by what is wrong with the address
+        except Exception as error:  # OSError, ValueError and others, depending on the fault of the address
             secure = address.startswith(("tls:", "wss:"))
             remedy = "name the files of TLS in Dask's configuration, as docs/scale.md says" if secure else _REMEDY
             raise SettingError(
@@ -127,7 +127,7 @@ def _address(named: object, what: str) -> str:
 
 
 def _amiss(named: object) -> str:
-    """What is wrong with an address."""
+    """The fault of an address."""
     if not isinstance(named, str):
         return "no address"
     scheme, _, rest = named.rpartition("://")
@@ -142,7 +142,7 @@ def _amiss(named: object) -> str:
 
 
 def _of_file(path: pathlib.Path) -> object:
-    """What a scheduler file says that the address is."""
+    """The address in a scheduler file."""
     what, rule = f"scheduler file {path}", "the JSON file that `dask scheduler --scheduler-file FILE` writes"
     try:
         if not path.exists():
@@ -158,13 +158,13 @@ def _of_file(path: pathlib.Path) -> object:
 
 
 def _knock(address: str) -> None:
-    """Refuse at once where nobody listens."""
+    """Refuse at once if nobody listens."""
     host, _, port = address.partition("://")[2].rpartition(":")
     socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE).close()
 
 
 def _answer(ask: Callable[[], Any]) -> Any:
-    """What is asked, in time: Dask's client waits for ever for a program that listens and says nothing."""
+    """The answer, with a time limit, because Dask's client waits for ever for a silent program."""
     found: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
     def wait() -> None:
@@ -185,7 +185,7 @@ def _answer(ask: Callable[[], Any]) -> Any:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """What Dask logs is not shown: that a worker or a scheduler is gone is told with the tasks."""
+    """Hide the log of Dask: the tasks report that a worker or a scheduler is gone."""
     kept = []
     for name in _LOGGERS:
         logger = logging.getLogger(name)

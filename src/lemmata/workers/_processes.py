@@ -1,4 +1,4 @@
-"""Processes that share the cores of this machine; one that ends is replaced, and its task run again."""
+"""Processes that share this machine's cores; a process that ends is replaced, and its task runs again."""
 
 import atexit
 import contextlib
@@ -21,17 +21,20 @@ from ._tasks import told_line
 ATTEMPTS = 3
 """Processes that one task may bring down before it is given up."""
 _HELD = 3 * 2**29, 2**32
-"""Bytes at which a process ends and another follows, for compiled functions fill its memory: between these two, half of
-what the machine has left. The next one compiles anew; and each function takes a few of the 65,530 mappings that a
-process may have."""
+"""Bytes at which a process ends and another follows.
+
+Compiled functions fill its memory. Between these two, it is half of the machine's remaining memory. The next process
+compiles again. Each function also takes a few of the 65,530 mappings that a process may have."""
 
 
 class Processes(Executor):
-    """An executor of processes that share this machine's cores; one that ends is replaced, and its task run again.
+    """An executor of processes that share this machine's cores.
 
-    Each process is started afresh (a script guards what it runs by `if __name__ == "__main__":`), and JAX has its share
-    of the cores in it, so that two processes on two cores do not get into each other's way. A task whose process ends
-    three times, killed or out of memory, has a `BrokenExecutor` for its result; the others go on.
+    A process that ends is replaced, and its task runs again.
+
+    Each process is newly started (a script guards its own code by `if __name__ == "__main__":`). JAX gets its share of
+    the cores in it, so two processes on two cores do not compete. If a task's process ends three times, killed or out
+    of memory, the task's result is a `BrokenExecutor`; the other tasks go on.
 
     Args:
         jobs: how many processes.
@@ -61,7 +64,7 @@ class Processes(Executor):
             return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more calls; wait for those that were taken, or cancel those that were not begun."""
+        """Accept no more calls; wait for the accepted calls, or cancel those that have not begun."""
         with self._lock:
             if not self._closed:
                 self._closed = True
@@ -85,7 +88,7 @@ class Processes(Executor):
         return found
 
     def end(self) -> None:
-        """End the processes at once, whatever they do."""
+        """End the processes at once, even if they are busy."""
         with self._lock:
             self._ended = True
         self.shutdown(wait=False, cancel_futures=True)
@@ -94,11 +97,11 @@ class Processes(Executor):
         self.shutdown(wait=True)
 
     def __exit__(self, kind: Any, *_: object) -> None:
-        """Wait for what is under way; where the context was left by an error, end it."""
+        """Wait for tasks under way; if the context was left by an error, end them."""
         self.shutdown() if kind is None else self.end()
 
     def _work(self, number: int) -> None:
-        """One thread for each process: it gives it tasks, and starts another where it ends."""
+        """One thread for each process: it passes tasks to the process, and starts another process if it ends."""
         while (task := self._tasks.get()) is not None:
             future, call = task
             if not future.set_running_or_notify_cancel():
@@ -131,7 +134,7 @@ class Processes(Executor):
                              f"{ATTEMPTS} processes ended with the task, the last with exit code {code}")  # fmt: skip
 
     def _child(self, number: int) -> "_Child | None":
-        """The process of that number, started where there is none; None after the end."""
+        """The process with this number, started if there is none; None after the end."""
         with self._lock:
             if self._ended:
                 return None
@@ -146,9 +149,9 @@ class _Child:
     def __init__(self, threads: int, number: int):
         context = multiprocessing.get_context("spawn")
         self.end, there = context.Pipe()
-        # Not a daemon, since those may have no processes of their own; it ends with this one in other ways.
+        # It is not a daemon, since daemons may not start processes. It ends with this process in other ways.
         self.process = started(context.Process(target=_serve, args=(there, threads, number)))
-        there.close()  # so that either side sees the other's end
+        there.close()  # so that each side notices the end of the other
 
     def close(self) -> int | None:
         """Let it end; its exit code."""
@@ -158,7 +161,7 @@ class _Child:
 
 
 def _serve(end: Connection, threads: int, number: int) -> None:
-    """Answer calls until the other end is closed; what they print goes to stderr, for stdout has answers alone."""
+    """Answer calls until the other end is closed. Prints go to stderr, because only answers go to stdout."""
     ignore_interruption()
     sys.stdout = sys.stderr
     threading.Thread(target=end_with_parent, daemon=True).start()
@@ -171,7 +174,7 @@ def _serve(end: Connection, threads: int, number: int) -> None:
                 answer, error = function(*args, **kwargs), None
             except EOFError:
                 return
-            except (Exception, SystemExit) as found:  # also of what cannot be found in this process
+            except (Exception, SystemExit) as found:  # also for objects that cannot be found in this process
                 answer, error = None, found
             lasts = _lasts()
             try:
@@ -183,7 +186,7 @@ def _serve(end: Connection, threads: int, number: int) -> None:
 
 
 def end_with_parent() -> None:
-    """End this process where the one that started it was killed, also in the middle of a task."""
+    """End this process if the one that started it was killed, also in the middle of a task."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         wait([parent.sentinel])

@@ -1,4 +1,4 @@
-"""Tasks with keys on whatever executor is given: results and losses, one by one as they are finished."""
+"""Tasks with keys on any executor: results and losses, one by one as they finish."""
 
 import concurrent.futures
 import dataclasses
@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from lemmata.core import float64_enabled, one_blas_thread
 
-_AHEAD = 64  # tasks under way where an executor does not say how many workers it has
+_AHEAD = 64  # tasks under way if an executor does not say how many workers it has
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -19,7 +19,7 @@ class Lost:
 
     Args:
         key: of the task.
-        error: what happened, in one line.
+        error: the event, in one line.
     """
 
     key: Any
@@ -29,16 +29,16 @@ class Lost:
 def finished(
     executor: Executor | None, function: Callable[..., Any], tasks: Iterable[tuple[Key, tuple]]
 ) -> Iterator[tuple[Key, Any]]:
-    """Run tasks on an executor, and give each key with its result as it is finished.
+    """Run tasks on an executor, and yield each key with its result when it is finished.
 
-    What goes wrong is a result as well, a `Lost`, and the other tasks go on. Where the executor dies, the tasks that it
-    had been given are lost, at most two for each of its workers, and the rest runs here. Where the caller stops
-    listening, tasks that were not begun are cancelled. float64 is on where it is on here; BLAS has one thread.
+    A failure is a result as well, a `Lost`, and the other tasks go on. If the executor dies, the tasks that it has
+    received are lost, at most two for each of its workers, and the other tasks run here. If the caller stops listening,
+    tasks that have not begun are cancelled. A worker uses float64 if this process does; BLAS has one thread.
 
     Args:
         executor: any executor of `concurrent.futures`; None runs the tasks here, one after the other.
         function: of a module, so that a worker finds it.
-        tasks: keys, each with the arguments of its call; drawn when there is room for them.
+        tasks: keys, each with the arguments of its call; the next one is requested when there is room for it.
 
     >>> dict(finished(None, divmod, [("a", (7, 2)), ("b", (1, 0))]))
     {'a': (3, 1), 'b': Lost(key='b', error='ZeroDivisionError: integer division or modulo by zero')}
@@ -80,7 +80,7 @@ def submitted(executor: Executor, function: Callable[..., Any], *arguments: Any)
 
 
 def _run(float64: bool, function: Callable[..., Any], key: Any, arguments: tuple) -> Any:
-    """One task, wherever it is: an exception is sent as words, since not every class can be sent."""
+    """One task, on any worker: an exception is sent as words, since not every class can be sent."""
     import jax
 
     with jax.enable_x64(float64), one_blas_thread():
@@ -91,7 +91,7 @@ def _run(float64: bool, function: Callable[..., Any], key: Any, arguments: tuple
 
 
 def _result(key: Any, future: Future) -> Any:
-    """What a finished future holds; what it raises, the executor or a worker has said, and not the task."""
+    """The content of a finished future; an exception comes from the executor or a worker, not from the task."""
     try:
         return future.result()
     except (Exception, concurrent.futures.CancelledError) as error:

@@ -1,1 +1,1 @@
-"""Jobs of one shape: what a user has is loaded, the job runs, a record is made."""
+"""Jobs of one form: the user's input is loaded, the job runs, a record is made."""

@@ -40,7 +40,8 @@ def test_the_page_of_the_monograph_has_every_statement_of_its_chapters():
     page = (DOCS / "monograph.md").read_text(encoding="utf-8")
     *first, last = map(str, chapters("emergence2026"))
     assert (
-        f"Entered are chapters {', '.join(first)} and {last}, in {len(statements('emergence2026'))} statements" in page
+        f"The page covers chapters {', '.join(first)} and {last}, in {len(statements('emergence2026'))} statements"
+        in page
     )
     for statement in statements("emergence2026"):
         assert f"* **{statement.number}** {statement.says} *{str(statement.verdict).capitalize()}*" in page

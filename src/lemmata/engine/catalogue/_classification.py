@@ -1,4 +1,4 @@
-"""What claims are about: mathematical tool, architecture, object, and the open problem they bear on.
+"""Topics of claims: mathematical tool, architecture, object, and the open problem that they concern.
 
 Every section says it at its head, in a constant `ABOUT` that no trial reads.
 """
@@ -37,7 +37,7 @@ def about(module: str) -> dict[str, Any]:
 
 
 def classification(told: Mapping[str, Any], claim: str) -> dict[str, Any]:
-    """Tool, architecture and object of a claim, empty where its section does not say, and its problem or None.
+    """Tool, architecture and object of a claim, empty if its section does not define them, and its problem or None.
 
     >>> told = {"tool": "statistics", "architecture": "any", "object": "score", "Width": {"architecture": "attention"}}
     >>> classification(told, "Width")
@@ -53,7 +53,7 @@ def classification(told: Mapping[str, Any], claim: str) -> dict[str, Any]:
 
 
 def misclassified(told: Mapping[str, Any]) -> str:
-    """What is wrong with the words of an `ABOUT`, and which ones are known; empty where nothing is.
+    """The faults in the words of an `ABOUT`, and the allowed words; empty if there is no fault.
 
     >>> misclassified({"tool": "statistics", "architecture": "any", "object": "luck"})[:33]
     "object 'luck'; known are kernel, "

@@ -1,4 +1,4 @@
-"""How many claims there are of what, beside the number that the survey gives and does not list."""
+"""The numbers of claims of each kind, and the number of items that the survey counts without listing them."""
 
 from collections import Counter
 from typing import Any
@@ -8,7 +8,7 @@ from ._read import catalogue
 from ._rows import rows
 
 PRINTED = 114
-"""Results in the survey's taxonomy by mathematical tool, as its abstract says; it lists none of them."""
+"""Results in the survey's taxonomy by mathematical tool, from its abstract; it lists none of them."""
 
 
 def counts() -> dict[str, Any]:
@@ -43,7 +43,7 @@ def _ordered(counter: Counter) -> dict[str, int]:
 
 
 def _by_tool(known: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
-    """For each tool, how many claims have which status; also for tools that no claim has."""
+    """For each tool, the number of claims with each status; also for tools that no claim has."""
     found: dict[str, Counter] = {tool: Counter() for tool in FACETS["tool"]}
     for row in known:
         found.setdefault(row["tool"] or "not classified", Counter())[row["status"]] += 1

@@ -1,9 +1,9 @@
-"""Fingerprints: which code a verdict rests on, as digests that change when its meaning changes.
+"""Fingerprints: the code that a verdict depends on, as digests that change when its meaning changes.
 
-A verdict rests on what its claim names, on what that names, and so on; of a class on its fields and on those methods
-whose names are asked for somewhere in this code; on functions that are registered with a `singledispatch` function for
-types that occur in it, and on derivatives that are given to a function by `@f.defjvp`. Where a definition stands makes
-no difference.
+A verdict depends on the code that its claim names, directly or through other code. For a class, this includes its
+fields and the methods whose names appear in this code. For a `singledispatch` function, it includes the functions that
+are registered for types that occur. It also includes derivatives that are given to a function by `@f.defjvp`. The place
+of a definition makes no difference.
 """
 
 import ast
@@ -18,7 +18,7 @@ from ._modules import Function, Module, Node, methods_of, module_of, modules, pa
 _ROUNDS = 2
 _REGISTERS = ("register", "defjvp")
 _SAID = ("name", "statement", "kind")
-"""What a claim says of itself, for people alone."""
+"""Words of a claim that only people read."""
 _INERT = ("object", "abc.ABC", "equinox.Module", "enum.Enum", "enum.StrEnum", "typing.NamedTuple", "typing.Protocol",
           "typing.Generic", "Exception", "ValueError", "TypeError")  # fmt: skip
 """Bases from elsewhere that call no method of their subclasses by its name."""
@@ -26,12 +26,12 @@ _INERT = ("object", "abc.ABC", "equinox.Module", "enum.Enum", "enum.StrEnum", "t
 
 @dataclasses.dataclass(frozen=True)
 class Fingerprint:
-    """Digests of the code that a definition rests on.
+    """Digests of the code that a definition depends on.
 
     Args:
         whole: of all of it.
-        own: of what stands in the files that are its own.
-        shared: of the rest, by the subpackage that it stands in.
+        own: of the code in the claim's own files.
+        shared: of the other code, by the subpackage that contains it.
     """
 
     whole: str
@@ -44,14 +44,14 @@ def fingerprint(
 ) -> Fingerprint:
     """The digests of the code behind some definitions.
 
-    What a name stands for counts by the digest of that piece and of what it names, three steps deep; in a digest
-    of a part, what stands in another part counts by its name.
+    A name is replaced by the digest of the piece that it refers to and of the names in that piece, three steps deep. In
+    the digest of a part, code of another part is represented by its name.
 
     Args:
         roots: definitions, each a module's full name and a name in it.
         own: full names of the modules that are their own.
-        asked: names of methods that are called on what they define.
-        name: what the code's result depends on besides.
+        asked: names of methods that are called on these definitions.
+        name: other things that the code's result depends on.
     """
     nodes = reached(frozenset(Node(*root) for root in roots), frozenset(asked))
     own = frozenset(own)
@@ -62,7 +62,8 @@ def fingerprint(
         if methods:
             brief[node] = _hash([brief[node], *(brief[Node(*node[:2], name)] for name in methods)])
     alone = brief
-    for _ in range(_ROUNDS):  # pieces that differ in what they name alone are told apart by what that says
+    # pieces that differ only in the names they use are distinguished by what these names refer to
+    for _ in range(_ROUNDS):
         brief = {node: _hash([brief[node], *(_told(token, brief, data) for token in meaning(node).tokens)])
                  for node in nodes}  # fmt: skip
     part = {node: "" if node.module in own else part_of(node.module) for node in nodes}
@@ -89,7 +90,7 @@ def _text(node: Node) -> str:
 
 
 def _dumped(statement: ast.stmt) -> str:
-    """A statement's tree; of a class without its methods, which are pieces of their own."""
+    """A statement's tree; of a class without its methods, which are separate pieces."""
     if not isinstance(statement, ast.ClassDef):
         return ast.dump(statement)
     parts = [
@@ -101,7 +102,7 @@ def _dumped(statement: ast.stmt) -> str:
 
 
 def _told(token: Token, brief: dict[Node, str], data: frozenset[str]) -> str:
-    """What a token stands for: another piece's digest, nothing where it is prose."""
+    """The meaning of a token: the digest of another piece, or nothing if it is prose."""
     if isinstance(token, Node):
         return brief.get(token, "?")
     if isinstance(token, Words):
@@ -115,19 +116,19 @@ def _hash(words: Iterable[str]) -> str:
 
 @functools.cache
 def _brief(node: Node) -> str:
-    """The digest of a piece of code, with nothing said of what its names stand for."""
+    """The digest of a piece of code that ignores what its names refer to."""
     return _hash(token if isinstance(token, str) else "?" for token in meaning(node).tokens)
 
 
 def reached(roots: Iterable[Node], asked: Iterable[str] = ()) -> frozenset[Node]:
-    """The pieces of code that some of them rest on, where methods of certain names are called on them."""
+    """The pieces of code that some of them depend on, if methods of certain names are called on them."""
     return _reached(frozenset(roots), frozenset(asked))
 
 
 @functools.lru_cache(2**11)
 def _reached(roots: frozenset[Node], names: frozenset[str]) -> frozenset[Node]:
     found, asked, waiting = set[Node](), set(names), sorted(roots)
-    classes = dict[str, list[Node]]()  # of what is reached, by names of methods that nothing has asked for yet
+    classes = dict[str, list[Node]]()  # the reached pieces, by names of methods that nothing has used yet
     pending = dict[Node, list[Node]]()  # registered functions, by classes that are not reached yet
     while waiting:
         node = waiting.pop()
@@ -180,7 +181,7 @@ def _is_called_elsewhere(node: Node) -> bool:
 
 @functools.cache
 def _registrations() -> dict[Node, list[tuple[Node, tuple[Node, ...]]]]:
-    """For each function what is registered with it: functions, and lemmata's types they are for; its derivative too."""
+    """For each function, the registered functions with lemmata's types that they are for, and its derivative."""
     found: dict[Node, list[tuple[Node, tuple[Node, ...]]]] = {}
     for module in modules(holding=_REGISTERS):
         for name, statements in module.definitions.items():

@@ -1,9 +1,9 @@
-"""What a piece of code means: its syntax tree without what a result cannot depend on.
+"""The meaning of a piece of code: its syntax tree without the parts on which no result can depend.
 
 Left out are docstrings, annotations, messages (arguments of exceptions, of warnings and of assertions, prose), the
-words of claims, and which builtin errors an error of lemmata also is. Names of locals, of parameters that are given by
-position, and of lemmata's functions, classes and constants are replaced by what they stand for. Names of attributes and
-of keywords stay: which object they are asked of is not known from the text.
+words of claims, and which builtin errors an error of lemmata also is. Names of local variables, of positional
+parameters, and of lemmata's functions, classes and constants are replaced by their definitions. Names of attributes and
+of keywords stay, because the text does not show to which object they belong.
 """
 
 import ast
@@ -30,7 +30,7 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ListComp, ast.
 
 @dataclasses.dataclass(frozen=True)
 class Words:
-    """A string that is prose unless some code that goes with it compares it or looks it up."""
+    """A string that is prose, unless code that belongs to it compares it or looks it up."""
 
     text: str
 
@@ -43,8 +43,8 @@ class Meaning:
     """A piece of code.
 
     Args:
-        tokens: the normalised tree; a node in it is what a name stands for.
-        names: the attributes that it asks for, and words that may be names of attributes.
+        tokens: the normalised tree; a node in it is the definition that a name refers to.
+        names: the attributes that it uses, and words that may be names of attributes.
         data: strings of several words that it compares or looks up.
     """
 
@@ -97,7 +97,7 @@ def _types_only(statement: ast.stmt) -> bool:
 
 
 def _running(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Statements of a class, without those that type checkers alone read."""
+    """The statements of a class, without those that only type checkers read."""
     for each in body:
         yield from each.orelse if isinstance(each, ast.If) and _types_only(each) else [each]
 
@@ -115,7 +115,11 @@ def _speaks(node: Node) -> bool:
 
 
 def _counted_bases(module: Module, part: ast.ClassDef) -> Sequence[ast.expr]:
-    """The bases of a class; of an error that has lemmata's, without others, which say how users may catch it."""
+    """The bases of a class.
+
+    For an error that has one of lemmata's bases, the other bases are left out, because they only say how users may
+    catch it.
+    """
     known = {base: resolved(module, base.id) for base in part.bases if isinstance(base, ast.Name)}
     own = [base for base, origin in known.items() if isinstance(origin, Node) and _is_error(origin)]
     return own or part.bases
@@ -123,7 +127,7 @@ def _counted_bases(module: Module, part: ast.ClassDef) -> Sequence[ast.expr]:
 
 @functools.cache
 def _is_error(node: Node) -> bool:
-    """Whether a class derives from `Exception` by way of lemmata's classes alone."""
+    """Whether a class derives from `Exception` only through classes of lemmata."""
     module = module_of(node.module)
     bases = [base for each in statements_of(node) if isinstance(each, ast.ClassDef) for base in each.bases]
     known = [resolved(module, base.id) or base.id for base in bases if isinstance(base, ast.Name)]
@@ -131,7 +135,7 @@ def _is_error(node: Node) -> bool:
 
 
 def _compared(part: ast.AST) -> Iterator[str]:
-    """Strings that code compares, looks up or offers as options: they are no prose, wherever else they stand."""
+    """Strings that code compares, looks up or offers as options. They do not count as prose anywhere."""
     if isinstance(part, ast.Compare):
         yield from _strings(part)
     elif isinstance(part, ast.Subscript):
@@ -197,7 +201,7 @@ class _Writer:
                 self.write(each)
 
     def function(self, part: ast.FunctionDef | ast.AsyncFunctionDef, named: bool) -> None:
-        """A function; its own name counts where it is a method's."""
+        """A function; its name is included if it is a method."""
         self.tokens.append(f"{type(part).__name__} {part.name if named else ''}")
         for each in part.decorator_list:
             self.write(each)
@@ -296,7 +300,7 @@ class _Writer:
     # Messages
 
     def _raise(self, part: ast.Raise) -> None:
-        """Which exception, by its name: what it says and how it says it makes no difference."""
+        """The exception, by its name; its arguments and its message are ignored."""
         named = part.exc.func if isinstance(part.exc, ast.Call) else part.exc
         self.tokens.append(f"raise {ast.unparse(named) if named is not None else ''}")
 
@@ -334,7 +338,7 @@ class _Writer:
         self.tokens.append(f"{type(value).__name__} {value!r}")
 
     def _joinedstr(self, part: ast.JoinedStr) -> None:
-        """Words between values are no part of a message's meaning; the values are evaluated all the same."""
+        """Words between values do not change a message's meaning; the values are still evaluated."""
         prose = any(isinstance(each, ast.Constant) and " " in str(each.value) for each in part.values)
         self.tokens.append("text")
         for each in part.values:
@@ -367,7 +371,7 @@ def _is_words(statement: ast.stmt) -> bool:
 
 
 def _stored(body: list[ast.stmt]) -> Iterator[str]:
-    """Names that a function binds itself, in order; not those of functions and comprehensions inside it."""
+    """Names that a function binds itself, in order, without those of inner functions and comprehensions."""
     outer: set[str] = set()
     waiting: list[ast.AST] = list(body)
     found: list[str] = []

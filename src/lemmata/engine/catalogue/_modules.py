@@ -1,4 +1,7 @@
-"""lemmata's modules as they are written: what each one defines, and where a name of it is defined. Read, never run."""
+"""lemmata's modules as source code: what each module defines, and where each of its names is defined.
+
+Read, never run.
+"""
 
 import ast
 import dataclasses
@@ -34,7 +37,7 @@ class Node(NamedTuple):
 
 @dataclasses.dataclass
 class Module:
-    """A module: its definitions by name, what its names are imported from, and statements that define nothing."""
+    """A module: its definitions by name, the origins of its imported names, and statements that define nothing."""
 
     name: str
     package: bool
@@ -57,7 +60,7 @@ def module_of(name: str) -> Module | None:
     tree = ast.parse(file.read_text(encoding="utf-8"))
     for statement in tree.body:
         _enter(module, statement)
-    for part in ast.walk(tree):  # imports inside functions, too; those of the module's own level come first
+    for part in ast.walk(tree):  # imports inside functions are included; those at module level come first
         if isinstance(part, (ast.Import, ast.ImportFrom)):
             for known, origin in _imported(module, part):
                 module.imports.setdefault(known, origin)
@@ -97,7 +100,7 @@ def _imported(module: Module, statement: ast.Import | ast.ImportFrom) -> Iterato
 
 
 def modules(holding: Iterable[str]) -> Iterator[Module]:
-    """Those whose text holds one of some attributes."""
+    """Modules whose text contains one of some attributes."""
     root = ROOTS[PACKAGE]
     for path in sorted(root.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
@@ -109,11 +112,10 @@ def modules(holding: Iterable[str]) -> Iterator[Module]:
 
 
 def resolved(module: Module | None, name: str) -> Node | str | None:
-    """What a module's name stands for.
+    """The definition that a name of a module refers to.
 
-    Returns:
-        the definition in lemmata, through imports and the lists of names of packages; the dotted name of anything that
-        is imported, a module of lemmata's included; None for a name that the module does not bind.
+    Returns: the definition in lemmata, through imports and the lists of names of packages; the dotted name of anything
+    that is imported, also of a module of lemmata; None for a name that the module does not define.
     """
     seen: set[tuple[str, str]] = set()
     while module is not None:
@@ -132,7 +134,7 @@ def resolved(module: Module | None, name: str) -> Node | str | None:
 
 
 def statements_of(node: Node) -> list[ast.stmt]:
-    """The statements that define a piece of code: a class's own are those that are no methods."""
+    """The statements that define a piece of code; for a class, its own statements are those that are not methods."""
     module = module_of(node.module)
     if module is None:
         return []
@@ -147,7 +149,7 @@ def statements_of(node: Node) -> list[ast.stmt]:
 
 @functools.cache
 def methods_of(node: Node) -> tuple[str, ...]:
-    """The names of a class's methods, properties among them; none for what is no class."""
+    """The names of a class's methods, properties included; empty for anything that is not a class."""
     classes = [each for each in statements_of(node) if isinstance(each, ast.ClassDef)]
     return tuple(dict.fromkeys(part.name for each in classes for part in each.body if isinstance(part, Function)))
 

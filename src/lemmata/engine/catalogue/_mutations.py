@@ -1,4 +1,4 @@
-"""Mutations of claims, as they are recorded: which wrong neighbours were noticed, and how far the nearest one is."""
+"""Mutations of claims, as they are recorded: the noticed wrong neighbours, and the distance of the nearest one."""
 
 import collections
 import math
@@ -8,11 +8,11 @@ from typing import Any
 from ._records import found_of
 
 SIZES = ("1.05", "1.25", "0.1", "0.2", "sign", "effect", "roles")
-"""What mutations are counted by: factors, exponents, other signs, effects that are off, roles that are exchanged."""
+"""The kinds of mutations that are counted: factors, exponents, signs, switched-off effects, exchanged roles."""
 
 
 WITHIN = ((0.01, 0.01), (0.05, 0.05), (0.1, 0.1), (0.25, 0.2), (1.0, 0.5), (9.0, 2.0))
-"""Distances that are told apart: factors less 1 (and shares of the way to the control), and exponents."""
+"""Distances of two kinds: factors less 1 (and shares of the way to the control), and exponents."""
 
 _TOLD = WITHIN.index((0.25, 0.2))  # the last distance at which a claim is not weak
 
@@ -21,7 +21,7 @@ ALONE = "in component"
 
 
 def mutated(entry: dict[str, Any]) -> dict[str, Any] | None:
-    """The record of mutations for the claim as it was judged; None where there is none, or of other code.
+    """The record of mutations for the claim as it was judged; None if there is none, or if it belongs to other code.
 
     Args:
         entry: the claim's entry of the catalogue.
@@ -41,9 +41,9 @@ def is_weak(record: dict[str, Any] | None) -> bool:
 
 
 def told_mutations(record: dict[str, Any] | None) -> str:
-    """What mutations found, in a sentence; empty where there were none.
+    """The result of mutations, in a sentence; empty if there were none.
 
-    Of the components that were mutated alone it names the one whose neighbour is farthest.
+    Among the components that were mutated alone, it names the one whose neighbour is farthest.
 
     >>> nearest = [{"part": None, "way": "x", "unit": "factor", "amount": 0.031},
     ...            {"part": 0, "way": "x", "unit": "factor", "amount": 0.031},
@@ -74,7 +74,7 @@ def told_mutations(record: dict[str, Any] | None) -> str:
 
 
 def _farthest(nearest: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Neighbours of the whole prediction, then in each way the farthest of a component alone."""
+    """Neighbours of the whole prediction, then, for each way, the farthest neighbour of a component."""
     alone = [own for own in nearest if own["part"] is not None]
     ways = {own["way"]: None for own in alone}
     far = lambda own: math.inf if own["amount"] is None else own["amount"]
@@ -106,8 +106,8 @@ def told_neighbour(own: dict[str, Any]) -> str:
 def scores(found: dict[str, dict[str, Any]], by: Callable[[str, dict[str, Any]], str]) -> dict[str, dict[str, list]]:
     """For each group of claims, how many mutations of each size were made, and how many noticed.
 
-    Only claims that count are in it: supported, neither vacuous nor loose. Beside the sizes, `claims` is how many there
-    are, and "1.25 alone" is of one component.
+    It only includes claims that are supported, and neither vacuous nor loose. Besides the sizes, `claims` is their
+    number, and "1.25 alone" is for a single component.
 
     Args:
         found: records of mutations by the claims' names.
@@ -130,7 +130,7 @@ def score_table(scored: dict[str, dict[str, list]], head: str) -> Iterable[str]:
 
     Args:
         scored: by `scores`.
-        head: what groups are, the head of the first column.
+        head: the name of the groups, for the head of the first column.
     """
     sizes = [*SIZES[:2], "1.25 alone", *SIZES[2:]]
     whole = {size: [sum(own.get(size, [0, 0])[place] for own in scored.values()) for place in (0, 1)]
@@ -149,8 +149,8 @@ def _share(made: int, noticed: int) -> str:
 def distance_table(found: dict[str, dict[str, Any]]) -> Iterable[str]:
     """How many claims of each relation have refuted neighbours within which distance, as lines of a Markdown table.
 
-    Of a claim its farthest neighbour counts: in the way of being wrong, and the component, that it tells least about.
-    Only claims that count are in it.
+    For each claim, the farthest neighbour counts. The table shows the way of being wrong, and the component, about
+    which the claim tells least. Only claims that count are in it.
 
     Args:
         found: records of mutations by the claims' names.

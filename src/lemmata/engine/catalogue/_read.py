@@ -1,7 +1,7 @@
-"""The catalogue: what every claim says, which is read from the code once and kept, with its record.
+"""The catalogue: the words of every claim, which are read from the code once and cached, with its record.
 
-What claims say is known only to Python, so that reading it takes JAX and some seconds. It is done when it is first
-asked for, and again when a file of lemmata has changed; it is kept in the user's cache.
+Only Python knows the words of claims, so reading them needs JAX and some seconds. The list is made when it is first
+needed, and again if a file of lemmata has changed. It is stored in the user's cache.
 """
 
 import contextlib
@@ -21,12 +21,12 @@ from ._modules import ROOT
 from ._records import BESIDE, costs, records
 
 ENTRY_POINT = "lemmata.words"
-"""The group of the entry point that names the function which reads what claims say: {"claims": ..., "sources": ...}."""
+"""The group of the entry point for the function that reads the words of claims: {"claims": ..., "sources": ...}."""
 
 
 @functools.cache
 def catalogue() -> dict[str, Any]:
-    """What claims say, by name, and the statements of sources, by key.
+    """The words of claims, by name, and the statements of sources, by key.
 
     >>> sorted(catalogue())
     ['claims', 'sources']
@@ -36,7 +36,7 @@ def catalogue() -> dict[str, Any]:
 
 
 def kept(name: str, read: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """What was read from the code as it is, out of the user's cache; or what is read now, which is kept there.
+    """The list for the current code from the user's cache. If the cache has none, the list is made and stored there.
 
     Args:
         name: of the file.
@@ -47,7 +47,7 @@ def kept(name: str, read: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     if known is not None:
         return known
     found = read()
-    with contextlib.suppress(DataError):  # where nothing can be kept it is read again
+    with contextlib.suppress(DataError):  # if nothing can be cached, it is read again
         replace_text(path, sealed(key, found))
     return json.loads(json.dumps(found))
 
@@ -62,10 +62,10 @@ def entries() -> dict[str, dict[str, Any]]:
 
 
 def judged(words: dict[str, Any]) -> dict[str, Any]:
-    """The verdict on a claim, with the defaults that its record leaves out, and the fingerprint; nothing if none.
+    """The verdict on a claim, with its defaults filled in, and the fingerprint; empty if there is no verdict.
 
     Args:
-        words: what the claim says.
+        words: the words of the claim.
     """
     record = records().get(words["name"])
     if record is None:
@@ -80,11 +80,11 @@ DEFAULTS: dict[str, Any] = {
     "seed": 0, "level": 1e-3, "judged": 0, "dropped": {}, "violated": [], "estimate": None, "interval": None,
     "band": None, "slack": None, "vacuous": None, "corners": [], "p_value": 1.0, "worst": None, "interrupted": False,
 }  # fmt: skip
-"""Figures of a verdict that a record leaves out where they are these."""
+"""Figures of a verdict that a record leaves out if they are these."""
 
 
 def cost(entry: dict[str, Any]) -> float:
-    """About how many seconds a verification of a claim takes, by its entry; 0 where nothing is known."""
+    """The approximate time in seconds of a verification of a claim, from its entry; 0 if unknown."""
     return costs().get(entry["class"], 0.0)
 
 
@@ -96,7 +96,7 @@ def _path(name: str) -> pathlib.Path:
 
 
 def _key() -> str:
-    """What changes when a file of lemmata does."""
+    """A key that changes if a file of lemmata changes."""
     facts = []
     for path in sorted(ROOT.rglob("*")):
         if path.suffix in (".py", ".toml", ".bib"):

@@ -1,8 +1,8 @@
-"""Records: what the last verification and search of every claim found, a file a section, beside the sections.
+"""Records of the last verification and search of every claim, one file for each section.
 
 A record holds what cannot be read from the code: status, figures, the control's distance, the search, and the
-fingerprint of the code that was judged. It holds no times and no versions, so that a change of a file is a change of a
-verdict. How long a claim takes stands in `costs.json`, roughly.
+fingerprint of the code that was judged. It contains no times and no versions, so a change of a file is a change of a
+verdict. `costs.json` contains the approximate time of each claim.
 """
 
 import functools
@@ -24,7 +24,7 @@ SECTIONS = ROOT / "subjects"
 FOLDER = "records"
 COSTS = pathlib.Path(__file__).with_name("costs.json")
 _RESTORE = "restore the file from version control"
-_FAR = 4  # a cost is written anew where it is off by more than this factor
+_FAR = 4  # a cost is written again if it is wrong by more than this factor
 
 
 def spelled(class_name: str) -> str:
@@ -52,11 +52,11 @@ def records() -> dict[str, dict[str, Any]]:
 
 
 BESIDE = ("search", "walk", "mutations")
-"""What a record holds beside the verdict: other commands find it, and a new verdict leaves it."""
+"""Parts of a record besides the verdict. Other commands write them, and a new verdict does not change them."""
 
 
 def found_of(entry: dict[str, Any], what: str) -> dict[str, Any] | None:
-    """What was found beside the verdict on a claim as it was judged; None where nothing was, or of other code.
+    """Other results stored with the verdict on a claim; None if there are none or they belong to other code.
 
     Args:
         entry: the claim's entry of the catalogue.
@@ -68,15 +68,16 @@ def found_of(entry: dict[str, Any], what: str) -> dict[str, Any] | None:
 
 
 def write_records(place: str, classes: Iterable[str], given: dict[str, dict[str, Any]]) -> None:
-    """Replace records of one section in one step; those of its other claims stay.
+    """Replace records of one section in one step; those of its other claims are kept.
 
     Args:
         place: subject.section.
-        classes: the claims of the section by the names of their classes, in its order; records of others go.
+        classes: the claims of the section by the names of their classes, in its order; records of other classes are
+            removed.
         given: new records, by the names of classes.
 
     Raises:
-        DataError: if the file is not valid JSON, or cannot be written; it stays unchanged.
+        DataError: if the file is not valid JSON, or cannot be written; it is not changed.
     """
     subject, _, section = place.partition(".")
     path = SECTIONS / subject / FOLDER / f"{section}.json"
@@ -115,7 +116,7 @@ def costs() -> dict[str, float]:
 
 
 def write_costs(seconds: dict[str, float]) -> None:
-    """Enter how long claims took, where what stands there is far off.
+    """Enter how long claims took, if the stored times are far off.
 
     Args:
         seconds: by the names of classes.

@@ -1,4 +1,4 @@
-"""Entries of the catalogue with what stands beside them: tag, subject, section, tightness, search."""
+"""Entries of the catalogue with further fields: tag, subject, section, tightness, search."""
 
 import math
 from typing import Any
@@ -24,9 +24,10 @@ def rows() -> list[dict[str, Any]]:
 def described(entry: dict[str, Any]) -> dict[str, Any]:
     """An entry with its tag, subject, subject.section, status, tightness and search.
 
-    `tightness` is a word for the typical problem of the last verdict; `search` is the record of a search for the worst
-    one, and `loose` says whether that needed less than a tenth of the constant. `walk` is the record of a walk through
-    the declared ranges, `mutations` that of its wrong neighbours, and `weak` says whether a far one of them passes.
+    `tightness` is a word for the typical problem of the last verdict. `search` is the record of a search for the worst
+    problem, and `loose` says whether the search needed less than a tenth of the constant. `walk` is the record of a
+    walk through the declared ranges, and `mutations` that of its wrong neighbours. `weak` says whether a distant
+    neighbour is not refuted.
 
     Args:
         entry: an entry of the catalogue, or that of a claim that is not in it.
@@ -53,7 +54,7 @@ def status(entry: dict[str, Any]) -> str:
 
 
 def older(entry: dict[str, Any]) -> str:
-    """Of which earlier code the verdict is, in words; empty where it is on the code as it is."""
+    """The age of the code of a verdict, in words; empty if the verdict is on the current code."""
     record = records().get(entry["name"])
     return "" if record is None else told_state(record, prints(entry["module"], entry["class"]))
 

@@ -29,7 +29,9 @@ def public() -> dict[str, Node]:
 
 
 def runs_of(module: str, class_name: str) -> list[str]:
-    """The public functions and classes that the code of a claim calls, by what it names; those of the engine left out.
+    """The public functions and classes that the code of a claim calls, found by their names.
+
+    Those of the engine are left out.
 
     Code is followed from name to name, so that a function which is named on a path that no trial takes is among them.
 
@@ -43,7 +45,7 @@ def runs_of(module: str, class_name: str) -> list[str]:
 
 @functools.cache
 def all_runs() -> dict[str, list[str]]:
-    """What `runs_of` says of each claim, by its name; read once and kept, as the catalogue is."""
+    """The result of `runs_of` for each claim, by its name. It is computed once and cached, as the catalogue is."""
     return kept("runs", lambda: {name: runs_of(row["module"], row["class"]) for name, row in entries().items()})
 
 

@@ -1,4 +1,4 @@
-"""Whether a recorded verdict is one on the code as it is."""
+"""Whether a recorded verdict is on the current code."""
 
 import enum
 import functools
@@ -16,13 +16,13 @@ ENGINE = (
     ("lemmata.engine.claims._verify", "CORNERS"),
     ("lemmata.engine.claims._verify", "CORNER_TRIALS"),
 )
-"""What every verdict rests on besides the claim's own code."""
+"""The code on which every verdict depends, besides the claim's own code."""
 ASKED = ("settings", "resolve", "corners", "budget")
-"""What a verification asks for before the first trial."""
+"""Code that a verification runs before the first trial."""
 
 
 class State(enum.StrEnum):
-    """Whether a claim's verdict is one on the code as it is."""
+    """Whether a claim's verdict is on the current code."""
 
     CURRENT = "current"
     OWN = "own code changed"
@@ -30,7 +30,7 @@ class State(enum.StrEnum):
 
 
 def prints(module: str, class_name: str, besides: str = "") -> Fingerprint:
-    """The digests of the code that verdicts on a claim rest on: its own, and what it shares with others.
+    """The digests of the code on which verdicts on a claim depend: its own, and the shared code.
 
     Its own are the file of its section, and problems that no other section imports.
 
@@ -43,7 +43,7 @@ def prints(module: str, class_name: str, besides: str = "") -> Fingerprint:
 
 
 def trials_print(module: str, class_name: str, besides: str = "") -> str:
-    """The digest of the code that a claim's trials run: what judges them is left out.
+    """The digest of the code that a claim's trials run, without the code that judges them.
 
     Args:
         module: the full name of the claim's module.
@@ -55,7 +55,7 @@ def trials_print(module: str, class_name: str, besides: str = "") -> str:
 
 @functools.cache
 def _own(section: str) -> frozenset[str]:
-    """The file of a section and the private files beside it that no other file there, and nothing else, imports."""
+    """The file of a section and the private files next to it that only this file imports."""
     folder = ROOT.joinpath(*section.split(".")[1:-1])
     package = section.rpartition(".")[0]
     users = dict[str, set[str]]()
@@ -74,8 +74,8 @@ def compared(record: dict[str, Any] | None, now: Fingerprint) -> State:
     """The state of a verdict.
 
     Args:
-        record: of the claim; None where there is none.
-        now: the digests of the code as it is.
+        record: of the claim; None if there is none.
+        now: the digests of the current code.
     """
     kept = None if record is None else record["fingerprint"]
     if kept is None or (kept["whole"] != now.whole and kept["own"] != now.own):
@@ -90,7 +90,7 @@ def changed_beneath(record: dict[str, Any], now: Fingerprint) -> list[str]:
 
 
 def told_state(record: dict[str, Any] | None, now: Fingerprint) -> str:
-    """The state in words; empty where the verdict is one on the code as it is, or there is none."""
+    """The state in words; empty if the verdict is on the current code, or if there is none."""
     state = compared(record, now)
     if record is None or state is State.CURRENT:
         return ""
@@ -100,7 +100,7 @@ def told_state(record: dict[str, Any] | None, now: Fingerprint) -> str:
 
 
 def claim_digests() -> dict[str, str]:
-    """The digest of all code that each recorded claim rests on, by the claim's name."""
+    """The digest of all code that each recorded claim depends on, by the claim's name."""
     found = {}
     for path in sorted(SECTIONS.glob(f"*/{FOLDER}/*.json")):
         place = f"{path.parts[-3]}.{path.stem}"

@@ -8,7 +8,7 @@ _Ends = list[float | None]
 
 
 class StoredControl(TypedDict):
-    """What is recorded of a control."""
+    """The record of a control."""
 
     status: str
     violating: Share | None
@@ -17,7 +17,7 @@ class StoredControl(TypedDict):
 
 
 class StoredCorner(TypedDict):
-    """What is recorded of another setting."""
+    """The record of another setting."""
 
     setting: dict[str, int | float | str]
     status: str
@@ -36,7 +36,7 @@ class StoredPrint(TypedDict):
 
 
 class StoredVerdict(TypedDict):
-    """A claim's record; what is left out has a default (see `DEFAULTS`)."""
+    """A claim's record; missing fields have a default (see `DEFAULTS`)."""
 
     status: str
     reason: str

@@ -14,8 +14,8 @@ FILE = pathlib.Path(__file__).with_name("tags.json")
 def tags() -> dict[str, str]:
     """The name of a claim's class by its tag, in the order in which tags were given.
 
-    A class is named once in the whole catalogue, so that a claim keeps its tag when its file moves. The tag of a claim
-    that is no more stays with its name.
+    A class is named once in the whole catalogue, so that a claim keeps its tag when its file moves. The tag of a
+    deleted claim stays with its name.
 
     >>> len(tags()["0001"]) > 0
     True
@@ -24,7 +24,7 @@ def tags() -> dict[str, str]:
 
 
 def tag_of(claim: str) -> str | None:
-    """The tag of a claim by the name of its class; None where none was given yet."""
+    """The tag of a claim by the name of its class; None if none was given yet."""
     return _by_name().get(claim)
 
 
@@ -34,7 +34,7 @@ def _by_name() -> dict[str, str]:
 
 
 def extended(known: dict[str, str], claims: Iterable[str]) -> dict[str, str]:
-    """Tags with the next ones for claims that have none; those that are known stay as they are.
+    """The known tags, unchanged, with the next free tags for claims that have none.
 
     >>> extended({"0001": "Old", "0007": "Gone"}, ["New", "Old"])
     {'0001': 'Old', '0007': 'Gone', '0008': 'New'}
@@ -55,7 +55,7 @@ def give_tags(claims: Iterable[str]) -> None:
         claims: names of claims' classes, in the order in which they get tags.
 
     Raises:
-        DataError: if the file cannot be written; it stays unchanged.
+        DataError: if the file cannot be written; it is not changed.
     """
     found = extended(tags(), claims)
     if found != tags():

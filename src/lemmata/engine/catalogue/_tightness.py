@@ -1,11 +1,11 @@
-"""What searches for counterexamples found of the claims, and how it is told."""
+"""The results of searches for counterexamples to the claims, in words."""
 
 from typing import Any
 
 from ._records import found_of, records
 
 LOOSE = 0.1
-"""A bound is marked loose where no search needed this share of its constant."""
+"""A bound is marked loose if no search needed this share of its constant."""
 
 
 def searches() -> dict[str, dict[str, Any]]:
@@ -18,7 +18,7 @@ def searches() -> dict[str, dict[str, Any]]:
 
 
 def searched(entry: dict[str, Any]) -> dict[str, Any] | None:
-    """The record of a search for the claim as it was judged; None where there is none, or of other code.
+    """The record of a search for the claim as it was judged; None if there is none, or if it belongs to other code.
 
     Args:
         entry: the claim's entry of the catalogue.
@@ -32,7 +32,7 @@ def is_loose(record: dict[str, Any] | None) -> bool:
 
 
 def told_search(record: dict[str, Any] | None) -> str:
-    """What a search found, in a sentence; empty where there was none.
+    """The result of a search, in a sentence; empty if there was none.
 
     >>> told_search({"refuted": "", "ratio": 0.08, "trials": 64, "settings": 1, "climbed": 3, "place": None})
     'loose: holds with 0.08 of the constant on all that was tried, 64 problems at 1 setting, 3 of them climbed'

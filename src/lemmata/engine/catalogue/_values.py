@@ -32,7 +32,7 @@ def _asked(statement: ast.stmt) -> str:
 
 
 def _value(statement: ast.stmt) -> ast.expr | None:
-    """The value that a statement gives as an answer; None where the answer depends on what is asked."""
+    """The value that a statement gives as an answer; None if the answer depends on the question."""
     if isinstance(statement, ast.Assign):
         return None if _is_words(statement.value) else _number(statement.value)
     if not isinstance(statement, ast.FunctionDef) or statement.decorator_list:

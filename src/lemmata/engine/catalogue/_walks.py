@@ -1,4 +1,4 @@
-"""Walks of declared ranges, as they are recorded: at how many settings a claim came out how."""
+"""Walks of declared ranges, as they are recorded: the number of settings with each result of a claim."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from ._records import found_of
 
 
 def walked(entry: dict[str, Any]) -> dict[str, Any] | None:
-    """The record of a walk for the claim as it was judged; None where there is none, or of other code.
+    """The record of a walk for the claim as it was judged; None if there is none, or if it belongs to other code.
 
     Args:
         entry: the claim's entry of the catalogue.
@@ -15,7 +15,7 @@ def walked(entry: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def told_walk(record: dict[str, Any] | None) -> str:
-    """A walk in words; empty where there was none.
+    """A walk in words; empty if there was none.
 
     >>> told_walk({"settings": 34, "inconclusive": 3, "supported": 31, "where": [], "fingerprint": ""})
     '34 settings, 3 inconclusive, 31 supported'

@@ -1,4 +1,4 @@
-"""What to do about a verdict: a larger budget is advised only where it can help."""
+"""The advice for a verdict: a larger budget is advised only if it can help."""
 
 import re
 from typing import Any
@@ -8,7 +8,7 @@ MOST_TRIALS = 10**7
 
 
 def advice_on(verdict: Any) -> str:
-    """What to do about a verdict, by its status and what its reason says.
+    """The advice for a verdict, by its status and the words of its reason.
 
     Args:
         verdict: with `status`, `reason`, `requested`, `interrupted` and `remedy`.

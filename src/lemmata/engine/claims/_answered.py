@@ -1,4 +1,4 @@
-"""What the methods of a claim answer on a sampled problem, looked at before its trials run."""
+"""The answers of a claim's methods on a sampled problem, checked before its trials run."""
 
 import weakref
 from collections.abc import Callable
@@ -19,13 +19,13 @@ from ._trials import trial_key
 
 
 def check_answers(claim: Claim, file: str | None = None) -> None:
-    """Check what a claim's methods answer: of one in JAX their shapes and types alone, of others their values.
+    """Check the results of a claim's methods: for a claim in JAX only their shapes and types, for others their values.
 
-    A method that raises ends the check: its trials tell what it raised.
+    If a method raises an error, the check ends, because its trials will report the error.
 
     Args:
         claim: the claim.
-        file: that it stands in, for errors.
+        file: the file of the claim, for errors.
 
     Raises:
         ClaimError: for the first answer that no trial can use; the message names the method.
@@ -65,7 +65,7 @@ def _check_answers(claim: Claim, told: Callable[..., Any]) -> None:
 
 
 def _numbers(value: Any) -> str | None:
-    """What is wrong with an answer that should be numbers; None where nothing is."""
+    """The fault of an answer that should be numbers; None if there is no fault."""
     if value is None or isinstance(value, str | bytes | dict | set):
         return _told(value)
     try:
@@ -89,7 +89,7 @@ def _asked(
     name: str, traced: bool, method: str, function: Callable[..., Any], *arguments: Any,
     check: Callable[[Any], str | None] = _numbers, rule: str = "a number, or an array of real numbers",
 ) -> Any:  # fmt: skip
-    """The answer of a method, or its shapes and types; ClaimError where it is none that a trial can use.
+    """The answer of a method, or its shapes and types; ClaimError if no trial can use it.
 
     A value that is no array cannot leave a traced function: it is looked at inside.
     """
@@ -120,11 +120,11 @@ def check_foreign(claim: Claim, calling: bool = True) -> None:
 
     Args:
         claim: the claim.
-        calling: whether methods that are not in JAX are called, too. One may hang or end the process, so that a process
-            that others wait for leaves them to the process of the trials.
+        calling: whether methods that are not in JAX are called, too. Such a function may hang or end the process. So a
+            process that others wait for leaves these checks to the process of the trials.
 
     Raises:
-        ClaimError: for the first thing that is amiss.
+        ClaimError: for the first fault.
     """
     if type(claim).__module__.startswith("lemmata.") or type(claim) in _CHECKED:
         return

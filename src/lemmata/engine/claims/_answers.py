@@ -11,7 +11,7 @@ from ._settings import Space
 def answer_by_values(cls: type, questions: tuple[str, ...]) -> None:
     """Turn the values that a class states as answers into methods that return them.
 
-    Numbers, and tuples of numbers, become arrays when they are asked for; a `Space` is returned as it is.
+    Numbers, and tuples of numbers, become arrays when they are used; a `Space` is returned unchanged.
 
     Args:
         cls: the class, which is changed.

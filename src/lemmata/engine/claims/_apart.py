@@ -20,13 +20,13 @@ Run = Callable[..., Trials]
 
 
 def sent(claim: Claim) -> Claim | str:
-    """What is sent of a claim: itself, or the file and class of one that no module has."""
+    """The object that represents a claim for sending: itself, or its file and class if no module has it."""
     file = file_of(claim)
     return claim if file is None else f"{file}:{type(claim).__name__}"
 
 
 def received(claim: Claim | str) -> Claim:
-    """The claim that was sent; the process that sent it has said what is amiss with other packages."""
+    """The claim that was sent; the sending process has reported faults of other packages."""
     if isinstance(claim, Claim):
         return claim
     with warnings.catch_warnings():
@@ -35,13 +35,13 @@ def received(claim: Claim | str) -> Claim:
 
 
 def sent_run(run: Run, claim: Claim, seed: int) -> Run:
-    """What runs trials on a worker: the same, or what it sends of itself."""
+    """The runner of trials on a worker: the same object, or the part that it sends."""
     own = getattr(run, "sent", None)
     return run if own is None else own(claim, seed)
 
 
 def run_came_back(run: Run, other: Run) -> None:
-    """What a worker's runner found is added to the one that it was sent by, where that keeps anything."""
+    """The findings of a worker's runner are added to the runner that sent it, if that runner stores any."""
     if hasattr(run, "add"):
         run.add(other)  # pyright: ignore[reportFunctionMemberAccess]
 
@@ -49,15 +49,17 @@ def run_came_back(run: Run, other: Run) -> None:
 def trials_apart(
     executor: Executor, run: Run, claim: Claim, wanted: list[tuple[dict, int]], seed: int, report: Callable[[int], None]
 ) -> list[Trials]:
-    """Trials of a claim in JAX at several settings, each setting a task; those of a lost task have one error.
+    """Trials of a claim in JAX at several settings, one task for each setting.
+
+    The trials of a lost task have one error.
 
     Args:
         executor: where they run.
-        run: what runs trials, as `run_trials` does.
+        run: the function that runs trials, with the interface of `run_trials`.
         claim: the claim.
         wanted: settings, each with the number of trials.
         seed: of all randomness.
-        report: told how many trials have come back.
+        report: called with the number of trials that have returned.
     """
     own = sent_run(run, claim, seed)
     tasks = [(place, (sent(claim), setting, trials, seed, own)) for place, (setting, trials) in enumerate(wanted)]
@@ -72,7 +74,7 @@ def trials_apart(
                 run_came_back(run, back[1])
             done += trials
             report(done)
-    except KeyboardInterrupt:  # settings that did not come back stay interrupted
+    except KeyboardInterrupt:  # settings that did not return stay interrupted
         pass
     return found
 
@@ -82,7 +84,7 @@ def _trials_at(claim: Claim | str, setting: dict, trials: int, seed: int, run: R
 
 
 def in_order(found: Trials) -> Trials:
-    """Trials by their numbers, and not as they were finished: sums depend on the order of what is added."""
+    """Trials in the order of their numbers, because sums depend on the order of their terms."""
     order = np.argsort(found.numbers, kind="stable")
     rows = None if found.stacked is None else jax.tree.map(lambda leaf: leaf[order], found.stacked)
     errors = sorted(found.errors, key=lambda said: (len(said.partition(":")[0]), said))

@@ -1,4 +1,4 @@
-"""Bounds and constructions: every trial says yes or no, and the exact binomial law judges the count."""
+"""Bounds and constructions: every trial says yes or no, and the exact binomial distribution judges the count."""
 
 import abc
 import dataclasses
@@ -25,7 +25,7 @@ from ._statistics import failure_limits, trials_to_support
 class AbstractBound(Relation):
     """A bound that may fail with probability delta.
 
-    With delta = 0 one violation refutes, and support means that the rate of violating problems under the population is
+    With delta = 0, one violation refutes. Support means that the rate of violating problems under the population is
     below `resolution`. An infinite bound is never violated and never counts for support.
     """
 
@@ -35,11 +35,11 @@ class AbstractBound(Relation):
 
     @abc.abstractmethod
     def excess(self, predicted: np.ndarray, measured: np.ndarray) -> np.ndarray:
-        """By how much the bound is missed; negative where it holds."""
+        """The excess over the bound; negative if the bound holds."""
 
     @abc.abstractmethod
     def empty(self, predicted: np.ndarray) -> np.ndarray:
-        """Where the bound is infinite on the side on which it says nothing."""
+        """Whether the bound is infinite on its vacuous side."""
 
     @property
     def aim(self) -> float:
@@ -96,7 +96,7 @@ class AbstractBound(Relation):
         return trials_to_support(self.aim, level)
 
     def broken(self, sample: Sample) -> np.ndarray:
-        """NaN or infinity anywhere, but for a bound that is infinite on the side on which it says nothing."""
+        """Whether NaN or infinity occurs, except for a bound that is infinite on its vacuous side."""
         predicted = columns(sample.predicted)
         lost = ~(np.isfinite(predicted) | self.empty(predicted)).all(axis=1)  # pyright: ignore
         return not_finite(sample.measured) | lost
@@ -192,13 +192,14 @@ class AtLeast(AbstractBound):
 class Witness(Relation):
     """The object that the statement constructs attains at least the predicted value, with the given probability.
 
-    The construction is refuted where it succeeds less often than stated (with probability 1: where it fails once,
-    beyond rounding), and supported where its rate of success is shown to be at least the stated one less
+    The construction is refuted if it succeeds less often than stated. If the probability is 1, one failure beyond
+    rounding is enough. It is supported if its rate of success is shown to be at least the stated one minus
     `resolution`, and at least half of the stated one.
 
     The probability is that of each problem: below 1, each problem is tried twice. If no problem fails with a
-    probability above q = 1 - probability, both tries fail with probability at most q²; more refutes, and support
-    needs that share shown to be at most q² + resolution. So successes that are those of some problems alone are none.
+    probability above q = 1 - probability, both tries fail with probability at most q². A larger rate refutes. Support
+    needs that this rate is shown to be at most q² + resolution. So it is not enough that only some of the problems
+    succeed.
     """
 
     probability: float = 1.0
@@ -226,7 +227,7 @@ class Witness(Relation):
         return _short(self._tries(sample)[0])
 
     def judge(self, sample: Sample, level: float) -> Judgement:
-        """Exact binomial test of the first tries' successes, and of the problems where both tries fail.
+        """Exact binomial test of the first tries' successes, and of the problems if both tries fail.
 
         Trials count that say something in every component.
         """
@@ -260,7 +261,7 @@ class Witness(Relation):
         return not self.against(sample).any()
 
     def budget(self, level: float) -> int | None:
-        """Trials that show a rate of failures below 1 - probability + resolution, where none or few fail."""
+        """Trials that show a rate of failures below 1 - probability + resolution, if none or few fail."""
         return trials_to_support(self.resolution, level) if self.probability == 1.0 else None
 
     def broken(self, sample: Sample) -> np.ndarray:

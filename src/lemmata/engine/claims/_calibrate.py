@@ -17,7 +17,7 @@ from ._relations import Sample
 from ._statistics import failure_limits
 
 LOW, HIGH = 0.05, 1e-3
-"""Levels: errors of the first kind are measured where repetitions can tell, power at the level that verdicts use."""
+"""Levels: errors of the first kind at levels that repetitions can resolve, power at the level of verdicts."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,11 +28,11 @@ class Calibration:
         family: the family.
         level: at which its verifications were judged.
         repeats: how many verifications.
-        rate: share of them that went as asked.
+        rate: the share of them with the required result.
         limits: exact (Clopper-Pearson) limits of that share at confidence 1 - 2e-3.
-        least: the share that is asked for: 1 - level; 1 - 2 level for the coverage of two one-sided binomial limits;
-            0.95 for power.
-        error: why nothing was measured, where the family was lost with its worker.
+        least: the required share: 1 - level; 1 - 2 level for the coverage of two one-sided binomial limits; 0.95 for
+            power.
+        error: the reason why nothing was measured, if the family was lost with its worker.
     """
 
     family: Family
@@ -45,7 +45,7 @@ class Calibration:
 
     @property
     def passed(self) -> bool:
-        """The repetitions do not contradict what is asked for."""
+        """Whether the repetitions are compatible with the requirement."""
         return not self.error and self.limits[1] >= self.least
 
 
@@ -58,16 +58,16 @@ def calibrate(
 ) -> list[Calibration]:
     """Judge each family many times, on independent trials.
 
-    A true statement is refuted with probability at most the level, its interval covers the truth with probability at
-    least 1 - level; a statement that must not be supported (vacuous, heterogeneous, false) is supported with
-    probability at most the level; a near neighbour is refuted at the level 1e-3 in at least 95 of 100 verifications.
+    A true statement is refuted with probability at most the level, and its interval covers the truth with probability
+    at least 1 - level. A statement that must not be supported (vacuous, heterogeneous, false) is supported with
+    probability at most the level. A near neighbour is refuted at the level 1e-3 in at least 95 of 100 verifications.
 
     Args:
         repeats: verifications of a family.
         seed: seed of all randomness.
         families: which families.
-        progress: told how many families of how many are done.
-        executor: where families are judged, each a task; None is here. The rates are the same.
+        progress: called with the number of finished families and the number of all.
+        executor: where families are judged, one task for each; None is here. The rates are the same.
     """
     place = lambda family: next((k for k, own in enumerate(FAMILIES) if own is family), family)
     tasks = [(number, (place(family), number, repeats, seed)) for number, family in enumerate(families)]

@@ -30,12 +30,12 @@ from ._verdict import Verdict
 from ._verify import verify
 
 TENTH = 0.1
-_NEAR = FACTOR**2  # how loose a bound may be in its tightest trials where its loose control is seldom refuted
+_NEAR = FACTOR**2  # how loose a bound may be in its tightest trials if its loose control is rarely refuted
 
 
 @dataclasses.dataclass(frozen=True)
 class Conformance:
-    """What the suite ran: the verdict, and how many trials stood behind it."""
+    """The result of the suite: the verdict, and the number of trials behind it."""
 
     name: str
     verdict: Verdict
@@ -45,11 +45,11 @@ class Conformance:
 def check_claim(claim: Claim | type[Claim], *, seed: int = 0, samples: int = 4) -> Conformance:
     """Check that a claim obeys the grammar, and return its verdict.
 
-    It names its source, title, statement and what it controls; a bound has a trivial value or says why not; no concrete
-    method is overridden; a verification visits the declared range of every variable; sampled problems are of the
-    population's type; prediction, control and measurement have the same shapes for every key and are finite; at the
-    default budget the verdict is the expected one, hypotheses drop no more trials than the population declares, and the
-    control is near and refuted.
+    The claim names its source, title, statement and what it predicts or bounds. A bound has a trivial value or says why
+    not. No concrete method is overridden. A verification visits the declared range of every variable. Sampled problems
+    have the population's type. Prediction, control and measurement have the same shapes for every key and are finite.
+    At the default budget, the verdict is the expected one, hypotheses drop no more trials than the population declares,
+    and the control is near and refuted.
 
     Args:
         claim: the claim, not its class.
@@ -80,7 +80,7 @@ def _broken(claim: Claim, found: str, rule: str, remedy: str | None = None) -> C
 
 
 def check_writing(claim: Claim) -> None:
-    """Check what can be read off a claim without running it, words and methods; ClaimError where one is amiss."""
+    """Check the words and methods of a claim without running it; ClaimError if one is wrong."""
     check_declared(type(claim), file_of(claim))
     _check_words(claim)
     _check_accusation(claim)
@@ -89,7 +89,10 @@ def check_writing(claim: Claim) -> None:
 
 
 def check_ranges(claim: Claim) -> None:
-    """Check that a verification visits other settings within each declared range; ClaimError where it has one alone."""
+    """Check that a verification visits other settings within each declared range.
+
+    ClaimError if a range has only one.
+    """
     for name, variable in claim.population.settings().variables.items():
         if (only := _pinned(variable)) is not None:
             raise _broken(
@@ -128,7 +131,7 @@ def _check_words(claim: Claim) -> None:
 
 
 def _pinned(variable: Variable) -> Any:
-    """The one value of a variable's corners, where its range has others; None elsewhere."""
+    """The single value of a variable's extra settings, if its range has others; otherwise None."""
     values = sorted(set(variable.corners or ()))
     wide = len(variable.options) > 1 if isinstance(variable, Choice) else variable.low < variable.high
     return values[0] if wide and len(values) == 1 else None
@@ -195,7 +198,7 @@ def _check_methods(claim: Claim) -> None:
 
 
 def check_verdict(claim: Claim, verdict: Verdict) -> None:
-    """Check that a verdict is the expected one and rests on enough; ClaimError elsewhere."""
+    """Check that a verdict is the expected one and has enough trials; otherwise ClaimError."""
     if verdict.judged == 0:
         raise _broken(
             claim, f"no trial was judged: {verdict.status}, {verdict.reason}", "at least one trial that can be judged"
@@ -255,7 +258,7 @@ def _check_control(claim: Claim, verdict: Verdict) -> None:
 
 
 def _check_loose(claim: Claim, verdict: Verdict) -> None:
-    """A loose control may be rare only where the bound comes near to what is measured in a twentieth of the trials."""
+    """A loose control may be rare only if the bound is close to the measured value in a twentieth of the trials."""
     _check_resolution(claim, verdict, "use a smaller margin and resolution")
     share, slack = verdict.control.violating, verdict.slack
     if share is None or share >= TENTH or slack is None or verdict.status is Status.VACUOUS:
@@ -271,7 +274,7 @@ def _check_loose(claim: Claim, verdict: Verdict) -> None:
 
 
 def _check_resolution(claim: Claim, verdict: Verdict, remedy: str) -> None:
-    """Margin and resolution are each at most half of the distance to the control, where support rests on them.
+    """Margin and resolution are each at most half of the distance to the control, if support depends on them.
 
     A control that is farther than it may be counts as one at the limit.
     """

@@ -1,4 +1,4 @@
-"""The grammar of a claim: what a result of the theory must say to be executed."""
+"""The grammar of a claim: the parts that a result of the theory needs in order to be executed."""
 
 import dataclasses
 import enum
@@ -24,7 +24,7 @@ P = TypeVar("P")
 
 
 class Status(enum.StrEnum):
-    """What a verification can end with."""
+    """The possible results of a verification."""
 
     SUPPORTED = "supported"
     VACUOUS = "vacuous"
@@ -57,8 +57,8 @@ class Control:
     Args:
         statement: the false statement in words.
         predict: its prediction, from the claim's own prediction and the problem.
-        loose: why no nearer false statement is refuted, where the control is farther than a factor 4 (an exponent
-            1/2), leaves a component untouched, or is refuted in fewer than a tenth of the trials.
+        loose: the reason why no nearer false statement is refuted. It is needed if the control is farther than a factor
+            4 (an exponent 1/2), leaves a component unchanged, or is refuted in fewer than a tenth of the trials.
     """
 
     statement: str
@@ -69,19 +69,18 @@ class Control:
 class Claim(eqx.Module, Generic[P]):
     """A result of the theory that can be executed.
 
-    A claim is a final class. Its docstring is the statement, which can be read alone; class attributes say where it
-    stands and how it is judged; methods say what is predicted and what is measured. `predict` and `measure` share
-    nothing but the problem.
+    A claim is a final class. Its docstring is the statement, which must be understandable alone. Class attributes give
+    its source and how it is judged. Methods compute the prediction and the measurement. `predict` and `measure` share
+    only the problem.
 
-    Questions (methods) of a claim:
-        predict(problem): what the theorem says.
-        measure(problem, key): what is the case, by a route that shares no code with `predict`; or, along a ladder,
-            measure_at(problem, key, rung): the value at one rung, with a key of its own.
-        trivial(problem): the value every reader already knows; a bound beyond it is vacuous. A bound without one says
-            why: `trivial = "the quantity has no bound of its own"`.
-        hypotheses(problem): conditions beside those of the population. Optional.
-        condition(problem): condition number of the computation, one number or one a component: rounding of a few eps
-            times this is not held against the claim. Optional, 1.
+    Questions (methods) of a claim: predict(problem): the value that the theorem gives. measure(problem, key): the true
+    value, by an algorithm that shares no code with `predict`. For a sequence of sizes, define measure_at(problem, key,
+    rung) instead: the value at one size, with its own key. trivial(problem): the value that every reader already knows;
+    a bound beyond it is vacuous. A bound without one says
+            why: `trivial = "the quantity has no bound of its own"`. hypotheses(problem): conditions in addition to
+            those of the population. Optional. condition(problem): the condition number of the computation, one number
+            or one for each component. Rounding errors of a few eps times this number do not count as misses. Optional,
+            1.
 
     `predict`, `trivial` and `condition` may be numbers, or tuples of numbers, where they are the same for all problems:
     `predict = -0.5`.
@@ -93,17 +92,17 @@ class Claim(eqx.Module, Generic[P]):
         relation: how prediction and measurement must compare.
         control: a neighbouring false statement.
         controls: the object that the result controls.
-        unexplained: what it leaves open.
-        reading: how words of the source had to be read (O(.) as 1, say); empty where nothing had to be.
+        unexplained: what it does not explain.
+        reading: how words of the source were interpreted, for example O(.) as a factor 1; empty if no word needed this.
         passage: the source's own words, where the claim refutes them.
         readings: the ways in which they may be read, each with what comes of it.
-        stated: what kind of statement it is, where the source's locator does not tell.
-        trials: the budget where support depends on the spread of a measurement; bounds and identities derive theirs.
-        traced: True where the methods are JAX functions, so that trials run as jit(vmap) over keys.
-        of_data: False where the population can be posed by a user's data but the claim says nothing about them (a step
-            of a proof, a numerical fact).
-        expected: the status that verification must end with; refuted for words of a source that are false, which
-            takes their `passage`, for folklore, and for an observation of our own.
+        stated: the kind of the statement, if the source's locator does not show it.
+        trials: the budget if support depends on the spread of a measurement; bounds and identities derive theirs.
+        traced: True if the methods are JAX functions, so that trials run as jit(vmap) over keys.
+        of_data: False if the population can take a user's data but the claim does not say anything about them, like a
+            step of a proof or a numerical fact.
+        expected: the status that verification must end with. It is refuted for false words of a source, which need
+            their `passage`, for folklore, and for an observation of our own.
         corrects: the claim, entered as printed, that this one corrects.
     """
 
@@ -124,7 +123,7 @@ class Claim(eqx.Module, Generic[P]):
     expected: ClassVar[Status] = Status.SUPPORTED
     corrects: "ClassVar[type[Claim] | None]" = None
 
-    if TYPE_CHECKING:  # no class variables here: to type checkers, a method does not override one
+    if TYPE_CHECKING:  # not class variables, because to type checkers, a method does not override one
         predict: Any = eqx.field(init=False)
         measure: Question[[P, Key[Array, ""]], Any] | None = eqx.field(init=False)
         measure_at: Question[[P, Key[Array, ""], Any], Any] | None = eqx.field(init=False)
@@ -155,7 +154,7 @@ class Claim(eqx.Module, Generic[P]):
 
     @property
     def kind(self) -> Kind:
-        """Theorem, lemma, step, ...: a repair where it corrects a claim, else as stated, else as its locator says."""
+        """Theorem, lemma, step, ...: a repair if it corrects a claim, else as stated, else as in its locator."""
         if self.corrects is not None:
             return Kind.REPAIR
         return self.stated or self.source.kind or Kind.STEP

@@ -1,4 +1,4 @@
-"""Components of trials: which of them say something, and how many trials stand behind the one that says least."""
+"""Components of trials: which of them give information, and how many trials the least informative one has."""
 
 import dataclasses
 
@@ -6,15 +6,15 @@ import numpy as np
 
 from ._relations import ROUNDING, Relation, Sample, blocks
 
-_REACH = 0.01  # rounding that is more than this share of what it is to tell apart says nothing
+_REACH = 0.01  # a component with more rounding error than this share of the distance gives no information
 
 
 def silent_components(relation: Relation, sample: Sample, false: np.ndarray) -> np.ndarray | None:
-    """Which components say nothing, shape (T, C), since rounding would explain the control as well as the claim.
+    """Which components give no information, shape (T, C). Rounding would explain the control as well as the claim.
 
     Those whose tolerance reaches a hundredth of the distance between prediction and control, or of the value itself.
-    What the control leaves as it is has no distance: there the tolerance is held against the value alone. None where
-    the relation does not compare the numbers of a single trial.
+    A component that the control does not change has no distance. There the tolerance is compared with the value alone.
+    None if the relation does not compare the numbers of a single trial.
     """
     if relation.against(sample) is None:
         return None
@@ -29,18 +29,20 @@ def silent_components(relation: Relation, sample: Sample, false: np.ndarray) -> 
 
 
 def counted(wrong: np.ndarray, mute: np.ndarray) -> int:
-    """Trials of the component that says least: those in which it is not mute, and those that contradict the statement.
+    """Trials of the least informative component.
+
+    These are the trials in which it is not mute, and those that contradict the statement.
 
     Args:
         wrong: which components of each trial contradict the statement, shape (T, C).
-        mute: which of them say nothing.
+        mute: which of them give no information.
     """
     speaks = ~mute | np.any(wrong, axis=1, keepdims=True)
     return int(speaks.sum(axis=0).min(initial=len(wrong)))
 
 
 def told_silence(mute: np.ndarray, infinite: np.ndarray | None = None) -> str:
-    """In how many trials the component that says least says nothing, and why; empty where all say something."""
+    """In how many trials the least informative component gives no information, and why; empty if all do."""
     least = int(np.argmax(mute.sum(axis=0))) if mute.size else 0
     if not mute.size or not mute[:, least].any():
         return ""
@@ -53,5 +55,5 @@ def told_silence(mute: np.ndarray, infinite: np.ndarray | None = None) -> str:
 
 
 def asked(needed: int, said: int, trials: int) -> int | None:
-    """Trials that could settle a statement, of which so many of so many said something; None where none did."""
+    """Trials that could settle a statement, of which so many of so many said something; None if none did."""
     return -(-needed * trials // said) if said else None

@@ -13,30 +13,30 @@ from ._verdict import ControlVerdict
 
 
 def status_of(judgement: Judgement) -> Status:
-    """What a judgement of a control, or of another wrong neighbour, comes to."""
+    """The status that follows from a judgement of a control, or of another wrong neighbour."""
     if judgement.told_apart:
         return Status.REFUTED
     return Status.SUPPORTED if judgement.holds else Status.INCONCLUSIVE
 
 
 def control_of(claim: Claim, sample: Sample, false: np.ndarray, level: float, each: bool) -> tuple[ControlVerdict, str]:
-    """What the trials say about the control, and where they have no power against it; empty where they have.
+    """The verdict of the trials on the control, and where their power is too low to refute it; empty if it is not.
 
-    Nobody is accused by a control: the ordinary interval of a mean speaks against one, while a statement is refuted by
-    limits that also hold for tails which no trial has shown.
+    A control is judged less strictly than a statement: the ordinary interval of a mean is enough, while a statement is
+    refuted by limits that also hold for tails which no trial has shown.
 
     Args:
         claim: the claim.
         sample: its trials.
-        false: what the control predicts.
+        false: the prediction of the control.
         level: at which it is judged.
-        each: whether power is needed in every component by itself, so that one in which the statement is sharp carries
-            none in which it says nothing.
+        each: whether every component needs power of its own, so that a component in which the statement is sharp cannot
+            make up for one in which it is vacuous.
     """
     relation, against = claim.relation, dataclasses.replace(sample, predicted=false)
     judged = relation.judge(against, level)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # components whose distance means nothing in any trial
+        warnings.simplefilter("ignore", RuntimeWarning)  # components whose distance has no meaning in any trial
         distance = np.nanmedian(relation.distance(sample.predicted, false), axis=0)
     known = distance[~np.isnan(distance)]
     near, far = (float(known.min()), float(known.max())) if known.size else (None, None)
@@ -62,7 +62,7 @@ _AS_IT_IS = ", a component that the control leaves as it is"
 def _moved(relation: Relation, sample: Sample, false: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Which components have a control, and which of them it moves in any trial.
 
-    Where the prediction is 0 or infinite in all trials and the control with it, there is none.
+    If the prediction is 0 or infinite in all trials and the control with it, there is none.
     """
     predicted, unit = sample.predicted, relation.unit
     differ = np.any(blocks(np.asarray(false != predicted), unit), axis=0)
@@ -71,7 +71,7 @@ def _moved(relation: Relation, sample: Sample, false: np.ndarray) -> tuple[np.nd
 
 
 def _weak(relation: Relation, wrong: np.ndarray, level: float) -> str:
-    """Empty where the trials that contradict the control in one component refute it."""
+    """Empty if the trials that contradict the control in one component refute it."""
     allowed, count = allowed_misses(relation), int(wrong.sum())
     assert allowed is not None  # a single trial can contradict the statement
     refuted = failure_limits(count, len(wrong), level)[0] > allowed if allowed else count > 0
@@ -79,7 +79,7 @@ def _weak(relation: Relation, wrong: np.ndarray, level: float) -> str:
 
 
 def _weak_mean(relation: Relation, against: Sample, level: float) -> str:
-    """Empty where each component of a mean refutes the control by itself."""
+    """Empty if each component of a mean refutes the control by itself."""
     predicted = columns(against.predicted)
     count = predicted.shape[1]
     if count == 1:

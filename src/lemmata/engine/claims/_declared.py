@@ -1,4 +1,4 @@
-"""What a claim declares, checked before any trial: types, signatures, ranges, the bibliography entry."""
+"""The declarations of a claim, checked before any trial: types, signatures, ranges, the bibliography entry."""
 
 import ast
 import inspect
@@ -48,10 +48,10 @@ def check_declared(cls: type[Claim], file: str | None = None) -> None:
 
     Args:
         cls: the class.
-        file: that it stands in, for errors.
+        file: the file of the claim, for errors.
 
     Raises:
-        ClaimError: for the first attribute that is missing or amiss; the message names it.
+        ClaimError: for the first attribute that is missing or wrong; the message names it.
     """
     check_complete(cls, file)
     own = _Declared(cls, file)
@@ -71,11 +71,11 @@ def check_declared(cls: type[Claim], file: str | None = None) -> None:
 
 
 def check_complete(cls: Any, file: str | None = None) -> None:
-    """Check that a claim's class says all that a claim must say; ClaimError elsewhere.
+    """Check that a claim's class has all parts that a claim needs; otherwise ClaimError.
 
     Args:
         cls: the class.
-        file: that it stands in, for errors.
+        file: the file of the claim, for errors.
     """
     lacking = [name for name in _ASKED if not hasattr(cls, name)] + sorted(getattr(cls, "__abstractmethods__", ()))
     if cls.predict is None:
@@ -99,7 +99,7 @@ def _check_words(own: _Declared) -> None:
     if not own.cls.title.strip():
         own.refuse("title", "no title", "a short name in words")
     words = (own.cls.__doc__ or "").strip()
-    if not words or words.startswith(f"{own.cls.__name__}("):  # what `dataclasses` writes where there is none
+    if not words or words.startswith(f"{own.cls.__name__}("):  # what `dataclasses` writes if there is none
         own.refuse("docstring", "no docstring", "a docstring that states the claim", "write the statement under class")
 
 
@@ -252,7 +252,7 @@ def _check_population(own: _Declared, population: Population) -> None:
 
 
 def misdeclared(variable: object) -> tuple[object, str] | None:
-    """What is wrong with the range of a setting, and the rule that it breaks; None where nothing is.
+    """The fault in the range of a setting, and the rule that it breaks; None if there is no fault.
 
     >>> misdeclared(Integer(5, 10, 1))
     ('from 10 to 1', 'a lower end that is not above the upper end')
@@ -304,7 +304,7 @@ def _shown(value: object) -> str:
 
 
 def defined_twice(source: str | bytes) -> set[str]:
-    r"""The names of classes that a file defines more than once, of which Python keeps the last alone.
+    r"""The names of classes that a file defines more than once; Python only keeps the last definition.
 
     >>> defined_twice("class A: pass\nclass B: pass\nclass A: pass")
     {'A'}

@@ -9,7 +9,7 @@ from ._claim import Claim
 
 
 def draws_nothing(claim: Claim) -> bool:
-    """Whether the measurement leaves its key alone, as its code says: then it has no sampling error.
+    """Whether the code of the measurement does not use its key. Then it has no sampling error.
 
     A key that is read, if only to be handed on, counts as used.
     """

@@ -1,4 +1,4 @@
-"""Entries of the catalogue: what a claim says, its last verdict, and the fingerprint of the code that it rests on."""
+"""Entries of the catalogue: words of a claim, its last verdict, and the fingerprint of the verdict's code."""
 
 import dataclasses
 import functools
@@ -34,9 +34,9 @@ from ._verdict import ControlVerdict, Corner, Verdict, plain_json
 
 @functools.cache
 def prints_of(cls: type[Claim]) -> Fingerprint:
-    """The digests of the code that verdicts on a claim rest on.
+    """The digests of the code that verdicts on a claim depend on.
 
-    Of a claim outside lemmata its own code is its whole file, and not what the file imports.
+    For a claim outside lemmata, its own code is its whole file, without the files that it imports.
     """
     return prints(cls.__module__, cls.__name__, _besides(cls))
 
@@ -57,7 +57,7 @@ def _trials_print(cls: type[Claim]) -> str:
 
 
 def fingerprint_of(claim: Claim) -> str:
-    """The hash of all code that a claim's verdict rests on."""
+    """The hash of all code that a claim's verdict depends on."""
     return prints_of(type(claim)).whole
 
 
@@ -67,17 +67,17 @@ def trials_print_of(claim: Claim) -> str:
 
 
 def state_of(claim: Claim) -> State:
-    """Whether the recorded verdict is one on the code as it is, and if not, what has changed."""
+    """Whether the recorded verdict is on the current code, and if not, what has changed."""
     return compared(records().get(claim.name), prints_of(type(claim)))
 
 
 def is_stale(claim: Claim) -> bool:
-    """Whether there is no verdict on the code as it is."""
+    """Whether there is no verdict on the current code."""
     return state_of(claim) is not State.CURRENT
 
 
 def words_of(claim: Claim) -> dict[str, Any]:
-    """What a claim says, as plain values."""
+    """The words of a claim, as plain values."""
     control = {"statement": claim.control.statement, "loose": claim.control.loose}
     settings = claim.population.settings()
     module = sys.modules.get(type(claim).__module__)
@@ -121,7 +121,7 @@ def entry_of(claim: Claim) -> dict[str, Any]:
 
 
 def record_of(claim: Claim, verdict: Verdict) -> dict[str, Any]:
-    """What is recorded of a verdict at the default setting, beside what other commands found."""
+    """The record of a verdict at the default setting, together with the results of other commands."""
     found = plain_json(dataclasses.asdict(verdict))
     said = ("name", "source", "setting", "seconds")
     own = {name: value for name, value in found.items() if name not in said and DEFAULTS.get(name, ()) != value}
@@ -133,14 +133,14 @@ def write_record(claim: Claim, record: dict[str, Any]) -> None:
     """Enter a record into the file of the claim's section.
 
     Raises:
-        DataError: if the file cannot be written; it stays unchanged.
+        DataError: if the file cannot be written; it is not changed.
     """
     classes = [type(own).__name__ for own in claims_in(sys.modules[type(claim).__module__])]
     write_records(claim.name.rpartition(".")[0], classes, {type(claim).__name__: record})
 
 
 def write_beside(claim: Claim, what: str, found: dict[str, Any]) -> None:
-    """Enter what a command found beside the verdict into a claim's record as it stands now; nothing where it has none.
+    """Add a command's result to a claim's current record, beside the verdict; nothing if it has no record.
 
     Args:
         claim: the claim.
@@ -148,7 +148,7 @@ def write_beside(claim: Claim, what: str, found: dict[str, Any]) -> None:
         found: the finding.
 
     Raises:
-        DataError: if the file cannot be written; it stays unchanged.
+        DataError: if the file cannot be written; it is not changed.
     """
     records.cache_clear()  # another process may have written a verdict since
     if claim.name in records():
@@ -156,7 +156,7 @@ def write_beside(claim: Claim, what: str, found: dict[str, Any]) -> None:
 
 
 def recorded(claim: Claim) -> Verdict | None:
-    """The recorded verdict on a claim; None where there is none. How long it took is known roughly."""
+    """The recorded verdict on a claim; None if there is none. How long it took is known roughly."""
     found = judged({"name": claim.name, "settings": {}}).get("verdict")
     if found is None:
         return None

@@ -28,8 +28,8 @@ class Equal(Relation):
     """measured = predicted up to rounding, in every trial and every component.
 
     The tolerance of a component is 32 eps times the claim's condition number times the larger of its two values. With
-    `block` its trailing axes share their largest value: entries of a matrix that come from sums which cancel, say.
-    Support means that the rate of problems where equality fails is below `resolution`.
+    `block`, its trailing axes share their largest value, for example if the entries of a matrix come from sums that
+    cancel. Support means that the rate of problems if equality fails is below `resolution`.
     """
 
     resolution: float = 0.1
@@ -49,7 +49,10 @@ class Equal(Relation):
         return blocks((self._ratios(sample) > 1).reshape(sample.measured.shape), self.unit)
 
     def judge(self, sample: Sample, level: float) -> Judgement:
-        """One inequality beyond rounding refutes; trials count for the component that speaks in the fewest of them."""
+        """One inequality beyond rounding refutes.
+
+        The number of trials is that of the component that gives information in the fewest of them.
+        """
         wrong, worst = self.against(sample), float(self._ratios(sample).max(initial=0.0))
         mute = np.zeros_like(wrong) if sample.silent is None else sample.silent
         failures, trials = int(wrong.any(axis=1).sum()), counted(wrong, mute)
@@ -116,22 +119,23 @@ class Equal(Relation):
 
 @dataclasses.dataclass(frozen=True)
 class EqualInMean(Relation):
-    """E[measured / predicted] = 1 (or E[measured - predicted] = 0 where relative is False), within `margin`.
+    """E[measured / predicted] = 1 (or E[measured - predicted] = 0 if relative is False), within `margin`.
 
     The expectation is over the measurement, for every problem: each problem is measured twice with independent keys.
-    The mean over problems is judged against the margin, and so is the heterogeneity between problems: the product of
-    the two differences estimates the square of a problem's own mean without bias, so that errors which differ in sign
-    from problem to problem do not average out. With `over="problems"` the statement is about the mean over the
-    population alone.
+    The mean over problems is judged against the margin, and so is the difference between problems. The product of the
+    two differences estimates the square of a problem's own mean without bias, so errors that differ in sign from
+    problem to problem do not average out. With `over="problems"`, the statement is only about the mean over the
+    population.
 
     An exact statement has margin 0; an asymptotic one declares how far its setting may be from the limit. Support
-    needs the interval of the mean within margin + resolution. The root mean square of the problems' own means may be up
-    to margin + spread, where a spread is declared; without one it must not be shown to exceed the margin, and support
-    needs it shown to be at most margin + 5 resolutions.
+    needs the interval of the mean within margin + resolution. If a spread is declared, the root mean square of the
+    problems' own means may be up to margin + spread. Without a declared spread, it must not be shown to exceed the
+    margin, and for support it must be shown to be at most margin + 5 resolutions.
 
-    A mean is refuted by limits that also hold for rare events and heavy tails (`mean_limits`), or that hold for any law
-    where `ends` says between which values a measurement always is: (0, 1) for a share, (0, inf) for a square. A sample
-    that does not vary decides nothing, unless measuring draws nothing at random and each problem is meant.
+    A mean is refuted by limits that also hold for rare events and heavy tails (`mean_limits`). If `ends` gives the
+    values between which a measurement always is, the limits hold for any distribution: (0, 1) for a share, (0, inf) for
+    a square. A sample that does not vary decides nothing, unless the measurement is deterministic and the statement is
+    about each problem.
     """
 
     margin: float = 0.0
@@ -154,7 +158,7 @@ class EqualInMean(Relation):
         return 1 if self.over == "problems" else 2
 
     def judge(self, sample: Sample, level: float) -> Judgement:
-        """Skewness-corrected interval of the mean against the margin, and of the problems' squared means."""
+        """Compare intervals of the mean (corrected for skewness) and of squared means with the margin."""
         differences = difference_of(sample, self.relative, self.replicates)
         shared, exact = level / self.replicates, sample.exact and self.over == "measurements"
         mean = judge_means(
@@ -192,7 +196,7 @@ class EqualInMean(Relation):
         return dataclasses.replace(mean, reason=text)
 
     def compare(self, sample: Sample) -> bool | None:
-        """A single trial says nothing about a mean."""
+        """A single trial gives no information about a mean."""
         return None
 
     def budget(self, level: float) -> int | None:
@@ -200,7 +204,7 @@ class EqualInMean(Relation):
         return None
 
     def broken(self, sample: Sample) -> np.ndarray:
-        """NaN or infinity anywhere, or a prediction of 0 where the statement is relative."""
+        """NaN or infinity anywhere, or a prediction of 0 if the statement is relative."""
         zero = (columns(sample.predicted) == 0).any(axis=1) if self.relative else False
         return not_finite(sample.measured) | not_finite(sample.predicted) | zero
 
@@ -213,7 +217,7 @@ class EqualInMean(Relation):
         return np.abs(difference_of(sample, self.relative, self.replicates).mean(axis=1)).max(axis=1)
 
     def distance(self, predicted: np.ndarray, false: np.ndarray) -> np.ndarray:
-        """Factors; for differences 1 + |f - p| / (margin + resolution), so that a factor 4 is three bands."""
+        """Factors; for differences 1 + |f - p| / (margin + resolution), so that a factor 4 equals three bands."""
         if self.relative:
             return factors(predicted, false)
         return 1 + np.abs(columns(false) - columns(predicted)) / (self.margin + self.resolution)

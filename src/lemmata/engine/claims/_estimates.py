@@ -1,4 +1,4 @@
-"""Estimates: a prediction that comes with an interval, which should hold what is measured as often as it says."""
+"""Estimates: a prediction with an interval, which should contain the measurement as often as it says."""
 
 import dataclasses
 from typing import ClassVar
@@ -16,8 +16,8 @@ class Estimate(AbstractBound):
     """The predicted interval holds the measured value with probability at least 1 - delta.
 
     Prediction and measurement are three numbers, (low, value, high): the interval was declared before the measurement,
-    and the measurement's own interval is shown and does not decide. An interval that is infinite says nothing; one that
-    is at least as wide as the trivial value is vacuous.
+    and the measurement's own interval is shown and does not decide. An infinite interval gives no information; an
+    interval at least as wide as the trivial value is vacuous.
     """
 
     delta: float = 0.1

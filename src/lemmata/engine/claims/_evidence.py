@@ -1,9 +1,9 @@
-"""Evidence that may be added to: e-values, which stay valid however a run is continued.
+"""Evidence that can be extended: e-values, which stay valid for any continuation of a run.
 
-An e-value of a statement is a number that is on average at most 1 where the statement is true. A product of e-values of
-independent sessions is one again, whenever and for whatever reason the next session is begun, and by Ville's inequality
-a true statement ever reaches 1 / level with probability at most `level`. So min(1, 1 / e) is a p-value at every moment,
-which Holm's procedure takes like any other.
+An e-value of a statement is a number that is on average at most 1 if the statement is true. A product of e-values of
+independent sessions is an e-value, whenever and for whatever reason the next session begins. By Ville's inequality, the
+probability that the product for a true statement ever reaches 1 / level is at most `level`. So min(1, 1 / e) is a
+p-value at every moment, which Holm's procedure takes like any other.
 """
 
 import math
@@ -17,11 +17,11 @@ from ._equalities import Equal
 from ._relations import Relation, Sample
 
 _PRIOR = 0.5
-"""Both parameters of the Beta law that weighs rates: Jeffreys' law, here cut to the rates that are too high."""
+"""Both parameters of the Beta distribution that weighs rates: Jeffreys' prior, cut to too high rates."""
 
 
 def allowed_misses(relation: Relation) -> float | None:
-    """The rate of misses that a relation allows; None where one trial alone is no miss.
+    """The rate of misses that a relation allows; None if a single trial cannot be a miss.
 
     >>> from lemmata.engine.claims import AtMost, Rate
     >>> allowed_misses(AtMost(delta=0.05)), allowed_misses(AtMost()), allowed_misses(Rate())
@@ -35,7 +35,7 @@ def allowed_misses(relation: Relation) -> float | None:
 
 
 def misses(relation: Relation, sample: Sample) -> int:
-    """How many trials alone contradict a relation."""
+    """The number of trials that alone contradict a relation."""
     rows = zip(sample.predicted, sample.measured, sample.condition, strict=True)
     alone = (Sample(*(np.asarray(part)[None] for part in row)) for row in rows)  # pyright: ignore[reportArgumentType]
     return sum(relation.compare(own) is False for own in alone)
@@ -44,14 +44,14 @@ def misses(relation: Relation, sample: Sample) -> int:
 def count_e_value(count: int, trials: int, allowed: float) -> float:
     """The e-value of a rate of misses of at most `allowed`, after so many misses in so many trials.
 
-    It is the likelihood of the counts, averaged over rates above the allowed one by Jeffreys' law J cut to them, over
-    their likelihood at the allowed rate a,
+    It is a ratio of likelihoods of the counts. The numerator is averaged over rates above the allowed one by Jeffreys'
+    prior J, cut to them. The denominator is the likelihood at the allowed rate a,
 
         e = int_a^1 q^k (1 - q)^(n - k) dJ(q) / (a^k (1 - a)^(n - k)).
 
-    Each q > a gives a factor q/a for a miss and (1 - q)/(1 - a) for none, which is on average
-    (p/a) q + (1 - p)/(1 - a) (1 - q) <= 1 where misses have a rate p <= a, whatever came before. So e is at every trial
-    an e-value, for trials that are continued as one likes.
+    Each q > a gives a factor q/a for a miss and (1 - q)/(1 - a) for a hit. If misses have a rate p <= a, whatever came
+    before, the mean of this factor is (p/a) q + (1 - p)/(1 - a) (1 - q) <= 1. So e is at every trial an e-value, for
+    trials that are continued as one likes.
 
     Args:
         count: misses.
@@ -74,9 +74,10 @@ def count_e_value(count: int, trials: int, allowed: float) -> float:
 
 
 def p_e_value(p_value: float) -> float:
-    """The e-value that a p-value is worth: int_0^1 k p^(k - 1) dk = (1 - p + p log p) / (p log(p)^2).
+    """The e-value of a p-value: int_0^1 k p^(k - 1) dk = (1 - p + p log p) / (p log(p)^2).
 
-    Each k gives an e-value, since k p^(k - 1) falls with p and has the mean 1 over [0, 1], and so does their average.
+    Each k gives an e-value, since k p^(k - 1) falls with p and has the mean 1 over [0, 1]. The average over k is
+    therefore also an e-value.
 
     >>> p_e_value(1.0), round(p_e_value(1e-3), 1)
     (0.5, 20.8)
@@ -90,7 +91,7 @@ def p_e_value(p_value: float) -> float:
 
 
 def joined(e_values: Iterable[float]) -> float:
-    """The e-value of independent sessions together: their product; 0 where one of them is 0."""
+    """The joint e-value of independent sessions: their product; 0 if one of them is 0."""
     found = list(e_values)
     if 0.0 in found:
         return 0.0
@@ -98,7 +99,10 @@ def joined(e_values: Iterable[float]) -> float:
 
 
 def shared(case: float, corners: list[float]) -> float:
-    """The e-value of a case and its corners: half of the weight is the case's, half that of all corners together."""
+    """The e-value of a case and its extra settings.
+
+    The case has half of the weight, all extra settings together the other half.
+    """
     return case if not corners else case / 2 + math.fsum(corners) / (2 * len(corners))
 
 

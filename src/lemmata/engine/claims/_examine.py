@@ -16,7 +16,7 @@ from ._trials import Outcome, outcome
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """A hypothesis on this problem: `holds` is None where nobody can tell (not checked, or NaN)."""
+    """A hypothesis on this problem: `holds` is None if it cannot be decided (not checked, or NaN)."""
 
     name: str
     value: float | None
@@ -29,19 +29,19 @@ class Finding:
 
 @dataclasses.dataclass(frozen=True)
 class Examination:
-    """What one problem says about one claim.
+    """The result of one problem for one claim.
 
     Args:
         name: the claim.
         applies: every hypothesis that can be checked holds.
-        hypotheses: the findings; `holds` is None where a condition cannot be checked.
-        predicted, measured: the numbers; for a rate the stated and the measured exponent; for several components the
-            one with the largest measured / predicted.
+        hypotheses: the findings; `holds` is None if a condition cannot be checked. predicted, measured: the numbers.
+            For a rate, these are the stated and the measured exponent; for several components, those of the component
+            with the largest measured / predicted.
         ratio: predicted / measured.
         trivial: the value every reader already knows, of the same component.
-        vacuous: the share of components in which the bound is beyond the trivial value; None where there is none.
-        agrees: prediction and measurement compare as stated; None where a single problem cannot tell.
-        culprit: where a hypothesis fails, the likeliest cause.
+        vacuous: the share of components in which the bound is beyond the trivial value; None if there is none.
+        agrees: whether prediction and measurement compare as stated; None if a single problem cannot decide.
+        culprit: if a hypothesis fails, the likely cause.
     """
 
     name: str
@@ -61,7 +61,7 @@ def examine(claim: Claim, problem: object, key: jax.Array) -> Examination:
 
     Args:
         claim: the claim.
-        problem: a problem that the claim speaks about (`claim.population.posed` decides).
+        problem: a problem to which the claim applies (`claim.population.posed` decides).
         key: randomness of the measurement.
 
     Raises:

@@ -46,12 +46,12 @@ class Family:
     Args:
         relation: how they are judged.
         what: the family in words.
-        asked: "not refuted" (true), "refuted" (a near neighbour), "not supported", or "covered" (the interval of the
-            relation holds `truth`).
+        asked: the required result: "not refuted" (true), "refuted" (a near neighbour), "not supported", or "covered"
+            (the interval of the relation contains `truth`).
         trials: in one verification.
         draw: predictions and measurements of so many trials.
         truth: the value that the interval estimates, for coverage.
-        trivial: the trivial value, where vacuity is asked about.
+        trivial: the trivial value, if vacuity is tested.
     """
 
     relation: Relation

@@ -1,4 +1,4 @@
-"""The family of all claims: how many share one level, and how many trials support needs beside them."""
+"""The family of all claims: the number that shares one level, and the number of trials that support then needs."""
 
 import functools
 import math
@@ -11,20 +11,20 @@ LEVEL = 1e-3
 """The probability of refuting a true statement, of one verdict and of a run over the catalogue."""
 
 MEAN_TRIALS = 256
-"""The budget where support depends on the spread of a measurement and the claim declares none."""
+"""The budget if support depends on the spread of a measurement and the claim declares none."""
 
 
 @functools.cache
 def family_size() -> int:
-    """The power of two at or above the number of claims in the catalogue, so that budgets change seldom."""
+    """The power of two at or above the number of claims in the catalogue, so that budgets rarely change."""
     return 2 ** math.ceil(math.log2(max(len(records()), 256)))
 
 
 def budget_of(claim: Claim, level: float = LEVEL) -> int:
-    """Trials of a claim: what support needs at its share of the family's level, or what it declares beyond that.
+    """Trials of a claim: as many as support needs at its share of the family's level, or more if declared.
 
-    A bound without a violation in n trials has a rate below r at confidence 1 - a where (1 - r)^n <= a; here a is
-    half of the level over the number of claims.
+    A bound without a violation in n trials has a rate below r at confidence 1 - a, if (1 - r)^n <= a. Here a is half of
+    the level over the number of claims.
     """
     needed = claim.relation.budget(level / 2 / family_size())
     return max(claim.trials or (0 if needed else MEAN_TRIALS), needed or 0)

@@ -1,4 +1,4 @@
-"""What no judge can use: values that a claim returns and that are NaN or infinite."""
+"""Values that cannot be judged: those that a claim returns and that are NaN or infinite."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ class Fault:
 
     Args:
         what: the part, in words.
-        values: of it, one row a trial.
+        values: of it, one row for each trial.
         where: the trials in which it cannot be judged.
     """
 
@@ -26,7 +26,7 @@ class Fault:
     where: np.ndarray
 
     def told(self, numbers: np.ndarray) -> str:
-        """The part, what it is, in how many trials, and the first of them."""
+        """The part, its fault, the number of trials with it, and the first of them."""
         found, count = self.values[self.where], int(self.where.sum())
         word = "NaN" if np.isnan(found).any() else "infinite" if np.isinf(found).any() else "out of its range"
         first = numbers[np.argmax(self.where)]
@@ -48,10 +48,10 @@ def undefined_hypotheses(results: Outcome) -> Iterator[Fault]:
 
 
 def faults(claim: Claim, results: Outcome) -> Iterator[Fault]:
-    """What is NaN or infinite, of trials whose hypotheses hold.
+    """The NaN and infinite values of trials whose hypotheses hold.
 
-    A bound may be infinite on the side on which it says nothing, and its control may be so with it. A trivial value may
-    be infinite on that side where it is so in every trial: nothing is known of that component.
+    A bound may be infinite on its vacuous side, and then its control may be infinite, too. A trivial value may be
+    infinite on that side if it is so in every trial, because nothing is known of that component.
     """
     sample = Sample(
         *(np.asarray(part) for part in (results.predicted, results.measured, results.condition))  # pyright: ignore

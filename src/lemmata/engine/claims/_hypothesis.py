@@ -10,7 +10,7 @@ RELATIONS = ("<=", "<", ">=", ">", "==")
 
 
 class Standing(enum.StrEnum):
-    """What is known of a hypothesis: its value, nothing, or that it is false here."""
+    """What is known of a hypothesis: its value, nothing, or that it is false on this problem."""
 
     CHECKED = "checked"
     UNCHECKED = "unchecked"
@@ -22,10 +22,10 @@ class Hypothesis(eqx.Module):
 
     Args:
         name: the condition in words ("inputs lie in the unit ball").
-        value: what was found, a number.
+        value: the value that was found, a number.
         relation: how value and threshold must compare: <=, <, >=, >, ==.
-        threshold: what the theorem asks for, a number.
-        why: what the condition protects, or why it cannot be checked.
+        threshold: the number that the theorem requires.
+        why: the reason for the condition, or why it cannot be checked.
         rounding: slack for rounding, relative to the larger of |value| and |threshold|.
         standing: checked, unchecked or violated (use `Hypothesis.unchecked` and `Hypothesis.violated`).
     """
@@ -62,17 +62,17 @@ class Hypothesis(eqx.Module):
 
     @property
     def undefined(self) -> Array:
-        """Whether value or threshold is NaN: then nobody can tell, and the trial has failed."""
+        """Whether value or threshold is NaN: then the hypothesis cannot be decided, and the trial has failed."""
         if not self.checkable:
             return jnp.zeros(self.value.shape, bool)
         return jnp.isnan(self.value) | jnp.isnan(self.threshold)
 
     @property
     def margin(self) -> Array:
-        """Signed relative distance to the threshold: negative where the condition fails.
+        """Signed relative distance to the threshold: negative if the condition fails.
 
         (threshold - value) / max(|value|, |threshold|) for <=, the opposite for >=, -|difference| for ==;
-        1 or -1 where one of the two is infinite.
+        1 or -1 if one of the two is infinite.
         """
         scale = jnp.maximum(jnp.abs(self.value), jnp.abs(self.threshold))
         equal = self.value == self.threshold
@@ -87,7 +87,7 @@ class Hypothesis(eqx.Module):
 
     @property
     def holds(self) -> Array:
-        """Whether the condition holds; true where it is not checked. Strict relations ask for a positive margin."""
+        """Whether the condition holds; true if it is not checked. Strict relations ask for a positive margin."""
         if not self.checkable:
             return jnp.ones(self.value.shape, bool)
         return self.margin > 0 if self.relation in ("<", ">") else self.margin >= -self.rounding

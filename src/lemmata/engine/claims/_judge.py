@@ -17,8 +17,8 @@ from ._statistics import failure_limits
 from ._trials import Outcome, Trials
 from ._verdict import Corner, Verdict
 
-_MOST = 0.5  # a bound is vacuous where more than this share of its components is
-_CHANCE = 0.05  # probability of failing a population that drops as many problems as it declares
+_MOST = 0.5  # a bound is vacuous if more than this share of its components is
+_CHANCE = 0.05  # probability of failing a population that drops exactly the declared share of problems
 
 
 def judge_trials(claim: Claim, setting: dict, finished: Trials, seed: int, level: float, seconds: float) -> Verdict:
@@ -70,7 +70,7 @@ def judge_trials(claim: Claim, setting: dict, finished: Trials, seed: int, level
 
 
 def judged_sample(claim: Claim, results: Outcome, kept: np.ndarray) -> Sample:
-    """The trials that count, with the components in which they say nothing."""
+    """The trials that count, with the components in which they give no information."""
     parts = (results.predicted, results.measured, results.condition)
     sample = Sample(*(np.asarray(part)[kept] for part in parts), exact=draws_nothing(claim))
     return dataclasses.replace(sample, silent=silent_components(claim.relation, sample, results.false[kept]))
@@ -89,8 +89,8 @@ def corner_of(claim: Claim, verdict: Verdict, finished: Trials) -> Corner:
 def with_corners(claim: Claim, verdict: Verdict, corners: tuple[Corner, ...]) -> Verdict:
     """The verdict with its corners: one that is refuted or fails decides, the worst one is named.
 
-    The case itself and its k corners share the level, half of it and 1/(2k) of it: so their p-values count 2 and 2k
-    times.
+    The case itself gets half of the level, and each of its k extra settings gets 1/(2k) of it. So their p-values are
+    multiplied by 2 and 2k.
     """
     shared = [2 * verdict.p_value, *(2 * len(corners) * corner.p_value for corner in corners)]
     verdict = dataclasses.replace(verdict, corners=corners, p_value=min(1.0, *shared))
@@ -106,12 +106,12 @@ def with_corners(claim: Claim, verdict: Verdict, corners: tuple[Corner, ...]) ->
 
 
 def decide(judgement: Judgement, weak: str, beyond: np.ndarray | None, violated: tuple[str, ...]) -> tuple[Status, str]:
-    """The status and the reason, from what the relation says.
+    """The status and the reason, from the judgement of the relation.
 
     Args:
         judgement: of the relation.
-        weak: where the control is not refuted, in words.
-        beyond: which components are beyond the trivial value, shape (T, C); None where there is no such value.
+        weak: if the control is not refuted, in words.
+        beyond: the components beyond the trivial value, shape (T, C); None if there is no such value.
         violated: hypotheses that are known to be false.
     """
     status, reason = _decided(judgement, weak, beyond)
@@ -166,10 +166,10 @@ def _violated(results: Outcome) -> tuple[str, ...]:
 
 
 def _unjudged(claim: Claim, setting: dict, finished: Trials) -> tuple[Status, str] | None:
-    """Why these trials say nothing about the statement, where that is so.
+    """The reason why these trials give no information about the statement, if that is so.
 
-    A sampler answers for what it drops at its default setting; at another one the hypotheses may fail more often, and
-    then nothing is said of it.
+    A sampler is responsible for the trials that it drops at its default setting. At another setting, the hypotheses may
+    fail more often, and then there is no verdict.
     """
     executed, results = len(finished.numbers), finished.stacked
     assert results is not None  # the caller has looked

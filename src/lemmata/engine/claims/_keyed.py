@@ -1,4 +1,4 @@
-"""Claims judged in processes of their own, which are ended where a trial takes too long."""
+"""Claims judged in processes of their own, which are ended if a trial takes too long."""
 
 import contextlib
 import dataclasses
@@ -43,8 +43,7 @@ class JudgingTask:
     """A claim to judge.
 
     Args:
-        claim: the claim.
-        seed, budget, corners, level, setting: as of `verify`.
+        claim: the claim. seed, budget, corners, level, setting: as in `verify`.
     """
 
     claim: Claim
@@ -72,8 +71,8 @@ class Judged:
 
     Args:
         task: the claim.
-        verdict: on it; failed, with the key of the trial, where it was stopped.
-        unrecorded: why its trials could not be kept; empty where they were.
+        verdict: on it; failed, with the key of the trial, if the trial was stopped.
+        unrecorded: why its trials could not be kept; empty if they were.
         late: whether it was stopped for want of time.
     """
 
@@ -93,21 +92,22 @@ def run_keyed(
     around: Callable[[], contextlib.AbstractContextManager] = contextlib.nullcontext,
     executor: Executor | None = None,
 ) -> Generator[Judged]:
-    """Judge claims, each in a process that is ended where a trial takes longer than the limit; the others go on.
+    """Judge claims, each in a process that is ended if a trial takes longer than the limit; the other claims go on.
 
-    A trial of a claim in JAX is one of the compiled call that it is part of, so that the limit is that of a call with
-    its compilation. A process that ends by itself, killed or out of memory, is reported in the same way: the verdict is
-    `failed`, and names setting, seed and trial.
+    In JAX, a trial is part of a compiled call, so the limit applies to the call, with its compilation. A process that
+    ends by itself, killed or out of memory, is reported in the same way: the verdict is `failed`, and gives setting,
+    seed and trial.
 
     Args:
-        tasks: drawn when a process is free, so that a generator may end with the time that there is. Of a list a
-            process takes first what is of the section that it judged last, whose functions it has compiled, then what
-            is of a section that no other one is at.
-        limit: seconds a trial; None for any, and in this process where there is one job and `most` is None.
+        tasks: the next one is requested when a process is free, so a generator may end when its time is over. A process
+            first takes claims of the section that it judged last, because it has compiled their functions. Then it
+            takes claims of a section that no other process works on.
+        limit: seconds for each trial; None for no limit, and to judge in this process if there is one job and `most` is
+            None.
         most: seconds a task, once its process has begun; None for any.
         jobs: how many processes.
-        run: what runs trials, which must be able to be sent; where it raises a `DataError` (a ledger on a full disk),
-            trials run without it.
+        run: the function that runs trials; it must be picklable. If it raises a `DataError`, for example because a
+            ledger's disk is full, trials run without it.
         around: a context that each process enters, which must be able to be sent, and leaves unless it is ended.
         executor: where claims are judged instead, without a limit.
 
@@ -146,7 +146,10 @@ def run_keyed(
 
 
 def _taken(known: list[JudgingTask], section: str, others: set[str]) -> JudgingTask | None:
-    """The first of the known tasks that is of the section, else of none of the others, else of any; None of none."""
+    """The first known task of the same section, else of a section without a process, else any.
+
+    None if there is none.
+    """
     ranks = [0 if own.section == section else 1 + (own.section in others) for own in known]
     return known.pop(ranks.index(min(ranks))) if known else None
 
@@ -174,7 +177,7 @@ def _apart(tasks: Iterable[JudgingTask], executor: Executor, run: Run) -> Iterat
 
 
 class _Worker:
-    """A process, what it does, and when it is late."""
+    """A process, its task, and its deadline."""
 
     def __init__(self, limits: tuple[float | None, float | None], run: Run, around: Callable, place: tuple[int, int]):
         self._limit, self._most = (own or float("inf") for own in limits)
@@ -193,7 +196,7 @@ class _Worker:
         if self._process is None:
             context = multiprocessing.get_context(_METHOD)
             self.end, there = context.Pipe()
-            # No daemon, which could not have processes of its own: a thread in it sees the end of this one.
+            # Not a daemon, which could not start processes; a thread in it detects the end of this process.
             self._process = started(context.Process(target=_serve, args=(there, *self._given)))
             there.close()
             self._judged = 0
@@ -204,7 +207,7 @@ class _Worker:
             self.end.send((sent(task.claim), task.options))
 
     def read(self) -> Judged | None:
-        """What it says: that it begins a trial, or a verdict."""
+        """The message of the process: the start of a trial, or a verdict."""
         assert self.task is not None
         try:
             said, *more = self.end.recv()
@@ -234,7 +237,7 @@ class _Worker:
         return Judged(task, *more)
 
     def late(self) -> Judged | None:
-        """The verdict where a trial has had its time."""
+        """The verdict if a trial has had its time."""
         now = _clock()
         if self._end is not None and now >= self._end:
             return self._failed(f"stopped after {self._most:g} s", late=True)
@@ -252,14 +255,14 @@ class _Worker:
         return Judged(task, _failure(task, *self._place, _clock() - self._begun, reason), late=late)
 
     def dismiss(self) -> None:
-        """Let the process leave its context where it has no task, and end it."""
+        """Tell the process to leave its context, if it has no task, and end it."""
         if self._process is not None and self.task is None:
             self.end.close()
             self._process.join(_PARTING)
         self.stop()
 
     def stop(self) -> None:
-        """End the process, whatever it does."""
+        """End the process, even if it is busy."""
         if self._process is not None:
             self._process.kill()
             self._process.join()
@@ -294,7 +297,7 @@ def _judged(task: JudgingTask, run: Run, told: Callable[[dict, int], None] = lam
             given = (claim, setting, trials, seed, None if claim.traced else own, moved)
             try:
                 return run(*given)
-            except DataError as error:  # of the ledger: what a claim raises is a verdict already
+            except DataError as error:  # errors of the ledger; an error of a claim is already a verdict
                 amiss.append(str(error))
                 return run_trials(*given)
 
@@ -303,7 +306,7 @@ def _judged(task: JudgingTask, run: Run, told: Callable[[dict, int], None] = lam
 
 
 class _Announced(ThreadPoolExecutor):
-    """One thread, which tells the number of each trial before it runs it."""
+    """One thread, which announces the number of each trial before it runs it."""
 
     def __init__(self, setting: dict, told: Callable[[dict, int], None]):
         super().__init__(1)
@@ -320,7 +323,7 @@ class _Announced(ThreadPoolExecutor):
 
 
 def _serve(end: Connection, run: Run, around: Callable, place: tuple[int, int]) -> None:
-    """Judge claims until the other end is closed; what they print goes to stderr."""
+    """Judge claims until the other end is closed; prints of the claims go to stderr."""
     ignore_interruption()
     sys.stdout = sys.stderr
     threading.Thread(target=end_with_parent, daemon=True).start()
@@ -344,7 +347,7 @@ def _serve(end: Connection, run: Run, around: Callable, place: tuple[int, int]) 
             try:
                 claim = received(found)
                 for asked in (fingerprint_of, trials_print_of):
-                    asked(claim)  # a ledger asks for them, and reading the code is no part of a trial
+                    asked(claim)  # only a ledger needs them, and reading the code is not part of a trial
                 done = _judged(JudgingTask(claim, **options), run, lambda *place: say("trial", *place))
                 say("verdict", done.verdict, done.unrecorded)
             except (Exception, SystemExit) as error:

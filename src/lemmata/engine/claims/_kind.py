@@ -1,15 +1,15 @@
-"""What kind of statement a claim judges, and what a locator tells about it."""
+"""The kind of statement that a claim judges, and how a locator shows it."""
 
 import enum
 import re
 
 
 class Kind(enum.StrEnum):
-    """What a source calls a statement, or what it is to the source.
+    """The source's word for a statement, or its role in the source.
 
-    `THEOREM` and `LEMMA` are results of the source; `STEP` is a place in a proof or in running text; `RULE` is an
-    algorithm or a rule of thumb; `OWN` is a result that no source states; `FOLKLORE` is what is read into works that
-    do not say it, and the source is a work that reads it so; `REPAIR` mends a statement of the source.
+    `THEOREM` and `LEMMA` are results of the source. `STEP` is a place in a proof or in running text. `RULE` is an
+    algorithm or a rule of thumb. `OWN` is a result that no source states. `FOLKLORE` is a statement that is read into
+    works that do not make it; its source is a work with this reading. `REPAIR` corrects a statement of the source.
     """
 
     THEOREM = "theorem"
@@ -44,7 +44,7 @@ _KINDS = {
 
 
 def kind_of(locator: str) -> Kind | None:
-    """The kind that a locator tells by its words; None where it tells nothing.
+    """The kind that the words of a locator show; None if they show none.
 
     >>> kind_of("Corollary 4.3"), kind_of("Lemma B.1, part 3"), kind_of("(41)"), kind_of("p. 12")
     (<Kind.THEOREM: 'theorem'>, <Kind.LEMMA: 'lemma'>, <Kind.EQUATION: 'equation'>, None)

@@ -1,4 +1,4 @@
-"""Relations along a ladder: rates, limits and orders. One trial is one ladder; the trials give the interval."""
+"""Relations along a ladder: rates, limits and orders. One trial measures all sizes; the trials give the interval."""
 
 import dataclasses
 from typing import ClassVar
@@ -19,10 +19,10 @@ class AbstractLadder(Relation):
     """A statement about one value a rung.
 
     Args:
-        along: what the rungs are, in a word or a symbol.
-        rungs: Python numbers, so that sizes that come from them may set shapes.
-        replicates: how often each problem is measured; 2 tells a difference between problems from noise, where the
-            ladders of a claim differ more than its `spread`.
+        along: the meaning of the sizes, in a word or a symbol.
+        rungs: the sizes as Python numbers, so that they may set shapes.
+        replicates: how often each problem is measured. If the claim's problems differ by more than its `spread`, 2
+            measurements can separate this difference from noise.
     """
 
     along: str = "n"
@@ -65,18 +65,19 @@ class AbstractLadder(Relation):
 def spread_over_problems(
     judgement: Judgement, own: np.ndarray, allowed: float, level: float, exact: bool, what: str
 ) -> Judgement:
-    """A judgement of a mean, together with how far the problems' own values are from what is stated.
+    """A judgement of a mean, together with the distances of the problems' own values from the statement.
 
-    Two measurements of a problem give the mean square of the problems' own values by the product of the two. One alone
-    gives a number that is at least as large, noise included: it may support, and it refutes where there is no noise.
+    Two measurements of a problem give the mean square of the problems' own values by the product of the two. A single
+    measurement gives a number that is at least as large, because it includes noise. It can support, and it refutes if
+    there is no noise.
 
     Args:
         judgement: of the mean.
-        own: how far each problem is from what is stated, shape (T, R).
+        own: the distance of each problem from the statement, shape (T, R).
         allowed: the largest root mean square.
         level: probability of refuting one that is allowed.
         exact: the numbers have no sampling error.
-        what: what they are, in words.
+        what: their name, in words.
     """
     squares = own[:, :1] * own[:, -1:]
     within, (_, high) = of_squares(squares, level, allowed, exact)
@@ -102,18 +103,20 @@ def slower_problems(judgement: Judgement, slower: np.ndarray, allowed: float, le
 
 @dataclasses.dataclass(frozen=True)
 class Rate(AbstractLadder):
-    """measured ~ C rung^exponent along a geometric ladder; `predict` gives the exponent, `measure` one value a rung.
+    """measured ~ C rung^exponent along a geometric sequence of sizes.
+
+    `predict` gives the exponent, `measure` one value for each size.
 
     Each trial is one ladder and gives one log-log slope; the slopes give the interval. With `upper`, the statement is
-    an upper bound O(rung^exponent), refuted only by a slope above exponent + margin. `margin` is the declared
-    allowance for finite sizes; support needs the interval within margin + resolution. Rungs where the median
-    measurement is at the rounding floor of the trial are dropped, and said so.
+    an upper bound O(rung^exponent), which only a slope above exponent + margin refutes. `margin` is the declared
+    allowance for finite sizes; support needs the interval within margin + resolution. Rungs if the median measurement
+    is at the rounding floor of the trial are dropped, and said so.
 
-    The statement is about each problem and about the whole ladder. Support also needs that the slopes of the problems
-    are within `spread` of the exponent in root mean square (twice margin + resolution where none is declared); of an
-    upper bound, that less than a third of the problems are slower by more than that. The slope over the large
-    half (three rungs at least, two of three) and that without the last rung must not be shown to leave margin +
-    resolution, and the constant of the small half must not be shown to fail on the large half.
+    The statement is about each problem and about the whole ladder. For support, the slopes of the problems must also be
+    within `spread` of the exponent in root mean square. Without a declared spread, twice margin + resolution is used.
+    For an upper bound, less than a third of the problems may be slower by more than that. Two slopes must not be shown
+    to leave margin + resolution: the slope over the large half (two thirds of the sizes, at least three), and the same
+    slope without the last size. The constant of the small half must not be shown to fail on the large half.
     """
 
     upper: bool = False
@@ -140,7 +143,7 @@ class Rate(AbstractLadder):
         return np.log(np.asarray(self.rungs)[kept])
 
     def _scaled(self, sample: Sample, kept: np.ndarray) -> np.ndarray:
-        """log(measured / rung^exponent) of the rungs that are kept, over replicates."""
+        """log(measured / rung^exponent) of the sizes that are kept, over replicates."""
         logs = np.mean([np.log(columns(own.measured)[:, kept]) for own in self._each(sample)], axis=0)
         return logs - columns(sample.predicted)[:, :1] * self._logs(kept)
 
@@ -202,7 +205,7 @@ class Rate(AbstractLadder):
         return np.abs(columns(false) - columns(predicted))
 
     def misfit(self, predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | None:
-        """One exponent, one value a rung."""
+        """One exponent, and one value for each size."""
         return "predict() gives one number, the exponent" if predicted != () else self._one_a_rung(measured)
 
     def shown(self, sample: Sample) -> tuple[float, float]:
@@ -233,12 +236,12 @@ class Rate(AbstractLadder):
 class Limit(AbstractLadder):
     """measured -> predicted along a ladder: the mean difference at the last rung is within `margin`.
 
-    What a difference has beyond the margin is stated to fall at least like rung^(-slowest). Where the last rung is
-    still outside the margin, it is compared with the rung two before it: an excess that has fallen less (a plateau,
-    wherever it lies) refutes, one that falls as fast is undecided.
+    The part of a difference beyond the margin is stated to fall at least like rung^(-slowest). If the last size is
+    still outside the margin, its excess is compared with that of two sizes before. An excess that has fallen less than
+    required, for example a plateau, refutes the statement. An excess that falls as fast leaves it undecided.
 
-    The statement is about each problem: support also needs that the problems' own differences at the last rung are
-    within `spread` in root mean square (twice margin + resolution where none is declared).
+    The statement is about each problem. So support also needs that the problems' own differences at the last size are
+    within `spread` in root mean square. If none is declared, twice margin + resolution is used.
     """
 
     margin: float = 0.05
@@ -253,7 +256,7 @@ class Limit(AbstractLadder):
         return np.stack([difference_of(own, self.relative)[:, 0] for own in self._each(sample)], axis=1)
 
     def judge(self, sample: Sample, level: float) -> Judgement:
-        """Confidence interval of the difference at the last rung, and of how much of an earlier one is left there."""
+        """Confidence intervals of the difference at the last size, and of the share of an earlier one that remains."""
         own, what = self._differences(sample), f"difference at {self.along} = {self.rungs[-1]:g}"
         difference, exact = own.mean(axis=1), sample.exact
         share = level / (3 if exact or self.replicates > 1 else 2)
@@ -284,7 +287,7 @@ class Limit(AbstractLadder):
         return 1 + np.abs(columns(false) - columns(predicted)) / (self.margin + self.resolution)
 
     def misfit(self, predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | None:
-        """One limit or one a rung, one value a rung."""
+        """One limit, or one for each size, and one value for each size."""
         return self._one_a_rung(measured)
 
     def shown(self, sample: Sample) -> tuple[float, float]:
@@ -306,12 +309,12 @@ class Limit(AbstractLadder):
 
 @dataclasses.dataclass(frozen=True)
 class Order(AbstractLadder):
-    """The mean measurement rises (predicted > 0) or falls (predicted < 0) from each rung to the next.
+    """The mean measurement rises (predicted > 0) or falls (predicted < 0) from each size to the next.
 
-    A step within rounding is none. The statement is about each problem: where a step is reversed in some ladders,
-    support needs these shown to be fewer than half. A step is refuted where its mean is shown to have the other sign,
-    or its interval is on the other side and more than half of the ladders are shown to be reversed there. With
-    `over="problems"` the statement is about the mean over the population alone.
+    A step within rounding is none. The statement is about each problem: if a step is reversed in some ladders,
+    support needs these shown to be fewer than half. A step is refuted if its mean is shown to have the other sign. It
+    is also refuted if its interval is on the other side and more than half of the sequences are shown to be reversed
+    there. With `over="problems"`, the statement is only about the mean over the population.
     """
 
     over: str = "measurements"
@@ -323,7 +326,7 @@ class Order(AbstractLadder):
             raise ValueError(f"over={self.over!r} is not one of 'measurements', 'problems'")
 
     def _steps(self, sample: Sample) -> np.ndarray:
-        """The steps in the stated direction, 0 where they are within rounding, over replicates."""
+        """The steps in the stated direction, 0 if they are within rounding, over replicates."""
         signs, found = np.sign(columns(sample.predicted)[:, :1]), []
         for own in self._each(sample):
             steps, floor = np.diff(columns(own.measured), axis=1), columns(own.tolerance())
@@ -370,7 +373,7 @@ class Order(AbstractLadder):
         return np.abs(columns(false) - columns(predicted))
 
     def misfit(self, predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | None:
-        """One sign, one value a rung."""
+        """One sign, and one value for each size."""
         return "predict() gives one number, the sign" if predicted != () else self._one_a_rung(measured)
 
     def shown(self, sample: Sample) -> tuple[float, float]:
@@ -390,6 +393,6 @@ class Order(AbstractLadder):
 
 
 def slope(at: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Least-squares slope of each row of values, shape (T, rungs), over where they were taken."""
+    """Least-squares slope of each row of values, shape (T, rungs), over the sizes at which they were measured."""
     centred = at - at.mean()
     return values @ centred / (centred @ centred)

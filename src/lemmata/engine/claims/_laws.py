@@ -1,4 +1,4 @@
-"""Trials of known truth: what is predicted and what is measured, drawn at random."""
+"""Trials with a known truth: random predictions and measurements."""
 
 from collections.abc import Callable
 
@@ -61,7 +61,7 @@ def identity(relative: float, size: float = 1.0) -> Draw:
 
 
 def mean(factor: float, spread: float, between: float = 0.0, replicates: int = 2) -> Draw:
-    """Lognormal measurements of mean p(1 ± between) against factor p; the sign is the problem's own."""
+    """Lognormal measurements of mean p(1 ± between) against factor p, where each problem has its own sign."""
 
     def draw(rng, trials):
         p = _problem(rng, trials)
@@ -135,7 +135,7 @@ def powers(exponents: tuple[float, ...], stated: float, noise: float, replicates
 
 
 def bent(exponents: tuple[float, ...], stated: float) -> Draw:
-    """A power law whose exponent from each rung to the next is given, with a little noise."""
+    """A power law with a given exponent from each size to the next, and a little noise."""
 
     def draw(rng, trials):
         logs = np.concatenate([[0.0], np.cumsum(np.asarray(exponents) * np.diff(np.log(_LADDER)))])

@@ -1,4 +1,4 @@
-"""Means against a band: what a refutation rests on, what support rests on, and when a sample cannot tell."""
+"""Compares means with a band: the conditions for refutation and support, and when a sample cannot decide."""
 
 import dataclasses
 
@@ -7,7 +7,7 @@ import numpy as np
 from ._relations import against_band
 from ._statistics import least_mean, mean_interval, mean_limits, same_throughout, share_of_largest
 
-_MOST = 0.5  # of the variance in a single trial, beyond which an interval supports nothing
+_MOST = 0.5  # of the variance in a single trial; above this share, an interval supports nothing
 _FEW = 16  # trials of which one may hold so much by chance
 
 
@@ -17,10 +17,10 @@ class Mean:
 
     Args:
         holds: whether the mean is in the band.
-        needed: trials that could settle it, where it is undecided.
+        needed: the number of trials that could decide it, if it is undecided.
         interval: the confidence interval that decides.
-        note: why the sample cannot tell, where it cannot.
-        apart: the interval is outside the band, although limits for heavier tails than are seen are not.
+        note: the reason why the sample cannot decide, if it cannot.
+        apart: the interval is outside the band, although limits for heavier tails than observed are not.
     """
 
     holds: bool | None
@@ -43,7 +43,7 @@ def mean_against(
         highest: upper end of the band.
         width: by how much the interval may leave it and support.
         exact: the numbers have no sampling error.
-        ends: between which values each number always is; infinite where nobody knows.
+        ends: the values between which each number always is; infinite if unknown.
     """
     interval, limits = mean_interval(sample, level, exact), mean_limits(sample, level, exact)
     known = (-np.inf, np.inf)
@@ -62,7 +62,7 @@ def mean_against(
 
 
 def untold(sample: np.ndarray, exact: bool = False) -> str:
-    """Why a sample cannot tell its mean, in words; empty where it may."""
+    """The reason why a sample cannot determine its mean, in words; empty if it can."""
     count = len(sample)
     if count < 2 or exact:
         return ""
@@ -73,7 +73,7 @@ def untold(sample: np.ndarray, exact: bool = False) -> str:
 
 
 def _by_betting(sample: np.ndarray, level: float, least: np.ndarray, most: np.ndarray) -> tuple[float, float]:
-    """Limits of a mean between known ends, whatever the law; an end that is not known has none."""
+    """Limits of a mean between known ends, for any distribution; there is no limit on the side of an unknown end."""
     low = least_mean(sample, least, level / 2) if np.isfinite(least).all() else -np.inf
     high = -least_mean(-sample, -most, level / 2) if np.isfinite(most).all() else np.inf
     return low, high
@@ -94,8 +94,7 @@ def of_squares(own: np.ndarray, level: float, allowed: float, exact: bool) -> tu
         allowed: the largest root that is allowed.
         exact: the numbers have no sampling error.
 
-    Returns:
-        what is shown, and an interval of the root, of the column where it is largest.
+    Returns: the result, and an interval of the root, for the column where it is largest.
     """
     share = level / own.shape[1]
     shown = [mean_interval(column, share, exact) for column in own.T]

@@ -15,7 +15,7 @@ from ._ladders import AbstractLadder, Order, Rate
 from ._relations import Relation, Sample, columns
 
 PARTS = 8
-"""Components that are mutated alone, of predictions with more: spread evenly, with the first and the last."""
+"""If a prediction has more components, this many are mutated alone: spread evenly, including the first and the last."""
 
 FARTHEST = {"factor": math.log(1000.0), "exponent": 4.0, "share": 1.0}
 """How far neighbours are looked for: a factor 1000, an exponent 4, all of the way to the control."""
@@ -31,7 +31,7 @@ class Way:
     """A way in which a prediction can be wrong.
 
     Args:
-        name: what is done to it.
+        name: the change.
         unit: of the amount: "factor" (its logarithm), "exponent", or "share" of the way to the control.
         go: the columns of predictions and of the control, moved by an amount.
         sizes: amounts that are tried, by their names.
@@ -49,8 +49,8 @@ class Mutant:
 
     Args:
         what: it is, in words.
-        size: which mutations it is counted with: "1.05", "1.25", "0.1", "0.2", "sign", "effect" or "roles".
-        part: the component that alone is mutated; None where all are.
+        size: the group of mutations that it belongs to: "1.05", "1.25", "0.1", "0.2", "sign", "effect" or "roles".
+        part: the only component that is mutated; None if all are.
         sample: the trials, with its prediction.
     """
 
@@ -83,13 +83,13 @@ _NARROWER = Way("narrower by", "factor", _narrowed, _FACTORS)
 def ways(relation: Relation, sample: Sample, part: int | None = None, both: bool = False) -> list[Way]:
     """The ways in which a prediction can be wrong: of a bound, only the one that makes it tighter.
 
-    A component that is predicted to be 0 in all trials has no factors, and goes towards the control.
+    A component that is predicted to be 0 in all trials has no factors, and is moved towards the control.
 
     Args:
         relation: how it is judged.
         sample: the trials.
         part: a component; None for all.
-        both: whether bounds go both ways: a false one may become true.
+        both: whether bounds are changed both ways: a false one may become true.
     """
     if isinstance(relation, Order):
         return []
@@ -106,7 +106,7 @@ def ways(relation: Relation, sample: Sample, part: int | None = None, both: bool
 
 
 def parts(relation: Relation, sample: Sample) -> list[int]:
-    """The components that are mutated alone; none where there is one, or one is judged."""
+    """The components that are mutated alone; empty if there is only one, or if only one is judged."""
     count = columns(sample.predicted).shape[1]
     if count == 1 or isinstance(relation, (Estimate, AbstractLadder)):
         return []
@@ -121,7 +121,7 @@ def moved(sample: Sample, false: np.ndarray, way: Way, amount: float, part: int 
         false: the predictions of the control.
         way: in which it is wrong.
         amount: by how much, in the unit of the way.
-        part: the component that alone is moved; None for all.
+        part: the only component that is moved; None for all.
     """
     own = columns(sample.predicted)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -134,13 +134,13 @@ def moved(sample: Sample, false: np.ndarray, way: Way, amount: float, part: int 
 
 
 def moves(sample: Sample, false: np.ndarray, way: Way, part: int | None = None) -> bool:
-    """Whether a prediction can go some way: a control that leaves a component as it is leads nowhere.
+    """Whether a prediction can be moved towards the control; it cannot if the control does not change a component.
 
     Args:
         sample: the trials.
         false: the predictions of the control.
         way: in which it is wrong.
-        part: the component that alone is moved; None for all.
+        part: the only component that is moved; None for all.
     """
     gone = moved(sample, false, way, FARTHEST[way.unit], part)
     return not np.array_equal(gone.predicted, sample.predicted)
@@ -176,11 +176,11 @@ def _spelled(way: Way, amount: float) -> str:
 
 
 def _without_effect(relation: Relation, sample: Sample, seed: int) -> Iterator[Mutant]:
-    """Measurements of other problems, and ladders whose sizes change nothing."""
+    """Measurements of other problems, and sequences whose sizes have no effect."""
     if sample.trials > 1 and not (isinstance(relation, EqualInMean) and relation.over == "problems"):
         order = np.random.default_rng(seed).permutation(sample.trials)
         others = np.empty_like(order)
-        others[order] = np.roll(order, 1)  # one cycle, so that no problem keeps its own
+        others[order] = np.roll(order, 1)  # one cycle, so that no problem keeps its own measurement
         shuffled = dataclasses.replace(sample, predicted=sample.predicted[others])
         if is_wrong(relation, sample, shuffled.predicted):
             yield Mutant("the measurement of another problem", "effect", None, shuffled)
@@ -194,7 +194,7 @@ def _without_effect(relation: Relation, sample: Sample, seed: int) -> Iterator[M
 def is_wrong(relation: Relation, sample: Sample, other: np.ndarray) -> bool:
     """Whether other predictions are wrong ones: by 1.25 or more, an exponent 0.2, in a quarter of the trials.
 
-    Of bounds, those are that are tighter by as much.
+    For a bound, a mutant is wrong if it is tighter by the same amount.
 
     Args:
         relation: how they are judged.
@@ -221,7 +221,7 @@ def is_wrong(relation: Relation, sample: Sample, other: np.ndarray) -> bool:
 
 
 def judged(relation: Relation, sample: Sample, level: float) -> Status:
-    """What the trials say of a mutant; failed where its predictions are no numbers.
+    """The verdict of the trials on a mutant; failed if its predictions are not numbers.
 
     Args:
         relation: how it is judged.
@@ -245,10 +245,10 @@ def nearest_refuted(
         false: the predictions of the control.
         level: of a refutation.
         way: in which it is wrong.
-        part: the component that alone is moved; None for all.
+        part: the only component that is moved; None for all.
 
     Returns:
-        The amount, as a factor less 1, an exponent or a share; None where the farthest one is not refuted.
+        The amount, as a factor less 1, an exponent or a share; None if the farthest one is not refuted.
     """
 
     def refuted(amount: float) -> bool:

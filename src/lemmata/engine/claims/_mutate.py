@@ -27,10 +27,10 @@ class Neighbour:
     """The nearest statement that the trials refute, in one way of being wrong.
 
     Args:
-        part: the component that alone is wrong; None where all are.
-        way: what is done to it.
+        part: the only component that is wrong; None if all are.
+        way: the change.
         unit: of the amount.
-        amount: a factor less 1, a difference of exponents, or a share of the way to the control; None where even the
+        amount: a factor less 1, a difference of exponents, or a share of the way to the control; None if even the
             farthest one is not refuted.
     """
 
@@ -42,13 +42,13 @@ class Neighbour:
 
 @dataclasses.dataclass(frozen=True)
 class Mutations:
-    """What the trials of a claim say of its wrong neighbours.
+    """The verdicts of a claim's trials on its wrong neighbours.
 
     Args:
         relation: the name of its class.
         trials: how many were judged.
         status: of the claim itself at its default setting.
-        left: why it does not count for the score; empty where it does.
+        left: the reason why it does not count for the score; empty if it does.
         outcomes: for each mutant its words, its size, whether it is of one component, and its status.
         neighbours: the nearest refuted ones.
     """
@@ -71,16 +71,16 @@ def mutate(
 ) -> Mutations:  # fmt: skip
     """Run a claim's trials once, at its default setting, and judge wrong neighbours of its prediction on them.
 
-    Predictions are multiplied by 1.05, 0.95, 1.25 and 0.8, all components and one at a time; exponents are moved by
-    0.1 and 0.2, intervals narrowed, signs turned; the measurement is one of another problem, a ladder is without
-    effect, and fields of problems change places. Bounds are made tighter, since a looser one is true. A mutant is
-    noticed where it is not supported (of a refuted claim: not refuted).
+    Predictions are multiplied by 1.05, 0.95, 1.25 and 0.8, in all components and in one component alone. Exponents are
+    moved by 0.1 and 0.2, intervals are narrowed, and signs are changed. The measurement is replaced by that of another
+    problem, a sequence of sizes has no effect, and fields of problems are exchanged. Bounds are made tighter, since a
+    looser one is true. A mutant is noticed if it is not supported (of a refuted claim: not refuted).
 
     Args:
         claim: the claim.
-        seed: seed of all randomness, as of `verify`.
-        budget: number of trials; None for as many as `verify` runs.
-        level: of a verdict, as of `verify`, which spends half of it on the default setting.
+        seed: seed of all randomness, as in `verify`.
+        budget: number of trials; None for the number that `verify` runs.
+        level: of a verdict, as in `verify`, which spends half of it on the default setting.
         run: what runs trials.
 
     Raises:
@@ -111,7 +111,7 @@ def mutate(
 
 
 def _left(claim: Claim, status: Status) -> str:
-    """Why a claim does not count for the score: it says nothing, or little, or what is false."""
+    """The reason why a claim does not count for the score: it is vacuous, loose, or false."""
     if status is not Status.SUPPORTED:
         return str(status)
     if claim.expected is not Status.SUPPORTED:
@@ -138,7 +138,7 @@ def _nearest(claim: Claim, sample: Sample, false: np.ndarray, level: float) -> t
 
 
 def mutation_record(claim: Claim, found: Mutations) -> dict[str, Any]:
-    """What is recorded of a claim's mutations: how many of each size were made and noticed, survivors, neighbours.
+    """The record of a claim's mutations: the numbers made and noticed of each size, survivors, neighbours.
 
     Args:
         claim: the claim.
@@ -161,12 +161,12 @@ def mutation_record(claim: Claim, found: Mutations) -> dict[str, Any]:
 def drawn(claims: Iterable[Claim], count: int, seed: int = 0) -> list[Claim]:
     """A sample of claims over all relations and subjects, the cheapest ones of each first.
 
-    Claims of one relation and one subject are a group. Groups are gone through in turn, in an order that the seed
-    draws, and each gives its cheapest claim that is left; of equally cheap ones the seed chooses.
+    Claims of one relation and one subject are a group. The groups take turns, in an order that the seed draws. Each
+    gives its cheapest remaining claim; the seed chooses between equally cheap ones.
 
     Args:
         claims: to draw from.
-        count: how many; all where there are fewer.
+        count: how many; all if there are fewer.
         seed: of the order.
 
     Raises:

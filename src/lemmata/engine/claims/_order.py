@@ -16,14 +16,14 @@ _DECIDED = (Status.SUPPORTED, Status.VACUOUS, Status.REFUTED)
 
 @dataclasses.dataclass(frozen=True)
 class Prospect:
-    """What judging a claim costs, and what it could tell.
+    """The cost of judging a claim, and the information it can give.
 
     Args:
         claim: the claim.
-        known: trials that are known of its code as it is.
+        known: known trials of its current code.
         fresh: trials that a run would add.
         nearness: how likely they are to change the verdict, of `nearness`.
-        seconds: what the last run took.
+        seconds: the time of the last run.
     """
 
     claim: Claim
@@ -36,19 +36,19 @@ class Prospect:
     def bits(self) -> float:
         """Expected information: nearness times log2(1 + fresh / (known + 1)) / 2.
 
-        A mean that m trials have fixed to a variance v / m has it reduced to v / (m + n) by n more, and the entropy of
-        a Gaussian posterior by log2(1 + n / m) / 2 bits; the 1 stands for what is believed before any trial. So 255
-        first trials are worth 4 bits, and 256 beside 255 known ones half a bit.
+        Let m trials have reduced the variance of a mean to v / m. n more trials reduce it to v / (m + n), and reduce
+        the entropy of a Gaussian posterior by log2(1 + n / m) / 2 bits. The 1 is the prior belief before any trial. So
+        the first 255 trials are worth 4 bits, and another 256 after 255 known ones are worth half a bit.
         """
         return self.nearness * math.log2(1 + self.fresh / (self.known + 1)) / 2
 
 
 def nearness(verdict: Verdict | None) -> float:
-    """Twice the probability that fresh trials, as many again, move a verdict's interval over the end of its band.
+    """Twice the probability that the same number of new trials moves a verdict's interval over the end of its band.
 
-    With the interval clear of that end by z of its half-widths, q standard errors each, the mean of fresh trials
-    differs by sqrt(2) standard errors: 2 P(N > z q / sqrt(2)), 1 at the end, and never below 0.001. It is 1 where
-    nothing is known or decided.
+    Let the interval be away from that end by z of its half-widths, which are q standard errors each. The mean of fresh
+    trials differs by sqrt(2) standard errors, so the probability is 2 P(N > z q / sqrt(2)), which is 1 at the end. It
+    is never below 0.001. It is 1 if nothing is known or decided.
     """
     if verdict is None or verdict.status not in _DECIDED or verdict.interval is None or verdict.band is None:
         return 1.0
@@ -56,7 +56,7 @@ def nearness(verdict: Verdict | None) -> float:
     lowest, highest = verdict.band
     if verdict.status is Status.REFUTED:
         clear = max(low - highest, lowest - high)
-    else:  # an end that both share is the end of what is possible, as a rate of 0
+    else:  # a common end is the end of the possible range, for example a rate of 0
         clear = min([end for end in (low - lowest, highest - high) if end], default=math.inf)
     half = (high - low) / 2
     if clear <= 0 or not math.isfinite(half):
@@ -66,10 +66,16 @@ def nearness(verdict: Verdict | None) -> float:
 
 
 def by_information(prospects: Iterable[Prospect]) -> list[Prospect]:
-    """Those with the most expected bits a second first; the cheaper one first where nothing new is expected."""
+    """Claims with the most expected bits per second come first.
+
+    If nothing new is expected, the cheaper claim comes first.
+    """
     return sorted(prospects, key=lambda own: (-own.bits / max(own.seconds, 1e-3), own.seconds))
 
 
 def longest_first(prospects: Iterable[Prospect]) -> list[Prospect]:
-    """Those that took longest first: where all are judged, several processes then end at nearly the same time."""
+    """The claims that took longest come first.
+
+    If all claims are judged, several processes then end at nearly the same time.
+    """
     return sorted(prospects, key=lambda own: -own.seconds)

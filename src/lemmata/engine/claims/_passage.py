@@ -14,9 +14,9 @@ class Passage:
         first: the place of the first character, counted from 0.
         after: the place behind the last one.
         digest: of the words, see `digest_of`.
-        says: what they say, in words that their author would accept.
+        says: the meaning of the words, in terms that their author would accept.
         right_if: the hypothesis, the constant or the meaning under which they would be right.
-        formula: as it is printed, where there is one.
+        formula: the printed formula, if there is one.
     """
 
     file: str
@@ -28,10 +28,10 @@ class Passage:
     formula: str = ""
 
     def found_in(self, folder: Path) -> bool:
-        """Whether the words stand at their place in the source's text.
+        """Whether the words occur at their place in the source's text.
 
         Args:
-            folder: where the texts of sources lie.
+            folder: the folder of the texts of sources.
         """
         text = (folder / self.file).read_text(encoding="utf-8")
         return digest_of(text[self.first : self.after]) == self.digest
@@ -43,7 +43,7 @@ class Reading:
 
     Args:
         words: the reading.
-        verdict: what comes of the statement, read so: "refuted", "supported", "vacuous", "ill-typed".
+        verdict: the verdict on the statement in this reading: "refuted", "supported", "vacuous", "ill-typed".
         claim: the name of the claim that judges this reading; empty for the claim that lists it.
     """
 

@@ -11,7 +11,7 @@ _CLASS = re.compile(r"^class ([A-Z]\w*)\b", re.MULTILINE)
 
 
 def place_of(name: str, package: str) -> str | None:
-    """The section, as subject.section, that alone can define what a name means; None where the text does not tell.
+    """The only section, as subject.section, that can define a name; None if the text does not determine it.
 
     Args:
         name: a claim's full name, the end of it, its class, or a section.
@@ -26,7 +26,10 @@ def place_of(name: str, package: str) -> str | None:
 
 @functools.cache
 def _meant(package: str) -> dict[str, list[str]]:
-    """The sections that have a class of that name: its own, that of its claim, and the ends of this one."""
+    """The sections that have a class of that name.
+
+    They are its own, that of its claim, and those whose names end with this one.
+    """
     found: dict[str, list[str]] = {}
     for place, classes in _classes(package).items():
         subject, section = place.split(".")

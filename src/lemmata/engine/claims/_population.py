@@ -1,4 +1,4 @@
-"""Populations: which problems a claim speaks about, how they are drawn, and which hypotheses they satisfy."""
+"""Populations: the problems to which a claim applies, how they are drawn, and which hypotheses they satisfy."""
 
 import abc
 import typing
@@ -17,21 +17,22 @@ P = TypeVar("P")
 class Population(eqx.Module, Generic[P]):
     """The problems that claims speak about: settings, a sampler, and the hypotheses of its problems.
 
-    A population is a final, frozen class; what differs between claims (a default size, a law) are its fields. Claims
-    name it by `population = LinearDesigns(rows=40)` and add hypotheses of their own where they need more.
+    A population is a final, frozen class. Its fields are the differences between claims, such as a default size or a
+    distribution. Claims name it by `population = LinearDesigns(rows=40)` and add hypotheses of their own if they need
+    more.
 
     `settings` is the space of the named settings of a sampled problem: default, region, and the corners that a
-    verification visits. It is a value, `settings = Space(n=...)`, or a method where it depends on fields.
-    `hypotheses(problem)` evaluates every condition on a problem, a user's included. Two questions are optional:
-    `pose(problem)` turns a user's problem into this population's own (None where it cannot), and `culprit(problem)`
-    names the likeliest cause when a hypothesis fails.
+    verification visits. It is a value, `settings = Space(n=...)`, or a method if it depends on fields.
+    `hypotheses(problem)` evaluates every condition on a problem, a user's included. Two methods are optional.
+    `pose(problem)` turns a user's problem into this population's own, or returns None if it cannot. `culprit(problem)`
+    names the likely cause when a hypothesis fails.
 
     Attributes:
         drops: the share of sampled problems that may fail a hypothesis. More is an error of the sampler, since a
             selection by hypotheses changes what a verdict is about.
     """
 
-    if TYPE_CHECKING:  # as in `Claim`, questions are no class variables here
+    if TYPE_CHECKING:  # as in `Claim`, questions are not class variables here
         settings: Any = eqx.field(init=False)
         drops: ClassVar[float]
         pose: Question[[Any], P | None] | None = eqx.field(init=False)
@@ -64,11 +65,11 @@ class Population(eqx.Module, Generic[P]):
         return object
 
     def posed(self, problem: Any) -> P | None:
-        """The problem itself where it is one of the population's, else what a user's problem poses, or None."""
+        """The problem itself if it belongs to the population, else its conversion by `pose`, or None."""
         if isinstance(problem, self.problem):
             return typing.cast(P, problem)
         return None if self.pose is None else self.pose(problem)
 
     def cause(self, problem: P) -> str | None:
-        """The likeliest cause in this problem when a hypothesis fails (duplicate rows, say), if it can be named."""
+        """The likely cause in this problem when a hypothesis fails, for example duplicate rows; None if unknown."""
         return None if self.culprit is None else self.culprit(problem)

@@ -1,4 +1,4 @@
-"""What a problem must not hold: random keys, and the measured value itself."""
+"""Values that a problem must not contain: random keys, and the measured value itself."""
 
 import dataclasses
 from typing import Any
@@ -41,7 +41,7 @@ def _opened(problem: Any) -> Any:
 def stored_measurement(claim: Claim, setting: dict, seed: int, measured: list[np.ndarray]) -> str | None:
     """The place of a problem that holds what is measured, to rounding, in every one of a few trials.
 
-    What is the same in all trials is a fact of the setting, and whole numbers agree by chance; neither counts.
+    Values that are equal in all trials are facts of the setting, and whole numbers can agree by chance. Neither counts.
 
     Args:
         claim: the claim.

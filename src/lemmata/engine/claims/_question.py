@@ -1,4 +1,4 @@
-"""The type of a question: what a class leaves to a method of its subclasses, or leaves out."""
+"""The type of a question: a method that a class leaves to its subclasses, or leaves out."""
 
 from collections.abc import Callable
 from typing import Any, ParamSpec, Protocol, TypeVar
@@ -8,11 +8,11 @@ Answer = TypeVar("Answer", covariant=True)
 
 
 class Question(Protocol[Asked, Answer]):
-    """A method, by what it is asked and what it answers.
+    """A method, by its arguments and its answer.
 
     A class that declares `measure: Question[[P, Key[Array, ""]], Any] | None` lets its subclasses define the method
-    `measure(self, problem, key)`, whatever they name the arguments, or none. `Callable` does not say so: type checkers
-    take `self` for the first argument of a method that stands for it.
+    `measure(self, problem, key)`, with any names of the arguments, or without this method. `Callable` cannot express
+    this, because type checkers would take `self` for the first argument of such a method.
     """
 
     def __call__(self, owner: Any, /, *asked: Asked.args, **named: Asked.kwargs) -> Answer: ...

@@ -34,7 +34,8 @@ def claims_in(module: types.ModuleType) -> list[Claim]:
         if inspect.isclass(value)
         and value.__module__ == module.__name__
         and not name.startswith(("_", "Abstract"))
-        and Claim in value.__mro__  # asked first: issubclass asks all subclasses of Claim before it says no
+        # checked first, because issubclass asks all subclasses of Claim before it returns False
+        and Claim in value.__mro__
         and issubclass(value, Claim)
     ]
     return [_complete(cls, getattr(module, "__file__", None))() for cls in own]
@@ -42,12 +43,12 @@ def claims_in(module: types.ModuleType) -> list[Claim]:
 
 @functools.cache
 def _registered(module: types.ModuleType) -> list[Claim]:
-    """The claims of a module, which are the same objects however they are found."""
+    """The claims of a module, which are the same objects in every search."""
     return claims_in(module)
 
 
 def _complete(cls: type[Claim], file: str | None = None) -> type[Claim]:
-    """The class, where it says all that a claim must say; ClaimError elsewhere. The tests check lemmata's own."""
+    """The class, if it has all parts that a claim needs; otherwise ClaimError. The tests check lemmata's own."""
     if not cls.__module__.startswith("lemmata."):
         check_declared(cls, file)
         return cls
@@ -59,11 +60,11 @@ def _complete(cls: type[Claim], file: str | None = None) -> type[Claim]:
 def registry(chapter: str | None = None) -> dict[str, Claim]:
     """Every registered claim by name: lemmata's own first, then third parties', all through the same entry points.
 
-    An entry point of another package that cannot be loaded, or of which a claim breaks the grammar, is left out as a
-    whole with an `EntryPointWarning`. What two entry points name is registered once.
+    If an entry point of another package cannot be loaded, or one of its claims breaks the grammar, the whole entry
+    point is left out with an `EntryPointWarning`. A claim of two entry points is registered once.
 
     Args:
-        chapter: the only one of lemmata's own to be loaded, which takes a tenth of the time; None for all.
+        chapter: the only one of lemmata's own chapters to load, which takes a tenth of the time; None for all.
 
     Raises:
         ClaimError: if the claims of lemmata itself cannot be loaded.
@@ -87,7 +88,7 @@ def registry(chapter: str | None = None) -> dict[str, Claim]:
     return found
 
 
-def _points() -> list[Any]:  # of importlib_metadata, where a package puts its own in the place of Python's
+def _points() -> list[Any]:  # of importlib_metadata, if a package puts its own in the place of Python's
     """The entry points of claims, lemmata's own first."""
     return sorted(importlib.metadata.entry_points(group=ENTRY_POINTS), key=lambda point: (not _own(point), point.name))
 
@@ -103,7 +104,10 @@ def _incomplete(found: str) -> ClaimError:
 
 
 def _with_claims_of(found: dict[str, Claim], target: object) -> dict[str, Claim]:
-    """The claims with those of what one more entry point names; none of these where one of them is amiss."""
+    """The claims together with those of one more entry point.
+
+    If one of the new claims is invalid, none of them is added.
+    """
     known, together = {type(claim) for claim in found.values()}, dict(found)
     for claim in _loaded(target):
         if type(claim) not in known:
@@ -112,7 +116,7 @@ def _with_claims_of(found: dict[str, Claim], target: object) -> dict[str, Claim]
 
 
 def _loaded(target: object) -> Iterator[Claim]:
-    """The claims of what an entry point names: a claim's class, a module, or a package with all its modules."""
+    """The claims of an entry point: a claim's class, a module, or a package with all its modules."""
     if inspect.isclass(target) and issubclass(target, Claim):
         yield _complete(target)()
         return
@@ -150,7 +154,7 @@ def load_file(path: str | pathlib.Path) -> dict[str, Claim]:
         raise MissingFileError(f"claim file '{path}'", rule="an existing Python file", remedy="check the path")
     if path.suffix != ".py":
         raise ClaimError(f"claim file '{path}'", rule="a Python file that ends in .py", remedy="rename it")
-    whole = path.absolute()  # the file may go to another folder
+    whole = path.absolute()  # the file may be moved to another folder
     try:
         module = executed(path, path.stem)
         claims = claims_in(module)
@@ -191,7 +195,7 @@ def file_of(claim: Claim) -> str | None:
 
 
 def _alone(name: str) -> list[Claim]:
-    """The claims that a name means among lemmata's own, where one section has them and no other package has claims."""
+    """The claims that a name means among lemmata's own, if one section has them and no other package has claims."""
     points = _points()
     if len(points) != 1 or not _own(points[0]):
         return []
@@ -211,9 +215,9 @@ def _alone(name: str) -> list[Claim]:
 def find(name: str) -> list[Claim]:
     """The claims that a name means.
 
-    A registered claim, the end of its path, its class, all claims of a chapter or section (`softmax`,
-    `softmax.network`), of a statement by its number in whichever source ("Lemma E.4", "(41)"), or of a file (`mine.py`,
-    `mine.py:claim` or `mine.py:TheClass`).
+    Finds one of these: a registered claim; the end of its path; its class; all claims of a chapter or section
+    (`softmax`, `softmax.network`); the claims of a statement by its number in any source ("Lemma E.4", "(41)"); or
+    those of a file (`mine.py`, `mine.py:claim` or `mine.py:TheClass`).
 
     Raises:
         MissingFileError: if there is no such file of claims.
@@ -233,7 +237,7 @@ def find(name: str) -> list[Claim]:
     exact = [claim for claim in matches if claim.name == name] or matches
     exact = exact or [claim for claim in known.values() if type(claim).__name__ == name]
     section = [claim for full, claim in known.items() if full.startswith(name + ".")]
-    if section and not any(claim.name == name for claim in exact):  # a chapter is meant before the end of a path
+    if section and not any(claim.name == name for claim in exact):  # a chapter has priority over the end of a path
         return section
     if len(exact) == 1:
         return exact

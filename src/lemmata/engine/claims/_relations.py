@@ -1,8 +1,8 @@
-"""How a prediction and a measurement must compare: what every relation answers.
+"""Rules for comparing a prediction with a measurement: the methods of every relation.
 
-Every relation judges arrays of predictions and measurements, one row a trial. A comparison of two numbers allows for
-rounding: 32 eps times the condition number that the claim computes, times the larger of the two. Each component has its
-own allowance, unless a relation names blocks of components that share the largest one.
+Every relation judges arrays of predictions and measurements, one row for each trial. A comparison of two numbers allows
+for rounding: 32 eps times the condition number that the claim computes, times the larger of the two. Each component has
+its own allowance, unless a relation names blocks of components that share the largest one.
 """
 
 import abc
@@ -20,9 +20,10 @@ WHOLE = -1  # a block that is all of a trial
 class Sample:
     """Finished trials: predictions (T, *s), measurements (T, *s), condition numbers (T,) or (T, *s).
 
-    Relations with replicates have measurements (T, R, *s). Ladders have predictions (T,) and measurements (T, rungs).
-    Where `exact`, measuring a problem draws nothing at random, so that the measurements have no sampling error.
-    `silent`, shape (T, C), marks components whose tolerance is so wide that they say nothing; None where none is.
+    Relations with replicates have measurements (T, R, *s). Sequences of sizes have predictions (T,) and measurements
+    (T, rungs). If `exact`, measuring a problem draws nothing at random, so the measurements have no sampling error.
+    `silent`, shape (T, C), marks components whose tolerance is so wide that they give no information; None if there are
+    none.
     """
 
     predicted: np.ndarray
@@ -42,7 +43,7 @@ class Sample:
         return self.trials > 1 and all((a == a[:1]).all() for a in (self.predicted, self.measured))
 
     def tolerance(self, block: int = 0) -> np.ndarray:
-        """What rounding explains in each component: 32 eps condition max(|predicted|, |measured|), shape (T, *s).
+        """The rounding error in each component: 32 eps condition max(|predicted|, |measured|), shape (T, *s).
 
         Args:
             block: how many trailing axes share their largest value; WHOLE is all of them.
@@ -57,23 +58,23 @@ class Sample:
         return ROUNDING * self.condition_of(size.ndim) * size
 
     def condition_of(self, axes: int) -> np.ndarray:
-        """The condition numbers, with as many axes as are asked for."""
+        """The condition numbers, with the requested number of axes."""
         return self.condition.reshape(*self.condition.shape, *(1,) * (axes - self.condition.ndim))
 
 
 @dataclasses.dataclass(frozen=True)
 class Judgement:
-    """What a relation says: holds (True), fails (False) or undecided (None), with the figures it rests on.
+    """The judgement of a relation: holds (True), fails (False) or undecided (None), with the figures that decide it.
 
     Args:
         holds: whether the statement holds.
         estimate, interval: the statistic and its confidence interval.
         band: the interval, in the unit of the estimate, within which the statement is supported.
         reason: the figures in a sentence.
-        needed: trials that could settle it, where it is undecided.
-        violating: the share of trials that alone contradict the statement; None where a single trial cannot.
-        apart: the interval is outside the band, and only a tail that no trial has shown could bring the mean back:
-            too little to refute a statement, and enough to know that the trials tell it from another one.
+        needed: the number of trials that could decide it, if it is undecided.
+        violating: the share of trials that alone contradict the statement; None if a single trial cannot do this.
+        apart: the interval is outside the band, but a tail that no trial has shown could bring the mean back. This is
+            too little to refute a statement, and enough to show that the trials distinguish it from another one.
     """
 
     holds: bool | None
@@ -99,7 +100,7 @@ class Relation(abc.ABC):
     rungs: tuple[float, ...] = ()
     replicates: ClassVar[int] = 1
     farthest: ClassVar[float | None] = FACTOR
-    """How far a control may be, in the unit of `distance`; None where any distance will do."""
+    """How far a control may be, in the unit of `distance`; None if any distance will do."""
 
     @abc.abstractmethod
     def judge(self, sample: Sample, level: float) -> Judgement:
@@ -107,10 +108,10 @@ class Relation(abc.ABC):
 
     @abc.abstractmethod
     def compare(self, sample: Sample) -> bool | None:
-        """Whether one trial agrees; None where a single trial cannot tell."""
+        """Whether one trial agrees; None if a single trial cannot decide."""
 
     def against(self, sample: Sample) -> np.ndarray | None:
-        """Which components contradict the statement by themselves, shape (T, C); None where a single trial cannot.
+        """Which components contradict the statement by themselves, shape (T, C); None if a single trial cannot.
 
         A block that shares its tolerance is one component.
         """
@@ -123,7 +124,7 @@ class Relation(abc.ABC):
 
     @abc.abstractmethod
     def budget(self, level: float) -> int | None:
-        """Trials that support needs at this level; None where they depend on the spread of the measurement."""
+        """Trials that support needs at this level; None if they depend on the spread of the measurement."""
 
     @abc.abstractmethod
     def broken(self, sample: Sample) -> np.ndarray:
@@ -131,7 +132,7 @@ class Relation(abc.ABC):
 
     @abc.abstractmethod
     def vacuous(self, predicted: np.ndarray, trivial: np.ndarray) -> np.ndarray | None:
-        """Which components are beyond the trivial value, shape (T, C); None where no bound is stated."""
+        """Which components are beyond the trivial value, shape (T, C); None if no bound is stated."""
 
     @abc.abstractmethod
     def gaps(self, sample: Sample) -> np.ndarray:
@@ -139,32 +140,32 @@ class Relation(abc.ABC):
 
     @abc.abstractmethod
     def distance(self, predicted: np.ndarray, false: np.ndarray) -> np.ndarray:
-        """How far a control is from the claim in each component, shape (T, C); NaN where that means nothing."""
+        """The distance of a control from the claim in each component, shape (T, C); NaN if it has no meaning."""
 
     @abc.abstractmethod
     def misfit(self, predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | None:
-        """The rule that these shapes of prediction and measurement break; None where they fit."""
+        """The rule that these shapes of prediction and measurement break; None if they fit."""
 
     @abc.abstractmethod
     def shown(self, sample: Sample) -> tuple[float, float]:
-        """One predicted and one measured number that stand for a single trial."""
+        """One predicted and one measured number that represent a single trial."""
 
     @property
     @abc.abstractmethod
     def band(self) -> str:
-        """What decides, in words: where support, refutation and what is undecided begin."""
+        """The limits for support and for refutation, in words; between them, the verdict is undecided."""
 
     @abc.abstractmethod
     def __str__(self) -> str: ...
 
 
 def columns(array: np.ndarray) -> np.ndarray:
-    """The components of each trial, one row a trial."""
+    """The components of each trial, one row for each trial."""
     return np.asarray(array, float).reshape(len(array), -1)
 
 
 def blocks(array: np.ndarray, block: int) -> np.ndarray:
-    """The largest of each block (whether any is true, of truth values), one row a trial."""
+    """The largest of each block (whether any is true, of truth values), one row for each trial."""
     axes = array.ndim - 1 if block == WHOLE else min(block, array.ndim - 1)
     largest = array.max(axis=tuple(range(-axes, 0)), initial=array.dtype.type(0)) if axes else array
     return np.asarray(largest).reshape(len(array), -1)
@@ -176,7 +177,7 @@ def not_finite(array: np.ndarray) -> np.ndarray:
 
 
 def factors(predicted: np.ndarray, false: np.ndarray) -> np.ndarray:
-    """max(|p/f|, |f/p|) in each component, infinite where the signs differ, NaN where both are 0 or one is infinite."""
+    """max(|p/f|, |f/p|) in each component, infinite if the signs differ, NaN if both are 0 or one is infinite."""
     predicted, false = columns(predicted), columns(false)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = false / predicted

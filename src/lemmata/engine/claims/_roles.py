@@ -19,9 +19,9 @@ _BATCH = 32
 
 
 def swapped_predictions(claim: Claim, setting: dict, numbers: np.ndarray, seed: int) -> dict[str, np.ndarray]:
-    """What a claim predicts where two fields of its problems, alike in type and shape, have changed places.
+    """The predictions of a claim if two fields of its problems with the same type and shape are exchanged.
 
-    Only of claims in JAX, whose problems cost little to draw again, and where `predict` takes the changed problem.
+    Only of claims in JAX, whose problems cost little to draw again, and if `predict` takes the changed problem.
 
     Args:
         claim: the claim.
@@ -29,8 +29,7 @@ def swapped_predictions(claim: Claim, setting: dict, numbers: np.ndarray, seed: 
         numbers: of the trials.
         seed: of all randomness.
 
-    Returns:
-        Predictions, one row a trial, by the names of both fields.
+    Returns: Predictions, one row for each trial, by the names of both fields.
     """
     if not claim.traced or not len(numbers):
         return {}
@@ -70,9 +69,9 @@ def _kind(value: Any) -> Any:
 
 
 def _predicted(claim: Claim, problem: Any, one: str, other: str) -> jax.Array | None:
-    """The prediction for the problem with two fields exchanged; None where it, or its formula, does not take it."""
+    """The prediction for the problem with two fields exchanged; None if it, or its formula, does not accept it."""
     try:
         changed = dataclasses.replace(problem, **{one: getattr(problem, other), other: getattr(problem, one)})
         return jnp.asarray(claim.predict(changed), float)
-    except Exception:  # a claim's own code may raise anything where shapes or signs are not its own
+    except Exception:  # a claim's own code may raise anything if shapes or signs are not its own
         return None

@@ -1,4 +1,4 @@
-"""Settings of a population: named, typed, bounded; the default case, the region, and the corners of a verification."""
+"""Settings of a population: named, typed, bounded; the default, the region, and a verification's extra settings."""
 
 import dataclasses
 import difflib
@@ -17,12 +17,11 @@ class Integer:
     """A whole number between `low` and `high`, both included.
 
     Args:
-        default: the default.
-        low, high: the region in which the claims speak.
-        meaning: what it is, in words.
+        default: the default. low, high: the region to which the claims apply.
+        meaning: its meaning, in words.
         step: the number is a multiple of this.
-        corners: the cheap part of the region from which verifications draw other cases; None is half to twice the
-        default.
+        corners: the cheap part of the region, from which verifications draw extra settings; None is half to twice the
+            default.
     """
 
     default: int
@@ -44,7 +43,7 @@ class Integer:
         return _bounded(self, name, value, number, kind)
 
     def corner(self, rng: np.random.Generator) -> int:
-        """A number of the corners' region, evenly on a logarithmic scale where it is positive."""
+        """A number of the region of extra settings, uniform on a logarithmic scale if it is positive."""
         low, high = _region(self)
         drawn = round(_between(rng, low, high) / self.step) * self.step
         return int(min(max(drawn, math.ceil(low / self.step) * self.step), math.floor(high / self.step) * self.step))
@@ -52,7 +51,7 @@ class Integer:
 
 @dataclasses.dataclass(frozen=True)
 class Real:
-    """A finite number between `low` and `high`, both included; `corners` as for `Integer`."""
+    """A finite number between `low` and `high`, both included; `corners` has the same meaning as for `Integer`."""
 
     default: float
     low: float
@@ -69,14 +68,14 @@ class Real:
         return _bounded(self, name, value, number, "a number")
 
     def corner(self, rng: np.random.Generator) -> float:
-        """A number of three digits from the corners' region, evenly on a logarithmic scale where it is positive."""
+        """A number of three digits from the region of extra settings, uniform on a log scale if positive."""
         low, high = _region(self)
         return min(max(float(f"{_between(rng, low, high):.3g}"), low), high)
 
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-    """One of a few named options; `corners` are those that verifications draw from, all of them by default."""
+    """One of a few named options; verifications draw from `corners`, by default from all options."""
 
     default: str
     options: tuple[str, ...]
@@ -172,7 +171,10 @@ class Space:
         return setting
 
     def corners(self, count: int, seed: int) -> list[dict]:
-        """Distinct settings other than the default, drawn from the corners' regions; fewer where there are fewer."""
+        """Distinct settings other than the default, drawn from the regions of extra settings.
+
+        Fewer if there are fewer.
+        """
         rng, found = np.random.default_rng(seed), []
         for _ in range(_DRAWS if self.variables and count else 0):
             setting = {name: variable.corner(rng) for name, variable in self.variables.items()}

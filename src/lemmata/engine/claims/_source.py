@@ -1,4 +1,4 @@
-"""Where a statement comes from, and the bibliography of what was used."""
+"""The place of a statement, and the bibliography."""
 
 import dataclasses
 import functools
@@ -21,7 +21,7 @@ class Source:
     Args:
         key: BibTeX key, in lemmata's `references.bib` or in `entry`.
         locators: numbers of the statements, exactly as the work has them: "Theorem 4.2", "Lemma B.1, part 3", "(41)".
-        note: what is said of them: "as printed", "corrected", "the order in the width", "proof of Lemma 3".
+        note: a remark on them: "as printed", "corrected", "the order in the width", "proof of Lemma 3".
         entry: the BibTeX entry itself, for claims that live outside lemmata.
 
     >>> source = Source("gu2024softmax", "Lemma 5.1", "Lemma B.2, part 2", note="with a better constant")
@@ -48,7 +48,7 @@ class Source:
 
     @property
     def kind(self) -> Kind | None:
-        """What the first locator says it is, a step where the note speaks of a proof; None where nothing tells."""
+        """The kind that the first locator shows, or a step if the note mentions a proof; None if unclear."""
         if self.note.startswith("proof of"):
             return Kind.STEP
         return kind_of(self.locators[0]) if self.locators else None
@@ -68,7 +68,7 @@ class Source:
 
     @property
     def reference(self) -> Entry:
-        """The bibliography entry; ClaimError where the key is in no bibliography."""
+        """The bibliography entry; ClaimError if the key is in no bibliography."""
         entries = parse_string(self.entry, "bibtex").entries if self.entry else bibliography()
         if self.key not in entries:
             raise ClaimError(
@@ -81,7 +81,7 @@ class Source:
 
     @property
     def text(self) -> str:
-        """The whole reference as one line of plain text; ClaimError where the claim's own BibTeX cannot be read."""
+        """The whole reference as one line of plain text; ClaimError if the claim's own BibTeX cannot be read."""
         try:
             return format_reference(self.reference)
         except LemmataError:

@@ -1,10 +1,10 @@
-"""Confidence limits that the verdicts rest on."""
+"""The confidence limits of verdicts."""
 
 import numpy as np
 from scipy import special, stats
 
 _FARTHEST = 200.0
-"""Intervals from the mean at which a tail is taken to end of which a sample shows too little."""
+"""If a sample shows too little of a tail, the tail is assumed to end at this many intervals from the mean."""
 
 
 def failure_limits(failures: int, trials: int, level: float) -> tuple[float, float]:
@@ -22,15 +22,15 @@ def trials_to_support(probability: float, level: float) -> int:
 def mean_interval(sample: np.ndarray, level: float, exact: bool = False) -> tuple[float, float]:
     """Two-sided confidence interval of a mean at confidence 1 - level, corrected for skewness.
 
-    Hall's monotone transformation of the t statistic (Hall 1992) with Student quantiles. A plain t interval of a
-    skewed sample misses far more often than it says at levels like 1e-3; the tests measure that this one does not
-    for skewed samples whose tails are light. `mean_limits` holds for the others.
+    Hall's monotone transformation of the t statistic (Hall 1992) with Student quantiles. For a skewed sample, a plain t
+    interval misses far more often than stated, at levels like 1e-3. The tests show that this interval does not, for
+    skewed samples with light tails. `mean_limits` holds for the others.
 
     Args:
         sample: independent numbers.
         level: probability with which the interval may miss the mean.
-        exact: the numbers have no sampling error. Elsewhere a sample that does not vary has no interval: an event that
-            is rarer than one in its size cannot be seen in it.
+        exact: the numbers have no sampling error. In all other cases, a sample that does not vary has no interval,
+            because it cannot show events that are rarer than one in its size.
     """
     sample = np.asarray(sample, float)
     count = len(sample)
@@ -56,17 +56,17 @@ def same_throughout(sample: np.ndarray) -> bool:
 
 
 def mean_limits(sample: np.ndarray, level: float, exact: bool = False) -> tuple[float, float]:
-    """Limits of a mean that also hold for rare events and heavy tails: what a refutation rests on.
+    """Limits of a mean that also hold for rare events and heavy tails; refutations use these limits.
 
     A heavy tail is mostly not in the sample, and then its mean is too near and its interval too narrow. So each end is
-    the farther one of Hall's and Student's, `stretch` times as far from the mean. The rates at which these limits miss
-    the means of light, heavy and rare laws stand in docs/trust.md. For a law of which nothing is known no limits hold
-    (Bahadur and Savage 1956).
+    the farther one of Hall's and Student's, `stretch` times as far from the mean. docs/trust.md lists the rates at
+    which these limits miss the means of light, heavy and rare distributions. Without any assumption on the
+    distribution, no limits hold (Bahadur and Savage 1956).
 
     Args:
         sample: independent numbers.
         level: probability with which the limits may miss the mean.
-        exact: the numbers have no sampling error; then Hall's interval will do.
+        exact: the numbers have no sampling error; then Hall's interval is enough.
     """
     sample = np.asarray(sample, float)
     low, high = mean_interval(sample, level, exact)
@@ -77,14 +77,14 @@ def mean_limits(sample: np.ndarray, level: float, exact: bool = False) -> tuple[
 
 
 def stretch(sample: np.ndarray) -> float:
-    """How many times as far the upper end of a mean's interval must be for what the sample shows of its upper tail.
+    """The factor by which the upper end of a mean's interval must move away, given the upper tail of the sample.
 
-    Three figures tell a heavy tail. Hill's estimate 1/a of its index, over the quarter of the sample that is farthest
+    Three figures show a heavy tail. Hill's estimate 1/a of its index, over the quarter of the sample that is farthest
     above the median. The largest deviation, squared, over what normal numbers give, 2 log(n) / n of all squares. And in
     samples below 200 how far the largest is above the median, in distances of the smallest: 1 for a symmetric law. The
-    factor is the largest where 1/a is above 1; where fewer than 25 trials, or than a quarter, are above the median (a
-    rare event); and where the deviations d above the mean have (sum d)² / sum d² below n/8 and 32, so that few trials
-    make them up.
+    factor takes its largest value in three cases: 1/a is above 1; fewer than 25 trials, or fewer than a quarter, are
+    above the median (a rare event); or few trials make up the deviations d above the mean, so that (sum d)² / sum d² is
+    below n/8 and 32.
     """
     count = len(sample)
     deviations = np.sort(sample - np.median(sample))
@@ -113,11 +113,11 @@ def share_of_largest(sample: np.ndarray, above: bool = False) -> float:
 
 
 def least_mean(sample: np.ndarray, least: np.ndarray, level: float) -> float:
-    """Lower confidence limit of a mean of numbers that are never below `least`, whatever their law: by betting.
+    """Lower confidence limit of a mean of numbers that are never below `least`, for any distribution, by betting.
 
-    Where no number's mean is above m, the capital prod (1 + b (x_i - m) / (m - least_i)) is at most 1 on average for
-    each stake b in [0, 1], and so is the average over stakes; it reaches 1/level with probability at most `level`. The
-    limit is the smallest m at which it does not.
+    Suppose the mean of no number is above m. For each stake b in [0, 1], the capital prod (1 + b (x_i - m) / (m -
+    least_i)) is at most 1 on average, and so is its average over stakes. It reaches 1/level with probability at most
+    `level`. The limit is the smallest m at which it does not.
 
     Args:
         sample: independent numbers.
@@ -146,7 +146,7 @@ def least_mean(sample: np.ndarray, least: np.ndarray, level: float) -> float:
 def holm(p_values: dict[str, float], level: float) -> dict[str, tuple[float, bool]]:
     """Holm's step-down procedure: for each name the level that its p-value is held against, and whether it is rejected.
 
-    The probability that any true hypothesis is rejected is at most `level`, whatever the dependence.
+    The probability that any true hypothesis is rejected is at most `level`, for any dependence.
 
     >>> holm({"a": 0.001, "b": 0.04}, 0.05)
     {'a': (0.025, True), 'b': (0.05, True)}

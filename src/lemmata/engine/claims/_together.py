@@ -1,4 +1,4 @@
-"""Verdicts of one family: which refutations stand beside all the others."""
+"""Verdicts of one family: which refutations remain after all other claims are taken into account."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -17,14 +17,14 @@ def at_family_level(
     """The verdicts with those refutations that Holm's procedure does not allow made inconclusive.
 
     The probability that any true claim is refuted is at most `level`. Claims of the family that were not judged count
-    with the p-value 1, and so do verdicts that say nothing about their statement (failed, inapplicable, outside).
+    with the p-value 1. So do verdicts that do not decide about their statement (failed, inapplicable, outside).
 
     Args:
         verdicts: of claims of different names.
         level: of the family.
-        size: how many claims the family has; None where all were judged.
-        evidence: e-values by name. Where they are given they decide instead of the p-values of one session: at every
-            moment of a run that is continued, the probability that a true claim was ever refuted is at most `level`.
+        size: how many claims the family has; None if all were judged.
+        evidence: e-values by name. If they are given, they decide instead of the p-values of one session. At every
+            moment of a continued run, the probability that a true claim was ever refuted is at most `level`.
     """
     p_values = {verdict.name: p_of(evidence[verdict.name]) if evidence else verdict.p_value for verdict in verdicts}
     silent = {verdict.name for verdict in verdicts if verdict.status not in _SPEAKS}

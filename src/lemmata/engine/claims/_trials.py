@@ -22,20 +22,20 @@ from ._hypothesis import Hypothesis
 
 # Trials are small: most claims spend their time in compilation, which this level nearly halves, and XLA's older emitter
 # of fused loops shortens by a quarter. In jaxlib 0.10 two batches of linear systems in one program may wait for each
-# other's threads for ever, unless one is solved after the other. Later releases may not know these options.
+# other's threads for ever; so one is solved after the other. Later releases may not know these options.
 COMPILER: dict[str, int | bool | str] = {"xla_backend_optimization_level": 1}
 _RELEASE = tuple(map(int, importlib.metadata.version("jaxlib").split(".")[:2]))
 if (0, 8) <= _RELEASE <= (0, 10):
     COMPILER["xla_cpu_use_fusion_emitters"] = False
 if _RELEASE == (0, 10):
     COMPILER["xla_cpu_scheduler_type"] = "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"
-_BATCH = 128  # trials in one compiled call, where its temporaries fit
+_BATCH = 128  # trials in one compiled call, if its temporaries fit
 _TEMPORARIES = 2**29  # bytes
 Values = Any  # jax.Array inside a trial, np.ndarray once it is finished
 
 
 class Outcome(eqx.Module):
-    """What one trial found; under vmap, what a batch found."""
+    """The result of one trial; under vmap, of a batch."""
 
     hypotheses: list[Hypothesis]
     holds: Values
@@ -66,7 +66,7 @@ def measured(claim: Claim, problem: Any, key: jax.Array) -> jax.Array:
 
 
 def _replicated(claim: Claim, problem: Any, key: jax.Array) -> jax.Array:
-    """As many independent measurements of one problem as the relation asks for; the first has the trial's own key."""
+    """The required number of independent measurements of one problem; the first uses the trial's own key."""
     count = claim.relation.replicates
     if count == 1:
         return measured(claim, problem, key)
@@ -110,7 +110,7 @@ def trial(claim: Claim, setting: dict, key: jax.Array) -> Outcome:
 
 
 def _untraced(claim: Claim, setting: dict, seed: int, number: int, x64: bool) -> Outcome | str:
-    """One trial of a claim in ordinary Python, in whatever thread or process the executor runs it."""
+    """One trial of a claim in ordinary Python, in any thread or process that the executor uses."""
     with jax.enable_x64(x64):
         try:
             return jax.tree.map(np.asarray, trial(claim, setting, trial_key(claim, seed, number)))
@@ -142,7 +142,7 @@ def run_trials(
     executor: concurrent.futures.Executor | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Trials:
-    """Run a fixed number of trials; a Ctrl-C keeps those that are finished."""
+    """Run a fixed number of trials; after Ctrl-C, the finished ones are kept."""
     collected: list[Outcome] = []
     finished = Trials(trials)
     source = (
@@ -178,8 +178,8 @@ def run_trials(
 def stacked(outcomes: Sequence[Outcome]) -> Outcome:
     """Finished outcomes as one, along their leading axis.
 
-    A claim in ordinary Python may end its list of hypotheses at one that fails. In trials that did not come to a
-    hypothesis its value and threshold are NaN; `Outcome.undefined` stays what these trials themselves found.
+    A claim in ordinary Python may end its list of hypotheses at one that fails. In trials that did not reach a
+    hypothesis, its value and threshold are NaN; `Outcome.undefined` keeps the findings of the trials themselves.
     """
     told = [_numbered(own.hypotheses) for own in outcomes]
     sizes = [len(own.holds) for own in outcomes]
@@ -190,7 +190,7 @@ def stacked(outcomes: Sequence[Outcome]) -> Outcome:
 
 
 def _numbered(hypotheses: list[Hypothesis]) -> dict[tuple[str, int], Hypothesis]:
-    """Hypotheses by name, with how many of that name stand before."""
+    """Hypotheses by name, with the number of earlier hypotheses of that name."""
     names = [one.name for one in hypotheses]
     return {
         (name, names[:place].count(name)): one for place, (name, one) in enumerate(zip(names, hypotheses, strict=True))
@@ -198,7 +198,7 @@ def _numbered(hypotheses: list[Hypothesis]) -> dict[tuple[str, int], Hypothesis]
 
 
 def _along(one: Hypothesis, parts: list[Hypothesis | None], sizes: list[int]) -> Hypothesis:
-    """One hypothesis over all trials, NaN in those that have no part of it."""
+    """One hypothesis over all trials, with NaN for trials that do not have it."""
 
     def over(value: Callable[[Hypothesis], Values]) -> np.ndarray:
         own = [
@@ -217,7 +217,7 @@ def compiled(
 ) -> tuple[Callable[[jax.Array, np.ndarray], Outcome], int]:
     """Trials of a traced claim as one compiled call, from the root of their keys and their numbers, and its size.
 
-    A call takes up to 128 trials, fewer where its temporaries would hold more than 512 MiB.
+    A call takes up to 128 trials, fewer if its temporaries would hold more than 512 MiB.
 
     Args:
         claim: the claim.

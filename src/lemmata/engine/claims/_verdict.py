@@ -1,4 +1,4 @@
-"""The verdict: what trials say about a statement, and the figures that it rests on."""
+"""The verdict: the result of the trials of a statement, and the figures that decide it."""
 
 import dataclasses
 import math
@@ -16,8 +16,7 @@ class Corner:
     """Another case of the claim's settings, which a verification judges besides the default.
 
     Args:
-        setting: the case.
-        status, reason: what its trials say.
+        setting: the case. status, reason: the result of its trials.
         slack: median of predicted / measured.
         gap: how much its worst trial speaks against the statement, in the unit of the relation.
         p_value: the smallest level at which its trials refute the statement.
@@ -33,15 +32,15 @@ class Corner:
 
 @dataclasses.dataclass(frozen=True)
 class ControlVerdict:
-    """What the same trials say about the neighbouring false statement.
+    """The result of the same trials for the neighbouring false statement.
 
     Args:
-        status: refuted, where the trials have power.
-        violating: the share of trials that alone contradict it, in the component in which they are fewest, or in any
-            of a loose control or a vacuous bound; None where a single trial cannot.
-        nearest, farthest: medians over trials of its distance from the claim (a factor, a difference of exponents, or a
-            relative difference) in the component that is least and in the one that is most changed; None where it means
-            nothing.
+        status: refuted, if the trials have power.
+        violating: the share of trials that alone contradict it, in the component in which this share is smallest; for a
+            loose control or a vacuous bound, in any component; None if a single trial cannot. nearest, farthest:
+            medians over trials of its distance from the claim, in the component that changes least and in the one that
+            changes most. The distance is a factor, a difference of exponents, or a relative difference; None if it has
+            no meaning.
     """
 
     status: Status = Status.INCONCLUSIVE
@@ -52,23 +51,23 @@ class ControlVerdict:
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """What a verification found; `bool` of it is not defined on purpose: read the status.
+    """The result of a verification. `bool` of it is deliberately undefined: read the status.
 
     Args:
         name, source: the claim.
         status: supported, vacuous, refuted, inconclusive, inapplicable, outside, fails outside or failed.
-        reason: the figures that the status rests on, in a sentence.
-        setting, seed, level: with the name, what replays it.
-        requested, executed, judged: trials in the budget, run, and left after hypotheses were checked.
+        reason: the figures that decide the status, in a sentence. setting, seed, level: together with the name, these
+            replay it. requested, executed, judged: trials in the budget, run, and left after hypotheses were checked.
         dropped: for each hypothesis that failed, in how many trials.
         violated: the hypotheses that are known to be false on these problems.
         estimate, interval, band: the statistic of the relation, its confidence interval, and the interval within which
             the statement is supported.
-        slack: 5, 50 and 95 % quantiles of predicted / measured (None where not meaningful).
-        vacuous: share of the components, over trials, beyond the trivial value; None where there is no such value.
+        slack: 5, 50 and 95 % quantiles of predicted / measured (None if not meaningful).
+        vacuous: share of the components, over trials, beyond the trivial value; None if there is no such value.
         control: the neighbouring false statement on the same trials.
-        corners: other cases of the settings; `worst_corner` is the one that speaks most against the statement.
-        p_value: the smallest level at which these trials, or those of a corner, refute the statement.
+        corners: other cases of the settings; `worst_corner` is the case with the strongest evidence against the
+            statement.
+        p_value: the smallest level at which these trials, or those of an extra setting, refute the statement.
         worst: number of the trial with the largest disagreement.
         seconds: wall time.
         interrupted: Ctrl-C stopped the run before the budget was spent.
@@ -109,12 +108,15 @@ class Verdict:
 
     @property
     def worst_corner(self) -> Corner | None:
-        """The corner that speaks most against the statement: refuted and failed ones first, then the largest gap."""
+        """The extra setting with the strongest evidence against the statement.
+
+        Refuted and failed ones come first, then the largest gap.
+        """
         order = {Status.REFUTED: 2, Status.FAILS_OUTSIDE: 2, Status.FAILED: 1}
         return max(self.corners, key=lambda corner: (order.get(corner.status, 0), corner.gap), default=None)
 
     def to_json(self) -> dict:
-        """The verdict as plain JSON values; what is not finite becomes null."""
+        """The verdict as plain JSON values; numbers that are not finite become null."""
         record = {**dataclasses.asdict(self), "source": str(self.source), "remedy": advice_on(self)}
         return plain_json(record)
 

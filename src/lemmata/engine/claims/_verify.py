@@ -28,7 +28,7 @@ CORNERS = 3
 """Other settings that a verification judges besides the default."""
 
 CORNER_TRIALS = 32
-"""Trials at each of them: they look for a violation, and are not asked to support the statement."""
+"""Trials at each extra setting: they look for a violation, and need not support the statement."""
 
 UNSEEN = "what it is judged on is not installed"
 """The first words of the reason of a verdict that needs data of an optional package."""
@@ -48,27 +48,27 @@ def verify(
 ) -> Verdict:
     """Run a claim on sampled problems and judge it.
 
-    A claim that needs data of an optional package which is not installed is inapplicable, and says which.
+    A claim that needs data of an optional package which is not installed is inapplicable, and names the package.
 
-    The number of trials is fixed beforehand. A refutation of a true statement happens with probability at most
-    `level`: half of it is spent on the case itself, half on the corners, other settings drawn by the seed, of which one
-    that is refuted refutes. The promise is exact for bounds, constructions, estimates and means of measurements with
-    declared `ends`. For other means, rates, limits and orders it rests on limits that hold for the rare events and the
-    heavy tails that docs/trust.md lists; no limits hold for a law of which nothing is known. The claim's control, a
-    neighbouring false statement, is judged on the same trials: where it is not refuted, the budget has no power and a
-    statement that would be supported stays inconclusive.
+    The number of trials is fixed beforehand. A true statement is refuted with probability at most `level`. Half of the
+    level is spent on the case itself. The other half is spent on the extra settings, which the seed draws: if one of
+    them is refuted, the claim is refuted. The guarantee is exact for bounds, constructions, estimates and means of
+    measurements with declared `ends`. For other means, rates, limits and orders, the verdict uses limits that hold for
+    the rare events and the heavy tails that docs/trust.md lists. Without any assumption on the distribution, no limits
+    hold. The claim's control, a neighbouring false statement, is judged on the same trials. If it is not refuted, the
+    power of the budget is too low, and a statement that would be supported stays inconclusive.
 
     Args:
         claim: the claim.
-        setting: values for the claim's named settings; the rest stay at their defaults.
+        setting: values for the claim's named settings; other settings keep their defaults.
         budget: number of trials; None takes what support needs, or the claim's own.
-        corners: how many other settings to judge; None is 3, and none where a setting is given.
+        corners: the number of extra settings to judge; None is 3, and 0 if a setting is given.
         level: probability of refuting a true statement.
         seed: seed of all randomness.
-        executor: where trials run: the settings of a claim in JAX apart from each other, single trials of other claims;
-            None runs them here. The verdict is the same.
+        executor: where trials run. For a claim in JAX, each setting is one task; for other claims, each trial is one
+            task. None runs them here. The verdict is the same.
         progress: show a progress bar on stderr; None shows it on a terminal.
-        run: what runs trials, as `run_trials` does: one that writes them into a ledger, say.
+        run: the function that runs trials, in place of `run_trials`; for example, it may write them into a ledger.
 
     Raises:
         SettingError, UnknownNameError: if a setting, the budget or the level is out of bounds.
@@ -102,9 +102,9 @@ def _interrupted(claim: Claim, setting: dict, trials: int, *_: object) -> Trials
 def judged_in_turn(
     claim: Claim, wanted: list[tuple[dict, int]], at: Iterator[Trials], seed: int, level: float
 ) -> Verdict:
-    """The verdict on a claim from its trials at the case itself, which come first, and at its corners.
+    """The verdict on a claim from its trials at the case itself, which come first, and at its extra settings.
 
-    Half of the level is spent on the case, half on the corners. They are drawn only where the case is not refuted.
+    Half of the level is spent on the case, half on the corners. They are drawn only if the case is not refuted.
     """
     start = time.perf_counter()
     (resolved, _), *others = wanted
@@ -123,7 +123,7 @@ def judged_in_turn(
 
 
 def _seen(verdict: Verdict, trials: Trials) -> Verdict:
-    """The verdict; inapplicable where the trials failed for want of data that are not installed."""
+    """The verdict; inapplicable if the trials failed for want of data that are not installed."""
     name = f"{MissingDataError.__name__}: "
     if not trials.errors or not all(name in error for error in trials.errors):
         return verdict
@@ -135,7 +135,7 @@ def _in_turn(
     claim: Claim, wanted: list[tuple[dict, int]], seed: int, executor: concurrent.futures.Executor | None,
     run: Callable[..., Trials], report: Callable[[int, int], None],
 ) -> Iterator[Trials]:  # fmt: skip
-    """The trials at one setting after the other; those of a claim in JAX have all run in the executor before."""
+    """The trials, one setting after the other; for a claim in JAX, all have run in the executor before."""
     done = 0
 
     def moved(count: int, total: int = 0) -> None:
@@ -151,7 +151,7 @@ def _in_turn(
 
 
 def _stayed(run: Callable[..., Trials], claim: Claim, setting: dict, trials: int, *rest: Any) -> Trials:
-    """Trials; those of a claim whose own code ends the program have failed."""
+    """Trials; if a claim's own code ends the program, they have failed."""
     try:
         return run(claim, setting, trials, *rest)
     except SystemExit as error:
@@ -163,18 +163,20 @@ def verdicts_of(
     progress: bool | None = None, run: Callable[..., Trials] = run_trials, *, budget: int | None = None,
     level: float = LEVEL,
 ) -> Iterator[Verdict]:  # fmt: skip
-    """Verify claims one after the other, or each in an executor; verdicts come as they are finished.
+    """Verify claims one after the other, or each in an executor; verdicts are returned as they finish.
 
-    A claim that is lost, since its worker ended again and again or the executor died, is failed, and the rest goes on.
+    A claim is lost if its worker ended again and again, or if the executor died. It is then failed, and the others go
+    on.
 
     Args:
         claims: of different names; drawn when there is a worker for them.
         seed: of all randomness.
         executor: where claims are verified; None is here.
         progress: show a progress bar for each claim that runs here.
-        run: what runs trials, as of `verify`. Workers get it as it is, or, where it has a method `sent`, what that
-            gives for a claim and a seed, which comes back with the verdict and is given to its method `add`.
-        budget: number of trials, as of `verify`.
+        run: the function that runs trials, as in `verify`. Workers receive it unchanged. If it has a method `sent`,
+            they receive the result of this method for a claim and a seed. They return it with the verdict, and it is
+            passed to the method `add`.
+        budget: number of trials, as in `verify`.
         level: probability of refuting a true statement.
     """
     if executor is None:
@@ -203,7 +205,7 @@ def verified(claim: Claim | str, run: Callable[..., Trials], asked: dict) -> tup
 
 
 def _verified_or_failed(claim: Claim, run: Callable[..., Trials], asked: dict) -> Verdict:
-    """The verdict of one of many claims: failed where it breaks the grammar, and the rest goes on."""
+    """The verdict of one of many claims: failed if it breaks the grammar; the other claims go on."""
     try:
         return verify(claim, run=run, **asked)
     except ClaimError as error:
@@ -225,12 +227,11 @@ def verify_all(
 ) -> list[Verdict]:  # fmt: skip
     """Verify several claims so that the probability of refuting any true one is at most `level` (Holm's procedure).
 
-    Each claim is verified at `level`; a refutation stands where Holm's procedure rejects, too, and is inconclusive
-    elsewhere. Ctrl-C ends the run: the claims that were not begun are missing from the list, and count in the family.
-    Arguments are those of `verify`; in an executor each claim is a task.
+    Each claim is verified at `level`. A refutation is valid if Holm's procedure rejects it, too; otherwise the claim is
+    inconclusive. Ctrl-C ends the run: the claims that were not begun are missing from the list, and count in the
+    family. The arguments are those of `verify`; in an executor, each claim is a task.
 
-    Returns:
-        A verdict for each claim; its level is the one that Holm's procedure held its p-value against.
+    Returns: A verdict for each claim; its level is the one with which Holm's procedure compared its p-value.
     """
     found: dict[str, Verdict] = {}
     try:

@@ -1,4 +1,4 @@
-"""The declared ranges of a claim, walked: the ends of every variable, and settings between them."""
+"""A walk through the declared ranges of a claim: the ends of every variable, and settings between them."""
 
 import collections
 import dataclasses
@@ -23,8 +23,8 @@ _DRAWS = 100
 def places(space: Space, seed: int = 0, interior: int = INTERIOR) -> list[dict]:
     """The settings of a walk: each end of each variable with the others at their defaults, then settings between.
 
-    Of a named option every one is an end. Between the ends all variables are drawn together, evenly in logarithms
-    where they are positive. What the rules of the space refuse is left out.
+    For named options, every option is an end. Between the ends all variables are drawn together, evenly in logarithms
+    if they are positive. Settings that the rules of the space exclude are left out.
 
     >>> from lemmata.engine.claims import Integer
     >>> places(Space(n=Integer(8, 2, 64)), interior=0)
@@ -58,12 +58,12 @@ def _between(variable: Variable, rng: np.random.Generator) -> Any:
 
 
 def walk_of(claim: Claim, *, seed: int = 0, budget: int | None = None, level: float) -> list[JudgingTask]:
-    """What judges a claim at each place of its walk, at a share of the level.
+    """The judge of a claim at each place of its walk, at a share of the level.
 
     Args:
         claim: the claim.
         seed: seed of the places and of all trials.
-        budget: trials at each place; None for as many as support needs.
+        budget: trials at each place; None for the number that support needs.
         level: the probability that a true claim is refuted anywhere on its walk.
     """
     found = places(claim.population.settings(), seed)
@@ -71,13 +71,13 @@ def walk_of(claim: Claim, *, seed: int = 0, budget: int | None = None, level: fl
 
 
 def walk_record(claim: Claim, walked: Iterable[Judged]) -> dict[str, Any]:
-    """What is recorded of a walk: how many settings came out how, and where the claim did not hold.
+    """The record of a walk: the number of settings with each result, and where the claim did not hold.
 
-    Settings that took longer than they might are counted as unfinished: nothing is known of the claim there.
+    Settings that exceeded the time limit count as unfinished: nothing is known of the claim there.
 
     Args:
         claim: the claim.
-        walked: the claim as it was judged at the places.
+        walked: the claim as judged at the places.
     """
     walked = list(walked)
     counts = collections.Counter("unfinished" if own.late else str(own.verdict.status) for own in walked)

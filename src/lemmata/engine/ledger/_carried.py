@@ -1,4 +1,4 @@
-"""Trials of workers that do not see the ledger's file: what is known of a claim goes there, what is new comes back."""
+"""Trials of workers without access to the ledger's file: known trials are sent, new trials are returned."""
 
 import dataclasses
 import tempfile
@@ -14,7 +14,7 @@ from ._recorded import Row, recorded_trials
 
 @dataclasses.dataclass
 class CarriedTrials:
-    """What runs trials as `recorded_trials` does, also on a machine that has no such ledger.
+    """Runs trials as `recorded_trials` does, also on a machine that does not have this ledger.
 
     Args:
         path: of the ledger; None on a worker.
@@ -30,7 +30,7 @@ class CarriedTrials:
         self, claim: Claim, setting: dict, trials: int, seed: int, executor: Executor | None = None,
         progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> Trials:  # fmt: skip
-        """Trials of a claim at a setting, read or run; a worker has a ledger of its own until they go back."""
+        """Trials of a claim at a setting, read or run; a worker has its own ledger until they are returned."""
         if self.path is not None:
             return recorded_trials(self.path, self.run, claim, setting, trials, seed, executor, progress)
         with tempfile.TemporaryDirectory(prefix="lemmata-") as folder:
@@ -43,13 +43,13 @@ class CarriedTrials:
         return found
 
     def sent(self, claim: Claim, seed: int) -> "CarriedTrials":
-        """What a worker gets: the trials of this claim, code and seed that are known."""
+        """The data for a worker: the known trials of this claim, code and seed."""
         where = "claim = ? AND fingerprint = ? AND seed = ?"
         with open_ledger(self.path) as ledger:
             known = ledger.query(f"SELECT * FROM trials WHERE {where}", claim.name, trials_print_of(claim), seed)
         return CarriedTrials(None, self.run, [dict(row) for row in known])
 
     def add(self, other: "CarriedTrials") -> None:
-        """Write what came back; what is known already stays as it is."""
+        """Write the returned trials; known trials are not changed."""
         with open_ledger(self.path) as ledger:
             ledger.add_trials(other.rows)

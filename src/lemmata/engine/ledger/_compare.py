@@ -17,8 +17,8 @@ class Change:
     Args:
         claim: its name.
         before, after: the statuses.
-        why: what differs between the runs: code, versions, seed, setting, number of trials, device; nothing
-            where these are the same.
+        why: what differs between the runs: code, versions, seed, setting, number of trials, device; empty if these are
+            the same.
     """
 
     claim: str
@@ -31,7 +31,7 @@ class Change:
 
 
 def compare_runs(ledger: Ledger, first: int, second: int) -> list[Change]:
-    """The claims that both runs judged, and not alike.
+    """The claims that both runs judged, with different results.
 
     Raises:
         DataError: if the ledger has no such run.
@@ -59,7 +59,7 @@ def compare_runs(ledger: Ledger, first: int, second: int) -> list[Change]:
 
 
 def changes_in(ledger: Ledger, run: int) -> list[Change]:
-    """The claims of a run whose verdict is another one than the ledger's last before it, of whichever run."""
+    """The claims of a run whose verdict differs from the ledger's last verdict before it, from any run."""
     runs = {row["id"]: row for row in ledger.query("SELECT * FROM runs WHERE id <= ?", run)}
     last: dict[str, Any] = {}
     before: dict[str, Any] = {}
@@ -78,7 +78,7 @@ def changes_in(ledger: Ledger, run: int) -> list[Change]:
 
 
 def _why(one: Any, other: Any, first: Any, second: Any) -> tuple[str, ...]:
-    """What differs between two verdicts, and between the runs that gave them."""
+    """The differences between two verdicts, and between their runs."""
     own = [word for word, name in (("code", "fingerprint"), ("seed", "seed"), ("setting", "setting"))
            if one[name] != other[name]]  # fmt: skip
     first_count, count = _requested(one), _requested(other)

@@ -57,7 +57,7 @@ class FullDiskError(FileError):
 class Ledger:
     """An open ledger; `open_ledger` opens one.
 
-    Every write is a transaction of its own: a process that is killed loses what it has not written, and nothing else.
+    Every write is a separate transaction: a process that is killed only loses what it has not written.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection):
@@ -74,7 +74,7 @@ class Ledger:
             return self._connection.execute(sql, values).fetchall()
 
     def add_trials(self, rows: list[dict[str, Any]]) -> None:
-        """Write finished trials, all of them or none; those that are known already stay as they are."""
+        """Write finished trials, all of them or none; known trials are not changed."""
         marks = ", ".join("?" * len(TRIAL))
         with _told(self.path), self._connection:
             self._connection.executemany(
@@ -83,7 +83,7 @@ class Ledger:
             )
 
     def add_verdict(self, run: int, fingerprint: str, record: dict[str, Any]) -> None:
-        """Write a verdict: its record as JSON, with what is asked for most in columns."""
+        """Write a verdict: its record as JSON, with the most used fields in columns."""
         own = [record[name] for name in ("seed", "status", "reason")]
         setting, text = json.dumps(record["setting"], sort_keys=True), json.dumps(record)
         with _told(self.path), self._connection:
@@ -94,7 +94,7 @@ class Ledger:
             )
 
     def begin(self, command: str, seed: int) -> int:
-        """Write that a run begins, with versions and device; its number."""
+        """Write the begin of a run, with versions and device, and return its number."""
         versions = {name: importlib.metadata.version(name) for name in ("lemmata", "jax", "numpy")}
         device = str(jax.devices()[0])
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
@@ -107,7 +107,7 @@ class Ledger:
         return found.lastrowid
 
     def check(self) -> list[str]:
-        """What SQLite finds wrong with the file, in its words; nothing where all is well."""
+        """The faults that SQLite finds in the file, in its words; empty if there are none."""
         return [str(row[0]) for row in self.query("PRAGMA integrity_check") if row[0] != "ok"]
 
     def export(self, path: str | Path) -> int:
@@ -129,7 +129,7 @@ class Ledger:
 
 
 def _in_utf_8(value: Any) -> Any:
-    """A value that SQLite can keep: a program of others may say anything in the text of an error."""
+    """A value that SQLite can store: another program may write anything in the text of an error."""
     return encoded(value).decode() if isinstance(value, str) else value
 
 
@@ -137,7 +137,7 @@ def _in_utf_8(value: Any) -> Any:
 def read_ledger(path: str | Path) -> Iterator[Ledger]:
     """Open a ledger without writing anything, also on a disk that cannot be written to.
 
-    What a run has not yet merged into the file, since it was killed, is read from a copy where the disk is read-only.
+    If a killed run has not merged its data into the file and the disk is read-only, they are read from a copy.
 
     Args:
         path: of the file.
@@ -162,7 +162,8 @@ def _reading(path: Path, shortly: bool = False) -> Iterator[sqlite3.Connection]:
 
     Args:
         path: of the file.
-        shortly: whether it is only looked at, so that no other process is waited for; SQLite makes no file beside it.
+        shortly: whether the file is only read, so that the call does not wait for another process; SQLite then makes no
+            file beside it.
     """
     log = path.with_name(f"{path.name}-wal")
     pending = log.exists() and log.stat().st_size > 0
@@ -181,14 +182,14 @@ def _reading(path: Path, shortly: bool = False) -> Iterator[sqlite3.Connection]:
 
 @contextlib.contextmanager
 def open_ledger(path: str | Path | None = None) -> Iterator[Ledger]:
-    """Open a ledger, which is made where there is none.
+    """Open a ledger, which is made if there is none.
 
     Args:
         path: of the file; None is the one in the platform's directory for data.
 
     Raises:
-        DataError: if the file is not a ledger, is damaged, has a newer version, or cannot be written; it stays
-            unchanged. A `FullDiskError`, if its disk is full.
+        DataError: if the file is not a ledger, is damaged, has a newer version, or cannot be written; it is not
+            changed. A `FullDiskError`, if its disk is full.
     """
     path = default_path() if path is None else Path(path)
     existed = _recognised(path)
@@ -227,7 +228,7 @@ def _make(connection: sqlite3.Connection) -> None:
 
 
 def _recognised(path: Path) -> bool:
-    """Whether a ledger stands there; looked at without changing it.
+    """Whether the file is a ledger; checked without changing it.
 
     Raises:
         DataError: if the file at this path is not a ledger.

@@ -1,4 +1,4 @@
-"""What the ledger knows of claims before a run: verdicts that stand, trials, seconds, evidence over all sessions."""
+"""What the ledger knows about claims before a run: valid verdicts, trials, seconds, evidence over all sessions."""
 
 import dataclasses
 import json
@@ -35,22 +35,22 @@ from ._file import Ledger
 from ._recorded import stacked_rows
 from ._rows import reading
 
-_SECONDS = 10.0  # of a claim that nobody has timed, where no claim was
+_SECONDS = 10.0  # for a claim without a measured time, if no claim has one
 
 
 @dataclasses.dataclass(frozen=True)
 class Known:
-    """What a ledger and the catalogue know of a claim as its code is.
+    """What a ledger and the catalogue know about the current code of a claim.
 
     Args:
         claim: the claim.
         seed: of the session that a run would judge.
-        verdict: of that session, where it stands already.
-        last: the last verdict, of whichever session; None where there is none.
+        verdict: of that session, if it is already decided.
+        last: the last verdict, from any session; None if there is none.
         sessions: seeds of which the ledger has a verdict.
         trials: at the default setting, over all sessions.
         waiting: trials of that session that are known.
-        seconds: of the longest run; None where there was none.
+        seconds: of the longest run; None if there was none.
     """
 
     claim: Claim
@@ -67,10 +67,11 @@ def known_of(
     ledger: Ledger, run: int, claims: Iterable[Claim], seed: int, budget: int | None = None, level: float | None = None,
     corners: int | None = None, fresh: bool = False,
 ) -> list[Known]:  # fmt: skip
-    """What is known of claims before a run.
+    """The known facts about claims before a run.
 
-    A verdict stands where it was made of the code as it is, with the same seed, budget, level, versions and device, at
-    the default setting and its corners, to the end, did not fail, and did not want for data.
+    A verdict is valid if it was made with the current code and with the same seed, budget, level, versions and device,
+    at the default setting and its extra settings. It must have run to the end, without failure and without missing
+    data.
 
     Args:
         ledger: an open one.
@@ -78,7 +79,7 @@ def known_of(
         claims: the claims.
         seed: as of `verify`.
         budget: as of `verify`.
-        level: as of `verify`; None for any.
+        level: as in `verify`; None for any.
         corners: as of `verify`.
         fresh: take for each claim the first seed from `seed` on of which the ledger has no verdict yet.
     """
@@ -112,7 +113,7 @@ def known_of(
 
 
 def prospects(known: list[Known], budget: int | None = None) -> list[Prospect]:
-    """What judging each of these claims costs, and what it could tell."""
+    """The cost of judging each of these claims, and the information it can give."""
     timed = [own.seconds for own in known if own.seconds is not None]
     usual = float(np.median(timed)) if timed else _SECONDS
     return [
@@ -125,12 +126,12 @@ def prospects(known: list[Known], budget: int | None = None) -> list[Prospect]:
 
 
 def evidence_of(ledger: Ledger, claim: Claim) -> float:
-    """The e-value against a claim, of all sessions that the ledger has of its code as it is.
+    """The e-value against a claim, from all sessions in the ledger with its current code.
 
-    Where one trial alone may be a miss, the misses at the default setting of all sessions are counted together, and
-    those at the corners of each session; a case and its corners share the weight as they share the level. Elsewhere
-    each session gives the e-value of its p-value, of the first verdict that its seed had. Sessions have different
-    seeds, so that their trials are independent.
+    If a single trial can be a miss, the misses at the default setting are counted over all sessions, and the misses at
+    the extra settings over each session. A case and its extra settings share the weight in the same way as the level.
+    Elsewhere each session gives the e-value of its p-value, of the first verdict that its seed had. Sessions have
+    different seeds, so that their trials are independent.
     """
     key, ran = (claim.name, fingerprint_of(claim)), (claim.name, trials_print_of(claim))
     space = claim.population.settings()

@@ -1,4 +1,4 @@
-"""Trials that are written down as they finish, and read instead of run where they are known."""
+"""Trials that are written down as they finish, and read instead of run if they are known."""
 
 import json
 import time
@@ -32,10 +32,12 @@ def recorded_trials(
     path: str | Path, run: int, claim: Claim, setting: dict, trials: int, seed: int, executor: Executor | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Trials:  # fmt: skip
-    """Trials of a claim at a setting: those that the ledger knows are read, the others run and written as they finish.
+    """Trials of a claim at a setting.
 
-    A trial is known by its claim, the fingerprint of the code that it runs, its setting, seed and number, and for
-    claims in JAX by how many trials its compiled call took, on which last digits depend.
+    Known trials are read from the ledger; the others are run and written as they finish.
+
+    A trial is identified by its claim, the fingerprint of the code that it runs, its setting, seed and number. For
+    claims in JAX, it is also identified by the number of trials in its compiled call, on which last digits depend.
 
     Args:
         path: of the ledger.
@@ -45,7 +47,7 @@ def recorded_trials(
         trials: how many.
         seed: of all randomness.
         executor: where trials of claims that are not written in JAX run.
-        progress: told how many are finished.
+        progress: called with the number of finished trials.
     """
     with open_ledger(path) as ledger:
         finished, rows = Trials(trials), []

@@ -1,4 +1,4 @@
-"""Trials that go on without a ledger where it can no longer be written."""
+"""Trials that continue without a ledger if it can no longer be written."""
 
 import dataclasses
 from collections.abc import Callable
@@ -10,10 +10,10 @@ from lemmata.errors import DataError
 
 @dataclasses.dataclass
 class TolerantTrials:
-    """What runs trials as another runner does, and runs them without recording where the ledger cannot be written.
+    """Runs trials like another runner, and runs them without recording if the ledger cannot be written.
 
     Args:
-        run: what runs trials and records them.
+        run: the runner that runs trials and records them.
         unrecorded: why trials were not recorded; empty while all were.
     """
 
@@ -25,7 +25,7 @@ class TolerantTrials:
         if not self.unrecorded:
             try:
                 return self.run(claim, setting, trials, seed, *rest)
-            except DataError as error:  # of the ledger: what a claim raises is a verdict already
+            except DataError as error:  # errors of the ledger; an error of a claim is already a verdict
                 self.unrecorded = str(error)
         return run_trials(claim, setting, trials, seed, *rest)
 

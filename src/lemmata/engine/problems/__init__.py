@@ -1,1 +1,1 @@
-"""What claims speak about: problems, populations of them, conditions. A user's data become a problem too."""
+"""The objects of claims: problems, populations of them, conditions. A user's data become a problem too."""

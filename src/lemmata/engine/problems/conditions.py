@@ -11,14 +11,14 @@ def in_unit_ball(points: Float[Array, "n d"], what: str = "inputs", why: str = "
 
     Args:
         points: the rows.
-        what: what they are, in the plural.
-        why: what the condition protects.
+        what: their name, in the plural.
+        why: the reason for the condition.
     """
     return Hypothesis(f"{what} lie in the unit ball", jnp.linalg.norm(points, axis=1).max(), "<=", 1.0, why)
 
 
 def rounding_floor(values: Float[Array, " n"]) -> Float[Array, ""]:
-    """16 n eps times the largest eigenvalue: what rounding makes of an eigenvalue 0 of an n x n matrix.
+    """16 n eps times the largest eigenvalue: the size to which rounding can raise an eigenvalue 0 of an n x n matrix.
 
     Args:
         values: all its eigenvalues.
@@ -31,7 +31,7 @@ def semidefinite(matrix: Float[Array, "n n"], why: str = "to rounding") -> Hypot
 
     Args:
         matrix: K.
-        why: what the condition protects.
+        why: the reason for the condition.
     """
     values = jnp.linalg.eigvalsh(matrix)
     name = "K is positive semidefinite (smallest eigenvalue)"
@@ -43,6 +43,6 @@ def positive_ridge(ridge: Float[Array, ""], why: str) -> Hypothesis:
 
     Args:
         ridge: on the diagonal of the Gram matrix.
-        why: what the condition protects.
+        why: the reason for the condition.
     """
     return Hypothesis("the ridge is positive", ridge, ">", 0.0, why)

@@ -2,9 +2,10 @@
 
     population = Drawn(ShiftedNormal, positive("sigma"), shift=normal(), sigma=log_uniform(0.5, 2.0), n=rows(64))
 
-A field of the problem is drawn from a law, or is the setting of that name. Sizes and ends of laws are numbers or names
-of settings: `x=normal("n", "d")` is a table of n rows and d columns. An end or a factor may also be a variable, which
-is then the setting with the field's name: `beta=uniform(0.5, 1.0, times=Real(1.5, 0.1, 8.0, "largest beta"))`.
+A field of the problem is drawn from a law, or is the setting of that name. Sizes and ends of distributions are numbers
+or names of settings: `x=normal("n", "d")` is a table of n rows and d columns. An end or a factor may also be a
+variable, which is then the setting with the field's name: `beta=uniform(0.5, 1.0, times=Real(1.5, 0.1, 8.0, "largest
+beta"))`.
 """
 
 import dataclasses
@@ -30,8 +31,8 @@ class Law:
 
     Args:
         drawn: a function of a key, a shape and the ends.
-        words: the law in words; {0} and {1} are the ends.
-        ends: numbers that the law is made with, names of settings, or variables.
+        words: the distribution in words; {0} and {1} are the ends.
+        ends: numbers of the distribution, names of settings, or variables.
         shape: of the array; names of settings are sizes.
         times: a factor of all numbers, or the name of a setting.
     """
@@ -110,7 +111,7 @@ def positive(field: str, why: str = "") -> Condition:
 
     Args:
         field: of the problem.
-        why: what the condition protects.
+        why: the reason for the condition.
     """
     return lambda problem: Hypothesis(f"{field} is positive", jnp.min(getattr(problem, field)), ">", 0.0, why)
 
@@ -118,15 +119,16 @@ def positive(field: str, why: str = "") -> Condition:
 class Drawn(Population[Any]):
     """Problems of one class, whose fields are drawn independently of each other.
 
-    With one law it is drawn with the problem's key; with several, each has a key that is split off, in their order.
+    With one distribution, it is drawn with the problem's key. With several, each has its own key, split off in their
+    order.
 
     Args:
         of: the class of the problems.
         conditions: functions of a problem that give a hypothesis.
         free: fields that a search for counterexamples may move.
-        pose: turns a user's problem into one of these, or into None.
+        pose: converts a user's problem into one of these, or returns None.
         rules: on several settings, by their words.
-        fields: laws of fields; and variables, which are the settings, and the fields of their names.
+        fields: distributions of fields; and variables, which are the settings and the fields with their names.
     """
 
     of: type = eqx.field(static=True)
@@ -182,7 +184,7 @@ class Drawn(Population[Any]):
         return self.of(**drawn)
 
     def pose(self, problem: object) -> Any:
-        """What a user's problem poses, or None."""
+        """The problem that a user's problem becomes, or None."""
         return None if self.poser is None else self.poser(problem)
 
     def hypotheses(self, problem: Any) -> list[Hypothesis]:

@@ -10,7 +10,7 @@ def duplicate_rows(x: Float[Array, "n d"] | Float[np.ndarray, "n d"]) -> list[tu
     Every pair lowers the rank of any Gram matrix on these rows by one. A row with a nan equals no other.
 
     Args:
-        x: inputs, one row a point.
+        x: inputs, one row for each point.
 
     Returns:
         Pairs (earlier, later), counted from 0, in the order of the later row.

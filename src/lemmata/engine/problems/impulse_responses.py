@@ -46,7 +46,7 @@ class ImpulseResponse(eqx.Module):
 
 
 class ImpulseResponses(Population[ImpulseResponse]):
-    """Random signs at coefficients of size k^(-s-1/2) for k below half of the steps; s uniform in a range.
+    """Random signs at coefficients of size k^(-s-1/2) for k below half of the steps, where s is uniform in a range.
 
     Attributes:
         least, most: the range of s.
@@ -79,8 +79,7 @@ class LinearReadouts(eqx.Module):
         steps: T.
         states: N.
         position: j, from 0.
-        frequency: q, whole.
-        transition, entry: h <- transition h + entry x_t, for N states.
+        frequency: q, a whole number. transition, entry: h <- transition h + entry x_t, for N states.
     """
 
     steps: int = eqx.field(static=True)
@@ -91,7 +90,7 @@ class LinearReadouts(eqx.Module):
     entry: Float[Array, " n"]
 
     def final_state(self, states: int) -> Float[Array, "n t"]:
-        """The matrix of x -> h_T for the first states, coupled among themselves alone, by running the recurrence."""
+        """The matrix of x -> h_T for the first states, coupled only with each other, by the recurrence."""
         transition, entry = self.transition[:states, :states], self.entry[:states]
         one = lambda state, x: (transition @ state + entry[:, None] * x, None)
         return jax.lax.scan(one, jnp.zeros((states, self.steps)), jnp.eye(self.steps))[0]

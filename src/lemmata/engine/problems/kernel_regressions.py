@@ -15,7 +15,7 @@ class KernelRegressions(Population[Regression]):
 
     Args:
         rows: training rows.
-        held_out: held-out rows for each training row; 0 stands for a single one.
+        held_out: held-out rows for each training row; 0 means a single one.
         ridge: on the diagonal.
         noise: standard deviation of the noise.
         kernel: names of kernels.

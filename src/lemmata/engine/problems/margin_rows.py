@@ -29,7 +29,7 @@ class MarginRows(eqx.Module):
     Args:
         x, y: rows and classes -1, 1.
         teacher: a unit vector.
-        flips: 1/2 for labels that mean nothing.
+        flips: 1/2 for random labels.
         margin: gamma, fixed before the rows.
         delta: of the bound.
     """
@@ -60,7 +60,7 @@ class MarginRows(eqx.Module):
 
 
 class SphericalMarginRows(Population[MarginRows]):
-    """More dimensions than rows, and a margin of 2.4 to 3.2 over sqrt(n); half of the labellings mean nothing."""
+    """More dimensions than rows, and a margin of 2.4 to 3.2 over sqrt(n); half of the labellings are random."""
 
     def settings(self) -> Space:
         n = Integer(200, 50, 1000, "rows", corners=(150, 300))

@@ -155,8 +155,8 @@ class Prompts(Population[Prompt]):
     """Prompts for the transformer with 2 T + 1 layers, which takes T steps.
 
     Attributes:
-        free: which of n, N, T, family and sigma are settings; the others are as the fields have them.
-        n, N, T, family, sigma: features, examples, steps, class of functions, standard deviation of the noise.
+        free: which of n, N, T, family and sigma are settings; the others have the values of the fields. n, N, T,
+            family, sigma: features, examples, steps, class of functions, standard deviation of the noise.
         queries: other inputs of each prompt.
         penalty: lambda.
         of_theory: lambda is this times `penalty_of_theory` instead, where it is positive.

@@ -92,8 +92,8 @@ class RandomLayers(Population[RandomUnits]):
 
     def hypotheses(self, problem: RandomUnits) -> list[Hypothesis]:
         n = len(problem.x)
-        # P(some |<w_r, x_i>| > B) <= 2 n m exp(-B²/(2 sigma²)) <= 2 n m (n k/delta)^(-C²/2), asked to be
-        # <= delta/(n k).
+        # P(some |<w_r, x_i>| > B) <= 2 n m exp(-B²/(2 sigma²)) <= 2 n m (n k/delta)^(-C²/2), which must be <= delta/(n
+        # k).
         most = (CONSTANT**2 / 2 - 1) * math.log(n * problem.outputs / problem.delta)
         width = "the width is polynomial, log(2 n m) against 49 log(n k / delta)"
         return [
@@ -109,9 +109,9 @@ def moves(
 ) -> Float[Array, "6 d m"]:
     """Changes of the weights with |change of w_r| <= R: random directions, then the worst for one part or another.
 
-    All units along the input where the exponentials sum to most, or against the one where they sum to least; each unit
-    along the input where its logit is largest in size; the unit with the largest share one way along that input and the
-    others back; half of the units each way along the first input.
+    The moves are: all units along the input where the exponentials have the largest sum, or against the input where
+    they have the smallest; each unit along the input where its logit is largest in size; the unit with the largest
+    share along that input and the others against it; half of the units each way along the first input.
 
     Args:
         x: inputs.

@@ -18,7 +18,7 @@ class Regression(eqx.Module):
         y_test: held-out targets.
         kernel: the kernel K.
         ridge: the ridge added to the diagonal of the Gram matrix (not divided by n).
-        noise: standard deviation of the noise in each target where it is known (synthetic problems), else nan.
+        noise: standard deviation of the noise in each target if it is known (synthetic problems), else nan.
     """
 
     x: Float[Array, "n d"]

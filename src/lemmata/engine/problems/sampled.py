@@ -1,4 +1,4 @@
-"""Regression problems that claims are tried on when nobody brings one."""
+"""Regression problems for claims if the user brings no problem."""
 
 import math
 

@@ -13,8 +13,8 @@ class Schedule(eqx.Module):
 
     Args:
         start: g(0), positive.
-        slope: any number that leaves g(end) positive.
-        end: where g stops changing; nothing in this chapter looks beyond it.
+        slope: any number for which g(end) is positive.
+        end: where g stops changing; this chapter uses no larger times.
     """
 
     start: Float[Array, ""] = eqx.field(converter=jnp.asarray, default=1.0)
@@ -31,7 +31,7 @@ class Schedule(eqx.Module):
         return self.start * t + self.slope * changing * (t - changing / 2)
 
     def hypotheses(self) -> list[Hypothesis]:
-        """Assumption 6.3: g is positive and bounded on [0, inf), where its extremes are g(0) and g(end)."""
+        """Assumption 6.3: g is positive and bounded on [0, inf), and its extremes are g(0) and g(end)."""
         first, last = self.rate(jnp.zeros(())), self.rate(jnp.asarray(self.end))
         why = "Assumption 6.3: g is linear up to its end and constant from there on"
         return [
@@ -40,7 +40,7 @@ class Schedule(eqx.Module):
         ]
 
     def scale(self, t: Float[Array, "*s"]) -> Float[Array, "*s"]:
-        """alpha(t) = exp(-G(t)/2), what is left of x(0) in the mean of x(t)."""
+        """alpha(t) = exp(-G(t)/2), the factor of x(0) in the mean of x(t)."""
         return jnp.exp(-self.integral(t) / 2)
 
     def variance(self, t: Float[Array, "*s"]) -> Float[Array, "*s"]:
@@ -48,7 +48,7 @@ class Schedule(eqx.Module):
         return -jnp.expm1(-self.integral(t))
 
     def noised(self, key: Key[Array, ""], t: Float[Array, " n"], clean: Float[Array, "n d"]) -> Float[Array, "n d"]:
-        """Draws of x(t_i) given x(0)_i, one a row."""
+        """Draws of x(t_i) given x(0)_i, one in each row."""
         noise = jax.random.normal(key, clean.shape, clean.dtype)
         return self.scale(t)[:, None] * clean + jnp.sqrt(self.variance(t))[:, None] * noise
 

@@ -31,7 +31,7 @@ class SetSystems(Population[SetSystem]):
     ).where("the radius is below the points", lambda s: s["radius"] < s["points"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SetSystem:
-        """A random family has more members than a ball whose radius is smaller by one: it shatters as many points."""
+        """A random family has more members than a ball of radius smaller by one, so it shatters as many points."""
         rng, n, radius = generator_of(key), setting["points"], setting["radius"]
         masks = np.arange(2**n)
         sizes = np.bitwise_count(masks ^ rng.integers(2**n))
@@ -94,7 +94,7 @@ class ClassPairs(Population[ClassPair]):
 
 
 class SignArchitecture(eqx.Module):
-    """Widths of a network of sign units without thresholds, and rows; `weights` counts the parameters."""
+    """The widths of a network of sign units without thresholds, and the rows; `weights` counts the parameters."""
 
     widths: tuple[int, ...] = eqx.field(static=True)
     rows: int = eqx.field(static=True)

@@ -9,13 +9,13 @@ _SHOWN = 3
 
 
 def singular_cause(matrix: Float[Array, "n n"], inputs: Float[Array, "n d"] | None) -> str | None:
-    """Equal training rows and, where they do not explain it all, the rank of the kernel; None at full rank.
+    """Equal training rows and, if they do not explain it all, the rank of the kernel; None at full rank.
 
-    An eigenvalue counts as zero up to 16 n eps times the largest, the floor of the claims' own hypotheses.
+    An eigenvalue counts as zero up to 16 n eps times the largest, the rounding error in the claims' own hypotheses.
 
     Args:
         matrix: the Gram matrix.
-        inputs: the training rows that it belongs to, where they are known.
+        inputs: the training rows that it belongs to, if they are known.
     """
     if not np.isfinite(matrix).all():
         return None

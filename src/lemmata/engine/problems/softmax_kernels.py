@@ -40,7 +40,7 @@ def posed(problem: object, rows: int) -> KernelPoints | None:
     """The first inputs of a regression, as its softmax kernel sees them or scaled so that the longest has norm 1.
 
     Args:
-        problem: what the user has; None for anything but a regression.
+        problem: the user's problem; None for anything except a regression.
         rows: how many inputs are kept.
     """
     if not isinstance(problem, Regression):
@@ -193,14 +193,14 @@ def zero_rows(x: Float[Array, "n d"], what: str = "rows") -> str | None:
 
     Args:
         x: the rows.
-        what: what they are, in the plural.
+        what: their name, in the plural.
     """
     zero = [str(row) for row in np.flatnonzero(~np.asarray(x).any(axis=1))]
     return f"{what} {', '.join(zero)} (counted from 0) are zero, and so is the kernel there" if zero else None
 
 
 def singular_rows(x: Float[Array, "n d"]) -> str | None:
-    """The rows, counted from 0, that make the kernel singular: zero inputs, and inputs that stand twice."""
+    """The rows, counted from 0, that make the kernel singular: zero inputs, and repeated inputs."""
     found = {
         "zero inputs: rows": np.flatnonzero(~np.asarray(x).any(axis=1)).tolist(),
         "repeated inputs: pairs of rows": duplicate_rows(x),

@@ -2,8 +2,8 @@
 
 They are formulas in the number of rows n, the number of outputs k, the smallest eigenvalue lambda of H (Definition 3.6
 of gu2024softmax) at initialisation, the standard deviation sigma of the weights and the failure probability delta. The
-source lets inputs and outputs have the same dimension d; its nd is the size n k of H. Where it asks for a constant C
-above 10 that is large enough, the infimum 10 is taken, and hidden constants of Omega are 1: the strongest readings.
+source lets inputs and outputs have the same dimension d; its nd is the size n k of H. If the source asks for a large
+enough constant C above 10, the infimum 10 is used. Hidden constants of Omega are 1. These are the strongest readings.
 Widths and numbers of steps beyond double precision are infinite.
 """
 
@@ -17,7 +17,7 @@ Number = float | Float[Array, ""]
 
 
 def growth(exponent: float) -> float:
-    """Exp of a number; infinite where double precision ends, beyond 709.78.
+    """Exp of a number; infinite above 709.78, where double precision ends.
 
     Args:
         exponent: a multiple of B.
@@ -92,6 +92,6 @@ def required_steps(smallest: Number, n: int, k: int, bound: float, error: float)
         n: rows.
         k: outputs.
         bound: B.
-        error: the squared Frobenius norm of F - Y that is asked for.
+        error: the required squared Frobenius norm of F - Y.
     """
     return 20 * n**2 * k**2 * growth(16 * bound) * jnp.log(n * k / error) / smallest**2

@@ -22,7 +22,7 @@ class AbstractTarget(eqx.Module):
 
     @abc.abstractmethod
     def sample(self, key: Key[Array, ""], n: int) -> Float[Array, "n d"]:
-        """Draws of x(0), one a row."""
+        """Draws of x(0), one in each row."""
 
     @abc.abstractmethod
     def log_density(self, schedule: Schedule, t: Float[Array, ""], x: Float[Array, " d"]) -> Float[Array, ""]:
@@ -35,7 +35,7 @@ class AbstractTarget(eqx.Module):
     @property
     @abc.abstractmethod
     def lipschitz(self) -> Float[Array, ""]:
-        """A Lipschitz constant of F* in x at all times and for every g (Assumption 6.4); infinite where none exists."""
+        """A Lipschitz constant of F* in x at all times and for every g (Assumption 6.4); infinite if none exists."""
 
     def score(self, schedule: Schedule, t: Float[Array, ""], x: Float[Array, " d"]) -> Float[Array, " d"]:
         """The gradient of log p_t at x, by differentiating `log_density`."""
@@ -76,8 +76,8 @@ class GaussianMixture(AbstractTarget):
     def lipschitz(self) -> Float[Array, ""]:
         """max(1, std) + max_c |means_c - mean of the means|² / min(1, std²).
 
-        The Jacobian is alpha std² / s + alpha v / s² Cov(means | x), v = 1 - alpha², s = alpha² std² + v: the first is
-        at most max(1, std), and in the second v <= s and s >= min(1, std²).
+        The Jacobian is alpha std² / s + alpha v / s² Cov(means | x), where v = 1 - alpha² and s = alpha² std² + v. The
+        first term is at most max(1, std). In the second, v <= s and s >= min(1, std²).
         """
         away = jnp.sum((self.means - self.means.mean(axis=0)) ** 2, axis=1).max()
         return jnp.maximum(1.0, self.std) + away / jnp.minimum(1.0, self.std**2)
@@ -105,8 +105,8 @@ class GaussianMixture(AbstractTarget):
 class Sphere(AbstractTarget):
     """Uniform on the unit sphere of the line (two points), the plane or space.
 
-    Given x(t) = x, x(0) has the von Mises-Fisher law with direction x/|x| and concentration
-    kappa = alpha |x| / (1 - alpha²).
+    Given x(t) = x, x(0) has the von Mises-Fisher distribution with direction x/|x| and concentration kappa = alpha |x|
+    / (1 - alpha²).
 
     Args:
         dimension: 1, 2 or 3.
@@ -154,7 +154,7 @@ class Sphere(AbstractTarget):
         elif self.dimension == 2:
             size = i1e(kappa) / i0e(kappa)
         else:
-            # coth - 1/kappa cancels near 0, where kappa/3 - kappa³/45 + 2 kappa^5/945 is exact to rounding.
+            # coth - 1/kappa cancels near 0, if kappa/3 - kappa³/45 + 2 kappa^5/945 is exact to rounding.
             small = kappa / 3 - kappa**3 / 45 + 2 * kappa**5 / 945
             large = 1 / jnp.tanh(jnp.maximum(kappa, 1e-2)) - 1 / jnp.maximum(kappa, 1e-2)
             size = jnp.where(kappa < 1e-2, small, large)
@@ -164,9 +164,9 @@ class Sphere(AbstractTarget):
 class Cube(AbstractTarget):
     """Uniform on the cube [-1/sqrt(d), 1/sqrt(d)]^d, which lies in the unit ball.
 
-    Of the targets here it alone has both bounded data (Assumption 6.1 of gu2024softmax) and a denoiser that is
-    Lipschitz uniformly in t (Assumption 6.4): normal components are unbounded, and the sphere's denoiser at t = 0 jumps
-    at 0.
+    Of the targets here, only this one has both bounded data (Assumption 6.1 of gu2024softmax) and a denoiser that is
+    Lipschitz uniformly in t (Assumption 6.4). Normal components are unbounded, and the denoiser of the sphere at t = 0
+    jumps at 0.
 
     Args:
         dimension: d.
@@ -194,7 +194,7 @@ class Cube(AbstractTarget):
         return jnp.sum(_log_mass(lower, upper) - jnp.log(2 * self.half * schedule.scale(t)))
 
     def denoiser(self, schedule: Schedule, t: Float[Array, ""], x: Float[Array, " d"]) -> Float[Array, " d"]:
-        """In each coordinate the mean of N(x/alpha, (1 - alpha²)/alpha²) truncated to the cube."""
+        """In each coordinate, the mean of N(x/alpha, (1 - alpha²)/alpha²) truncated to the cube."""
         spread, lower, upper, sign = self._truncation(schedule, t, x)
         log_mass = _log_mass(lower, upper)
         edge = lambda z: jnp.exp(-(z**2) / 2 - log_mass) / jnp.sqrt(2 * jnp.pi)
@@ -209,7 +209,7 @@ class Cube(AbstractTarget):
 
 
 def _log_mass(lower: Float[Array, "*s"], upper: Float[Array, "*s"]) -> Float[Array, "*s"]:
-    """Log of Phi(upper) - Phi(lower) where lower <= -|upper|, without cancellation."""
+    """Log of Phi(upper) - Phi(lower) if lower <= -|upper|, without cancellation."""
     log_upper = log_ndtr(upper)
     return log_upper + jnp.log1p(-jnp.exp(log_ndtr(lower) - log_upper))
 

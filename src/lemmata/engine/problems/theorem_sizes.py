@@ -23,7 +23,7 @@ def penalty_of_theory(
 ) -> Float[Array, ""]:
     """The penalty lambda of the Lasso (li2025incontext, equations 58a and 58c).
 
-    With h = sqrt(log N/N) and e = h C_F (C_F + sigma) + epsilon_dis² + n C_F²/L it is constant times
+    Let h = sqrt(log N/N) and e = h C_F (C_F + sigma) + epsilon_dis² + n C_F²/L. The penalty is constant times
     (h/C_F)^(1/3) e^(2/3) + h (C_F + sigma) + epsilon_dis²/C_F.
 
     Args:
@@ -51,8 +51,8 @@ class Choices(NamedTuple):
 def parameter_choices(error: float, barron: float, noise: float, log_cover: float, constant: float = 1.0) -> Choices:
     """Sizes at which the theorem bounds the risk by the order of `error`, up to logarithms (li2025incontext, 25).
 
-    D - d = C_F² log|cover|/error, which is 2 n + 7; N = C_F² (C_F + sigma)²/error²; and the next odd number from
-    (D - d) C_F (C_F + sigma)/error on as L. Each of the three relations has the factor `constant`.
+    D - d = C_F² log|cover|/error, which is 2 n + 7; N = C_F² (C_F + sigma)²/error²; and L is the smallest odd number of
+    at least (D - d) C_F (C_F + sigma)/error. Each of the three relations has the factor `constant`.
 
     Args:
         error: the target mean squared error.

@@ -1,4 +1,4 @@
-"""Variables that many problems have, declared once: their meaning and the region where nothing narrower is needed."""
+"""Variables of many problems, declared once, with their meaning and the default region."""
 
 from lemmata.engine.claims import Integer
 

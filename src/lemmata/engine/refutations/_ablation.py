@@ -1,4 +1,4 @@
-"""Which hypotheses a statement needs, as far as a search can tell."""
+"""The hypotheses that a statement needs, as far as a search can show."""
 
 import dataclasses
 import itertools
@@ -31,9 +31,9 @@ class Needed:
 
     Args:
         hypothesis: its name.
-        counterexample: a problem that breaks it, and the statement; None where the search found none, which does not
-            show that the statement holds without it.
-        untested: why no problem could be judged; empty where one was.
+        counterexample: a problem that breaks it, and the statement. None if the search found none, which does not prove
+            that the statement holds without the hypothesis.
+        untested: why no problem could be judged; empty if one was.
     """
 
     hypothesis: str
@@ -53,8 +53,9 @@ def ablate(
 ) -> tuple[Needed, ...]:
     """Search for counterexamples with one hypothesis after the other switched off.
 
-    A few problems are first moved to where that hypothesis fails and the others hold, and climb from there; then the
-    whole search has its turn. What no free field can break, a condition on a size say, no search of this kind can tell.
+    A few problems are first moved to where this hypothesis fails and the others hold, and the search climbs from there.
+    Then the whole search runs. If no free field can break a hypothesis, for example a condition on a size, a search of
+    this kind cannot test it.
 
     Args:
         claim: the claim.
@@ -92,7 +93,7 @@ def ablate(
 
 
 def _beyond(claim: Claim, name: str, seed: int) -> Counterexample | None:
-    """A counterexample near problems that are pushed across one hypothesis; None where nothing is there."""
+    """A counterexample near problems that are pushed across one hypothesis; None if there is none."""
     setting = claim.population.settings().default
     if not (claim.traced and searchable(claim)):
         return None
@@ -126,7 +127,7 @@ def _pushed(claim: Claim, name: str, problem: Any, ascent: Ascent, seed: int) ->
 
     drawn = np.random.default_rng(seed).normal(size=len(z))
     drawn, size = drawn / np.linalg.norm(drawn), max(float(np.linalg.norm(z)), 1e-3)
-    # Where a condition holds with equality its margin has no slope: that of a point beside it says where to go.
+    # If a condition holds with equality, its margin has no slope; then the slope at a nearby point gives the direction.
     slope = np.nan_to_num(np.asarray(jax.grad(left)(jnp.asarray(z + 1e-6 * size * drawn))))
     slope = slope / max(float(np.linalg.norm(slope)), 1e-300)
     ways = [z - length * size * way for length, way in itertools.product(_LENGTHS, (slope, slope - 0.3 * drawn))]

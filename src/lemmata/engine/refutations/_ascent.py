@@ -22,14 +22,14 @@ _CORRECTIONS = 8
 _SHORTEST = 1e-12
 _SQUARED = 200  # numbers of which a quadratic model is kept
 _MODELLED = 80  # steps with such a model
-_FAR = 1e6  # what the quadratic model is told where there is no number
+_FAR = 1e6  # the value that the quadratic model gets if there is not a number
 
 
 @dataclasses.dataclass(frozen=True)
 class Point:
     """The pressure and its slope at a point, the margins and theirs, and what the trial is there.
 
-    The pressure is -inf where it is not a number.
+    The pressure is -inf if it is not a number.
     """
 
     z: Vector
@@ -44,7 +44,7 @@ class Point:
 
     @property
     def kept(self) -> float:
-        """The pressure where every hypothesis holds, else -inf."""
+        """The pressure if every hypothesis holds, else -inf."""
         return self.value if self.holds else -np.inf
 
 
@@ -94,7 +94,7 @@ class Ascent:
         return {name: jnp.asarray(getattr(problem, name), float) for name in self.names}
 
     def fields_at(self, z: Vector) -> dict[str, np.ndarray]:
-        """The free fields that a point stands for."""
+        """The free fields that a point represents."""
         return {name: np.asarray(value) for name, value in self.unravel(jnp.asarray(z)).items()}
 
     def point_of(self, problem: Any) -> Vector:
@@ -125,8 +125,8 @@ class Ascent:
     def _projected(self, best: Point, arrays: Any, key: Key[Array, ""], steps: int) -> Point:
         """Gradient steps, longer after success and shorter after failure.
 
-        Directions that would break a condition which holds with equality are projected onto it; a point that breaks one
-        is moved back along the gradient of the condition's margin.
+        If a condition holds with equality, directions that would break it are projected onto it. A point that breaks a
+        condition is moved back along the gradient of the condition's margin.
         """
         step = 0.1
         for _ in range(steps):
@@ -143,7 +143,7 @@ class Ascent:
         return best
 
     def _back(self, z: Vector, arrays: Any, key: Key[Array, ""]) -> Point | None:
-        """The point, moved to where every condition holds; None where a few corrections do not reach that."""
+        """The point, moved to where every condition holds; None if a few corrections do not achieve this."""
         for _ in range(_CORRECTIONS):
             here = self.at(z, arrays, key)
             broken = here.left < 0
@@ -156,7 +156,7 @@ class Ascent:
         return None
 
     def _modelled(self, start: Point, arrays: Any, key: Key[Array, ""]) -> Point:
-        """Sequential quadratic programming from a point, which bends where gradient steps go to and fro."""
+        """Sequential quadratic programming from a point, which turns where gradient steps would go back and forth."""
         size = max(float(np.sqrt(np.mean(start.z**2))), 1e-3)
         best, last = start, start
 
@@ -185,7 +185,7 @@ class Ascent:
 
 
 def _inside(here: Point) -> Vector:
-    """The gradient without its part that leaves a condition which holds with next to no margin."""
+    """The gradient without its part that leaves a condition whose margin is almost zero."""
     slope = here.slope
     for normal in here.normals[(here.left < _ACTIVE) & np.isfinite(here.normals).all(axis=1)]:
         across = float(normal @ slope)

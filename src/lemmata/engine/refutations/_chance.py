@@ -17,11 +17,11 @@ from ._look import Seen
 from ._problem import Place
 from ._region import beside
 
-_VARIANTS = 8  # settings that differ in real numbers alone and are tried at once
+_VARIANTS = 8  # settings that differ only in real numbers and are tested at once
 _ROWS = 64  # of each at once
 _SHAPES = 8  # that stay compiled
 _EXPECTED = 20  # violations that a true statement may have in a first look
-_AGAIN = 4  # times as many trials for what looks false
+_AGAIN = 4  # for a statement that looks false, this many times as many trials
 _SUSPECT = 0.05
 _POWER = 0.9
 _MOST = 2**17  # trials of a confirmation
@@ -58,7 +58,7 @@ class Chances:
 
     @property
     def delta(self) -> float:
-        """The probability with which the statement may fail; 0 where it is no such statement."""
+        """The probability with which the statement may fail; 0 for other kinds of statements."""
         relation = self.claim.relation
         return relation.delta if isinstance(relation, AtMost | AtLeast) else 0.0
 
@@ -156,7 +156,10 @@ class Chances:
         return Seen(value, 0.0, setting, place if verdict.status is Status.REFUTED else None)
 
     def confirmed(self, place: Place) -> Counterexample | None:
-        """What seems to fail, verified on fresh randomness; each attempt spends half of the level that is left."""
+        """A statement that seems to fail is verified on new randomness.
+
+        Each attempt spends half of the remaining level.
+        """
         self.attempts += 1
         budget = place.number or None
         place = dataclasses.replace(place, seed=place.seed + _FRESH, number=0)
@@ -171,7 +174,7 @@ class Chances:
 
 
 def confirming(delta: float, share: float, level: float) -> int | None:
-    """Trials after which an exact limit probably shows a share of violations above delta; None where that is too many.
+    """Trials after which an exact limit probably shows a share of violations above delta; None if that is too many.
 
     >>> confirming(0.1, 0.2, 1e-4)
     1024

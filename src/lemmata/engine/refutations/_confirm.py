@@ -21,11 +21,11 @@ _EPS = float(np.finfo(float).eps)
 
 
 def confirm(claim: Claim, place: Place, without: str | None = None) -> str | None:
-    """How a candidate was confirmed, in words; None where it was not.
+    """How a candidate was confirmed, in words; None if it was not.
 
-    It is evaluated anew, operation by operation; measured again with other keys; and with inputs that are moved by a
-    rounding error each: what that changes, four times over, must not explain the contradiction. Neither must the slack
-    by which hypotheses hold.
+    The counterexample is evaluated again, operation by operation. It is measured again with other keys, and with inputs
+    that are moved by one rounding error each. Four times the change by this rounding must not explain the
+    contradiction. Neither must the slack by which hypotheses hold.
     """
     problem, key = place.problem(claim), place.keys(claim)[1]
     own = facts(claim, problem, key)
@@ -56,9 +56,9 @@ def confirm(claim: Claim, place: Place, without: str | None = None) -> str | Non
 
 
 def _leans(own: Facts, without: str | None) -> bool:
-    """Whether hypotheses that hold by their slack alone may explain a contradiction: it is within the slack's root.
+    """Whether hypotheses that only hold by their slack may explain a contradiction: it is within the slack's root.
 
-    A bound that is as steep as a root where a hypothesis ends moves by that much.
+    A bound that is as steep as a root where a hypothesis ends moves by this amount.
     """
     slack = [
         h.rounding for h in own.hypotheses if h.checkable and h.name != without and np.any(np.asarray(h.margin) < 0)
@@ -71,7 +71,7 @@ def _leans(own: Facts, without: str | None) -> bool:
 
 
 def _in_many_digits(claim: Claim, problem: object, key: jax.Array) -> list[np.ndarray] | None:
-    """Prediction and measurement with 50 digits; None where an operation of theirs is not known so."""
+    """Prediction and measurement with 50 digits; None if an operation of theirs is not known so."""
     if not claim.traced:
         return None
     arrays, rest = eqx.partition(problem, eqx.is_array)
@@ -85,12 +85,12 @@ def _in_many_digits(claim: Claim, problem: object, key: jax.Array) -> list[np.nd
         return None
     try:
         return precisely(both, arrays)
-    except Exception:  # whatever an operation raises on numbers that it was not made for
+    except Exception:  # any error of an operation on numbers that it was not made for
         return None
 
 
 def _both(claim: Claim, problem: object) -> Callable[[object, jax.Array], tuple[np.ndarray, np.ndarray]]:
-    """Prediction and measurement on problems of one shape, compiled where the claim is JAX."""
+    """Prediction and measurement on problems of one shape, compiled if the claim is JAX."""
     rest = eqx.partition(problem, eqx.is_array)[1]
 
     def evaluated(arrays: object, key: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -109,7 +109,7 @@ def _both(claim: Claim, problem: object) -> Callable[[object, jax.Array], tuple[
 def _rounding(
     both: Callable[[object, jax.Array], tuple[np.ndarray, np.ndarray]], problem: object, key: jax.Array
 ) -> float | None:
-    """How far rounding of the inputs moves the largest difference, relative to it; None where it explains it."""
+    """How far rounding of the inputs moves the largest difference, relative to it; None if rounding explains it."""
     difference = np.subtract(*both(problem, key))
     at = int(np.nanargmax(np.abs(difference)))
     largest = float(np.abs(difference.ravel()[at]))

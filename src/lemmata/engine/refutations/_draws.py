@@ -13,20 +13,19 @@ from lemmata.engine.claims import COMPILER, Claim, Real, hypotheses_of, measured
 from ._pressure import margins, pressure, pressures
 from ._problem import Place, free_fields, with_fields
 
-FORMS = 9  # how a free field may be changed after it was drawn; 0 leaves it
-_AT_ONCE = 16  # rows that are computed beside each other
+FORMS = 9  # how a free field may be changed after it was drawn; 0 means no change
+_AT_ONCE = 16  # rows that are computed in one batch
 
 
 @dataclasses.dataclass(frozen=True)
 class Drawn:
-    """What was found on each of R problems.
+    """The results on each of R problems.
 
     Args:
         places: where they are.
         inside: where every hypothesis holds.
-        pressure: log of measured over predicted; -inf where it is not a number or a hypothesis fails.
-        margin: the smallest of the hypotheses'.
-        predicted, measured, condition: of the trials.
+        pressure: log of measured over predicted; -inf if it is not a number or a hypothesis fails.
+        margin: the smallest margin of the hypotheses. predicted, measured, condition: of the trials.
         failed: how many raised an error.
         error: the first of these errors, in a line.
     """
@@ -43,7 +42,7 @@ class Drawn:
 
 
 class Draws:
-    """Problems of one claim at settings that differ in real numbers alone, which are traced: compiled once.
+    """Problems of one claim at settings that differ only in real numbers, which are traced: compiled once.
 
     Args:
         claim: the claim; its methods are JAX functions.
@@ -126,7 +125,7 @@ def unnumbered(drawn: Drawn) -> Bool[np.ndarray, " R"]:
 
 
 def formed(value: Float[Array, "..."], form: Int[Array, ""], key: Key[Array, ""]) -> Float[Array, "..."]:
-    """A field in one of `FORMS` forms: as it is, small, large, signs, sparse, equal, whole, and the like.
+    """A field in one of `FORMS` forms: unchanged, small, large, signs, sparse, equal, whole, and the like.
 
     Extreme cases of classical inequalities are of such forms more often than chance meets them.
     """

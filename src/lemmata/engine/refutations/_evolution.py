@@ -16,7 +16,7 @@ def evolve(height: Callable[[Vector], float], start: Vector, seed: int, generati
     """The highest point that was met, and its height.
 
     Args:
-        height: of a point; -inf where it does not count.
+        height: a function of a point; -inf if the point does not count.
         start: where the first generation is centred.
         seed: of the strategy.
         generations: at most.

@@ -1,4 +1,4 @@
-"""What a search ends with: a counterexample, or what survived it."""
+"""The result of a search: a counterexample, or the surviving claim."""
 
 import dataclasses
 import inspect
@@ -41,19 +41,19 @@ class Counterexample:
 
     Args:
         claim: by which name it is found.
-        place: where the problem is.
-        predicted, measured: what the claim says and what is the case, at the component that misses most.
-        ratio: measured over predicted there, or the other way about for a lower bound; for an identity, the gap in
-            units of what rounding explains.
+        place: where the problem is. predicted, measured: the claim's value and the true value, at the component that
+            misses most.
+        ratio: measured over predicted there, or predicted over measured for a lower bound. For an identity, it is the
+            gap in units of the rounding error.
         hypotheses: name and margin of each condition that can be checked.
         confirmed: how it was confirmed, in words.
         trials: how many problems the search looked at.
         steps: how often it was made simpler.
-        alone: whether one problem contradicts the statement; False of statements with a probability, about means or
-            rates, which a verification at that setting and seed refutes: `predicted` and `measured` are then the end of
-            its band and its statistic.
-        budget, level: of that verification.
-        unstored: why the search could not be stored any more; empty where it was, or where that was not asked for.
+        alone: whether one problem contradicts the statement. It is False for statements with a probability, or about
+            means or rates. A verification at that setting and seed refutes these; then `predicted` and `measured` are
+            the end of its band and its statistic. budget, level: of that verification.
+        unstored: the reason why the search could no longer be stored; empty if it was stored, or if this was not
+            requested.
     """
 
     claim: str
@@ -85,7 +85,7 @@ class Counterexample:
     def save(self, directory: str | Path) -> Path:
         """Write a record, its arrays and a program that prints them into a directory, and return the program's path.
 
-        The program, `counterexample.py`, runs as it stands: `python counterexample.py`.
+        The program, `counterexample.py`, runs without changes: `python counterexample.py`.
 
         Raises:
             DataError: if the directory cannot be written to.
@@ -106,16 +106,16 @@ class Counterexample:
 
 @dataclasses.dataclass(frozen=True)
 class Survived:
-    """What a search tried without finding a counterexample: evidence, never proof.
+    """The tests of a search that found no counterexample: evidence, never proof.
 
     Args:
         claim: its name.
         settings: how many settings were searched.
         trials: how many problems were looked at.
         climbed: from how many of them the pressure was raised.
-        ratio: the largest measured over predicted that was met, or predicted over measured for a lower bound; None
-            where ratios say nothing.
-        place: where that was; None where nothing could be judged.
+        ratio: the largest measured over predicted that the search found, or predicted over measured for a lower bound;
+            None if ratios have no meaning.
+        place: where this ratio was found; None if no problem could be judged.
         failed: how many problems raised an error or gave no number.
         seconds: of the search.
         unconfirmed: how many problems contradicted it until they were measured again, or rounded otherwise.
@@ -162,17 +162,15 @@ class Survived:
 
 @dataclasses.dataclass(frozen=True)
 class Untested:
-    """A search that judged no problem, so that it says nothing about the statement.
+    """A search that judged no problem, so it gives no information about the statement.
 
     Args:
-        claim: its name.
-        settings, trials, failed: as of `Survived`.
-        status: failed, where problems raised an error or gave no number; inapplicable, where no problem was inside the
-            hypotheses, or the data of an optional package are not installed; inconclusive, where Ctrl-C came while a
-            contradiction was being confirmed.
+        claim: its name. settings, trials, failed: as in `Survived`.
+        status: failed if problems raised an error or gave no number; inapplicable if no problem was inside the
+            hypotheses, or if the data of an optional package are not installed; inconclusive if Ctrl-C was pressed
+            while a contradiction was being confirmed.
         reason: in words.
-        seconds: of the search.
-        interrupted, unstored: as of `Survived`.
+        seconds: of the search. interrupted, unstored: as in `Survived`.
     """
 
     claim: str
@@ -190,11 +188,11 @@ class Untested:
 
 
 Searched = Counterexample | Survived | Untested
-"""What a search ends with."""
+"""The possible results of a search."""
 
 
 def address(claim: Claim) -> str:
-    """By which name `find` returns a claim: its own where it is registered, else its file and class."""
+    """The name by which `find` returns a claim: its own name if it is registered, else its file and class."""
     if claim.name in registry():
         return claim.name
     measures = filter(None, (getattr(type(claim), name) for name in ("measure", "measure_at")))
@@ -205,11 +203,11 @@ def address(claim: Claim) -> str:
 def load_counterexample(stem: str | Path, claim: Claim | None = None) -> Counterexample:
     """Read a stored counterexample, and evaluate it afresh.
 
-    A record is data: where it names a Python file of the claim, that file does not run.
+    A record is data: if it names a Python file of the claim, that file does not run.
 
     Args:
         stem: the path without its ending, as the program has it.
-        claim: the claim; None for a claim of the catalogue, which its name finds.
+        claim: the claim; None for a claim of the catalogue, which is found by its name.
 
     Raises:
         MissingFileError: if there is no such file.
@@ -245,7 +243,7 @@ def _of_catalogue(name: str, path: Path, told_by: Told) -> Claim:
 
 
 def evaluated(claim: Claim, found: Counterexample) -> Counterexample:
-    """The counterexample with hypotheses, prediction and measurement computed anew."""
+    """The counterexample with newly computed hypotheses, prediction and measurement."""
     if not found.alone:
         return dataclasses.replace(found, **judged(claim, found.place, found.budget, found.level))
     problem, key = found.place.problem(claim), found.place.keys(claim)[1]
@@ -253,7 +251,7 @@ def evaluated(claim: Claim, found: Counterexample) -> Counterexample:
 
 
 def judged(claim: Claim, place: Place, budget: int | None = None, level: float = LEVEL) -> dict[str, Any]:
-    """What a record says of a verification at a place; the reason is empty where it does not refute."""
+    """The record of a verification at a place; the reason is empty if it does not refute."""
     verdict = verify(claim, place.setting, budget=budget, seed=place.seed, corners=0, level=level, progress=False)
     refuted = verdict.status is Status.REFUTED
     band, statistic = verdict.band or (math.nan, math.nan), math.nan if verdict.estimate is None else verdict.estimate
@@ -265,7 +263,7 @@ def judged(claim: Claim, place: Place, budget: int | None = None, level: float =
 
 
 def told(claim: Claim, own: Any) -> dict[str, Any]:
-    """What a record says of a trial: the component nearest to a contradiction, and the margins."""
+    """The record of a trial: the component nearest to a contradiction, and the margins."""
     import jax.numpy as jnp
 
     from lemmata.engine.claims import Sample

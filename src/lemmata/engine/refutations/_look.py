@@ -19,7 +19,7 @@ from ._problem import Place, called_free, facts, free_fields, with_fields
 from ._region import beside
 
 _PROBLEMS = 64
-_PLAIN = 24  # of them as they were drawn, at the very setting
+_PLAIN = 24  # the drawn problems, at this very setting
 _HIGHEST, _OTHERS = 2, 2  # that are climbed from
 _STEPS = 60
 _SHAPES = 8  # that stay compiled
@@ -32,8 +32,8 @@ class Seen:
     Args:
         value: the largest pressure.
         margin: of the hypotheses, where they are nearest to holding.
-        setting: where the largest pressure was; its real numbers may differ from those that were asked.
-        place: what contradicts the claim.
+        setting: where the largest pressure was; its real numbers may differ from the requested ones.
+        place: the place that contradicts the claim.
     """
 
     value: float
@@ -44,7 +44,7 @@ class Seen:
 
 @dataclasses.dataclass
 class Look:
-    """What a search for a problem that contradicts a claim has looked at."""
+    """The state of a search for a problem that contradicts a claim."""
 
     claim: Claim
     seed: int
@@ -62,7 +62,7 @@ class Look:
     shapes: dict[tuple[Any, ...], tuple[Draws, list[Ascent]]] = dataclasses.field(default_factory=dict)
 
     def at(self, setting: dict[str, Any], number: int) -> Seen:
-        """The largest pressure at a setting, and a place that contradicts the claim, where there is one."""
+        """The largest pressure at a setting, and a place that contradicts the claim, if there is one."""
         seen = self._seen(setting, number)
         self.settings += 1  # a setting that Ctrl-C cut short was not searched
         return seen
@@ -99,7 +99,7 @@ class Look:
         return self._raised([drawn.places[row] for row in dict.fromkeys(starts) if inside[row]], seen)
 
     def _drawn(self, setting: dict[str, Any], number: int) -> Drawn:
-        """Problems at a setting, and at others of its shape, in various forms; plain ones where that is not JAX."""
+        """Problems at a setting, and at others of its shape, in various forms; plain ones if the claim is not JAX."""
         seed = self.seed + number
         if self.claim.traced and self.traced is not False:
             rng, space = np.random.default_rng(seed), self.claim.population.settings()
@@ -180,7 +180,7 @@ class Look:
         def height(z: np.ndarray) -> float:
             try:
                 own = facts(claim, with_fields(problem, unravel(jnp.asarray(z))), key)
-            except Exception:  # a claim's own code may raise anything on numbers that nobody drew
+            except Exception:  # a claim's own code may raise anything on numbers that were not drawn
                 return -np.inf
             if not allowed(own.hypotheses, self.without):
                 return -np.inf

@@ -1,7 +1,7 @@
 """A JAX function in many digits: its operations carried out one by one on numbers of mpmath.
 
-What moves numbers about without changing them (slices, gathers, transposes) is asked of JAX on the numbers' places, and
-what has no real numbers in it (random bits, indices) is left to JAX as it is.
+JAX applies operations that move numbers without changing them (slices, gathers, transposes) to the places of the
+numbers. JAX itself runs operations without real numbers (random bits, indices).
 """
 
 import contextvars
@@ -16,10 +16,10 @@ import mpmath as mp
 import numpy as np
 
 DIGITS = 50
-_WORK = 1e6  # units of about a microsecond: what a number of an operation costs at least
+_WORK = 1e6  # units of about a microsecond: the least cost of one number of an operation
 _A_MOVE = 500.0
 _left: contextvars.ContextVar[list[float]] = contextvars.ContextVar("_left")
-Values = Any  # np.ndarray of objects where numbers are real, of JAX's own types elsewhere
+Values = Any  # np.ndarray of objects if numbers are real, of JAX's own types elsewhere
 
 
 class Unsupported(Exception):
@@ -137,7 +137,7 @@ def _plain(values: list[Values]) -> bool:
 
 
 def _moved(equation: Any, values: list[Values]) -> list[Values]:
-    """Ask JAX where the numbers go, then put them there."""
+    """Let JAX compute the new places of the numbers, then put them there."""
     pool, places = [], []
     for value in values:
         if _real(value):
@@ -147,7 +147,7 @@ def _moved(equation: Any, values: list[Values]) -> list[Values]:
         else:
             places.append(jnp.asarray(value))
     params = dict(equation.params)
-    if "FILL" in str(params.get("mode", "")).upper():  # no place stands for what fills
+    if "FILL" in str(params.get("mode", "")).upper():  # fillers have no place
         params["mode"] = jax.lax.GatherScatterMode.CLIP
     found = equation.primitive.bind(*places, **params)
     everything = np.concatenate(pool)
@@ -303,7 +303,7 @@ def _scan(params: dict[str, Any], values: list[Values]) -> list[Values]:
 
 
 def _solve(params: dict[str, Any], values: list[Values]) -> list[Values]:
-    """A linear system, by what was written to solve it."""
+    """A linear system, by its own solver."""
     lengths, jaxprs = params["const_lengths"], params["jaxprs"]
     counts = [lengths.matvec, lengths.vecmat, lengths.solve, lengths.transpose_solve]
     start = sum(counts[:2])

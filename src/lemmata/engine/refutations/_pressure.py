@@ -24,7 +24,7 @@ def searchable(claim: Claim) -> bool:
 def pressure(claim: Claim, predicted: Array, measured: Array, condition: Array) -> Float[Array, ""]:
     """The logarithm of measured over predicted, of the component that is nearest to a contradiction.
 
-    For lower bounds it is predicted over measured; for an identity the gap in units of what rounding explains. Where
+    For lower bounds, it is predicted over measured; for an identity, it is the gap in units of the rounding error. If
     the bound is not positive, or what it bounds is negative, it is their difference over the sum of their sizes. Above
     0 the statement fails, to rounding.
     """
@@ -42,7 +42,7 @@ def pressure(claim: Claim, predicted: Array, measured: Array, condition: Array) 
 
 
 def pressures(claim: Claim, predicted: np.ndarray, measured: np.ndarray, condition: np.ndarray) -> np.ndarray:
-    """The pressure of each of many trials; -inf where it is not a number."""
+    """The pressure of each of many trials; -inf if it is not a number."""
     found = jax.vmap(lambda *one: pressure(claim, *one))(*map(jnp.asarray, (predicted, measured, condition)))
     return np.nan_to_num(np.asarray(found), nan=-np.inf, posinf=np.inf)
 
@@ -56,7 +56,7 @@ def contradicts(claim: Claim, predicted: Any, measured: Any, condition: Any) -> 
 
 
 def margins(hypotheses: list[Hypothesis], without: str | None = None) -> Float[Array, " k"]:
-    """How far the checked conditions are from failing; those that fail by rounding alone count as 0."""
+    """The distances of the checked conditions from failing; a condition that fails only by rounding counts as 0."""
     own = [hypothesis for hypothesis in hypotheses if hypothesis.checkable and hypothesis.name != without]
     if not own:
         return jnp.zeros(0)

@@ -13,7 +13,7 @@ from lemmata.engine.claims import Claim, hypotheses_of, measured, root_key
 
 
 def called_free(claim: Claim) -> tuple[str, ...]:
-    """The fields that the population's class calls free; a field of its own by that name means something else."""
+    """The fields that the population's class calls free; a field with the name `free` has another meaning."""
     population = claim.population
     own = dataclasses.is_dataclass(population) and any(field.name == "free" for field in dataclasses.fields(population))
     return () if own else tuple(getattr(population, "free", ()))
@@ -37,8 +37,7 @@ class Place:
     """Where a problem is: a setting, a key, and values of free fields.
 
     Args:
-        setting: of the population.
-        seed, number: which trial drew it.
+        setting: of the population. seed, number: of the trial that drew it.
         fields: values that replace what was drawn.
     """
 

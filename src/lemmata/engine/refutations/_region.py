@@ -13,7 +13,7 @@ Variable = Integer | Real | Choice
 
 
 def ends(variable: Variable, reach: float = 4.0) -> tuple[Any, Any]:
-    """The region that is searched: all that is small, and so many times the default or the corners' end."""
+    """The region that is searched: smaller values, and a multiple of the default or the largest extra setting."""
     if isinstance(variable, Choice):
         return variable.options[0], variable.options[-1]
     corner = variable.corners[1] if variable.corners else 0
@@ -34,7 +34,7 @@ def beginnings(space: Space) -> list[dict[str, Any]]:
 
 
 def anywhere(space: Space, fixed: dict[str, Any], reach: float, rng: np.random.Generator) -> dict[str, Any] | None:
-    """A setting from the whole region, even or even in logarithms; None where the rules leave hardly any."""
+    """A setting from the whole region, even or even in logarithms; None if the rules leave hardly any."""
     for _ in range(_TRIES):
         even, own = rng.random() < 0.5, {}
         for name, variable in space.variables.items():
@@ -81,7 +81,7 @@ def suggested(space: Space, asked: optuna.Trial, fixed: dict[str, Any], reach: f
 def beside(
     space: Space, setting: dict[str, Any], moved: list[str], count: int, rng: np.random.Generator
 ) -> list[dict[str, Any]]:
-    """Settings that differ from one in real numbers: near it, and anywhere; itself where the rules forbid that."""
+    """Settings that differ from one in real numbers: near it, and anywhere; itself if the rules forbid that."""
     found = []
     for _ in range(count if moved else 0):
         other = dict(setting)

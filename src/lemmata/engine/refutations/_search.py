@@ -32,7 +32,7 @@ Progress = Callable[[int, float | None], None]
 _WIDER = 6  # settings until larger sizes are searched, too
 _WANDERING = 3  # of so many settings one is from anywhere
 _TRIES = 20
-_QUICK = 1 / 30  # of the budget: where a setting takes longer, no larger ones are
+_QUICK = 1 / 30  # of the budget: if a setting takes longer, no larger ones are
 _SEEDS = 100_000  # of one search
 _SHRINKING = 0.4  # of the budget, for making simpler what was found
 
@@ -52,27 +52,27 @@ def refute(
 ) -> Searched:
     """Search inside a claim's hypotheses for a problem on which it fails.
 
-    Settings are chosen by Optuna, which learns where the statement is nearly false; at each of them problems are drawn,
-    and from those that come nearest the fields that the population calls `free` are moved by projected gradient ascent
-    on log(measured/predicted) (by an evolution strategy where the claim is not written in JAX). What is found is
-    confirmed on fresh randomness and against rounding, and then made simpler. A statement with probability, in the mean
-    or about a rate is searched over settings alone, and refuted by a second verification with another seed.
+    Optuna chooses settings and learns where the statement is nearly false. At each setting, problems are drawn. From
+    the nearest ones, projected gradient ascent on log(measured/predicted) moves the fields that the population calls
+    `free`. If the claim is not written in JAX, an evolution strategy moves them. A counterexample is confirmed on new
+    randomness and against rounding, and then simplified. For a statement with probability, about a mean or about a
+    rate, only settings are searched, and a second verification with another seed refutes it.
 
-    At least one setting is searched, whatever the budget. Ctrl-C ends the search with what it has searched, and is
-    raised where that is nothing. If the storage can no longer be written, the search goes on without it and says so.
+    At least one setting is searched, for any budget. Ctrl-C ends the search with the results so far; if there are none,
+    it is raised. If the storage can no longer be written, the search goes on without it and prints a warning.
 
     Args:
         claim: the claim.
-        budget: seconds to search, once the storage is open; confirming takes some more, and simplifying as many as
-            `simplify`.
-        setting: settings that stay as they are.
+        budget: seconds to search, once the storage is open; confirming takes additional time, and simplifying takes up
+            to `simplify`.
+        setting: settings that are fixed.
         seed: of all randomness.
-        executor: where searches from as many seeds as it has workers run; None is one search, here.
+        executor: where the searches run. There are as many seeds as workers. None runs one search, here.
         without: a hypothesis that need not hold.
-        storage: a SQLite file, or the URL of another database of Optuna's, where the search over settings goes on from
-            an earlier one for the same claim, code and hypotheses.
-        progress: told the number of settings and the largest ratio so far.
-        clock: what the budget is counted by; `time.process_time` on a machine that others use as well.
+        storage: a SQLite file, or the URL of another database of Optuna's, to continue an earlier one for the same
+            claim, code and hypotheses.
+        progress: called with the number of settings and the largest ratio so far.
+        clock: the function that measures the budget; use `time.process_time` on a machine that others use as well.
         simplify: seconds to make what was found simpler; None takes 0.4 of the budget.
 
     Raises:
@@ -124,7 +124,7 @@ def refute(
 
 @dataclasses.dataclass
 class _Run:
-    """A search under way: what was looked at, until when, how far the settings reach, and what was found."""
+    """A running search: what was tested, its deadline, the range of the settings, and the result."""
 
     claim: Claim
     space: Space
@@ -175,7 +175,7 @@ class _Run:
                 return
 
     def look_at(self, setting: dict[str, Any], number: int) -> Seen:
-        """What a setting shows; one at which the claim's own code raises or leaves counts as failed."""
+        """The result at a setting; it counts as failed if the claim's own code raises an error or exits there."""
         search = self.search
         try:
             seen = search.at(setting, number)
@@ -192,7 +192,7 @@ class _Run:
         return seen
 
     def ended(self, unstored: str, interrupted: bool = False) -> Searched:
-        """What is said of the search."""
+        """The result of the search."""
         own, seconds = self.search, self.clock() - self.begun
         if self.found is not None:
             return dataclasses.replace(self.found, unstored=unstored)
@@ -211,7 +211,7 @@ class _Run:
                         unstored)  # fmt: skip
 
     def wander(self, study: optuna.Study) -> bool:
-        """Have a setting from anywhere looked at soon: what is nearly true at many small settings holds others up.
+        """Ask for a setting from anywhere soon. Nearly true statements at many small settings delay other settings.
 
         Returns:
             Whether there is one that is not known.
@@ -229,7 +229,7 @@ class _Run:
 
 
 def _ratio(search: Look | Chances) -> float | None:
-    """The largest ratio so far; None where ratios say nothing, or nothing was judged."""
+    """The largest ratio so far; None if ratios have no meaning, or if nothing was judged."""
     if isinstance(search, Chances) or not math.isfinite(search.best):
         return None
     return math.exp(min(search.best, 700.0))
@@ -238,7 +238,7 @@ def _ratio(search: Look | Chances) -> float | None:
 def _report(study: optuna.Study, asked: optuna.Trial, own: dict[str, Any], seen: Seen) -> None:
     """Tell the study what a setting showed: its pressure, and by how much it is outside the hypotheses.
 
-    Where the largest pressure was at other real numbers than asked, the study hears of those as well.
+    If the largest pressure was at other real numbers than requested, these are reported to the study, too.
     """
     value = max(seen.value, -1e6)
     asked.set_constraint("hypotheses", max(-seen.margin, 0.0))

@@ -38,7 +38,7 @@ def shrink(
         said: how it was confirmed.
         again: a short search at another setting.
         until: the clock's time at which to stop.
-        fixed: settings that stay as they are.
+        fixed: settings that are fixed.
         without: a hypothesis that need not hold.
         clock: in seconds.
     """
@@ -98,7 +98,7 @@ def holds_up(claim: Claim, place: Place, without: str | None = None) -> Callable
     def plain(fields: dict[str, np.ndarray]) -> bool:
         try:
             own = facts(claim, with_fields(problem, fields), key)
-        except Exception:  # a claim's own code may raise anything on numbers that nobody drew
+        except Exception:  # a claim's own code may raise anything on numbers that were not drawn
             return False
         return allowed(own.hypotheses, without) and contradicts(claim, own.predicted, own.measured, own.condition)
 

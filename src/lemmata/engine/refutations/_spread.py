@@ -1,4 +1,4 @@
-"""Searches beside each other: several claims, or one claim from several seeds, in an executor."""
+"""Parallel searches: for several claims, or for one claim from several seeds, in an executor."""
 
 import dataclasses
 import warnings
@@ -25,20 +25,20 @@ def searches(
     executor: Executor | None, search: Callable[..., Searched], claims: Iterable[Claim], budget: float,
     *, each: int = 1, seed: int = 0, told: Callable[[str], None] = lambda name: None, **options: Any,
 ) -> Iterator[tuple[str, Searched | Lost]]:  # fmt: skip
-    """Search claims, each so many times from seeds of its own, and give each claim's outcome as it is known.
+    """Search claims, each several times from its own seeds, and yield each claim's outcome when it is known.
 
-    The first counterexample is a claim's outcome. Where none is found, what was searched is counted together, and the
-    largest ratio of all searches is the claim's. A search that is lost with its worker is left out with a warning; a
-    claim of which all are lost is `Lost`.
+    The first counterexample is a claim's outcome. If none is found, the searched settings are added up, and the largest
+    ratio of all searches is the claim's. A search that is lost with its worker is left out with a warning; a claim of
+    which all are lost is `Lost`.
 
     Args:
-        executor: where searches run, each a task; None is here.
+        executor: where searches run, one task for each; None is here.
         search: `refute`.
         claims: of different names.
         budget: seconds of a search.
         each: searches for a claim.
         seed: of all randomness.
-        told: told the claim of each search that is finished.
+        told: called with the claim of each finished search.
         options: as of `refute`.
     """
     tasks = [
@@ -65,7 +65,7 @@ def _searched(search: Callable[..., Searched], claim: Claim | str, budget: float
 
 
 def _together(name: str, found: list[Searched | Lost]) -> Searched | Lost:
-    """What several searches for one claim say."""
+    """The common result of several searches for one claim."""
     for own in found:
         if isinstance(own, Counterexample):
             return own

@@ -21,7 +21,10 @@ _RULE = "a new file, a SQLite file that an earlier search wrote, or the URL of a
 
 
 def study_name(claim: Claim, without: str | None = None) -> str:
-    """What a database calls the searches for a claim: with its code, since ratios of other code say nothing of it."""
+    """The name of the searches for a claim in the database.
+
+    It contains the claim's code, because ratios of other code do not apply to it.
+    """
     return " ".join([claim.name, fingerprint_of(claim), *([f"without {without}"] if without else [])])
 
 
@@ -31,7 +34,7 @@ def open_study(
     """Optuna's study of the claim; the default and the smallest setting come first.
 
     Raises:
-        SettingError: if the storage cannot be opened, or is a file of another program, which stays unchanged.
+        SettingError: if the storage cannot be opened, or is a file of another program, which is not changed.
     """
     url = (
         storage if storage is None or "://" in storage else f"sqlite:///{os.path.abspath(storage)}"
@@ -50,16 +53,16 @@ def open_study(
         if not study.trials:
             for own in beginnings(space):
                 study.enqueue_trial(steps_of(space, {k: v for k, v in own.items() if k not in fixed}))
-    except Exception as error:  # whatever the database's driver raises
+    except Exception as error:  # any error of the database's driver
         raise _refused(storage, " ".join(str(error).split())[:120]) from error
     return study
 
 
 def storage_failure(error: Exception, storage: str | None) -> str:
-    """Why a search can no longer be stored, in words; empty if the error is not of the storage.
+    """The reason why a search can no longer be stored, in words; empty if the error is not about the storage.
 
     Args:
-        error: what a search raised.
+        error: the error of a search.
         storage: as of `refute`.
     """
     if storage is None or not type(error).__module__.startswith(("optuna.", "sqlalchemy.")):
@@ -69,7 +72,7 @@ def storage_failure(error: Exception, storage: str | None) -> str:
 
 
 def _check_file(url: str | None) -> None:
-    """Refuse a file that is not a database of Optuna's, and look at it without writing."""
+    """Refuse a file that is not a database of Optuna's, without writing to it."""
     kind, separator, rest = (url or "").partition(":///")
     if not separator or kind.partition("+")[0] != "sqlite":
         return
@@ -90,7 +93,8 @@ def _check_file(url: str | None) -> None:
         return
     if head != _HEADER:
         raise _refused(str(path), "a file of another kind")
-    # SQLite would make a file beside one with a write-ahead log, unless it is told that nobody changes it.
+    # SQLite would make another file beside a database with a write-ahead log, unless the database is opened as
+    # unchanging.
     options = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "mode=ro&immutable=1"
     try:
         with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?{options}", uri=True)) as own:

@@ -49,14 +49,14 @@ class StoredCounterexample(TypedDict):
 
 
 def read_record(path: Path) -> tuple[StoredCounterexample, Told]:
-    """The record in a file, every field of it in its range, and how errors about it begin.
+    """The record in a file, with every field in its range, and the beginning of errors about it.
 
     Args:
         path: of the JSON file.
 
     Raises:
         MissingFileError: if there is no such file.
-        DataError: if it is no such record, or has another version.
+        DataError: if it is not such a record, or has another version.
     """
     told = Told(f"counterexample {path}", "a record of a counterexample", _REMEDY)
     values = parsed(read_bytes(path, f"counterexample {path}", _WROTE), told, literals=True)
@@ -74,11 +74,11 @@ def read_record(path: Path) -> tuple[StoredCounterexample, Told]:
 
 
 def read_arrays(path: Path, told: str | None) -> dict[str, np.ndarray]:
-    """The arrays beside a record; none where it has none. Headers are read first, so that none promises too much.
+    """The arrays of a record; None if it has none. Headers are read first, so that none promises too much.
 
     Args:
         path: of the NPZ file.
-        told: the digest that the record has of it; None where the record has no arrays.
+        told: the digest of the arrays in the record; None if the record has no arrays.
 
     Raises:
         DataError: if the file is missing, damaged, or of another search, or holds Python objects.
@@ -122,12 +122,12 @@ def placed(claim: Claim, record: StoredCounterexample, told: Told, arrays: dict[
 
     Args:
         claim: the claim.
-        record: what the file holds.
-        told: how errors about it begin.
+        record: the content of the file.
+        told: the beginning of errors about it.
         arrays: values of free fields.
 
     Raises:
-        DataError: if the claim's population has no such setting, or its problem no such fields.
+        DataError: if the claim's population does not have this setting, or its problem does not have these fields.
     """
     own = record["place"]
     try:

@@ -18,7 +18,8 @@ from ._search import refute
 
 _DRAWN = 64  # problems at a setting, for a statement with a probability
 _MOST = 30  # settings
-_ATTAINED = 1 + 1e-6  # beyond it unconfirmed ratios are rounding; below it hypotheses' own slack, 1e-12, explains them
+# beyond it, unconfirmed ratios are rounding; below it, the hypotheses' own slack, 1e-12, explains them
+_ATTAINED = 1 + 1e-6
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,13 +28,13 @@ class Tightness:
 
     Args:
         claim: its name.
-        fingerprint: of the code that it rests on.
-        ratio: measured over predicted, or predicted over measured for a lower bound, at the worst problem; of a
-            statement with probability 1 - delta the quantile of that order, at the worst setting. None where
-            predictions are not positive numbers, where the largest ratio is rounding, and of what was refuted.
-        refuted: how a counterexample was confirmed, in words; empty where the claim survived.
-        settings, trials, climbed: how many were searched; of a counterexample only the trials are known.
-        place: where the largest ratio or the counterexample is; None where nothing could be judged.
+        fingerprint: of its code.
+        ratio: measured over predicted, or predicted over measured for a lower bound, at the worst problem. For a
+            statement with probability 1 - delta, it is the quantile of that order, at the worst setting. None if
+            predictions are not positive numbers, if the largest ratio is a rounding error, and for refuted claims.
+        refuted: how a counterexample was confirmed, in words; empty if the claim survived. settings, trials, climbed:
+            how many were searched; for a counterexample, only the number of trials is known.
+        place: where the largest ratio or the counterexample is; None if nothing could be judged.
         seconds: of processor time that the search was given.
     """
 
@@ -56,7 +57,7 @@ class Tightness:
 
 
 def has_tightness(claim: Claim) -> bool:
-    """Whether the claim bounds something; identities, rates and means have no constant of that sort."""
+    """Whether the claim bounds something; identities, rates and means have no such constant."""
     relation = claim.relation
     return isinstance(relation, AtMost | AtLeast) or (isinstance(relation, Witness) and searchable(claim))
 
@@ -64,13 +65,13 @@ def has_tightness(claim: Claim) -> bool:
 def measure_tightness(claim: Claim, seconds: float = 5.0, *, seed: int = 0) -> Tightness:
     """Search for the largest ratio of a bound, or for a counterexample to any claim, in a time of the processor.
 
-    The search is `refute`. Of a true statement with probability 1 - delta the ratio
-    is the quantile of that order over 64 problems at the default and at settings around it, the largest of them: the
-    best constant that the draws do not contradict.
+    The search is `refute`. For a true statement with probability 1 - delta, the ratio is the quantile of that order
+    over 64 problems. It is the largest of these quantiles at the default and at settings around it: the best constant
+    that the draws do not contradict.
 
     Args:
         claim: the claim.
-        seconds: of processor time, so that a busy machine searches as much.
+        seconds: of processor time, so that the search on a busy machine covers the same amount.
         seed: of all randomness.
 
     Raises:
@@ -137,7 +138,7 @@ def _unjudged(claim: Claim, found: str) -> SolverError:
 
 
 def ratios_of(claim: Claim, own: Outcome | Facts) -> np.ndarray:
-    """The worst component's ratio in each trial; NaN where the bound is not positive, or what it bounds negative.
+    """The worst component's ratio in each trial; NaN if the bound is not positive, or what it bounds negative.
 
     Args:
         claim: a bound.
@@ -148,7 +149,7 @@ def ratios_of(claim: Claim, own: Outcome | Facts) -> np.ndarray:
     above, below = (predicted, measured) if isinstance(claim.relation, AtLeast | Witness) else (measured, predicted)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where((above >= 0) & (below > 0), above / below, np.nan)
-        ratio = np.where((above == 0) & (below == 0), 0.0, ratio)  # says nothing, whatever the constant
+        ratio = np.where((above == 0) & (below == 0), 0.0, ratio)  # no information, for any constant
     return ratio.max(axis=1)
 
 
@@ -167,7 +168,7 @@ def from_neighbour(claim: Claim, neighbours: list[Claim]) -> Claim:
         neighbours: all claims.
 
     Returns:
-        The claim itself where no neighbour has the same problems, or one has the same population.
+        The claim itself if no neighbour has the same problems, or one has the same population.
     """
     found = [other.population for other in neighbours if other.corrects is type(claim)]
     found = [own for own in found if own.problem is claim.population.problem]

@@ -1,4 +1,4 @@
-"""What the sources state, statement by statement, and which claims judge it."""
+"""The statements of the sources, and the claims that judge them."""
 
 from ._statements import REFERENCES as REFERENCES
 from ._statements import REPRODUCED as REPRODUCED

@@ -1,4 +1,4 @@
-"""The statements of a source in their order, from its TOML file, beside the claims that judge them."""
+"""The statements of a source in their order, from its TOML file, with the claims that judge them."""
 
 import dataclasses
 import functools
@@ -12,17 +12,20 @@ from lemmata.engine.claims import Claim, Kind, kind_of, registry, words_of
 from lemmata.errors import UnknownNameError
 
 VERDICTS = ("true", "true but loose", "false", "ill-typed", "unverifiable", "contradictory")
-"""What may come of a statement: loose also where it is empty; contradictory where another of the source denies it."""
+"""The possible verdicts on a statement.
+
+Loose includes empty statements; contradictory means that another statement of the source denies it.
+"""
 
 _CALLED = {"figure": "caption", "example": "example"}
-"""What a source calls statements whose number tells no kind; they are remarks."""
+"""The names of statements whose number shows no kind; they count as remarks."""
 
 REFERENCES = ("real", "altered", "missing")
-"""What a work may turn out to be that a source cites."""
+"""The possible kinds of a work that a source cites."""
 
 
 REPRODUCED = ("reproduced", "in part", "not reproduced", "contradicted", "not run")
-"""What may come of a result of a paper at the size of this machine."""
+"""The possible verdicts on a result of a paper at the size of this machine."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,9 +36,9 @@ class Statement:
         number: its number, exactly as the source has it.
         kind: what it is.
         title: a name in lemmata's own words; may be empty.
-        reason: why no claim judges it; None where one does.
-        says: what it says, in lemmata's own words; empty where its claims alone say it.
-        verdict: what comes of it, one of `VERDICTS`; None where that is left to its claims.
+        reason: the reason why no claim judges it; None if one does.
+        says: the statement in lemmata's own words; empty if its claims already say it.
+        verdict: the verdict on the statement, one of `VERDICTS`; None if its claims give the verdict.
         because: why that verdict.
     """
 
@@ -67,11 +70,11 @@ class Reference:
 
 @dataclasses.dataclass(frozen=True)
 class Reproduction:
-    """What of a paper was run here, at which size, and what came of it.
+    """A result of a paper that was run here, at which size, and what came out.
 
     Args:
-        headline: what the paper reports, in lemmata's own words.
-        ours: what was measured here.
+        headline: the paper's result, in lemmata's own words.
+        ours: the measurement here.
         size: data, sizes of models and how often.
         verdict: one of `REPRODUCED`.
     """
@@ -91,7 +94,7 @@ class Problem:
         title: a name in lemmata's own words.
         difficulty: the source's own rating, of 10.
         statement: what is asked.
-        known: what is known of it here.
+        known: the known facts here.
     """
 
     number: int
@@ -138,7 +141,7 @@ def statements(key: str) -> tuple[Statement, ...]:
 
 @functools.cache
 def chapters(key: str) -> tuple[int, ...]:
-    """The chapters whose statements are listed, of a source that is listed in part; none where it is listed whole.
+    """The chapters whose statements are listed, of a source that is listed in part; none if it is listed whole.
 
     >>> 17 in chapters("emergence2026"), chapters("gu2024softmax")
     (True, ())
@@ -151,7 +154,7 @@ def chapters(key: str) -> tuple[int, ...]:
 
 @functools.cache
 def unstated(key: str) -> tuple[str, ...]:
-    """Numbers that stand between those of a source's statements and are not listed as statements.
+    """Numbers between those of a source's statements that are not listed as statements.
 
     >>> unstated("li2025incontext")[0]
     '(5)'
@@ -164,7 +167,7 @@ def unstated(key: str) -> tuple[str, ...]:
 
 @functools.cache
 def references(key: str) -> tuple[Reference, ...]:
-    """The entries of a source's own bibliography that were looked up; none where nobody has.
+    """The entries of a source's own bibliography that were looked up; empty if there are none.
 
     >>> [reference.number for reference in references("foundation2025") if reference.status == "real"]
     [6, 12, 13, 15, 16, 18, 19, 21]
@@ -190,7 +193,7 @@ def problems(key: str) -> tuple[Problem, ...]:
 
 @functools.cache
 def reproductions(key: str) -> tuple[Reproduction, ...]:
-    """What of a paper was run here; none where the source is no paper that reports results.
+    """The results of a paper that were reproduced here; empty if the source is not a paper that reports results.
 
     >>> reproductions("gu2024softmax")
     ()
@@ -245,6 +248,6 @@ def tables() -> dict[str, list[dict[str, str | None]]]:
 
 
 def read_words() -> dict[str, Any]:
-    """What every claim and every source says, as plain values: the catalogue without its records."""
+    """The words of all claims and sources as plain values: the catalogue without its records."""
     own = {name: claim for name, claim in registry().items() if type(claim).__module__.startswith("lemmata.")}
     return {"claims": {name: words_of(claim) for name, claim in own.items()}, "sources": tables()}

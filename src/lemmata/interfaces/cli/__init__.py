@@ -48,7 +48,7 @@ commands = {
     "mutate": mutate, "calibrate": calibrate, "refute": refute, "ledger": ledger,
 }  # fmt: skip
 for name, command in commands.items():
-    # A line of a docstring would end a line of the help, whatever the width of the terminal.
+    # A line break in a docstring would be a line break in the help, at any width of the terminal.
     paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
     app.command(name, help="\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs))(
         results_alone()(command)

@@ -21,7 +21,7 @@ from ._scarce import no_memory
 TRACEBACK = "LEMMATA_TRACEBACK"
 """The variable with which an error that lemmata did not foresee is printed whole."""
 UNREAD = 141
-"""As of a program that the signal of a closed pipe ends; 1 would say that a claim is refuted."""
+"""The exit code of a program that the signal of a closed pipe ends; 1 would mean that a claim is refuted."""
 
 OF_A_FAMILY = (
     "--all", "--subject", "--source", "--minutes", "--continue", "--trial-seconds", "--out", "--part", "--write",
@@ -29,13 +29,13 @@ OF_A_FAMILY = (
 """Options of `lemmata judge` that `lemmata verify`, which judges named statements, had once."""
 
 at_end = contextlib.ExitStack()
-"""What a command enters here is left when it ends, however it ends."""
+"""Contexts that a command enters; they are left when it ends, in any way."""
 
 
 class Commands(typer.core.TyperGroup):
     """A group of commands whose errors of lemmata become one message and exit code 2.
 
-    Ctrl-C has exit code 130. A program of the user's that ends the process is told, whatever code it gives.
+    Ctrl-C has exit code 130. If a user's program ends the process, this is reported, with any exit code.
     """
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -78,7 +78,7 @@ class Commands(typer.core.TyperGroup):
                 complain(_unforeseen(error))
                 raise typer.Exit(FAILED) from None
             _drop_output()
-            # Files are named in errors of their own; a stream has no name.
+            # Errors about files name the file; a stream has no name.
             what = "the output cannot be written" if error.filename is None else f"file {error.filename}"
             complain(
                 DataError(
@@ -122,7 +122,7 @@ def _unforeseen(error: BaseException) -> LemmataError:
 
 
 def _refuse_moved(command: str, options: list[str]) -> None:
-    """Refuse options under which something once stood that stands elsewhere, and say where."""
+    """Refuse options that a former version used for something else, and name the current option."""
     for option in options:
         if option == "--chapter":
             own = "" if command in ("judge", "list", "refute") else " with `lemmata judge`, `list` or `refute`"
@@ -147,7 +147,7 @@ def unread(end: SystemExit) -> bool:
 
 
 def _drop_output() -> None:
-    """Where standard output takes no more, send what waits for it nowhere: Python would try again at its end."""
+    """If standard output accepts no more, discard its buffer, because Python would try to write it again at its end."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -61,7 +61,8 @@ def numeric_column(frame: "pl.DataFrame", name: str, option: str, row: str) -> "
 def _read_as_numbers(series: "pl.Series", name: str) -> "pl.Series":
     """Cells of text as numbers, if they are numbers with spaces around them.
 
-    A column without any number is returned as it is. Of the others, the first cell that is no number is refused.
+    A column without any number is not changed. In the other columns, the first cell that is not a number is
+    refused.
     """
     import polars as pl
 

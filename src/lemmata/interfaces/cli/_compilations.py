@@ -1,15 +1,15 @@
 """Compilations that commands keep from one run to the next.
 
-JAX can read and write a directory of compiled functions, but it writes in place: a second process may read half of an
-entry, and a killed one leaves half of it for ever, since JAX replaces no entry that exists. So every run gives JAX a
-directory of its own, and moves what is finished to the shared one at its end:
+JAX can read and write a directory of compiled functions, but it writes in place. So a second process may read half of
+an entry. A killed process leaves half an entry for ever, since JAX does not replace an existing entry. So every run
+gives JAX its own directory, and moves finished entries to the shared one at its end:
 
     compilations/lock             locked while anything below is added or removed, for moments
     compilations/entries/KIND/    whole entries, by versions and processor
     compilations/runs/ID/         of one run: hard links to the entries, and what it compiled
     compilations/runs/ID/.alive   locked while the run lasts
 
-A lock ends with its process, however that ends, so that the next run removes what a killed one left.
+A lock ends with its process, even if it is killed, so the next run removes the files of a killed one.
 """
 
 import contextlib
@@ -36,7 +36,7 @@ def kept_compilations(bound: int = BOUND) -> Iterator[None]:
     """Within this context JAX takes compilations from earlier runs, and keeps those that it adds for later ones.
 
     They lie in the directory for caches of the platform, or in that of the environment variable LEMMATA_CACHE_DIR; none
-    are kept where it is empty, where the directory cannot be used, or where JAX has been given a cache already.
+    are kept if it is empty, if the directory cannot be used, or where JAX has been given a cache already.
 
     Args:
         bound: bytes that may be occupied at the end.
@@ -60,7 +60,7 @@ def kept_compilations(bound: int = BOUND) -> Iterator[None]:
 
 
 def cache_directory() -> Path | None:
-    """Where compilations are kept; None where LEMMATA_CACHE_DIR is empty."""
+    """Where compilations are kept; None if LEMMATA_CACHE_DIR is empty."""
     from platformdirs import user_cache_path
 
     chosen = os.environ.get("LEMMATA_CACHE_DIR")
@@ -70,7 +70,7 @@ def cache_directory() -> Path | None:
 
 
 class _Run:
-    """One run's directory. OSError where there can be none: no right to write, no hard links, no lock in time."""
+    """One run's directory. OSError if a directory is impossible: no right to write, no hard links, no lock in time."""
 
     def __init__(self, place: Path):
         from filelock import FileLock
@@ -118,7 +118,7 @@ class _Run:
 
 @contextlib.contextmanager
 def _jax_in(directory: Path) -> Iterator[None]:
-    """JAX keeps every compilation in the directory; before and after, as it was set."""
+    """JAX stores every compilation in the directory; before and after, its settings are unchanged."""
     import jax
     from jax.experimental.compilation_cache.compilation_cache import reset_cache
 
@@ -144,7 +144,7 @@ def _jax_in(directory: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _noting_what_is_spoilt(names: set[str]) -> Iterator[None]:
-    """Collect the functions whose entries JAX could not read or write, and not show its warnings: it compiles anew."""
+    """Collect the functions whose cache entries are damaged, without JAX's warnings, because it compiles again."""
     shown = warnings.showwarning
 
     def note(message, *rest, **options):
@@ -168,7 +168,8 @@ def _belongs(entry: Path, functions: set[str]) -> bool:
 def _kind() -> str:
     """A name for the versions and the processor that entries were compiled by and for.
 
-    Machine code may use any instruction that its processor had, and JAX does not promise that its keys tell them apart.
+    Machine code may use any instruction of the processor that compiled it, and JAX does not promise that its keys
+    distinguish processors.
     """
     keys = ("model name", "flags", "Features", "CPU implementer", "CPU part", "isa")
     try:
@@ -182,7 +183,7 @@ def _kind() -> str:
 
 
 def _check_owner(place: Path) -> None:
-    """Compilations are programs that will run: refuse those that another user may have written."""
+    """Compilations are programs that will run, so refuse those that another user may have written."""
     status = place.stat()
     if hasattr(os, "getuid") and (status.st_uid != os.getuid() or status.st_mode & 0o022):
         raise PermissionError(f"{place} can be written by other users")
@@ -203,8 +204,8 @@ def _remove_dead(runs: Path) -> None:
 def _evict(entries: Path, bound: int) -> None:
     """Remove the least recently used entries, of any kind, beyond the bound. The caller holds the lock.
 
-    An entry was last used when it was written or last read. Many file systems note a reading only where the last one
-    noted is not after the last writing, so the time of writing is moved up to it.
+    An entry was last used when it was written or last read. Many file systems only record a read access if the last
+    recorded access is not after the last write. So the time of writing is set to it.
     """
     files, total = [], 0
     for path in entries.glob("*/*"):

@@ -16,7 +16,7 @@ from ._stdout import results
 _LONGEST = 2000
 """Characters of a line of a message; a word of the user's may have any number."""
 PIPE_WIDTH = 120
-"""Columns where no terminal says its own; rich would cut tables at 80."""
+"""Columns if the terminal does not report its width; rich would cut tables at 80."""
 
 
 def _width(stream) -> int | None:
@@ -24,7 +24,10 @@ def _width(stream) -> int | None:
 
 
 class _Spelled:
-    """A stream that takes every text: what its encoding lacks is escaped. Else rich would print it again and again."""
+    """A stream that accepts every text: characters that its encoding lacks are escaped.
+
+    Else rich would print it again and again.
+    """
 
     def __init__(self, stream: Any):
         self._stream = stream

@@ -1,4 +1,4 @@
-"""Which claims a command means: all, those of subjects, sections and sources, those whose verdict is stale."""
+"""The claims that a command selects: all, those of subjects, sections and sources, those whose verdict is stale."""
 
 import dataclasses
 from typing import Annotated, Any
@@ -54,7 +54,7 @@ class Family:
             )
 
     def claims(self, names: list[str] | None) -> list[Any]:
-        """The claims, of those that are named where names are given."""
+        """The claims, of those that are named if names are given."""
         from lemmata.engine.claims import registry
 
         known = named_claims(names) if names else list(registry().values())

@@ -1,4 +1,4 @@
-"""What `lemmata judge` tells of a run: the table, the page, the level, the exit code."""
+"""The output of `lemmata judge`: the table, the page, the level, the exit code."""
 
 import dataclasses
 import json
@@ -24,7 +24,7 @@ def _record(run: FamilyRun, held: list[Any]) -> dict[str, Any]:
 
     claims = {claim.name: claim for claim in run.chosen}
     options = run.options
-    # A run that continues adds to every claim, and what another one has judged is left, too.
+    # A run that continues adds to every claim, and does not skip those that another run has judged.
     done = run.judged if options.continued else {verdict.name for verdict in held}
     rows = []
     for verdict in held:
@@ -63,7 +63,7 @@ def _show(run: FamilyRun, record: dict[str, Any], held: list[Any], as_json: bool
     if run.options.out is not None:
         try:
             page = write_verified({**record, "sentence": level_words(record)}, run.options.out)
-        except DataError as error:  # what was found is told all the same
+        except DataError as error:  # the result is still reported
             record["notes"].append(str(error))
     if as_json:
         plain(json.dumps({**record, "sentence": level_words(record)}, indent=1, allow_nan=False))
@@ -105,7 +105,7 @@ def table_of(record: dict[str, Any]) -> Iterator[str]:
 
 
 def _code(run: FamilyRun, record: dict[str, Any], held: list[Any], out_of_date: int) -> int:
-    """The exit code: 4 where anything failed, else the worst verdict that is not the expected one."""
+    """The exit code: 4 if anything failed, else the worst verdict that is not the expected one."""
     from ._console import err
     from ._verdicts import EXIT, amiss, worst
 

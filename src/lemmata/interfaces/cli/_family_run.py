@@ -1,4 +1,4 @@
-"""A run over many claims, in the order of what they could tell, in processes that can be ended."""
+"""A run over many claims, ordered by expected information, in processes that can be ended."""
 
 import contextlib
 import dataclasses
@@ -18,7 +18,7 @@ from lemmata.interruption import heed, heeded
 from ._judging import Judging, check_limits
 
 TRIAL_SECONDS = 600.0
-"""Seconds that a trial may take where many claims are judged: six times what the slowest claim of the catalogue takes
+"""Seconds that a trial may take if many claims are judged: six times what the slowest claim of the catalogue takes
 for all of its trials."""
 MOST_SECONDS = 86400.0
 _clock = time.monotonic
@@ -99,7 +99,7 @@ class FamilyRun:
         return _clock() - self.began
 
     def standing(self) -> dict[str, Any]:
-        """Verdicts that need no run: of this session from the ledger, or of earlier ones where a run continues."""
+        """Verdicts that need no run: of this session from the ledger, or of earlier ones if a run continues."""
         if self.options.continued:
             return {name: own.last for name, own in self.known.items() if own.sessions and own.last is not None}
         if self.options.write:
@@ -109,7 +109,7 @@ class FamilyRun:
     def tasks(self) -> Iterator[Any]:
         """Claims that are to be judged, most expected information a second first, until the time is over.
 
-        Where nothing limits the time, several processes begin the longest ones first.
+        If nothing limits the time, several processes begin the longest ones first.
         """
         from lemmata.engine.claims import JudgingTask, by_information, longest_first
         from lemmata.engine.ledger import prospects
@@ -163,7 +163,7 @@ class FamilyRun:
             self.interrupted = True
 
     def _add(self, claim: Any, verdict: Any) -> str:
-        """Write a verdict into the ledger; what was wrong, where it was not written."""
+        """Write a verdict into the ledger; if it was not written, return the reason."""
         from lemmata.engine.claims import fingerprint_of
         from lemmata.engine.ledger import open_ledger
 

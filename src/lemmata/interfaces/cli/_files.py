@@ -63,5 +63,5 @@ def _finite(value: Any) -> Any:
 
 
 def write_text(path: Path, text: str) -> Path:
-    """The text and the end of its last line, whole or not at all; DataError where the system does not write it."""
+    """The text and the end of its last line, whole or not at all; DataError if the system does not write it."""
     return replace_text(path, text + "\n")

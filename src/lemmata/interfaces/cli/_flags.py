@@ -1,4 +1,4 @@
-"""What XLA is told before its first computation."""
+"""Flags that are passed to XLA before its first computation."""
 
 import importlib.metadata
 import os

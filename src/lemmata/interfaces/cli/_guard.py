@@ -1,8 +1,8 @@
-"""A command that may end unseen runs in a process of its own: one with code of the user's, or with a limit on memory.
+"""A command with the user's code, or with a limit on memory, runs in a separate process.
 
-`os._exit(0)` in a file of the user's would end the command with exit code 0 and nothing done; libraries end the process
-where they get no memory. This process waits for the other one, passes signals on to it, and says so where it ends
-before the command has.
+`os._exit(0)` in a user's file would end the command with exit code 0 although nothing was done. Libraries also end the
+process if they get no memory. This process waits for the other one, passes signals on to it, and reports if it ends
+before the command does.
 """
 
 import atexit
@@ -26,17 +26,17 @@ from ._scarce import Listener, killed_for_memory, no_memory
 REFUSED = 2
 FAILED = 4
 JUDGING = ("verify", "judge", "refute", "walk", "mutate", "ledger", "calibrate")
-"""Commands at which 4 says that a claim failed; elsewhere a program that leaves is refused as an input."""
+"""Commands at which 4 means that a claim failed; at others, a program that exits is refused as an input."""
 CLAIMS = "lemmata.claims"
 """The group of entry points by which packages name their claims."""
 _NOT_LOADED = 127
 """The exit code of a program for whose libraries the loader has no memory."""
 _LOGGED = re.compile(r"^[IWEF]\d{4} [\d:.]+ +\d+ [^ ]+\] ")
-"""What XLA writes before a message: a date, a time, a thread, a line of code."""
+"""The text that XLA writes before a message: a date, a time, a thread, a line of code."""
 _LONGEST = 4096
-"""Bytes that the two processes tell each other at most."""
+"""The largest number of bytes that the two processes send each other."""
 _PLACE = b"@"
-"""What begins a place in a program, where no exit code is told."""
+"""The beginning of a place in a program, which is sent instead of an exit code."""
 _PROGRAM = re.compile(r"\.py(:|$)")
 _PASSED_ON = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
@@ -64,8 +64,8 @@ def left(words: list[str], found: str) -> int:
 def guarded(run: Callable[[], None], words: list[str]) -> None:
     """Run the command line; in a process of its own if memory is limited, or something else may end it.
 
-    That is a flag of XLA's that is not known, a Python file among the words, or, where claims are judged, a package
-    with claims of its own.
+    That is an unknown flag of XLA, a Python file among the words, or, for commands that judge claims, a package with
+    its own claims.
 
     Args:
         run: the command line, which ends with SystemExit.
@@ -107,7 +107,7 @@ def _runs_other_code(words: list[str]) -> bool:
 
 
 def _answer(run: Callable[[], None], tell: int, words: list[str]) -> NoReturn:
-    """Run the command line in this process, tell the other one its exit code, and end."""
+    """Run the command line in this process, send its exit code to the other process, and end."""
     code, lacked = 1, False
     try:
         run()
@@ -123,7 +123,7 @@ def _answer(run: Callable[[], None], tell: int, words: list[str]) -> NoReturn:
         code = left(words, f"that it raised {type(error).__name__}{raised_at(error)}")
     with contextlib.suppress(OSError):
         os.write(tell, bytes([code % 256, lacked]))
-    with contextlib.suppress(BaseException):  # the command has ended, whatever the user's own code does at the end
+    with contextlib.suppress(BaseException):  # the command has ended, for any code of the user at the end
         atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
@@ -132,7 +132,7 @@ def _answer(run: Callable[[], None], tell: int, words: list[str]) -> NoReturn:
 
 
 def _end_with_parent(lives: int, leave: Callable[[int], NoReturn]) -> None:
-    """End where the process that waits was killed: nobody would read what this one finds."""
+    """End if the waiting process was killed, because nobody would read the results."""
     os.read(lives, 1)
     leave(1)
 
@@ -180,13 +180,13 @@ def _pass_on_signals(child: int) -> None:
 
 
 def _ended(code: int, said: bytes, words: list[str], listener: Listener | None, killed_for_memory: bool) -> int:
-    """The exit code after the other process has ended, and the words about an end that it could not tell itself.
+    """The exit code after the other process has ended, and a message if that process could not report its own end.
 
     Args:
         code: of that process, or the negative number of a signal.
-        said: the exit code that it told, and whether it lacked memory; or where it called `os._exit`.
+        said: the exit code that it sent, and whether it lacked memory; or where it called `os._exit`.
         words: of the command line.
-        listener: what it wrote, where a limit of the process is known.
+        listener: the output of the process, if a limit of the process is known.
         killed_for_memory: whether the kernel has ended a process meanwhile, because memory ran out.
     """
     noise = "" if listener is None else listener.noise
@@ -235,7 +235,7 @@ def _last(noise: str) -> str:
 
 
 def _is_ready(told: int) -> bool:
-    """Whether the other process has told its exit code; one that it left behind may hold the pipe open."""
+    """Whether the other process has sent its exit code; a child that it left behind may keep the pipe open."""
     os.set_blocking(told, False)
     import select
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 MOST_ROWS = 2500
-"""Rows that are used; the attention of each query goes over all of them."""
+"""The number of rows that are used; the attention of each query covers all of them."""
 
 
 def in_context(

@@ -1,4 +1,4 @@
-"""What `lemmata study`, `compare` and `model` do alike: load, run, print the answer, write the record and its page."""
+"""The common steps of `lemmata study`, `compare` and `model`: load, run, print, write record and page."""
 
 import contextlib
 import dataclasses
@@ -37,12 +37,14 @@ class Job:
 
     Args:
         record: the class of the record, which knows the name of its file.
-        folder: where the page goes.
-        load: makes of options and of what the command line names what `run` takes; refuses what can be refused.
+        folder: the folder of the page.
+        load: converts options and the arguments of the command line to the input of `run`; refuses invalid input as
+            early as possible.
         run: makes the record of that, of options, a progress, the time of the start and an executor.
         say: prints on a console what a record holds.
-        names: what the last thing that the command line names may be besides a file.
-        beside: of what `load` made and the record, the texts of other files beside the page, by their names.
+        names: what the last argument of the command line may be besides a file.
+        beside: from the result of `load` and the record, the texts of other files for the folder of the page, by their
+            names.
     """
 
     record: type[StoredRecord]
@@ -60,9 +62,9 @@ class Job:
 
         Args:
             told: the options.
-            data: what the command line names.
-            directory: where page and record go.
-            as_json: print the record alone.
+            data: the argument of the command line.
+            directory: the folder of page and record.
+            as_json: print only the record.
             jobs: processes that the work is dealt to.
             dask: the address of a scheduler that deals it instead.
 
@@ -88,8 +90,8 @@ class Job:
             from lemmata.workers import workers
 
             executor = at_end.enter_context(workers(jobs, dask))
-            place = directory.absolute()  # the user's own code may go to another folder
-            with contextlib.redirect_stdout(sys.stderr):  # whatever that code prints, the answer alone is on stdout
+            place = directory.absolute()  # the user's own code may change the folder
+            with contextlib.redirect_stdout(sys.stderr):  # whatever that code prints, only the answer is on stdout
                 loaded = self.load(told, *data)
             prepare_directory(place, (self.folder,), (file, f"{self.folder}/index.html"))
             result = at_end.enter_context(writing(place, file))
@@ -114,7 +116,7 @@ class Job:
         return (lambda: plain_json(record.to_json())) if as_json else (lambda: self.say(out, clean(record)))
 
     def _write(self, loaded: Any, record: Any, result: "Result", directory: Path) -> None:
-        """Write the record, its page and what lies beside it."""
+        """Write the record, its page and the other files."""
         from lemmata.interfaces.report import left_by, page_of
         from lemmata.results import digest
 
@@ -129,7 +131,7 @@ class Job:
             result.replace(
                 {self.record.file: text + "\n", f"{self.folder}/index.html": shown}
                 | {f"{self.folder}/{name}": other for name, other in beside.items()},
-                gone=[f"{self.folder}/{name}" for name in left_by(page)],  # of an earlier run, where this one has none
+                gone=[f"{self.folder}/{name}" for name in left_by(page)],  # of an earlier run, if this one has none
             )
 
 
@@ -143,7 +145,7 @@ def answered(say: Callable[[], None]) -> Iterator[None]:
     unsaid = None
     try:
         say()
-    except OSError as error:  # of standard output; told after the writing
+    except OSError as error:  # of standard output; reported after the writing
         unsaid = error
     yield
     if unsaid is not None:

@@ -62,7 +62,7 @@ judge = with_options(_judge, Family, RunOptions)
 
 
 def _judged(run: FamilyRun) -> None:
-    """Judge the claims, say each verdict as it comes, and keep it in the catalogue where that is asked for."""
+    """Judge the claims, print each verdict as it comes, and store it in the catalogue if this is requested."""
     from lemmata.engine.catalogue import costs, give_tags, write_costs
     from lemmata.engine.claims import record_of, registry, write_record
 
@@ -82,7 +82,7 @@ def _judged(run: FamilyRun) -> None:
                 write_record(claim, record_of(claim, verdict))
                 if run.options.continued or verdict.seconds > costs().get(type(claim).__name__, 0.0):
                     write_costs({type(claim).__name__: verdict.seconds})  # less may be what the ledger spared
-            except DataError as error:  # of one file; those of other claims may take theirs
+            except DataError as error:  # of one file; other claims may have other errors
                 run.notes.append(f"{claim.name}: its record could not be written: {error}")
     if run.options.write:
         give_tags(type(claim).__name__ for claim in registry().values())

@@ -22,7 +22,7 @@ LedgerPath = Annotated[
         help="File of the trials. Default: a file in the platform's data directory.",
     ),
 ]
-"""Where a command keeps trials, whatever folder the user's own code goes to."""
+"""The folder where a command stores trials, even if the user's own code changes the folder."""
 
 MOST_TRIALS = 10**7
 """The largest budget: at a thousand trials a second, which few claims reach, it takes three hours."""
@@ -64,7 +64,7 @@ def check_limits(**limits: float | None) -> None:
     """Refuse time limits that limit nothing or leave no time.
 
     Args:
-        limits: minutes or seconds by the name of their option, with underscores; None where there is no limit.
+        limits: minutes or seconds by the name of their option, with underscores; None if there is no limit.
 
     Raises:
         SettingError: if a limit is not a finite number above 0.
@@ -76,10 +76,10 @@ def check_limits(**limits: float | None) -> None:
 
 
 class Kept:
-    """The ledger of a run: what runs its trials, and where its verdicts go.
+    """The ledger of a run: the function that runs its trials, and the place of its verdicts.
 
-    Where the disk is full, trials run and verdicts are given all the same; `unrecorded` says why they were not kept.
-    Workers elsewhere do not see the ledger's file: their trials come back with the verdict.
+    If the disk is full, trials still run and verdicts are still given; `unrecorded` gives the reason why they were not
+    stored. Workers elsewhere do not see the ledger's file: their trials come back with the verdict.
     """
 
     def __init__(self, path: Path | None, seed: int, carried: bool = False):
@@ -106,11 +106,11 @@ class Kept:
 
     @property
     def unrecorded(self) -> str:
-        """Why something was not recorded; empty where all was."""
+        """Why something was not recorded; empty if all was."""
         return self.run.unrecorded
 
     def add(self, claim: Any, verdict: Any) -> None:
-        """Write a verdict, where the ledger can be written."""
+        """Write a verdict, if the ledger can be written."""
         from lemmata.engine.claims import fingerprint_of
         from lemmata.engine.ledger import open_ledger
 
@@ -132,7 +132,7 @@ class Kept:
 
 
 def named_claims(names: list[str] | None) -> list[Any]:
-    """The claims that some names mean, each once; SettingError where two have one name, which tells verdicts apart."""
+    """The claims that some names mean, each once; SettingError if two have one name, which tells verdicts apart."""
     from lemmata.engine.claims import check_foreign, find
 
     found: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""`lemmata ledger`: what was ever run, what changed between two runs, and one trial again."""
+"""`lemmata ledger`: all runs, the changes between two runs, and the replay of one trial."""
 
 import contextlib
 import json
@@ -11,7 +11,7 @@ from lemmata.errors import DataError, MissingFileError, SettingError
 from lemmata.printable import clean
 
 _APART = 3
-"""The exit code where two runs judged no claim in common."""
+"""The exit code if two runs judged no claim in common."""
 _ACTIONS = {
     "list": "[CLAIM]: all runs, or the trials and verdicts of one claim",
     "compare": "RUN RUN: verdicts that changed, and the reasons",
@@ -66,7 +66,7 @@ def ledger(
             remedy="name an existing ledger with --ledger PATH, or run `lemmata verify` first",
         )
     with read_ledger(own) as opened:
-        # A replay runs code of a claim, whose errors are its own.
+        # A replay runs code of a claim, so its errors are the claim's.
         with contextlib.nullcontext() if action == "replay" else reading():
             code, record, lines = _DO[action](opened, given, setting, seed)
         with reading():

@@ -100,7 +100,7 @@ _ACCUSED = (
 
 
 def _runs(row: dict[str, Any], function: str) -> bool:
-    """Whether a claim runs a public function; UnknownNameError where there is none of that name."""
+    """Whether a claim runs a public function; UnknownNameError if there is none of that name."""
     from lemmata.engine.catalogue import all_runs, public
 
     known = public()
@@ -152,12 +152,12 @@ def _weakness(row: dict[str, Any]) -> str:
 
 
 def _has(row: dict[str, Any], facet: str, word: str) -> bool:
-    """Whether a claim has what an option asks for."""
+    """Whether a claim matches an option."""
     return row["weak"] if (facet, word) == ("verdict", WEAK) else _facet(row, facet) == word
 
 
 def _facet(row: dict[str, Any], facet: str) -> str:
-    """What a claim has under one of the options; the verdict is its status."""
+    """The value of a claim for one of the options; for the verdict, this is its status."""
     return row["status" if facet == "verdict" else facet]
 
 

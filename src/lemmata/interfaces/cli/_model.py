@@ -96,7 +96,7 @@ def _notes(told: ModelOptions) -> list[str]:
 
 
 def _print(console: Any, record: ExaminationRecord) -> None:
-    """The sentences, a row a gauge, what says nothing here, and what others wait for."""
+    """Print the sentences, one row for each check, the checks without a result, and the checks that wait for facts."""
     from rich import box
     from rich.table import Table
 
@@ -136,7 +136,7 @@ def _print(console: Any, record: ExaminationRecord) -> None:
 
 
 def _rows(found: tuple["Trained", str, str, "RowNames"], record: ExaminationRecord) -> dict[str, str]:
-    """The file of all rows; none where the model was refused."""
+    """The file of all rows; none if the model was refused."""
     from lemmata.workflows.examinations import row_table
 
     whole = all(check.holds is not False for check in record.preflight)

@@ -103,7 +103,7 @@ def mutate(
 
 
 def _code(found: dict[str, dict[str, Any]], failed: bool, left: bool) -> int:
-    """The exit code of a run to the end; 3 also where no claim had a trial that counts."""
+    """The exit code of a completed run; 3 also if no claim had a trial that counts."""
     from ._console import err
 
     if failed or any(own["status"] == "failed" for own in found.values()):
@@ -131,7 +131,10 @@ def _check(budget: int | None, level: float) -> None:
 
 
 def _mutated(chosen: list[Any], asked: dict, executor: Any, minutes: float | None) -> Any:
-    """Each claim's name, its record as it is finished, or words where there is none; and why trials were not kept."""
+    """Yields each claim's name with its record when it is finished, or with the reason if there is none.
+
+    And the reason why trials were not stored.
+    """
     from lemmata.engine.claims import sent
     from lemmata.workers import Lost, finished
 
@@ -149,9 +152,9 @@ def _mutated(chosen: list[Any], asked: dict, executor: Any, minutes: float | Non
 
 
 def _record(claim: Any, asked: dict) -> tuple[dict[str, Any], str]:
-    """The record of one claim, and why its trials could not be kept, empty where they were.
+    """The record of one claim, and why its trials could not be kept, empty if they were.
 
-    What it compiled is let go of, since hundreds fill the memory.
+    Its compiled code is released, since that of hundreds of claims fills the memory.
     """
     import jax
 
@@ -166,7 +169,7 @@ def _record(claim: Any, asked: dict) -> tuple[dict[str, Any], str]:
 
 
 def _print_scores(found: dict[str, dict[str, Any]]) -> None:
-    """The score by relation and by subject, and the distances, where more than one claim was mutated."""
+    """The score by relation and by subject, and the distances, if more than one claim was mutated."""
     from lemmata.engine.catalogue import distance_table, score_table, scores
 
     from ._console import plain

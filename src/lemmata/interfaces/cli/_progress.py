@@ -13,7 +13,7 @@ from lemmata.interruption import heed
 class StageProgress:
     """A callable `(stage, done, total)` that shows the stages of one computation; a context manager.
 
-    Where the console is no terminal it prints a line when a stage begins, and one every `every` seconds within it.
+    If the console is not a terminal, it prints a line when a stage begins, and one every `every` seconds within it.
 
     Args:
         console: where to show it.

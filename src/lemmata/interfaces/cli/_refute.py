@@ -83,7 +83,7 @@ def refute(
     from ._app import at_end
     from ._console import err, plain
 
-    # Before a file of claims goes to another folder.
+    # Before a claim file is moved to another folder.
     given, told = parse_settings(setting), _Told(directory, as_json)
     storage = storage if storage is None or "://" in storage else os.path.abspath(storage)
     others = {"--set": setting, "--without": without, "--out": directory, "--storage": storage, "--jobs": jobs > 1,
@@ -118,7 +118,7 @@ def refute(
 
 
 class _Told:
-    """What searches found, printed as it comes and then written; and the exit code."""
+    """The results of searches, printed as they come and then written, and the exit code."""
 
     def __init__(self, directory: Path | None, as_json: bool):
         self._directory, self._as_json = directory, as_json
@@ -176,7 +176,7 @@ class _Told:
 
 
 def _needed(claims: "list[Claim]", minutes: float, seed: int) -> int:
-    """Print which hypotheses claims need; 3 where none can be dropped, and 4 where a search judged nothing."""
+    """Print which hypotheses claims need; 3 if no hypothesis can be dropped, and 4 if a search judged nothing."""
     from lemmata.engine.refutations import ablate
 
     from ._console import err, out
@@ -203,7 +203,7 @@ def _needed(claims: "list[Claim]", minutes: float, seed: int) -> int:
 
 
 def _found(executor: Any, claims: list[Any], budget: float, options: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Each claim with what its search found, as it is finished."""
+    """Each claim with the result of its search, when it is finished."""
     from lemmata.engine.refutations import refute as search
     from lemmata.engine.refutations import searches
     from lemmata.workers import Lost
@@ -236,7 +236,7 @@ def _found(executor: Any, claims: list[Any], budget: float, options: dict[str, A
 
 
 def _asked(names: list[str] | None, subject: list[str] | None, everything: bool) -> "list[Claim]":
-    """The claims to search: those that are named, or all, and of a subject where one is given."""
+    """The claims to search: the named ones, or all, restricted to a subject if one is given."""
     from lemmata.engine.claims import registry
 
     from ._tightness import is_recorded, wanted
@@ -252,7 +252,7 @@ def _asked(names: list[str] | None, subject: list[str] | None, everything: bool)
 def _check_asked(
     names: list[str] | None, subject: list[str] | None, everything: bool, write: bool, others: dict[str, Any]
 ) -> None:
-    """Refuse combinations that mean nothing."""
+    """Refuse combinations without a meaning."""
     if not (names or subject or everything):
         raise SettingError(
             "lemmata refute",
@@ -291,7 +291,7 @@ def _check_needs(others: dict[str, Any]) -> None:
 
 
 def _record(claims: "list[Claim]", minutes: float, seed: int, as_json: bool) -> int:
-    """Search claims for the catalogue; 1 where one fails that is not known to be false, 4 where one was not tested."""
+    """Search claims for the catalogue; 1 if one fails that is not known to be false, 4 if one was not tested."""
     from lemmata.engine.catalogue import told_search
     from lemmata.engine.claims import Status
 

@@ -1,4 +1,4 @@
-"""`lemmata scaling`: a law fitted to a table of losses, and what it can and cannot tell."""
+"""`lemmata scaling`: a law fitted to a table of losses, with what the data determine and what they do not."""
 
 import dataclasses
 from pathlib import Path
@@ -102,7 +102,7 @@ def _record(found: "AbstractFinding") -> dict[str, Any]:
 
 
 def _columns(data: Path, size: str, value: str, amount: str | None) -> dict[str, Any]:
-    """n, loss and, where there is one, d of each run."""
+    """n, loss and, if there is one, d of each run."""
     frame = frame_of(data, "training run")
     wanted = {"n": (size, "--size"), "loss": (value, "--value")}
     if amount is not None or "d" in frame.columns:

@@ -1,8 +1,8 @@
-"""What a process waits for that runs a command in another one, where memory is limited.
+"""Messages and signs that a process waits for while it runs a command in another one with limited memory.
 
-XLA and libraries in C++ and Rust end their process where they get no memory, or never come back. So the other
-process's standard error comes here through a pipe: it is passed on, without what such a library writes at its end. A
-process whose address space is full, and which has computed nothing for a minute, is ended.
+XLA and libraries in C++ and Rust end their process if they get no memory, or never come back. So the other process's
+standard error comes here through a pipe and is passed on, without the last output of such a library. A process with a
+full address space that has computed nothing for a minute is ended.
 """
 
 import contextlib
@@ -20,13 +20,13 @@ from lemmata.limits import Limit, limits, own_limits, speaks_of_memory, used_byt
 _LINE = re.compile(
     rb"<jemalloc>: |OpenBLAS .*pthread_create|OpenBLAS blas_thread_init|[IWE]\d{4} [\d:.]+ .*([Mm]emory|pthread)"
 )
-"""Lines that a library repeats where it gets no thread."""
+"""Lines that a library repeats if it gets no thread."""
 _BLOCK = re.compile(
     rb"Traceback \(most recent call last\)|Exception ignored |Exception in thread|Fatal Python error|stack backtrace:"
     rb"|terminate called |memory allocation of \d+ bytes failed|.*Check failed: |.*Check failure|thread '.*panicked"
     rb"|MemoryError|OpenBLAS error|LLVM ERROR|.*out of memory"
 )
-"""The first line of what is written at the end, or for an error that is told in other words."""
+"""The first line of the output at the end, or for an error that is reported in other words."""
 _OWN = re.compile(rb"(\x1b\[[0-9;]*m)*(Error|Warning): |\[ *[0-9.]+ s\]")
 """Lines with which lemmata goes on after that."""
 _HELD = 2**20  # bytes that are kept at most
@@ -34,9 +34,9 @@ _LOOK = 0.2  # seconds between two looks at whether the process has ended
 _STILL = 60.0
 """Seconds without any computation after which a process whose address space is full counts as one that hangs."""
 _FULL = 128 * 2**20
-"""Bytes of addresses below which there may be no room for a thread, or for a heap of one."""
+"""Bytes of address space below which a thread, or its heap, may not fit."""
 _WAITS = ("--serve", "--dask")
-"""Options with which a command waits for others, and computes nothing meanwhile."""
+"""Options with which a command waits for others and computes nothing."""
 _ROOM = "most commands need 2 to 3 GiB of addresses, which libraries reserve and hardly use"
 
 
@@ -45,7 +45,7 @@ class Listener:
 
     Args:
         words: of the command line.
-        patience: seconds without any computation after which a process that has no memory left is ended.
+        patience: if a process without memory computes nothing for this many seconds, it is ended.
     """
 
     def __init__(self, words: list[str], patience: float = _STILL):
@@ -132,7 +132,7 @@ def _pass_on(line: bytes) -> None:
 
 
 class _Watch:
-    """Whether a process and those that it started do nothing any more, because one of them has no memory left."""
+    """Whether a process and its children have stopped working because one of them has no memory left."""
 
     def __init__(self, child: int, patience: float):
         self.child, self.patience = child, patience

@@ -8,12 +8,12 @@ from lemmata.errors import UnknownNameError
 from lemmata.interfaces.search import ask, claim_shelf
 
 _NEAREST = 5
-"""How many claims are shown where none has all words."""
-_ALMOST = 0.85  # how alike a misspelt locator is to the right one
+"""How many claims are shown if none has all words."""
+_ALMOST = 0.85  # how similar a misspelt locator is to the right one
 
 
 def searched(known: list[dict[str, Any]], part: str) -> tuple[list[dict[str, Any]], str]:
-    """The claims that are meant, the best first, and a remark where not all words were found as they were typed.
+    """The claims that are meant, the best first, and a remark if not all words were found as they were typed.
 
     Args:
         known: rows of the catalogue.

@@ -65,7 +65,7 @@ def show(
 
 
 def _show_passage(passage: dict[str, Any] | None, readings: list[dict[str, str]]) -> None:
-    """Where the words stand that a claim refutes, what they say, how they may be read, and when they would be right."""
+    """The place of the refuted words, the words, their possible readings, and when they would be true."""
     from ._console import out
 
     if passage is not None:
@@ -98,7 +98,7 @@ def _show_verdict(verdict: dict[str, Any] | None, older: str) -> None:
 
 
 def _show_beside(heading: str, told: Callable[[dict[str, Any]], str], found: dict[str, Any] | None) -> None:
-    """What is recorded beside a verdict, in a sentence under a heading; nothing where there is none."""
+    """The record beside a verdict, in a sentence under a heading; nothing if there is none."""
     from ._console import out
 
     if found is not None:

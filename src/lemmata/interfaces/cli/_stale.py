@@ -1,4 +1,4 @@
-"""`lemmata judge --stale`: which verdicts are not on the code as it is, and what judging them again costs."""
+"""`lemmata judge --stale`: the verdicts that are not on the current code, and the cost of judging them again."""
 
 import re
 from collections.abc import Iterable

@@ -60,7 +60,7 @@ def _study(
     place = save_model
     if save_model is not None:
         check_model_file(save_model, "--save-model")
-        place = save_model.absolute()  # the user's own code may go to another folder
+        place = save_model.absolute()  # the user's own code may change the folder
     kept: list[Dataset] = []  # for the model
 
     def loaded(told: StudyOptions, data: str) -> "Dataset":

@@ -12,7 +12,7 @@ Subjects = Annotated[
     list[str] | None,
     typer.Option("--subject", metavar="NAME", help="Only claims of this subject or subject.section; repeatable."),
 ]
-"""Of which subjects and sections claims are meant."""
+"""The subjects and sections that select claims."""
 
 
 def known_subjects(asked: Sequence[str] | None, names: Iterable[str]) -> tuple[str, ...]:

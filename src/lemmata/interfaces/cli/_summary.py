@@ -1,4 +1,4 @@
-"""What a study prints: the data at the start, the answers and one table at the end."""
+"""The output of a study: the data at the start, the answers and one table at the end."""
 
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from lemmata.workflows.studies import Dataset
 
 UNSURE = "*"
-"""Marks a model that is not significantly better than guessing: a file and a pipe show no dim letters."""
+"""Marks a model that is not significantly better than guessing, because a file and a pipe do not show dim letters."""
 NEAR = "="
 """Stands behind a model that may be as good as the best."""
 
@@ -55,7 +55,7 @@ def print_summary(console: Console, record: StudyRecord, saves: bool = False) ->
 
 
 def _explained(record: StudyRecord) -> str:
-    """What the signs in the table say: those that stand in it."""
+    """The meaning of the signs that occur in the table."""
     from lemmata.interfaces.report import told_marks
 
     weak = any(not model.learns for model in record.models)
@@ -65,7 +65,7 @@ def _explained(record: StudyRecord) -> str:
 
 
 def _table(record: StudyRecord) -> Table:
-    """A row a model; narrow enough for a terminal of 80 columns."""
+    """One row for each model; narrow enough for a terminal of 80 columns."""
     from lemmata.interfaces.report import told_asked
 
     table = Table(box=box.SIMPLE, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))

@@ -1,4 +1,4 @@
-"""What the command line says of verdicts: exit codes, colours, lines."""
+"""The output of the command line about verdicts: exit codes, colours, lines."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ COLOUR = {"supported": "green", "refuted": "red", "failed": "magenta", "vacuous"
 
 
 def worst(chosen: list[Any], verdicts: list[Any]) -> int:
-    """The exit code of several claims: 4 where one failed, else the worst status that is not the expected one."""
+    """The exit code of several claims: 4 if one failed, else the worst status that is not the expected one."""
     if any(verdict.status == "failed" for verdict in verdicts):
         return EXIT["failed"]
     expected = {claim.name: claim.expected for claim in chosen}

@@ -94,7 +94,7 @@ verify = with_options(_verify, Judging)
 
 
 def _say_rules(claims: list[Any]) -> None:
-    """Name the rules of the grammar that claims break; a verdict says nothing of them."""
+    """Name the rules of the grammar that claims break; a verdict does not show them."""
     from lemmata.engine.claims import check_writing
     from lemmata.errors import ClaimError
 

@@ -112,9 +112,9 @@ def walk(
 
 
 def _code(told: dict[str, dict[str, Any]], left: list[str]) -> int:
-    """The exit code of a walk to the end; 3 also where no setting was tested.
+    """The exit code of a completed walk; 3 also if no setting was tested.
 
-    That is so where no claim has a setting to vary, none was finished in time, or the hypotheses hold at none.
+    That is so if no claim has a setting to vary, none was finished in time, or the hypotheses hold at none.
     """
     from ._console import err
 

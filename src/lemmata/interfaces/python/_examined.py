@@ -80,12 +80,12 @@ class ModelStudy(Finished[ExaminationRecord]):
 
     @property
     def answer(self) -> str:
-        """The answer in sentences, the most important one first, followed by what to do next."""
+        """The answer in sentences, the most important one first, followed by the next steps."""
         steps = [f"Next: {line}" for line in action_sentences(self.record)]
         return "\n".join([*model_sentences(self.record), *steps])
 
     def plot(self) -> alt.Chart | alt.LayerChart | None:
-        """A chart of predicted intervals divided by measured values; None if nothing was measured."""
+        """A chart of predicted intervals divided by measured values; None if there are no measurements."""
         return strip_chart(self.record)
 
     def __repr__(self) -> str:
@@ -127,8 +127,8 @@ def study_model(
         y: their targets, classes or values. None for a language model, which maps tokens (n, T) to logits
             (n, T, vocabulary); each row is then a document, and its loss is the loss of all its tokens.
         user: your own call of the model on rows; its outputs must equal the examined ones.
-        time_limit: seconds after which nothing more is started; None for no limit.
-        **facts: what else is known of the model and its training; see `lemmata.facts.Facts`.
+        time_limit: seconds after which no further check is started; None for no limit.
+        **facts: other known facts about the model and its training; see `lemmata.facts.Facts`.
 
     Raises:
         DataError, SettingError, ShapeError: the model and the rows do not fit each other.

@@ -1,4 +1,4 @@
-"""What the finished jobs have in common in Python: a record with its answer, its page and its file."""
+"""The common part of finished jobs in Python: a record with its answer, its page and its file."""
 
 import dataclasses
 from pathlib import Path
@@ -32,7 +32,7 @@ class Finished(Generic[R]):
         """Write the record's file, which `load` and `lemmata report` read.
 
         Raises:
-            FileError: the file cannot be written; what stood there before is untouched.
+            FileError: the file cannot be written; an existing file is not changed.
         """
         return replace_text(path, self.record.to_json() + "\n")
 

@@ -1,4 +1,4 @@
-"""A fitted model in a file of skops, which runs no code when it is read, and a model card beside it."""
+"""A fitted model in a file of skops and its model card. Reading the file runs no code."""
 
 import zipfile
 from pathlib import Path
@@ -27,7 +27,7 @@ def write_model(final: FinalModel, record: StudyRecord, path: str | Path) -> Pat
     try:
         content = skops.io.dumps(final.model, compression=zipfile.ZIP_DEFLATED)
         trusted = sorted(skops.io.get_untrusted_types(data=content))
-    except Exception as error:  # whatever it says of somebody's estimator
+    except Exception as error:  # for any estimator of a user, whatever it reports
         raise SettingError(
             f"the model {final.name!r} cannot be stored",
             found=f"{type(error).__name__}: {error}",

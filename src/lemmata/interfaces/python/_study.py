@@ -37,7 +37,7 @@ NORMAL_90 = 1.645
 
 @dataclasses.dataclass(frozen=True)
 class Given:
-    """The input of a study: the data as they were given, the table that was read from them, and the options."""
+    """The input of a study: the original data, the table that was read from them, and the options."""
 
     data: Any
     dataset: Dataset
@@ -75,14 +75,14 @@ class Study(Finished[StudyRecord]):
     def best(self, name: str | None = None) -> Any:
         """The recommended model, fitted to all rows that have a target, as a pipeline of scikit-learn.
 
-        The pipeline takes a data frame with your columns as they are. It predicts the target in its own units, or its
+        The pipeline takes a data frame with your original columns. It predicts the target in its own units, or its
         class.
 
         Args:
             name: another model of the study; None for the recommended one.
 
         Raises:
-            SettingError: the study recommends no model, or was read from study.json and has no table.
+            SettingError: the study recommends no model, or it was read from study.json and has no table.
             UnknownNameError: the study has no model of that name.
 
         >>> import lemmata
@@ -133,7 +133,7 @@ class Study(Finished[StudyRecord]):
 
         The columns are model, n (training rows), kind ("measured" or "expected"), value, and lower and upper, the ends
         of a 90 % interval. The interval of a measured value is value -+ 1.645 standard errors. It is clipped to the
-        range of the metric: shares and AUC lie in [0, 1], R² is at most 1, and other metrics are at least 0.
+        range of the metric: shares and AUC are in [0, 1], R² is at most 1, and other metrics are at least 0.
         """
         rows, (least, most) = [], bounds_of(self.record.unit)
         for model in self.record.models:
@@ -153,7 +153,7 @@ class Study(Finished[StudyRecord]):
 
     @property
     def findings(self) -> list[Finding]:
-        """Every warning of the page: what you should know before you rely on the answer.
+        """Every warning of the page: the facts to know before you rely on the answer.
 
         >>> import lemmata
         >>> table = {"x": range(60), "kind": ["rare"] * 5 + ["usual"] * 55}

@@ -1,4 +1,4 @@
-"""Which versions are installed: what a report of a bug begins with."""
+"""The installed versions, with which a bug report begins."""
 
 import importlib.metadata
 import platform
@@ -22,7 +22,7 @@ def show_versions() -> None:
 
 
 def _dependencies() -> list[str]:
-    """The names of the packages that lemmata asks for, then those of its extras, each once."""
+    """The names of the packages that lemmata requires, then those of its extras, each once."""
     try:
         asked = importlib.metadata.requires("lemmata") or []
     except importlib.metadata.PackageNotFoundError:

@@ -1,6 +1,6 @@
-"""The folded pictures of a study as Vega-Lite charts, drawn from the record alone.
+"""The folded pictures of a study as Vega-Lite charts, drawn only from the record.
 
-Each function returns None where the record holds nothing to draw.
+Each function returns None if the record holds nothing to draw.
 """
 
 import math
@@ -15,10 +15,10 @@ from ._curves import COLUMNS, curve_rows, drawn_models, frame, level, size_line
 from ._theme import COLOURS, INK, colour, colour_of, linear_ticks, ticks
 
 PANEL = {"width": 250, "height": 180}
-"""Size of a panel in pixels, where a picture has one a model."""
+"""Size of a panel in pixels, if a picture has one a model."""
 Picture = Any | None
 CSV = {"curves": COLUMNS, "all-curves": COLUMNS}
-"""The columns of a picture's rows that are worth writing to CSV; all of them for pictures not listed."""
+"""The columns of a picture's rows that are written to CSV; all columns for pictures that are not listed."""
 
 
 def _log(values: Sequence[float | int], around: float = 1.15) -> tuple[alt.Scale, list[float]]:
@@ -33,7 +33,7 @@ def _facet(panel: Any, rows: list[dict[str, Any]], names: list[str], field: str 
 
 
 def all_curves(record: StudyRecord) -> Picture:
-    """A panel a model: what was measured with two standard errors, what is expected with its 90 % band."""
+    """One panel for each model: measurements with two standard errors, and expected values with their 90 % band."""
     models = drawn_models(record)
     if not models:
         return None
@@ -58,7 +58,7 @@ def all_curves(record: StudyRecord) -> Picture:
 
 
 def theory(record: StudyRecord) -> Picture:
-    """A panel a kernel: the squared error that its eigenvalues predict, with its band, beside the measured one."""
+    """One panel for each kernel: the predicted squared error with its band, and the measured error."""
     rows = [
         {"model": model.title, "n": point.n, **{
             name: value if math.isfinite(value) and value > 0 else None
@@ -121,7 +121,7 @@ def spectra(record: StudyRecord) -> Picture:
 
 
 def residuals(record: StudyRecord) -> Picture:
-    """For a regression: what held-out rows missed the prediction by, against the prediction."""
+    """For a regression: the errors of the predictions of held-out rows, against the prediction."""
     rows = [
         {"row": item.row, "truth": item.truth, "predicted": item.said, "residual": item.truth - item.said}
         for item in record.residuals

@@ -19,7 +19,7 @@ from ._theme import colour, configured
 def comparison(first: StudyRecord, second: StudyRecord) -> str:
     """The text of a page: answers, learning curves and models of two studies side by side.
 
-    The curves of the two best models stand in one picture where both studies have the same metric.
+    The curves of the two best models are in one picture if both studies have the same metric.
 
     Args:
         first: a study.
@@ -40,7 +40,7 @@ def comparison(first: StudyRecord, second: StudyRecord) -> str:
 
 
 def _names(records: list[StudyRecord]) -> list[str]:
-    """What the two are called: by their tables, and by number where these have the same name."""
+    """The names of the two: those of their tables, or numbers if these have the same name."""
     names = [record.data.name or "a table" for record in records]
     if names[0] != names[1]:
         return names
@@ -50,7 +50,7 @@ def _names(records: list[StudyRecord]) -> list[str]:
 
 
 def _facts(records: list[StudyRecord]) -> list[tuple[str, str, str]]:
-    """A row a fact: what it is, in the first study, in the second."""
+    """One row for each fact: its name, and its value in the first and in the second study."""
     columns = [_told(record) for record in records]
     return [(what, columns[0][what], columns[1][what]) for what in columns[0]]
 

@@ -1,4 +1,4 @@
-"""The learning curve of a study as one chart: what was measured, what is expected, what is asked."""
+"""The learning curve of a study as one chart: measured, expected and requested values."""
 
 import dataclasses
 import math
@@ -15,15 +15,15 @@ from ._theme import INK, colour, configured, ticks
 
 EXPECTED, MEASURED = "expected", "measured"
 COLUMNS = ("model", "what", "n", "value", "lower", "upper")
-"""What of a row of the chart is written to CSV."""
+"""The fields of a chart's row that are written to CSV."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Frame:
     """The axes of a chart of a metric over training rows.
 
-    A metric that rises towards 1, or another best value, is drawn as its distance from that on a reversed logarithmic
-    axis whose labels are the metric: 90 %, 95 %, 99 % stand apart as 10, 5 and 1 % of mistakes do.
+    A metric with a best value, such as 1, is drawn as its distance from this value on a reversed logarithmic axis. The
+    labels are the metric: 90 %, 95 % and 99 % are as far apart as 10, 5 and 1 % of errors.
 
     Args:
         unit: the metric.
@@ -84,7 +84,7 @@ def frame(models: Sequence[ModelResult], unit: Unit, marks: Sequence[float]) -> 
 
 
 def drawn_models(record: StudyRecord) -> list[ModelResult]:
-    """The models with a curve; of those that predict nothing no curve beyond the data is drawn."""
+    """The models with a curve; a model that predicts nothing has no curve beyond the data."""
     found, total = [], record.data.total
     for model in record.models:
         if record.answers.best is None or not model.learns:
@@ -95,9 +95,12 @@ def drawn_models(record: StudyRecord) -> list[ModelResult]:
 
 
 def curve_rows(models: Sequence[ModelResult], around: Frame, total: int) -> list[dict[str, Any]]:
-    """A row a point of each model: what was measured (bars: two standard errors), and what is expected (90 %).
+    """One row for each point of each model.
 
-    `inside` and `onwards` say whether a point belongs to the line up to the rows there are, and to the one beyond.
+    Measured values have bars of two standard errors; expected ones have 90 % intervals.
+
+    `inside` and `onwards` say whether a point belongs to the line up to the available rows, and to the line beyond
+    them.
     """
     unit, found = around.unit, []
     for model in models:
@@ -129,7 +132,7 @@ def _tips() -> list[alt.Tooltip]:
 
 
 def curve_layers(best: Sequence[str], around: Frame, shades: alt.Color) -> list[alt.Chart]:
-    """A thin line a model; for the best ones (their titles) a band, a strong line and the measured points."""
+    """One thin line for each model; for the best ones (in `titles`) a band, a strong line and the measured points."""
     base = alt.Chart().encode(x=around.x(), color=shades)
     chosen = alt.FieldOneOfPredicate(field="model", oneOf=list(best))
     expected = base.transform_filter(f"datum.what === '{EXPECTED}'")
@@ -154,7 +157,7 @@ def curve_layers(best: Sequence[str], around: Frame, shades: alt.Color) -> list[
 
 
 def level(around: Frame, value: float, label: str, left: bool, dashed: bool = False) -> list[alt.Chart]:
-    """A line across at a value of the metric, with its label above it; nothing outside the frame."""
+    """A horizontal line at a value of the metric, with its label above it; nothing if it is outside the frame."""
     place = height(value, around.unit) if math.isfinite(value) else math.nan
     if not around.heights[0] <= place <= around.heights[1]:
         return []
@@ -167,7 +170,7 @@ def level(around: Frame, value: float, label: str, left: bool, dashed: bool = Fa
 
 
 def size_line(around: Frame, total: int, label: str) -> list[alt.Chart]:
-    """A line up at the rows there are, with its label on the side that has room."""
+    """A vertical line at the available number of rows, with its label on the side that has room."""
     lower, upper = (math.log(size) for size in around.sizes)
     late = math.log(total) > lower + 0.7 * (upper - lower)
     rule = alt.Chart(alt.Data(values=[{"n": total, "label": label}])).encode(x=around.x())
@@ -181,18 +184,18 @@ def size_line(around: Frame, total: int, label: str) -> list[alt.Chart]:
 
 
 def learning_curve_chart(record: StudyRecord, width: int | str = 640, height: int = 330) -> alt.LayerChart:
-    """The learning curve of the best model, with its band, its measurements, what is asked, and the other models.
+    """The learning curve of the best model, with its band, its measurements, the requested value, and the other models.
 
-    Where another model comes to the asked value with the fewest rows, its curve is drawn as that of the best.
+    If another model reaches the requested value with the fewest rows, its curve is drawn in the same way as the best
+    model's.
 
     Args:
         record: a study.
         width: of the plot in pixels, or "container".
         height: of the plot in pixels.
 
-    Returns:
-        A chart over training rows on a logarithmic axis: points with bars of two standard errors are measured on rows
-        that did not train; the line with its 90 % band is expected, dashed beyond the data.
+    Returns: A chart over training rows on a logarithmic axis. Points with bars of two standard errors are measured on
+    held-out rows. The line with its 90 % band is expected, and dashed beyond the data.
 
     Raises:
         DataError: no model was measured.
@@ -208,7 +211,7 @@ def learning_curve_chart(record: StudyRecord, width: int | str = 640, height: in
     legend = alt.Legend(title=None, orient="right", labelLimit=200, symbolStrokeWidth=3, symbolType="stroke")
     shades = colour([model.title for model in record.models], legend)
     layers = curve_layers([model.title for model in best], around, shades)
-    # Where few rows train, the curve is far from the target, and where many do, far from guessing: there is room.
+    # With few training rows, the curve is far from the target, and with many, far from guessing: there is room.
     layers += level(around, unit.guessing, f"guessing: {told(unit.guessing, unit)}", left=not best)
     if answers.needed is not None:
         layers += level(around, answers.asked, f"to reach: {told_asked(answers, unit)}", left=True, dashed=True)

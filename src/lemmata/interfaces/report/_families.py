@@ -42,7 +42,7 @@ def _titles(record: ComparisonRecord) -> list[str]:
 
 
 def errors_chart(record: ComparisonRecord) -> Any:
-    """The error of each family with its interval, beside that with shuffled targets (hollow)."""
+    """The error of each family with its interval, and its error with shuffled targets (hollow)."""
     if not record.families:
         return None
     rows = []

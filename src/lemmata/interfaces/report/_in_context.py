@@ -1,4 +1,4 @@
-"""The pictures of a transformer in context, drawn from its record alone."""
+"""The pictures of an in-context transformer, drawn only from its record."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def coefficients_picture(run: Run, kind: str) -> alt.Chart:
 
 
 def errors_picture(run: Run) -> Any:
-    """The squared error at the queries along the layers, beside that of the others."""
+    """The squared error at the queries along the layers, with that of the other methods."""
     rows = [
         {"layer": layer, "error": error, "model": f"transformer, {kind}"}
         for kind, path in run["paths"].items()
@@ -43,7 +43,7 @@ def errors_picture(run: Run) -> Any:
 
 
 def attention_picture(run: Run, kind: str) -> alt.Chart:
-    """What the second head of Attn1 attends with: the current prediction at each example, in order of its target."""
+    """The values that Attn1's second head attends to: the current prediction at each example, by target."""
     path = run["paths"][kind]
     rows = [
         {"layer": str(layer), "example": place, "score": score, "target": target}
@@ -68,7 +68,7 @@ def _layers(path: dict[str, Any]) -> alt.X:
 
 
 def pictures_of(run: Run) -> dict[str, str]:
-    """Coefficients, errors and attention scores as SVG, by the names of their files; none where none can be drawn.
+    """Coefficients, errors and attention scores as SVG, by the names of their files; none if none can be drawn.
 
     Args:
         run: the record of `lemmata.workflows.studies.run_in_context`.

@@ -1,7 +1,7 @@
-"""Formulas in plain text as MathML, where a small grammar reads them without doubt.
+"""Formulas in plain text as MathML, if a small grammar reads them without doubt.
 
-Only what is written is set: a product stays a product of the same factors in the same order, and where a fraction bar
-might take in more or less than the slash of the text does, the slash stays.
+The formula is typeset exactly as written: a product has the same factors in the same order. If a fraction bar might
+include more or less than the slash of the text does, the slash stays.
 """
 
 import functools
@@ -23,11 +23,11 @@ _THIN, _WIDE = Markup('<mspace width="0.17em"></mspace>'), Markup('<mspace width
 
 @functools.lru_cache(maxsize=2**15)
 def formula(text: str, display: bool = False) -> Markup | None:
-    """A formula as MathML; None where the text is not one, or can be read in two ways.
+    """A formula as MathML; None if the text is not one, or can be read in two ways.
 
     Args:
         text: a formula in the notation of the statements.
-        display: on a line of its own, with fraction bars, words and commas; in a sentence slashes stay.
+        display: on its own line, with fraction bars, words and commas; in a sentence, slashes stay.
 
     >>> print(formula("x_i²"))
     <math alttext="x_i²"><msubsup><mi>x</mi><mi>i</mi><mn>2</mn></msubsup></math>
@@ -46,14 +46,14 @@ def formula(text: str, display: bool = False) -> Markup | None:
 
 
 class _Factor:
-    """A factor of a product as it is set, and what a fraction bar has to know of it."""
+    """A factor of a product as it is typeset, with the facts that a fraction bar needs."""
 
     def __init__(self, markup: Markup, first: Token, inside: Markup | None = None, wordy: bool = False):
         self.markup, self.first, self.inside, self.wordy = markup, first, inside, wordy
 
 
 class _Parser:
-    """Recursive descent; `symbols` counts the names of quantities, without which a text is no formula."""
+    """Recursive descent; `symbols` counts the names of quantities. A text without such names is not a formula."""
 
     def __init__(self, found: list[Token], display: bool):
         self.tokens, self.display = found, display
@@ -79,7 +79,7 @@ class _Parser:
                 parts.append(self.term())
                 operand = True
             elif token.kind in ("operator", "relation"):
-                # A line may go on with a relation; elsewhere only signs stand before their operand.
+                # A line may continue with a relation; elsewhere only signs precede their operand.
                 if not operand and token.text not in "+-±" and not (self.display and outermost and not parts):
                     raise UnclearError(token.text)
                 if operand and token.before != token.after:
@@ -159,7 +159,7 @@ class _Parser:
             first = max(i for i, factor in enumerate(factors) if i == 0 or factor.first.before)
         above = factors[first:]
         joined = self._starts() and (slash.before or not follows.before)
-        # Brackets and roots stay one line high: without a font for mathematics they do not grow.
+        # Brackets and roots stay one line high, because they do not grow without a mathematical font.
         bar = self.display and len(self.closers) == 1
         if joined or not bar or any(factor.wordy for factor in factors):
             sign = Markup('<mo lspace="{0}em" rspace="{0}em">/</mo>').format("0.2" if slash.before else "0")
@@ -247,7 +247,7 @@ class _Parser:
         return Markup("<mrow><mo>{}</mo>{}<mo>{}</mo></mrow>").format(left, self.row(")"), right)
 
     def _scripted(self, base: _Factor) -> _Factor:
-        """The operand with what stands below and above it, each at most once."""
+        """The operand with its subscript and superscript, each at most once."""
         below, above, vague = None, None, False
         while (self.peek().kind in ("script", "raised", "prime") or self._star()) and not self.peek().before:
             token = self.take()
@@ -279,7 +279,7 @@ class _Parser:
         return _Factor(Markup("<{}>{}</{}>").format(tag, Markup("").join(parts), tag), base.first, wordy=base.wordy)
 
     def _script(self) -> Markup:
-        """What stands in a script: a bracket, or a number or name with a sign. A bracket around one token is meant."""
+        """The content of a script: a bracket, or a number or name with a sign. A bracket around one token is meant."""
         token = self.peek()
         if token.before:
             raise UnclearError("a script begins with a blank")
@@ -300,7 +300,7 @@ class _Parser:
         return _row([sign, _small(token)]) if sign else _small(token)
 
     def _star(self) -> bool:
-        """Whether an asterisk here belongs to the name before it, as in "rho*", and is no product."""
+        """Whether an asterisk here belongs to the name before it, as in "rho*", and is not a product."""
         token = self.peek()
         if token.text != "*" or token.before:
             return False
@@ -348,10 +348,10 @@ def _refuse_sizes(factors: list[_Factor]) -> None:
 
 
 def displayed(text: str) -> Markup | None:
-    """The lines of a formula that stands alone, each as MathML; None where one of them is not read without doubt.
+    """The lines of a displayed formula, each as MathML; None if one of them cannot be read without doubt.
 
     Args:
-        text: lines; one may end within a bracket that the next one closes.
+        text: lines; a bracket may open in one line and close in the next.
     """
     lines = [formula(line, display=True) for line in text.split("\n")]
     if all(lines):

@@ -1,4 +1,4 @@
-"""The page of a trained model: what theory predicted about it, what was measured, and what says nothing."""
+"""The page of a trained model: predictions of the theory, measured values, and checks without a result."""
 
 import math
 from typing import Any
@@ -29,7 +29,7 @@ _RATIOS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 _SPOKE = ("agrees", "disagrees")
 _UNITS = {"classification": "", "language": " (nats a token, mean over documents)"}
 _SILENT = ("vacuous", "inapplicable", "unaffordable", "failed")
-_ASKED = {  # what a gauge waits for, by the hypothesis that does not hold without it
+_ASKED = {  # the missing fact of a check, by the hypothesis that does not hold without it
     **{fact.given: fact.command for fact in FACTS.values() if fact.given},
     DOCUMENTS: "a language model",
 }
@@ -59,7 +59,7 @@ def model_page(record: ExaminationRecord, beside: bool = False) -> str:
 
     Args:
         record: an examination.
-        beside: whether the file of all rows stands beside the page.
+        beside: whether the file of all rows is in the folder of the page.
     """
     record = clean(record, lines=True)
     rows = [_row(own, place) for place, own in enumerate(record.gauges)]
@@ -77,7 +77,10 @@ def model_page(record: ExaminationRecord, beside: bool = False) -> str:
 
 
 def _sets(record: ExaminationRecord) -> str:
-    """What sets of classes, or intervals, a new row takes, in words; empty where there are too few rows."""
+    """The sizes of the sets of classes, or of the intervals, for a new row, in words.
+
+    Empty if there are too few rows.
+    """
     own = record.sets
     if own is None:
         return ""
@@ -150,7 +153,7 @@ def model_sentences(record: ExaminationRecord) -> list[str]:
 
 
 def _cut(record: ExaminationRecord) -> list[str]:
-    """What the limit of time left out, and the limit that would not."""
+    """The checks that the time limit left out, and a limit that would include them."""
     prices = [own.price for own in record.gauges if own.reason.endswith(TOO_LATE) and own.price is not None]
     if not prices:
         return []
@@ -165,7 +168,7 @@ def _says_little(record: ExaminationRecord, ends: GaugeInterval) -> bool:
 
 
 def _held(record: ExaminationRecord) -> list[str]:
-    """The error on held-out rows, beside that of one answer for all of them; nothing without such rows."""
+    """The error on held-out rows and that of one constant answer for all of them; empty without such rows."""
     if record.held_error is None:
         return []
     task, own = record.model.task, record.baseline
@@ -213,9 +216,9 @@ def _outputs(record: ExaminationRecord) -> str:
 
 
 def silence(record: ExaminationRecord) -> tuple[list[str], list[tuple[str, list[str]]]]:
-    """Theories that say nothing, each with its reason; and what others wait for, with their titles.
+    """Theories without a result, each with its reason, and the checks that wait for facts, with their titles.
 
-    A gauge waits where all of its hypotheses that do not hold ask for something that could have been given.
+    A gauge waits if all of its hypotheses that do not hold ask for something that could have been given.
 
     Args:
         record: an examination.
@@ -237,12 +240,12 @@ def silence(record: ExaminationRecord) -> tuple[list[str], list[tuple[str, list[
 
 
 def _is_silent(own: Gauge) -> bool:
-    """Whether a gauge says nothing here: no prediction that holds, or no number at all."""
+    """Whether a check has no result here: no prediction that holds, or no number at all."""
     return own.status in _SILENT or (own.predicted is None and own.measured is None)
 
 
 def _awaited(own: Gauge) -> str:
-    """What would have to be given; empty where that is not all that is missing."""
+    """The facts that would have to be given; empty if other things are missing, too."""
     failing = [condition.name for condition in own.hypotheses if condition.holds is False]
     if own.status != "inapplicable" or not failing or not all(name in _ASKED for name in failing):
         return ""
@@ -274,7 +277,7 @@ def _pictures(record: ExaminationRecord) -> dict[str, Any]:
 
 
 def _rows(record: ExaminationRecord) -> list[dict[str, Any]]:
-    """Predicted intervals in units of the measured value, cut where the picture ends."""
+    """Predicted intervals in units of the measured value, cut at the end of the picture."""
     rows = []
     left_out = record.left_out
     for own in sorted(record.gauges, key=lambda own: own is not left_out):
@@ -300,7 +303,7 @@ def _rows(record: ExaminationRecord) -> list[dict[str, Any]]:
 
 
 def _strip(record: ExaminationRecord) -> dict[str, Any]:
-    """The strip in HTML, which needs no script and as much width as there is: places in percent of its width."""
+    """The strip in HTML, which needs no script and uses the available width: places are in percent of it."""
     rows = [
         {**row, **{f"{name}_at": _place(row[name]) for name in ("lower", "value", "upper")},
          "seen": number(row["measured"])}
@@ -343,7 +346,7 @@ def strip_chart(record: ExaminationRecord) -> Any:
 
 
 def _theories(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Gauges that say something by the section that they stand in; those that measured nothing last."""
+    """Checks with a result, grouped by their section; those without a measurement come last."""
     found: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         found.setdefault(row["gauge"].theory, []).append(row)
@@ -363,7 +366,7 @@ def _row(own: Gauge, place: int = 0) -> dict[str, Any]:
 
 
 def _seen(own: Gauge) -> str:
-    """What was measured, with its ends where the claim says what they are."""
+    """The measured value, with its ends if the claim defines them."""
     if own.measured is None or own.ends:
         return _shown(own.measured, "measured", own.ends)
     return number(own.measured.value)

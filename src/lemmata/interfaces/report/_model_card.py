@@ -1,4 +1,4 @@
-"""The model card: what a fitted model predicts, how well, how to load it, and how to make it without lemmata."""
+"""The model card: what a fitted model predicts, how well, how to load it, and how to rebuild it."""
 
 import importlib.metadata
 import platform
@@ -18,7 +18,7 @@ def model_card(final: Any, record: StudyRecord, file: str, trusted: Sequence[str
         final: the fitted model, a `FinalModel`.
         record: of the study that names it.
         file: the name of the model's file.
-        trusted: names of types that `skops.io.load` has to be told to trust.
+        trusted: names of types that `skops.io.load` needs in its list of trusted types.
     """
     model = next(own for own in record.models if own.name == final.name)
     target = record.data.target

@@ -1,4 +1,4 @@
-"""Inputs, layers and outputs of an examined model as cells of tables, each with a sentence of what it means."""
+"""Inputs, layers and outputs of an examined model as cells of tables, each with a sentence on its meaning."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from lemmata.workflows.records.model_tables import InputTable, LayerTable, Outpu
 from ._text import MISSING, number, percent
 
 INPUTS, LAYERS = 20, 40
-_SIZES = {  # what a column of numbers says
+_SIZES = {  # the meaning of a column of numbers
     "input": {
         "gradient × spread": "how far the output, or the log probability of the right class, moves with the input: the "
         "mean size of the gradient times the input's standard deviation",
@@ -49,7 +49,7 @@ def tables_of(record: ExaminationRecord) -> list[dict[str, Any]]:
 
 
 def posterior_words(record: ExaminationRecord) -> str:
-    """What the posterior predicts of held-out rows, and whether it comes true, in words; empty where nothing is known.
+    """The posterior's prediction for held-out rows, and whether it comes true, in words; empty if unknown.
 
     Args:
         record: an examination, cleaned.
@@ -156,7 +156,7 @@ def _ends(own: Interval | None) -> str:
 
 
 def _beside(value: float | None, null: Interval | None) -> str:
-    """A number, the ends of its null, and whether it lies outside."""
+    """A number, the ends of its null, and whether it is outside."""
     if value is None:
         return MISSING
     if null is None:

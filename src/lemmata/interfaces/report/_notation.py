@@ -14,7 +14,7 @@ FUNCTIONS = frozenset(
 )
 """Functions whose names are no words of English."""
 WORDLIKE = frozenset({"max", "min", "sup", "inf", "lim", "det", "rank", "sign", "softmax", "argmax", "argmin"})
-"""Functions whose names may stand in a sentence as words."""
+"""Functions whose names can also be words of a sentence."""
 LARGE = {"sum": "∑", "prod": "∏"}
 SIGNS = {
     "<=": "≤", ">=": "≥", "!=": "≠", "->": "→", "<-": "←", "<<": "≪", ">>": "≫",
@@ -51,9 +51,9 @@ class Token:
     Args:
         kind: number, word, name, raised, script, prime, root, slash, open, close, bar, relation, symbol, operator,
             comma, langle, rangle, or end.
-        text: as it is written.
+        text: the token as written.
         before: blanks before it; at the beginning of a formula 1.
-        after: blanks after it; at the end 1.
+        after: blanks after it; 1 at the end.
     """
 
     kind: str
@@ -67,7 +67,7 @@ class UnclearError(ValueError):
 
 
 def tokens(text: str) -> list[Token]:
-    """The tokens of a formula. Relations stand between blanks: "<x, y>" has angle brackets, "x < y" a relation.
+    """The tokens of a formula. Relations are between blanks: "<x, y>" has angle brackets, "x < y" a relation.
 
     Raises:
         UnclearError: a character has no meaning here.

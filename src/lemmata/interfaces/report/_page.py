@@ -81,7 +81,7 @@ def drawn(pictures: dict[str, Any], words: dict[str, str]) -> dict[str, dict[str
 
     Args:
         pictures: charts by their names.
-        words: what each shows, for those who do not see it.
+        words: the description of each picture, for readers who cannot see it.
     """
     found = {}
     for name, chart in pictures.items():
@@ -96,15 +96,15 @@ def svg_of(spec: dict[str, Any], words: str, name: str) -> Markup:
 
     Args:
         spec: the specification.
-        words: what it shows, for those who do not see it.
+        words: the description of the picture, for readers who cannot see it.
         name: a name that no other picture of the page has.
     """
     svg = svg_text(spec)
     if svg is None:
         return _UNDRAWN.format(words)
-    # Clip paths are numbered anew in every picture: in one page they need names of their own.
+    # Clip paths get new numbers in every picture, because pictures on one page need different names.
     svg = re.sub(r'(id="|url\(#)(?=clip|gradient)', rf"\g<1>{name}-", svg)
-    # A reader's font may be wider than the one in which names were measured: what stands out is shown, not cut.
+    # A reader's font may be wider than the one that was used to measure names: wider text is shown, not cut.
     opening = Markup('<svg role="img" overflow="visible" aria-label="{}"').format(words)
     return Markup(svg.replace("<svg", str(opening), 1))
 
@@ -114,7 +114,7 @@ def _is_configured(chart: Any) -> bool:
 
 
 def shipped(pictures: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """What the scripts of a page need: the specifications, and Vega itself."""
+    """The data for the scripts of a page: the specifications, and Vega itself."""
     specs = {name: {"spec": item["spec"], "csv": item["csv"]} for name, item in pictures.items()}
     return {"specs": specs, "bundle": bundle() if specs else "", "embed": _script()}
 

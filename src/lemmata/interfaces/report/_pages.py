@@ -1,4 +1,4 @@
-"""The page of a record, whichever job left it, and whether a page and the files beside it are of one run."""
+"""The page of a record of any job, and whether a page and its files are of one run."""
 
 import html
 import json
@@ -19,7 +19,7 @@ from ._page import page
 
 PAGE = "index.html"
 _FOLDERS = ("report", "compare", "model", "")
-"""Where pages stand beside a record."""
+"""The folder of pages, next to the record."""
 _ONE: dict[type, Any] = {
     studies.StudyRecord: lambda record, beside: page(record),
     comparisons.ComparisonRecord: lambda record, beside: families_page(record),
@@ -36,8 +36,8 @@ def page_of(record: StoredRecord, other: StoredRecord | None = None, beside: Map
 
     Args:
         record: of a study, a comparison or an examination.
-        other: another record of the same kind; of a study or an examination.
-        beside: the digests of the files that stand beside the page, by their names.
+        other: another record of the same kind, for a study or an examination.
+        beside: the digests of the other files in the folder of the page, by their names.
     """
     if other is not None:
         return _TWO[type(record)](record, other)
@@ -56,24 +56,24 @@ def write_page(
 ) -> Path:
     """Write `directory/index.html`, which opens offline: a record's page, or one that sets two side by side.
 
-    Pictures stand in the page twice: as SVG, which every browser and printer shows, and as a Vega-Lite specification,
-    which replaces it by one with tooltips and downloads where scripts run. Names that the user controls are escaped
+    The page contains each picture twice. Every browser and printer shows the SVG. If scripts run, a Vega-Lite
+    specification replaces it by a picture with tooltips and downloads. Names that the user controls are escaped
     wherever they appear; control characters in them are made visible.
 
     Args:
-        directory: created where it does not exist.
+        directory: created if it does not exist.
         record: of a study, a comparison or an examination.
-        other: another record of the same kind; of a study or an examination.
-        beside: the texts of files that are written with the page, by their names. Without them, those that stand there
-            and belong to the record stay.
+        other: another record of the same kind, for a study or an examination.
+        beside: the texts of other files that are written with the page, by their names. Without them, existing files
+            that belong to the record are kept.
         name: of the file or the files that they were read from, for errors.
 
     Returns:
         The path of the page.
 
     Raises:
-        DataError: the page cannot be written, or the values of a record do not fit together; what stood there before
-            is untouched.
+        DataError: the page cannot be written, or the values of a record do not fit together; existing files are not
+            changed.
     """
     path, files = Path(directory) / PAGE, dict(beside or {})
     digests = {name: digest(text) for name, text in files.items()}
@@ -86,7 +86,7 @@ def write_page(
 
 
 def files_of(path: Path) -> dict[str, str]:
-    """The digests of files that a page names, by their names; none where it is no page of lemmata or names none.
+    """The digests of the files that a page lists, by their names; empty if it is not a page of lemmata or lists none.
 
     Args:
         path: of the page.
@@ -102,7 +102,7 @@ def files_of(path: Path) -> dict[str, str]:
 
 
 def left_by(path: Path) -> list[str]:
-    """The files that an earlier result left beside its page, as it wrote them: they go where the next has none.
+    """The files that an earlier result wrote next to its page. Unchanged ones are removed if the next result has none.
 
     Args:
         path: of the page.
@@ -112,7 +112,7 @@ def left_by(path: Path) -> list[str]:
 
 
 def mixed(record: Path) -> list[str]:
-    """What does not belong together of a result: its record, its page and the files beside that, in sentences.
+    """The mismatches between a record, its page and the other files of the page, in sentences.
 
     Args:
         record: the path of the record.

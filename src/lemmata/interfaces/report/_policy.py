@@ -1,4 +1,4 @@
-"""What a page may run and load: a Content-Security-Policy of its own scripts and styles, by their digests."""
+"""The code and sources that a page may use: a Content-Security-Policy for its scripts and styles, by their digests."""
 
 import base64
 import hashlib
@@ -7,19 +7,19 @@ import re
 _HEAD = '<meta charset="utf-8">\n'
 _INLINE = re.compile(r"<(script|style)\b([^>]*)>(.*?)</\1\s*>", re.DOTALL | re.IGNORECASE)
 _DATA = "application/json"  # a script of that type does not run
-_BESIDE = "'self' file:"  # a page that is opened from disk has no origin of its own in every browser
+_BESIDE = "'self' file:"  # in some browsers, a page that is opened from disk has no origin of its own
 
 
 def secured(page: str, *, folder: bool = False, scripts: bool = False) -> str:
-    """The page with a policy at its head: only the scripts and styles run that stand in it now, and nothing is fetched.
+    """The page with a policy at its head: only its current scripts and styles may run, and nothing is fetched.
 
-    A text that a user controls is escaped wherever it stands in a page; where that were forgotten, a browser would
-    still run no script of it and send nothing anywhere. Styles of single elements are free, since they run nothing and,
-    without a place to load from, tell nothing.
+    All text that a user controls is escaped in the page. If this were forgotten somewhere, the browser would still not
+    run a script in the text or send anything. Inline styles are allowed, since they run no code and, without a source
+    to load from, send nothing.
 
     Args:
-        page: its whole text; what does not begin as a page, such as a fragment for a notebook, stays as it is.
-        folder: whether it loads styles and pictures from the folder that it lies in, and asks for pages there.
+        page: its whole text; a text that is not a page, such as a fragment for a notebook, is not changed.
+        folder: whether it loads styles, pictures and other pages from its own folder.
         scripts: whether it loads scripts from there.
     """
     if not page.startswith("<!doctype html>"):
@@ -32,7 +32,7 @@ def secured(page: str, *, folder: bool = False, scripts: bool = False) -> str:
     allowed = {
         "default-src": [],
         "script-src": digests["script"],
-        "style-src": [*beside, "'unsafe-inline'"],  # of an element, and of browsers that do not know the next line
+        "style-src": [*beside, "'unsafe-inline'"],  # for inline code, and for browsers that do not know the next line
         "style-src-elem": digests["style"],
         "img-src": [*beside, "data:"],
         "form-action": beside,

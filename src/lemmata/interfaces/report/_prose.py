@@ -32,13 +32,13 @@ def prose(text: str) -> Markup:
 
 
 def _opened(word: str) -> int:
-    """Brackets that a word opens, less those that it closes; a < or > inside of a word is an angle bracket."""
+    """Brackets that a word opens, minus those that it closes; a < or > inside a word is an angle bracket."""
     inside = len(word) > 1 and word not in SIGNS
     return sum((c in "([{") - (c in ")]}") + inside * ((c == "<") - (c == ">")) for c in word)
 
 
 def _run(words: list[str]) -> list[Markup]:
-    """Words that may be a formula: one if they are, text if not; signs at the ends belong to the words beside them."""
+    """A formula if the words are one, text if not; signs at the ends belong to the neighbouring words."""
     first, last = 0, len(words)
     while first < last and words[first] in _BETWEEN:
         first += 1
@@ -57,7 +57,7 @@ _ALONE = frozenset({"a", "A", "I"})
 
 
 def _mathematical(words: list[str], place: int) -> bool:
-    """Whether a word of a sentence can be part of a formula: no word of English stands in it."""
+    """Whether a word of a sentence can be part of a formula: it contains no English word."""
     word = words[place]
     bare = word.strip("(),.;:")
     if bare in _ALONE:

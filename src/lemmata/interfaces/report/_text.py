@@ -57,7 +57,7 @@ def bounds_of(unit: Unit) -> tuple[float, float]:
 
 
 def told_asked(answers: Answers, unit: Unit) -> str:
-    """The value that `needed` is about: in all of its digits where the user gave it, or where it is nearly 100 %."""
+    """The value of the field `needed`, with all of its digits if the user gave it, or if it is nearly 100 %."""
     usual = spell(answers.asked, unit.percent)
     nearly = usual == "100.0 %" and answers.asked < 1
     if nearly and answers.origin != ASKED:
@@ -68,7 +68,7 @@ def told_asked(answers: Answers, unit: Unit) -> str:
 
 
 def _apart(value: float, other: float | None, unit: Unit) -> str:
-    """A value with as many digits as tell it from another one."""
+    """A value with enough digits to distinguish it from another one."""
     usual = told(value, unit)
     if other is None or value == other or usual != told(other, unit):
         return usual
@@ -86,12 +86,13 @@ def told_interval(interval: Interval, unit: Unit) -> str:
 
 
 def told_rows(needed: Interval, total: int, endless: str = "no upper limit") -> str:
-    """Rows with their 90 % interval, as the sentences write them; "open" or "out of reach" where no number is known.
+    """Rows with their 90 % interval, as the sentences write them; "open" or "out of reach" if no number is known.
 
     Args:
-        needed: the rows; ends may be infinite.
-        total: rows of the table: more than 8 times as many are not told, nor an upper end of more than 1,000 times.
-        endless: what an interval without an upper end ends with.
+        needed: the number of rows; ends may be infinite.
+        total: rows of the table. Numbers of rows above 8 times this total are not shown, and upper ends above 1,000
+            times are not shown either.
+        endless: the end of an interval without an upper end, in words.
     """
     if not needed.value <= HORIZON * total:
         if needed.lower <= 1:
@@ -103,7 +104,7 @@ def told_rows(needed: Interval, total: int, endless: str = "no upper limit") -> 
 
 
 def told_marks(record: StudyRecord) -> str:
-    """What stands in place of a number of rows, in words: the signs that the table has, empty where it has none."""
+    """The signs that replace a number of rows in the table, in words; empty if the table has none."""
     if record.answers.needed is None:
         return ""
     best, total = record.answers.best, record.data.total
@@ -121,7 +122,7 @@ def told_marks(record: StudyRecord) -> str:
 
 
 def told_save(record: StudyRecord) -> str:
-    """How to get the recommended model, in a sentence; empty where the study names none that knows the columns."""
+    """How to get the recommended model, in a sentence; empty if the study names no model that uses the columns."""
     best = next((own for own in record.models if own.name == record.answers.best), None)
     if best is None or best.name in ("last", "season"):
         return ""

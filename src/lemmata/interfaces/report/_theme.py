@@ -1,4 +1,4 @@
-"""The look that all charts share: one colour a model, greys that read on white and on black, ticks that can be read."""
+"""The look of all charts: one colour for each model, greys that are readable on white and on black, readable ticks."""
 
 import math
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ MOST_TICKS = 8
 
 
 def colour_of(place: int) -> str:
-    """The colour of a model, by its place in the record, so that it is the same in every chart and table."""
+    """The colour of a model, by its place in the record, so it is the same in every chart and table."""
     return COLOURS[place % len(COLOURS)]
 
 
@@ -27,7 +27,7 @@ def colour(titles: Sequence[str], legend: alt.Legend | None = None, shown: Seque
     Args:
         titles: of all models of the record, in its order.
         legend: None for none.
-        shown: those that the chart shows; None for all.
+        shown: the models in the chart; None for all.
     """
     kept = [(title, colour_of(i)) for i, title in enumerate(titles) if shown is None or title in shown]
     scale = alt.Scale(domain=[title for title, _ in kept], range=[shade for _, shade in kept])
@@ -63,7 +63,7 @@ def linear_ticks(lower: float | int, upper: float | int) -> list[float]:
 
 
 PADDING = {"left": 6, "top": 6, "bottom": 6, "right": 22}
-"""Pixels around a picture: on the right there is room for names in a font wider than the one they were measured in."""
+"""Pixels around a picture; on the right, there is room for names in a font that is wider than the measured one."""
 
 
 def configured(chart: Any) -> Any:
@@ -81,6 +81,6 @@ def configured(chart: Any) -> Any:
 def themed(chart: Any) -> dict[str, Any]:
     """The Vega-Lite specification with the shared configuration.
 
-    It is not validated here, which takes half of the time of a page; the tests validate all charts.
+    It is not validated here, because this takes half of the time of a page; the tests validate all charts.
     """
     return configured(chart).to_dict(validate=False)

@@ -25,15 +25,15 @@ _PATIENCE = 120.0  # seconds for one picture
 
 @functools.cache
 def bundle() -> Markup:
-    """The script, which cannot close the element that it stands in."""
+    """The script, escaped so that it cannot close its element."""
     return Markup(lzma.decompress(VEGA.read_bytes()).decode())
 
 
 def svg_text(spec: dict[str, Any]) -> str | None:
-    """A Vega-Lite specification as SVG; None where the system gives the converter too little address space.
+    """A Vega-Lite specification as SVG; None if the system gives the converter too little address space.
 
-    The converter reserves more than 40 GB of addresses, and ends its process where it does not get them. Where the
-    address space is limited, as by `ulimit -v`, it runs in a process of its own, whose end costs a picture and no more.
+    The converter reserves more than 40 GB of addresses, and ends its process if it does not get them. If the address
+    space is limited, for example by `ulimit -v`, it runs in its own process, whose end only costs a picture.
 
     Args:
         spec: the specification.

@@ -1,4 +1,4 @@
-"""The page of a run over many claims: what changed, what is not as expected, and every verdict."""
+"""The page of a run over many claims: changes, unexpected results, and every verdict."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from lemmata.printable import clean
 
 from ._page import template
 
-_MOST = 300  # characters of a reason in the table of a chapter; the whole reason stands where a verdict is unexpected
+_MOST = 300  # characters of a reason in the table of a chapter; if a verdict is unexpected, the whole reason is shown
 
 
 def write_verified(record: Mapping[str, Any], directory: str | Path) -> Path:
@@ -18,13 +18,13 @@ def write_verified(record: Mapping[str, Any], directory: str | Path) -> Path:
 
     Args:
         record: of the run, as `lemmata judge --all --json` prints it.
-        directory: created where it does not exist.
+        directory: created if it does not exist.
 
     Returns:
         The path of the page.
 
     Raises:
-        DataError: the page cannot be written; what stood there before is untouched.
+        DataError: the page cannot be written; existing files are not changed.
     """
     return replace_text(Path(directory) / "index.html", verified_page(record))
 

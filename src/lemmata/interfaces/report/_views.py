@@ -1,4 +1,4 @@
-"""What the page says of a record, row by row: nothing is computed here but counts and rounding."""
+"""The page of a record, row by row; nothing is computed here except counts and rounding."""
 
 import collections
 import math
@@ -20,7 +20,7 @@ Row = dict[str, Any]
 
 
 def models(record: StudyRecord) -> list[Row]:
-    """A row a model: what is expected of it now, the rows it needs, what was measured last."""
+    """One row for each model: its expected value now, the rows it needs, and its last measurement."""
     return [_model(model, place, record) for place, model in enumerate(record.models)]
 
 
@@ -56,7 +56,7 @@ def spelled_seconds(seconds: float) -> str:
 
 
 def _farthest(model: ModelResult, record: StudyRecord) -> str:
-    """What is expected at the end of a model's curve, with eight times the rows."""
+    """The expected value at the end of a model's curve, with eight times the rows."""
     end = model.band[-1] if model.band else None
     if end is None or not model.learns or not math.isfinite(end.value):
         return MISSING
@@ -64,7 +64,7 @@ def _farthest(model: ModelResult, record: StudyRecord) -> str:
 
 
 def more(record: StudyRecord) -> list[Row]:
-    """What more rows buy: how many, what is then expected of the best model, and what they cost."""
+    """The effect of more rows: how many, the expected value of the best model with them, and their cost."""
     return [
         {
             "rows": f"{item.rows:,}",
@@ -89,7 +89,7 @@ def points(record: StudyRecord) -> list[Row]:
 
 
 def quality(record: StudyRecord) -> str:
-    """How far theory and measurement are apart, over all models and sizes; empty where no kernel was measured."""
+    """The difference between theory and measurement, over all models and sizes; empty if no kernel was measured."""
     ratios, inside, gaps = [], 0, []
     for model in record.models:
         for point in model.theory:
@@ -149,7 +149,7 @@ def confusions(record: StudyRecord) -> list[Row]:
 
 
 def worst(record: StudyRecord) -> list[Row]:
-    """The held-out rows with the largest loss; of a classification those whose class was not predicted."""
+    """The held-out rows with the largest loss; for a classification, those with a wrong predicted class."""
     rows = record.residuals
     if record.data.task == "classification":
         rows = [item for item in rows if item.truth != item.said]
@@ -166,7 +166,7 @@ def _missed(item: Any) -> str:
 
 
 def claims(record: StudyRecord) -> list[Row]:
-    """A row a claim: its statement in paragraphs and formulas, with an anchor of its own."""
+    """One row for each claim: its statement in paragraphs and formulas, with its own anchor."""
     found, anchors = [], set()
     for claim in record.claims:
         anchor = slug("claim", claim.get("name"), claim.get("architecture"))
@@ -188,7 +188,7 @@ def claims(record: StudyRecord) -> list[Row]:
 
 
 def _compared(claim: dict[str, Any]) -> tuple[str, str]:
-    """Prediction beside measurement in words, and their ratio where they are sizes."""
+    """Prediction and measurement in words, and their ratio if they are sizes."""
     relation = str(claim.get("relation") or "")
     rate = relation.startswith("measured ~") or " C " in relation
     known = [isinstance(claim.get(name), (int, float)) for name in ("prediction", "measurement")]
@@ -200,7 +200,7 @@ def _compared(claim: dict[str, Any]) -> tuple[str, str]:
 
 
 def typeset(statement: str) -> list[tuple[str, Markup | str]]:
-    r"""The paragraphs of a statement with formulas set: "text" and "formula" as MathML, "plain" where none is read.
+    r"""The paragraphs of a statement with formulas set: "text" and "formula" as MathML, "plain" if none is read.
 
     >>> [kind for kind, _ in typeset("Let x be small:\n\n    x^2 <= 1")]
     ['text', 'formula']
@@ -217,7 +217,7 @@ def _set(kind: str, text: str) -> tuple[str, Markup | str]:
 
 
 def parts(statement: str) -> list[tuple[str, str]]:
-    r"""The paragraphs of a statement, each with its kind: "text", or "formula" where its lines are indented.
+    r"""The paragraphs of a statement, each with its kind: "text", or "formula" if its lines are indented.
 
     >>> parts("Let x be\nsmall:\n\n    x^2\n  <= 1,\n\nso it ends.")
     [('text', 'Let x be small:'), ('formula', '  x^2\n<= 1,'), ('text', 'so it ends.')]
@@ -232,6 +232,6 @@ def parts(statement: str) -> list[tuple[str, str]]:
 
 
 def warnings(record: StudyRecord) -> list[str]:
-    """What a reader has to know before believing the answer: the findings that no answer says already, each once."""
+    """Facts that a reader needs before trusting the answer: the findings that the answers do not contain, each once."""
     answers = " ".join(record.answers.sentences)
     return [text for text in dict.fromkeys(record.notes) if text not in answers]

@@ -1,4 +1,7 @@
-"""Asking a shelf: what has all that was typed, the best first, or what comes nearest and which words found how much."""
+"""Search a shelf: first the items with all words, best first.
+
+Else the nearest items and the number of results for each word.
+"""
 
 import dataclasses
 from collections.abc import Sequence
@@ -6,21 +9,21 @@ from collections.abc import Sequence
 from ._shelf import Shelf
 from ._terms import phrases, plain, starts, stem, stop, token
 
-_BEGUN, _MISTYPED = 0.7, 0.5  # what a term counts that only begins with the word, or is a slip away from it
-_LITERAL = 0.5  # what the words of a phrase count beside its meaning
+_BEGUN, _MISTYPED = 0.7, 0.5  # the weight of a term that only begins with the word, or differs from it by a typo
+_LITERAL = 0.5  # the weight of the words of a phrase, relative to its meaning
 _FURTHER = 0.85  # what each further thing of a group counts
 
 
 @dataclasses.dataclass(frozen=True)
 class Found:
-    """What a shelf has for some words.
+    """The results of a shelf for some words.
 
     Args:
-        words: what was understood, in parts: "tangent kernel", "atention".
+        words: the words as understood, in parts: "tangent kernel", "atention".
         hits: places of the things that have all parts, the best first.
         near: places of those that have some, the best first.
         counts: for each part how many things have it.
-        mistyped: words that stand nowhere, and were read as what is nearest.
+        mistyped: words that occur nowhere, and the nearest words that replaced them.
         scores: of all these places.
     """
 
@@ -38,7 +41,7 @@ class Found:
 
     @property
     def told(self) -> str:
-        """Why nothing has all words: how many things have each part."""
+        """The reason why no item has all words: the number of items with each part."""
         some = [
             f"{count} {'has' if count == 1 else 'have'} '{word}'"
             for word, count in zip(self.words, self.counts, strict=True)
@@ -48,12 +51,12 @@ class Found:
 
 @dataclasses.dataclass(frozen=True)
 class Part:
-    """A part of what was typed.
+    """A part of the typed text.
 
     Args:
-        typed: as it was written.
+        typed: the part as typed.
         terms: a thing has the part if it has one of these.
-        words: the words of a phrase, which count a little beside what the phrase means.
+        words: the words of a phrase, which have a small weight besides the phrase itself.
     """
 
     typed: str
@@ -62,7 +65,7 @@ class Part:
 
 
 def ask(shelf: Shelf, typed: str) -> Found:
-    """What a shelf has for what someone typed.
+    """The results of a shelf for a typed text.
 
     Args:
         shelf: where to look.
@@ -84,7 +87,7 @@ def ask(shelf: Shelf, typed: str) -> Found:
 
 
 def ask_all(shelves: Sequence[Shelf], typed: str) -> list[tuple[Shelf, int]]:
-    """The things of all shelves for what someone typed: those that have all words, then the others, the best first.
+    """The results of all shelves for a typed text: first those that have all words, then the others, best first.
 
     Args:
         shelves: where to look.
@@ -97,7 +100,7 @@ def ask_all(shelves: Sequence[Shelf], typed: str) -> list[tuple[Shelf, int]]:
 
 
 def ordered(shelf: Shelf, scores: dict[int, float]) -> dict[int, float]:
-    """The best first, and each further one of a group a little later, so that no section fills the first screen."""
+    """The best first, and each further item of a group a little later, so that no section fills the first screen."""
     seen: dict[str, int] = {}
     found = {}
     for place in sorted(scores, key=lambda place: (-scores[place], place)):
@@ -108,9 +111,9 @@ def ordered(shelf: Shelf, scores: dict[int, float]) -> dict[int, float]:
 
 
 def understood(shelf: Shelf, typed: str) -> list[Part]:
-    """The parts of what was typed.
+    """The parts of the typed text.
 
-    A word that stands nowhere is read as the nearest one that does, so that phrases with a slip are phrases.
+    A word that occurs nowhere is replaced by the nearest word that does, so phrases with a typo are still phrases.
 
     Args:
         shelf: whose words are known.
@@ -155,7 +158,10 @@ def _of_term(shelf: Shelf, option: str) -> list[tuple[int, float]]:
 
 
 def mended(shelf: Shelf, term: str) -> str:
-    """A term as it is where it is known, begins a known one or starts a phrase; else the commonest that is nearest."""
+    """The term itself if it is known, begins a known term or starts a phrase.
+
+    Else the commonest of the nearest terms.
+    """
     if term in starts():
         return term
     near = meant(shelf, term)
@@ -165,7 +171,7 @@ def mended(shelf: Shelf, term: str) -> str:
 
 
 def meant(shelf: Shelf, term: str) -> list[tuple[str, float]]:
-    """The known terms that a term may mean: itself; else those that begin with it; else those a slip away."""
+    """The known terms that a term may mean: itself; else those that begin with it; else those one typo away."""
     if term in shelf.postings or term.startswith("~"):
         return [(term, 1.0)] if term in shelf.postings else []
     begun = [known for known in shelf.postings if len(term) > 2 and known.startswith(term)]
@@ -178,7 +184,7 @@ def meant(shelf: Shelf, term: str) -> list[tuple[str, float]]:
 
 
 def slips(one: str, other: str, most: int) -> int:
-    """Letters to change, add, leave out or exchange with the next one; more than `most` where there are more.
+    """Letters to change, add, leave out or exchange with the next one; more than `most` if there are more.
 
     >>> slips("kernal", "kernel", 2), slips("tagnent", "tangent", 1), slips("ridge", "attention", 1)
     (1, 1, 2)

@@ -1,4 +1,4 @@
-"""The shelf of claims: what each of their texts counts."""
+"""The shelf of claims: the weight of each of their texts."""
 
 import re
 from typing import Any

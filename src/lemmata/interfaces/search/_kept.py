@@ -27,13 +27,13 @@ def kept_shelf(name: str, items: Sequence[Item]) -> Shelf:
     if known is not None:
         return Shelf(name, tuple(items), known["postings"])
     found = shelf(name, items)
-    with contextlib.suppress(FileError):  # where nothing can be kept it is made again
+    with contextlib.suppress(FileError):  # if nothing can be cached, it is made again
         replace_text(path, sealed(key, {"postings": found.postings}))
     return found
 
 
 def _key(items: Sequence[Item]) -> str:
-    """What changes with a text, a weight, or a file of the search."""
+    """A key that changes with a text, a weight, or a file of the search."""
     digest = hashlib.sha256()
     for file in sorted(importlib.resources.files("lemmata.interfaces.search").iterdir(), key=lambda file: file.name):
         if file.name.endswith((".py", ".toml")):

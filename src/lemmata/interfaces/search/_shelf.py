@@ -1,4 +1,4 @@
-"""A shelf: things that can be found, and for each term the things that have it, with how much they are about it."""
+"""A shelf: items that can be found, and, for each term, the items with it and their weights."""
 
 import collections
 import dataclasses
@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from ._terms import counted
 
 LEVELS = 15
-"""How finely the share of a term in a thing is told."""
-_HALF = 3.0  # the weighted count at which a thing has half of what a term can give
+"""The resolution of a term's share in an item."""
+_HALF = 3.0  # the weighted count at which an item has half of the largest score of a term
 _LENGTH = 0.5  # how much of a field's length counts against it
 
 
@@ -18,11 +18,11 @@ class Item:
     """A thing that can be found.
 
     Args:
-        name: what it is called by programs: a claim's name, a page's.
+        name: the item's name for programs: a claim's name, a page's name.
         title: what people read.
         address: its page on the site.
-        about: a few words that stand beside the title.
-        group: what it is a part of: a claim's section, a page.
+        about: a few words next to the title.
+        group: the larger item that contains it: a claim's section, a page.
         fields: its texts, each with its weight.
     """
 
@@ -39,7 +39,7 @@ class Shelf:
     """Things of one kind, and their terms.
 
     Args:
-        name: what its things are: "claims".
+        name: the kind of its items: "claims".
         items: they, in their order.
         postings: for each term the things that have it, as `packed` writes them.
     """
@@ -53,7 +53,7 @@ class Shelf:
         return unpacked(self.postings.get(term, ""))
 
     def rarity(self, number: int) -> float:
-        """How much a term tells that some number of things have: 1 for one thing, less for more."""
+        """The weight of a term with this number of items: 1 for one item, less for more."""
         return math.log(1 + len(self.items) / max(number, 1)) / math.log(1 + len(self.items))
 
 

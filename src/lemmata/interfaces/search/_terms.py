@@ -1,4 +1,4 @@
-"""Words as they are indexed: one spelling, without endings; phrases that mean one thing are one term.
+"""Words as they are indexed: one spelling, without endings; phrases with the same meaning are one term.
 
 The script of the site does the same, line by line (`search.js`); a test holds the two against each other.
 """
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 FILES = ("search.js", "search_words.toml")
-"""What of the search the site is given: its script and what it knows of words."""
+"""The parts of the search that the site contains: its script and its knowledge of words."""
 _WORD = re.compile("[a-z0-9α-ω]+")
 _JOINED = re.compile(r"\b(over|under|non|pre|semi|multi|hyper|self)-(?=[a-z]{4})")
 _SPELLINGS = (
@@ -31,7 +31,7 @@ _ENDINGS = (
 
 @functools.cache
 def facts() -> dict[str, Any]:
-    """What the search knows of words: `stop`, `same` and `meaning`."""
+    """The search's knowledge of words: `stop`, `same` and `meaning`."""
     file = importlib.resources.files("lemmata.interfaces.search").joinpath(FILES[1])
     return tomllib.loads(file.read_text(encoding="utf-8"))
 
@@ -94,7 +94,7 @@ def starts() -> dict[str, int]:
 
 
 def phrases(stems: list[str]) -> Iterator[tuple[int, int, tuple[int, ...]]]:
-    """Where phrases stand among stems, the longest first at each place, none within another: start, end, numbers."""
+    """Positions of phrases among stems, the longest first at each place, none within another: start, end, numbers."""
     place = 0
     while place < len(stems):
         longest = min(starts().get(stems[place], 0), len(stems) - place)
@@ -105,12 +105,12 @@ def phrases(stems: list[str]) -> Iterator[tuple[int, int, tuple[int, ...]]]:
 
 
 def token(number: int) -> str:
-    """The term that stands for a list of phrases."""
+    """The term that represents a list of phrases."""
     return f"~{number}"
 
 
 def terms(text: str) -> list[str]:
-    """The terms of a text: stems of its words, and a term for each phrase that means what others do.
+    """The terms of a text: stems of its words, and one term for each phrase with a synonym.
 
     >>> terms("the neural tangent kernel of ReLU")
     ['neural', 'tangent', 'kernel', 'relu', '~0']

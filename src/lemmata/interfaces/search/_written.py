@@ -12,7 +12,7 @@ def written(shelves: Sequence[Shelf]) -> str:
     """A script that defines `lemmata.search`, over some shelves.
 
     Args:
-        shelves: what can be found.
+        shelves: the items to find.
     """
     script = importlib.resources.files("lemmata.interfaces.search").joinpath(FILES[0]).read_text(encoding="utf-8")
     told = [

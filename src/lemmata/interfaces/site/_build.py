@@ -1,4 +1,4 @@
-"""Writing the site: all pages are made first, then written; files that are not the site's own stay as they are."""
+"""Write the site: all pages are made first, then written. Files that are not the site's own are not changed."""
 
 import collections
 import importlib.resources
@@ -27,7 +27,7 @@ from ._subjects import subject_pages
 from ._table import table_page
 
 MANIFEST = "lemmata-site.json"
-"""The file that names the files of a site, by which the next run knows its own."""
+"""The file that lists the files of a site, so that the next run can find them."""
 Progress = Callable[[str, int, int], None]
 
 
@@ -38,11 +38,11 @@ def write_site(
 ) -> pathlib.Path:
     """Write the whole site into a directory that is empty, does not exist, or holds an earlier site.
 
-    Pages that an earlier run wrote, also one that was interrupted, are replaced, and those that are no more are
-    removed; nothing else is touched.
+    Pages from an earlier run, also an interrupted one, are replaced. Pages that no longer exist are removed. Nothing
+    else is changed.
 
     Args:
-        directory: where the site goes.
+        directory: the folder of the site.
         progress: called with the stage, the pages done and all pages of the stage.
         where: the site is published, and its code.
 
@@ -54,7 +54,7 @@ def write_site(
         DataError: if a page cannot be written.
     """
     directory = pathlib.Path(directory)
-    own_files(directory)  # refuses a directory of others before anything stands in it
+    own_files(directory)  # refuses another's directory before anything is written into it
     with writing(directory, MANIFEST) as result:
         earlier = own_files(directory)
         pages = site(progress, where)
@@ -75,7 +75,7 @@ _REMEDY = "choose another directory with --out"
 
 
 def own_files(directory: pathlib.Path) -> set[str]:
-    """The files of the site that a directory holds, none where it is empty or does not exist.
+    """The files of the site that a directory holds, none if it is empty or does not exist.
 
     Raises:
         SettingError: if the path is a file, or a directory with files that are not a site.
@@ -146,7 +146,7 @@ def site(
 
 
 def _told_apart(known: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows whose titles differ: where claims share one, the name of the class follows it. Sources have names."""
+    """Rows whose titles differ: if claims share one, the name of the class follows it. Sources have names."""
     shared = collections.Counter(row["title"] for row in known)
     found = []
     for row in known:

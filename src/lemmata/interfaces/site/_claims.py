@@ -1,4 +1,4 @@
-"""A page a claim: what it says, what its last verification found, what it stands on, and its code."""
+"""One page for each claim: the statement, its last verification, its sources, and its code."""
 
 import re
 from typing import Any
@@ -110,7 +110,7 @@ def _named(row: dict[str, Any]) -> dict[str, str]:
 
 
 def _facts(row: dict[str, Any]) -> list[tuple[str, str]]:
-    """What else the catalogue says, in the order in which it is read."""
+    """Further facts from the catalogue, in the order in which they are read."""
     control = row["control"]
     told = [
         ("How prediction and measurement compare", _compared(row["relation"])),
@@ -130,7 +130,7 @@ def _facts(row: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _accusation(row: dict[str, Any]) -> list[tuple[str, str]]:
-    """Where the words stand that a claim refutes, what they say, how they may be read, and when they would be right."""
+    """The place of the refuted words, the words, their possible readings, and when they would be true."""
     passage, readings = row["passage"], row["readings"]
     told = [("Readings", "; ".join(f"{own['words']}: {own['verdict']}" for own in readings))]
     if passage is None:
@@ -156,7 +156,7 @@ def _compared(relation: str) -> str:
 
 
 def _corners(row: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """The other settings that were tried: where, what was found, and the median of predicted / measured."""
+    """The extra settings that were tested: their values, the result, and the median of predicted / measured."""
     found = []
     for corner in (row.get("verdict") or {}).get("corners", []):
         where = ", ".join(f"{name} = {value}" for name, value in corner["setting"].items())
@@ -173,7 +173,7 @@ def _region(setting: dict[str, Any]) -> tuple[str, str, str]:
 
 
 def withdrawn_page(tag: str, name: str) -> str:
-    """The page of a claim that is no more: its address stays.
+    """The page of a deleted claim, whose address is kept.
 
     Args:
         tag: its tag.

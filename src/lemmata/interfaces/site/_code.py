@@ -1,4 +1,4 @@
-"""What the code says of itself, read and never run: definitions, docstrings, hypotheses, imports."""
+"""Facts that are read from the code without running it: definitions, docstrings, hypotheses, imports."""
 
 import ast
 import dataclasses
@@ -36,10 +36,10 @@ class Definition:
 
 @functools.cache
 def definitions(room: str) -> dict[str, Definition]:
-    """The classes and functions at the top of a room's files, by name; the first one where a name stands twice.
+    """The classes and functions at the top level of a subpackage's files, by name; the first of equal names.
 
     Args:
-        room: a folder of the package, "engine/problems".
+        room: a folder of the package, for example "engine/problems".
     """
     found: dict[str, Definition] = {}
     for path in sorted((ROOT / room).rglob("*.py")):
@@ -50,7 +50,7 @@ def definitions(room: str) -> dict[str, Definition]:
 
 @functools.cache
 def in_file(file: str) -> dict[str, Definition]:
-    """The classes and functions at the top of a file, by name; nothing where there is no such file."""
+    """The classes and functions at the top level of a file, by name; empty if there is no such file."""
     path = ROOT / file
     if not path.is_file():
         return {}
@@ -66,13 +66,13 @@ def section_file(place: str) -> str:
 
 @functools.cache
 def module_words(file: str) -> str:
-    """The docstring of a file of the package; empty where there is none."""
+    """The docstring of a file of the package; empty if there is none."""
     path = ROOT / file
     return (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "") if path.is_file() else ""
 
 
 def claim_of(place: str, name: str) -> Definition | None:
-    """The class of a claim, or None where its section is not a file of the package."""
+    """The class of a claim, or None if its section is not a file of the package."""
     return in_file(section_file(place)).get(name)
 
 
@@ -88,9 +88,9 @@ class Condition:
     """A hypothesis as the code names it.
 
     Args:
-        name: the condition in words; what the code fills in stands as "…".
-        asked: the relation and the threshold, "<= 1.0"; empty where it is not checked.
-        why: what it protects, or why it cannot be checked.
+        name: the condition in words; "…" stands for values that the code fills in.
+        asked: the relation and the threshold, for example "<= 1.0"; empty if the condition is not checked.
+        why: the reason for the condition, or why it cannot be checked.
         standing: checked, unchecked or violated.
     """
 
@@ -132,7 +132,7 @@ def _of_expression(claim: Definition, place: str) -> Iterator[Condition]:
 
 
 def _siblings(file: str) -> Iterator[str]:
-    """The private files beside a file."""
+    """The private files in the folder of a file."""
     return (f"{pathlib.PurePosixPath(file).parent}/{path.name}" for path in sorted((ROOT / file).parent.glob("_*.py")))
 
 
@@ -186,7 +186,7 @@ def _condition(call: ast.Call, bound: dict[str, str]) -> Condition:
 
 
 def _words(node: ast.expr, bound: dict[str, str]) -> str:
-    """A text of the code; what only a run would know is "…"."""
+    """A text of the code; "…" stands for values that are known only in a run."""
     if isinstance(node, ast.Constant):
         return str(node.value)
     if isinstance(node, ast.Name):
@@ -197,13 +197,13 @@ def _words(node: ast.expr, bound: dict[str, str]) -> str:
 
 
 def _plain(node: ast.expr) -> str:
-    """A threshold: a number as it is, an attribute's name, else the expression without its modules."""
+    """A threshold: a number unchanged, an attribute's name, else the expression without its modules."""
     text = ast.unparse(node)
     return re.sub(r"\b(jnp|problem|self|np)\.", "", text)
 
 
 def is_relative(place: str, claim: str) -> bool:
-    """Whether a claim's relation compares by the ratio, as it does unless its code says `relative=False`."""
+    """Whether a claim's relation compares by the ratio, which is the default unless its code says `relative=False`."""
     path = ROOT / section_file(place)
     waiting, own = [claim], in_file(section_file(place))
     while waiting:
@@ -220,7 +220,7 @@ def is_relative(place: str, claim: str) -> bool:
 
 
 def _assigned(body: list[ast.stmt], name: str) -> ast.expr | None:
-    """What a name is given in a body; None where it is given nothing."""
+    """The expression that a name is assigned in a body; None if there is none."""
     for node in body:
         if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
             return node.value
@@ -241,7 +241,7 @@ def imports(path: pathlib.Path) -> frozenset[str]:
 
 
 def _statements(body: list[Any]) -> Iterator[ast.AST]:
-    """Statements and those within them; expressions, which hold none, are most of a tree and are left out."""
+    """Statements and those within them. Expressions contain none and are most of a tree, so they are left out."""
     for node in body:
         yield node
         for name in ("body", "orelse", "finalbody", "handlers", "cases"):

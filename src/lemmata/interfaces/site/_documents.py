@@ -1,4 +1,4 @@
-"""The documentation: the pages of `docs/` as HTML, with their pictures and programs, beside the catalogue.
+"""The documentation: the pages of `docs/` as HTML, with their pictures and programs, next to the catalogue.
 
 A long page becomes one page for each of its sections, with a list of them at its own address.
 """
@@ -24,11 +24,11 @@ GROUPS = {
     "How to": (GALLERY, "claims", "empirical", "solvers"),
     "Explained": ("study", "model", "kernels", "trust", "design"),
 }
-"""The pages in the order in which they are offered; those that no group names stand under "In full"."""
+"""The pages in the order of the menu; pages that no group names are listed under "In full"."""
 _OTHERS = "In full"
 _COPIED = (".svg", ".py", ".png", ".ipynb")
 _LONG = 2600
-"""Words of a page beyond which each section becomes a page of its own."""
+"""Words of a page above which each section becomes a separate page."""
 
 
 class Section(NamedTuple):
@@ -37,7 +37,7 @@ class Section(NamedTuple):
     Args:
         anchor: of its heading; empty at the start of the page.
         title: its heading without marks; empty at the start of the page.
-        text: what stands below the heading.
+        text: the text below the heading.
     """
 
     anchor: str
@@ -83,7 +83,7 @@ class Document:
 
     @property
     def in_parts(self) -> bool:
-        """Whether each section is a page of its own."""
+        """Whether each section is a separate page."""
         return len(self.text.split()) > _LONG and len(self.sections) > 2
 
     def address_of(self, place: str) -> str:
@@ -108,7 +108,7 @@ def _first_sentence(text: str) -> str:
 
 
 def folder() -> pathlib.Path | None:
-    """Where the documentation lies: in the installed package, or beside the sources; None where it is not."""
+    """The folder of the documentation: in the installed package, or next to the sources; None if it is missing."""
     places = (ROOT / "docs", ROOT.parents[1] / "docs")
     return next((place for place in places if (place / "design.md").is_file()), None)
 
@@ -187,7 +187,7 @@ def words_of(
     """A text as HTML.
 
     Args:
-        document: the page of the documentation that it stands on.
+        document: the page of the documentation that contains it.
         text: Markdown.
         address: of the page on the site that shows it.
         addresses: of pages that code in backticks names, by those names.

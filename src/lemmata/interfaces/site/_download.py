@@ -63,7 +63,7 @@ def _table(known: list[dict[str, Any]]) -> str:
 
 
 def croissant(files: dict[str, str]) -> dict[str, Any]:
-    """What the files hold, in the form of Croissant 1.0.
+    """The content of the files, in the form of Croissant 1.0.
 
     Args:
         files: catalogue.csv and catalogue.json.
@@ -117,4 +117,4 @@ _CONTEXT: dict[str, Any] = {
         )
     },
 }  # fmt: skip
-"""The names that Croissant 1.0 asks for."""
+"""The names that Croissant 1.0 requires."""

@@ -10,7 +10,7 @@ from lemmata.interfaces.report import COLOURS, linear_ticks, ticks
 
 ROWS = ("claim", "control")
 _LEFT, _TOP, _RIGHT, _WIDTH, _ROW = 47, 7, 27, 290, 26
-_BELOW, _BETWEEN = 40, 16  # room for an axis with its title, and between two panels
+_BELOW, _BETWEEN = 40, 16  # space for an axis with its title, and between two panels
 _LETTER = 6.3  # how wide a letter of an axis is, about
 _SHADES = {"claim": COLOURS[0], "control": COLOURS[1], "band": COLOURS[2]}
 _MARKS = {"diamond": "0,-6.5 6.5,0 0,6.5 -6.5,0", "right": "6,0 -4,5.5 -4,-5.5", "left": "-6,0 4,5.5 4,-5.5"}
@@ -21,7 +21,7 @@ def drawn(panels: list[Any], said: str) -> str:
 
     Args:
         panels: at least one `Panel`.
-        said: what they show, for those who do not see them.
+        said: the descriptions, for readers who cannot see the pictures.
     """
     height = _ROW * len(ROWS)
     pitch = height + _BELOW + _BETWEEN
@@ -60,7 +60,7 @@ def _panel(panel: Any, height: int) -> str:
 
 
 def _scale(low: float, high: float, log: bool) -> Callable[[float], float]:
-    """Where a value stands, in pixels; beyond the ends at the nearer one."""
+    """The position of a value, in pixels; values beyond the ends are at the nearer end."""
     turned = math.log if log else float
     start, end = turned(low), turned(high)
     return lambda value: _WIDTH * (turned(min(max(value, low), high)) - start) / (end - start)

@@ -1,4 +1,4 @@
-"""The first page: what lemmata answers, and what was found with it."""
+"""The first page: the questions that lemmata answers, and what was found with it."""
 
 import functools
 import importlib.resources
@@ -24,7 +24,7 @@ def _chosen() -> dict[str, Any]:
 
 
 def questions() -> list[dict[str, str]]:
-    """The questions that people come with: what they ask, the command, what it prints, and the page that says more."""
+    """The questions that users come with: the question, the command, its output, and the page that says more."""
     return _chosen()["question"]
 
 
@@ -52,7 +52,7 @@ ABOUT = (
     "lemmata estimates how many rows of data you need and how far you can trust a trained model. Each answer is a "
     "number with an interval. It also tests statements of deep-learning theory numerically and shows which are false."
 )
-"""What lemmata is for, in two sentences."""
+"""The purpose of lemmata, in two sentences."""
 
 
 def newest(known: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -74,7 +74,7 @@ def _printed(row: dict[str, Any], said: str) -> dict[str, Any]:
 
 
 def _picture(question: dict[str, str], by_class: dict[str, dict[str, Any]]) -> Markup:
-    """The picture of a question: a file of the documentation, or that of a claim."""
+    """The picture of a question: a file of the documentation, or the picture of a claim."""
     if question["picture"] in pictures():
         size = 'width="1120" height="700" loading="lazy"'
         return Markup('<a href="docs/{0}"><img src="docs/{0}" alt="{1}" {2}></a>').format(

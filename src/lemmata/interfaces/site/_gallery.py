@@ -1,4 +1,4 @@
-"""The gallery: programs by task, each with its picture, what it prints, and a notebook to download."""
+"""The gallery: programs by task, each with its picture, its output, and a notebook to download."""
 
 import functools
 import json
@@ -22,7 +22,7 @@ class Example(NamedTuple):
         name: of its file, without the ending.
         title: what it does.
         words: a paragraph, as Markdown.
-        alt: what its picture shows.
+        alt: the description of its picture.
         code: the program.
         printed: what it prints.
         picture: the SVG that it draws.

@@ -1,4 +1,4 @@
-"""The map of what stands on what: rooms by their imports, and claims that correct others."""
+"""The map of dependencies: subpackages by their imports, and claims that correct others."""
 
 import collections
 import functools
@@ -48,13 +48,13 @@ def _href(room: str) -> str:
 
 
 def _about(room: str) -> str:
-    """The first sentence of a room's docstring."""
+    """The first sentence of a subpackage's docstring."""
     said = first_sentence(room_words(room))
     return said[:1].upper() + said[1:]
 
 
 def room_words(room: str) -> str:
-    """The docstring of a room."""
+    """The docstring of a subpackage."""
     path = room.replace(".", "/")
     return module_words(f"{path}/__init__.py" if (ROOT / path).is_dir() else f"{path}.py")
 
@@ -66,7 +66,7 @@ def _files(room: str) -> list[Any]:
 
 @functools.cache
 def rooms() -> dict[str, frozenset[str]]:
-    """The rooms of the package, and those that each imports from; all subjects are one.
+    """The subpackages, and those that each imports from; all subjects count as one.
 
     >>> "kernels" in rooms()["subjects"], "subjects" in rooms()["kernels"]
     (True, False)
@@ -83,7 +83,7 @@ def rooms() -> dict[str, frozenset[str]]:
 
 @functools.cache
 def public_rooms() -> tuple[str, ...]:
-    """The rooms, with each subject by itself, from the lowest floor up."""
+    """The subpackages, with each subject by itself, from the lowest layer up."""
     floors = levels(rooms())
     order = sorted(rooms(), key=lambda room: (floors[room], room))
     place = order.index("subjects")
@@ -98,7 +98,7 @@ def _is_room(path: Any) -> bool:
 
 
 def levels(below: dict[str, frozenset[str]]) -> dict[str, int]:
-    """The floor of every room: 0 for those that import nothing, one above the highest that is imported for others."""
+    """The layer of every subpackage: 0 if it imports none, else one above the highest that it imports."""
     found: dict[str, int] = {}
 
     def level(room: str) -> int:
@@ -112,7 +112,7 @@ def levels(below: dict[str, frozenset[str]]) -> dict[str, int]:
 
 
 def _bearing(below: dict[str, frozenset[str]]) -> set[tuple[str, str]]:
-    """The pairs that are drawn: a room on another that no room between them carries."""
+    """The pairs that are drawn: a subpackage and one that it imports, if no subpackage between them connects them."""
 
     @functools.cache
     def under(room: str) -> frozenset[str]:
@@ -123,7 +123,7 @@ def _bearing(below: dict[str, frozenset[str]]) -> set[tuple[str, str]]:
 
 
 def _picture(below: dict[str, frozenset[str]], floors: dict[str, int]) -> Markup:
-    """Floors from the ground up, rooms as boxes, and a line from each room to those that carry it."""
+    """Layers from the bottom up, subpackages as boxes, and a line from each subpackage to those that it depends on."""
     width, height = _BOX
     by_floor = collections.defaultdict(list)
     for room in sorted(below):
@@ -152,7 +152,7 @@ def _picture(below: dict[str, frozenset[str]], floors: dict[str, int]) -> Markup
 
 
 def _subjects(known: list[dict[str, Any]]) -> list[tuple[str, list[tuple[str, int]]]]:
-    """For each subject the rooms that its sections import, with how many of its files do."""
+    """For each subject, the subpackages that its sections import, with the number of its files that import each."""
     found = []
     for subject in dict.fromkeys(row["subject"] for row in known):
         files = sorted((ROOT / "subjects" / subject).rglob("*.py"))

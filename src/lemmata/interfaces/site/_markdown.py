@@ -27,7 +27,7 @@ def rendered(text: str, link: Link, target: Callable[[str], str], raised: int = 
 
     Args:
         text: Markdown.
-        link: the address for a name in backticks; None where it has no page.
+        link: the address for a name in backticks; None if the name has no page.
         target: where a link or a picture of the text is on the site.
         raised: levels by which headings are raised.
     """
@@ -87,7 +87,7 @@ def _printed(tokens: list[Token]) -> Iterable[int]:
 
 
 def _listing(token: Token, printed: bool) -> str:
-    """Code in colours, and plain text otherwise, as the output of a program where it is one."""
+    """Code in colours, and plain text otherwise, as the output of a program if it is one."""
     language = _LANGUAGES.get(token.info.strip())
     if language is None:
         kind = ' class="output"' if printed else ""
@@ -109,7 +109,7 @@ def listing(code: str, language: str) -> Markup:
 
 
 def _table(tokens: Sequence[Token], place: int) -> str:
-    """The start of a table; one of many rows scrolls in a box of its own."""
+    """The start of a table; a long table scrolls in its own box."""
     end = next(i for i in range(place, len(tokens)) if tokens[i].type == "table_close")
     rows = sum(token.type == "tr_open" for token in tokens[place:end])
     tall = ' tall" tabindex="0" role="region" aria-label="Table' if rows > _MANY_ROWS else ""
@@ -117,21 +117,21 @@ def _table(tokens: Sequence[Token], place: int) -> str:
 
 
 def _words(text: str) -> str:
-    """Prose with its formulas set, and the blanks at its ends, which part it from code and links beside it."""
+    """Prose with its formulas typeset, and the blanks at its ends, which separate it from code and links."""
     inside = text.strip()
     before, after = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :] if inside else ""
     return f"{before}{sentence(inside)}{after}"
 
 
 def _column_heads(body: str) -> str:
-    """Heads of columns say that they are; an empty one is a cell, since it heads nothing."""
+    """Heads of columns are marked as such; an empty head is a cell, since it heads nothing."""
     return re.sub(
         r"<th(?=[ >])([^>]*)>(</th>)?", lambda m: f"<td{m[1]}></td>" if m[2] else f'<th scope="col"{m[1]}>', body
     )
 
 
 def _indented(text: str) -> str:
-    """A formula where the text is one, else the text as it is."""
+    """A formula if the text is one, else the text unchanged."""
     ((kind, inside),) = typeset(
         "\n".join(f"    {line}" for line in text.rstrip("\n").split("\n")).replace("\n\n", "\n")
     )

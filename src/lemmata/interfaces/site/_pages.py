@@ -1,4 +1,4 @@
-"""What every page shares: templates, addresses, and the parts of the site that its navigation names."""
+"""The common part of all pages: templates, addresses, and the parts of the site in its navigation."""
 
 import functools
 import importlib.resources
@@ -18,7 +18,7 @@ PARTS = (
 _LONGEST = 200
 _SEARCHING = ("claims.html", "search.html")  # which load the index of the search as a script
 HEAD = "<!-- what search engines read -->\n"
-"""The place in the head of a page for what depends on where the site is published."""
+"""The placeholder in the head of a page for parts that depend on the address of the site."""
 
 
 def page(template: str, address: str, part: str, title: str, about: str = "", **context: Any) -> str:
@@ -26,12 +26,12 @@ def page(template: str, address: str, part: str, title: str, about: str = "", **
 
     Args:
         template: the template's file.
-        address: the page's own address below the root of the site; others are relative to it, so that the site opens
-            from disk and below any path.
+        address: the page's address below the root of the site; other addresses are relative to it, so the site can be
+            opened from disk and below any path.
         part: the first page of the part of the site that it belongs to.
-        title: what the page is called.
-        about: one or two sentences that a search engine may show beneath the title; the title where there are none.
-        context: what the template shows.
+        title: the title of the page.
+        about: one or two sentences that a search engine may show beneath the title; the title if there are none.
+        context: the values for the template.
     """
     root = "../" * address.count("/")
     parts = [{"href": root + href, "name": name, "here": href == part} for href, name in PARTS]
@@ -82,7 +82,7 @@ def counted(number: int, word: str) -> str:
 
 
 def claim_address(row: dict[str, Any]) -> str:
-    """The address of a claim's page, by its tag; its name where it has none yet."""
+    """The address of a claim's page, by its tag, or by its name if it has no tag yet."""
     return f"claims/{row['tag'] or row['name']}.html"
 
 
@@ -107,7 +107,7 @@ def subject_address(row: dict[str, Any]) -> str:
 
 @functools.cache
 def script(name: str) -> Markup:
-    """A script of the site's own, as it is.
+    """A script of the site, unchanged.
 
     Args:
         name: its file among the templates.

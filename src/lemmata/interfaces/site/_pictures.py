@@ -1,8 +1,8 @@
-"""Pictures of last verdicts: what was found, the band that decided, and the control, from the catalogue's numbers.
+"""Pictures of last verdicts: the result, the band that decided, and the control, from the catalogue's numbers.
 
-Rows of single trials are not stored. What is drawn is the statistic of the relation with its interval, quantiles of
-predicted / measured, and the distance of the control; which side the control lies on is known for bounds, and where it
-is not, both places are drawn.
+Rows of single trials are not stored. The picture shows the statistic of the relation with its interval, quantiles of
+predicted / measured, and the distance of the control. For bounds, the side of the control is known. If it is not known,
+both sides are drawn.
 """
 
 import dataclasses
@@ -14,20 +14,20 @@ from ._code import is_relative
 from ._drawing import drawn
 
 STEPS = "smallest mean step"
-"""What is drawn of an order: its prediction is a sign."""
-_FAR = 5.0  # a control that is more spans of the rest away is an arrow at the edge
+"""For an order, only the measurement is drawn, because the prediction is a sign."""
+_FAR = 5.0  # a control that is more spans away from the rest is an arrow at the edge
 
 
 @dataclasses.dataclass(frozen=True)
 class Panel:
-    """One axis: the claim's interval, the band of support, and where the control may be.
+    """One axis: the claim's interval, the band of support, and the possible places of the control.
 
     Args:
-        title: what the axis shows.
-        band: the two ends of the band; None where it has none on that side.
+        title: the meaning of the axis.
+        band: the two ends of the band; None on a side without an end.
         claim: lower end, point and upper end.
         control: its possible places.
-        stated: where the statement itself is, drawn as a line; None for none.
+        stated: the value of the statement itself, drawn as a line; None for no line.
         log: whether the axis is logarithmic.
         percent: whether the axis shows shares, from 0 on.
         either: whether the control is at one of its places, and which of them is not stored.
@@ -44,7 +44,7 @@ class Panel:
 
     @property
     def domain(self) -> tuple[float, float]:
-        """The ends of the axis: all that is drawn, the control only where it is near."""
+        """The ends of the axis: all that is drawn, the control only if it is near."""
         values = [*(end for end in self.band if end is not None), *self.claim]
         values += [] if self.stated is None else [self.stated]
         if self.log:
@@ -63,7 +63,7 @@ class Panel:
 
 
 def panels(entry: dict[str, Any]) -> list[Panel]:
-    """What can be drawn of an entry's verdict; empty where nothing can."""
+    """The pictures that can be drawn for an entry's verdict; empty if there are none."""
     verdict = entry.get("verdict") or {}
     relation, interval = entry["relation"], verdict.get("interval")
     found: list[Panel | None] = []
@@ -170,7 +170,7 @@ def svg(found: list[Panel], said: str) -> str:
 
     Args:
         found: at least one panel.
-        said: what they show, for those who do not see them.
+        said: the descriptions, for readers who cannot see the pictures.
     """
     return drawn(found, said)
 
@@ -181,7 +181,7 @@ def in_ink(picture: str) -> str:
 
 
 def words(found: list[Panel]) -> str:
-    """The panels in words, for those who do not see them."""
+    """The panels in words, for readers who cannot see them."""
     said = []
     for panel in found:
         low, middle, high = (number(value) for value in panel.claim)

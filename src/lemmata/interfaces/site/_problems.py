@@ -1,4 +1,4 @@
-"""The open problems of a source: what is asked, what is known here, the probe, and a picture of what it found."""
+"""The open problems of a source: the question, what is known here, the probe, and a picture of its result."""
 
 import dataclasses
 import re
@@ -25,8 +25,8 @@ class Probe:
 
     Args:
         row: of the catalogue, with its address.
-        picture: predicted against measured, with the band that decided and the control; empty where none is stored.
-        numbers: what the picture shows, by name.
+        picture: predicted against measured, with the band that decided and the control; empty if none is stored.
+        numbers: the numbers in the picture, by name.
     """
 
     row: dict[str, Any]
@@ -36,11 +36,11 @@ class Probe:
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """An open problem and what stands here of it.
+    """An open problem and the known facts about it here.
 
     Args:
-        problem: what is asked, and what is known.
-        sections: of its probe: name, address, what the section says first.
+        problem: the question, and what is known.
+        sections: of its probe: name, address, and the first words of the section.
         probes: the claims of those sections.
         others: rows of other claims that bear on it.
     """
@@ -57,12 +57,12 @@ class Entry:
 
 
 def entries_of(key: str, known: list[dict[str, Any]], link: Callable[[str], str | None]) -> list[Entry]:
-    """The open problems of a source in their order; none where its file lists none.
+    """The open problems of a source in their order; none if its file lists none.
 
     Args:
         key: of the source.
         known: rows of the catalogue.
-        link: the address of what a docstring names.
+        link: the addresses of names in a docstring.
     """
     if key not in sources():
         return []
@@ -90,7 +90,7 @@ def _said(place: str, link: Callable[[str], str | None]) -> Markup:
 
 
 def _probe(row: dict[str, Any]) -> Probe:
-    """The first panel is the one that shows the prediction; shares of trials stand on the page of the claim."""
+    """The first panel is the one with the prediction; shares of trials are shown on the page of the claim."""
     shown = panels(row)[:1]
     picture = Markup(svg(shown, f"{row['title']}. {words(shown)}")) if shown else Markup("")
     return Probe(row, picture, _numbers(shown[0], row["verdict"]) if shown else ())

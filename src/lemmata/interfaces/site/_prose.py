@@ -23,7 +23,7 @@ Link = Callable[[str], str | None]
 
 
 def sentence(text: str, link: Link = lambda name: None) -> Markup:
-    """A paragraph: words in backticks are code, linked where `link` knows an address; formulas are MathML.
+    """A paragraph: words in backticks are code, linked if `link` knows an address; formulas are MathML.
 
     >>> print(sentence("see `gram`, x_i²"))
     see <code>gram</code>, <math alttext="x_i²"><msubsup><mi>x</mi><mi>i</mi><mn>2</mn></msubsup></math>
@@ -71,7 +71,7 @@ def _block(block: str, link: Link) -> Markup:
 
 
 def docstring(text: str, link: Link = lambda name: None) -> Markup:
-    """A docstring in Google's style: statement, arguments and errors as lists, examples as they are."""
+    """A docstring in Google's style: statement, arguments and errors as lists, examples unchanged."""
     found, lines, place = Markup(""), text.split("\n"), 0
     plain: list[str] = []
     while place < len(lines):
@@ -102,7 +102,7 @@ def _flushed(lines: list[str], link: Link) -> Markup:
 
 
 def _section(title: str, text: str, link: Link) -> Markup:
-    """Arguments and the like: a name and what it is, or words; an example as it is."""
+    """Arguments and similar sections: a name with its description, or words; an example is not changed."""
     if title.startswith("Example"):
         return Markup("<p><b>{}</b></p>{}").format(title, docstring(text, link))
     items = re.split(r"\n(?=\S)", text.strip("\n"))

@@ -1,4 +1,4 @@
-"""What a site has when it is published under an address: canonical links, a map for search engines, a feed."""
+"""Additions to a site that is published under an address: canonical links, a map for search engines, a feed."""
 
 import dataclasses
 import re
@@ -25,7 +25,7 @@ _ICON = (
 
 @dataclasses.dataclass(frozen=True)
 class Published:
-    """Where a site is to stand, and where its code does.
+    """The address of a site, and the address of its code.
 
     Args:
         base: the address of its first page without the file's name, or empty.
@@ -55,11 +55,11 @@ class Published:
 
 
 def finished(pages: dict[str, str | bytes], where: Published, known: list[dict[str, Any]]) -> dict[str, str | bytes]:
-    """The pages with what search engines read in their heads, and the files beside them.
+    """The pages with the head elements that search engines read, and the other files.
 
     Args:
         pages: all pages and files, by their addresses.
-        where: the site is to stand.
+        where: the address of the site.
         known: rows of the catalogue.
     """
     found = dict(pages)
@@ -104,7 +104,10 @@ def _sitemap(where: Published, names: list[str]) -> str:
 
 
 def _feed(where: Published, known: list[dict[str, Any]]) -> str:
-    """The newest claims with their verdicts; a claim whose verdict changes comes again, since its name here changes."""
+    """The newest claims with their verdicts.
+
+    A claim with a changed verdict appears again, because its entry has another name.
+    """
     items = "".join(
         str(
             Markup(

@@ -1,4 +1,4 @@
-"""The reference: the public names of every room with their signatures and docstrings, read from the code."""
+"""The reference: the public names of every subpackage with signatures and docstrings, read from the code."""
 
 import ast
 import dataclasses
@@ -13,12 +13,12 @@ from ._pages import page
 from ._prose import docstring, first_sentence, sentence
 
 _WIDE = 88  # longer signatures have a line an argument
-_LONGEST = 60_000  # letters of docstrings on a page; set as HTML they take two to four times as many bytes
+_LONGEST = 60_000  # letters of docstrings on a page; as HTML, they take two to four times as many bytes
 
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """A public name: what stands in code for it, its docstring, and its public methods with theirs."""
+    """A public name: its definition in the code, its docstring, and its public methods with theirs."""
 
     name: str
     signature: str
@@ -27,7 +27,7 @@ class Entry:
 
 
 def reference_pages(addresses: dict[str, str]) -> dict[str, str]:
-    """A page a room that has public names, and the first page.
+    """One page for each subpackage with public names, and the first page.
 
     Args:
         addresses: of pages that docstrings name, by those names.
@@ -51,7 +51,7 @@ def reference_pages(addresses: dict[str, str]) -> dict[str, str]:
 
 
 def shelves(room: str) -> list[tuple[str, list[Entry]]]:
-    """The pages of a room, each with its names in their order: more than one where the texts would make it large."""
+    """The pages of a subpackage, each with its names in their order: more than one if the texts would make it large."""
     found: list[list[Entry]] = [[]]
     size = 0
     for entry in entries(room):
@@ -65,9 +65,9 @@ def shelves(room: str) -> list[tuple[str, list[Entry]]]:
 
 
 def public_addresses() -> dict[str, str]:
-    """The places of the reference by name: rooms as "lemmata.kernels", public names where one room has them.
+    """Addresses of the reference by name: subpackages as "lemmata.kernels", public names if only one has them.
 
-    Names that are one word of small letters stay out: in a sentence they mean other things, too.
+    Names that are one lower-case word are left out, because in a sentence they may have other meanings.
     """
     found: dict[str, str] = {}
     twice = set()
@@ -85,7 +85,7 @@ def public_addresses() -> dict[str, str]:
 
 @functools.cache
 def entries(room: str) -> tuple[Entry, ...]:
-    """The public names of a room: those that its `__init__.py` imports, or the definitions of a module."""
+    """The public names of a subpackage: those that its `__init__.py` imports, or the definitions of a module."""
     place = room.replace(".", "/")
     if not (ROOT / place).is_dir():
         return tuple(_entry(d.node.name, d) for d in in_file(f"{place}.py").values() if d.node.name[0] != "_")
@@ -107,7 +107,7 @@ def _found(name: str, file: str) -> Entry | None:
 
 
 def _value(name: str, file: str) -> tuple[str, str] | None:
-    """A name that is given a value, with the text that stands below it."""
+    """A name with an assigned value, and the text below it."""
     path = ROOT / file
     if not path.is_file():
         return None
@@ -138,7 +138,7 @@ def _entry(name: str, definition: Definition) -> Entry:
 
 
 def _signature(node: ast.FunctionDef, name: str) -> str:
-    """The line that defines a function; an argument a line where it is long."""
+    """The line that defines a function; if it is long, one line for each argument."""
     arguments = ast.unparse(node.args)
     returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
     line = f"{name}({arguments}){returns}"

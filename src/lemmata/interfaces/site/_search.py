@@ -1,4 +1,4 @@
-"""What the search of the site finds: claims, pages (documentation, subjects, works), public names of the library."""
+"""The items of the site's search: claims, pages (documentation, subjects, works), public names of the library."""
 
 import re
 from typing import Any
@@ -18,7 +18,7 @@ _HIDDEN = re.compile(r"^```.*?^```|\]\([^)]*\)|<[^>]+>", re.M | re.S)
 
 
 _HOUSE = ("interfaces.cli", "interfaces.search", "interfaces.site")
-"""Rooms whose names nobody calls: commands, whose help says what they do, and what makes this site."""
+"""Subpackages whose names nobody calls: the commands, which have a help text, and the builder of this site."""
 
 
 def search_pages(known: list[dict[str, Any]]) -> dict[str, str]:

@@ -14,7 +14,7 @@ from typing import Any
 
 ADDRESS = "127.0.0.1"
 PORT = 8000
-"""The port that is tried first; where it is taken, the system gives a free one."""
+"""The port that is tried first; if it is taken, the system gives a free one."""
 _HOST = re.compile(r"(127\.0\.0\.1|localhost)(:[0-9]+)?", re.IGNORECASE)
 _FRONT = "index.html"
 _KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".json": "application/json",
@@ -24,7 +24,7 @@ _PATIENCE = 20  # seconds that a browser has for its request
 
 
 class _Pages(http.server.BaseHTTPRequestHandler):
-    """The files of a site by their names, and nothing else."""
+    """The files of a site by their names only."""
 
     timeout = _PATIENCE
 
@@ -41,7 +41,7 @@ class _Pages(http.server.BaseHTTPRequestHandler):
     do_HEAD = do_GET
 
     def _content(self) -> bytes | None:
-        """The file that is asked for, once the head of the answer is sent; None where an error was."""
+        """The requested file, after the head of the answer has been sent; None if an error was sent."""
         # Another site's name that leads to this machine (DNS rebinding) is not this site.
         hosts = self.headers.get_all("Host") or [""]
         if len(hosts) > 1 or _HOST.fullmatch(hosts[0]) is None:
@@ -60,18 +60,18 @@ class _Pages(http.server.BaseHTTPRequestHandler):
         return content
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing: standard error is for what goes wrong."""
+        """Print nothing: standard error is for errors."""
 
 
 def _read(directory: pathlib.Path, name: str) -> bytes | None:
-    """A file below the directory, reached through no link; None where there is none."""
+    """A file below the directory, reached through no link; None if there is none."""
     path = directory
     for part in pathlib.PurePosixPath(name).parts:
         path = path / part
         if path.is_symlink():
             return None
     try:
-        # A name may become a link, or a pipe that nobody writes to, after it was looked at.
+        # A name may become a link, or a pipe that nobody writes to, after it was checked.
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
         with open(handle, "rb") as file:
             return file.read() if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else None
@@ -80,7 +80,7 @@ def _read(directory: pathlib.Path, name: str) -> bytes | None:
 
 
 class _Server(http.server.ThreadingHTTPServer):
-    """A server that takes no notice of a browser that hangs up in the middle of an answer, or never asks."""
+    """A server that ignores browsers which disconnect during an answer, or never send a request."""
 
     daemon_threads = True
 
@@ -92,7 +92,7 @@ class _Server(http.server.ThreadingHTTPServer):
 
 
 def serve(directory: pathlib.Path, names: frozenset[str], ready: Callable[[str], None]) -> None:
-    """Serve a site to this machine alone, until Ctrl-C.
+    """Serve a site only to this machine, until Ctrl-C.
 
     Args:
         directory: a site that was written.

@@ -1,4 +1,4 @@
-"""The table of all claims, readable as it is; its script filters and searches it."""
+"""The table of all claims, readable without a script; its script filters and searches it."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from lemmata.engine.catalogue import PRINTED, TIGHTNESS, counts
 from ._pages import claim_address, page, script, work_name
 
 _MARKS = {"refuted": "r", "failed": "r", "supported": ""}
-"""What colours a row's verdict, where it is not the usual one."""
+"""What colours a row's verdict, if it is not the usual one."""
 
 
 def table_page(known: list[dict[str, Any]]) -> str:

@@ -24,7 +24,7 @@ class Work:
         key: of the entry.
         title: as plain text.
         link: of its DOI or arXiv identifier; empty where the entry has neither.
-        called: what the link is called: "doi:10.1/2", "arXiv:2304.12465"; empty without one.
+        called: the text of the link: "doi:10.1/2", "arXiv:2304.12465"; empty without one.
         bibtex: the entry.
     """
 
@@ -37,7 +37,7 @@ class Work:
 
 @functools.cache
 def work(key: str) -> Work | None:
-    """The work of a key; None where it is not in lemmata's bibliography."""
+    """The work of a key; None if it is not in lemmata's bibliography."""
     entry = bibliography().get(key)
     if entry is None:
         return None
@@ -49,7 +49,7 @@ def work(key: str) -> Work | None:
 
 
 def identifier(entry: Entry) -> str:
-    """The DOI of an entry, or else its arXiv identifier, wherever it stands; empty where it has neither.
+    """The DOI of an entry, or else its arXiv identifier, from any of its fields; empty if it has neither.
 
     Args:
         entry: of the bibliography.
@@ -66,7 +66,7 @@ def identifier(entry: Entry) -> str:
 
 
 def title_of(row: dict[str, Any]) -> str:
-    """The title of the work that a claim is from; its reference where the work is not in the bibliography."""
+    """The title of the work that a claim is from; its reference if the work is not in the bibliography."""
     found = work(row["key"])
     return row["reference"] if found is None else found.title
 

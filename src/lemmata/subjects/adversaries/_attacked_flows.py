@@ -9,14 +9,12 @@ from lemmata.engine.claims import Choice, Hypothesis, Integer, Population, Real,
 
 
 class AttackedFlow(eqx.Module):
-    """The flow df/dt = -K E(t) (f - y) of outputs, E(t) diagonal: what attacks make of the rows' weights.
+    """The flow df/dt = -K E(t) (f - y) of outputs with a diagonal E(t): the effect of attacks on the rows' weights.
 
     Args:
         K: of all training rows, positive definite.
-        cross: of other points and training rows.
-        start, other_start: outputs at time 0.
-        y: targets.
-        first, last: the weights E at time 0 and at the end, at least 1; linear between them.
+        cross: kernel of other points and training rows. start, other_start: outputs at time 0.
+        y: targets. first, last: the weights E at time 0 and at the end, at least 1; they are linear between.
         time: the end.
     """
 

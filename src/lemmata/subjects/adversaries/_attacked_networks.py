@@ -43,7 +43,7 @@ class AttackedNetwork(eqx.Module):
     Args:
         x, y: training rows.
         others: other inputs.
-        strength: the length of the attack: x goes uphill on (f(x) - y)²/2 for this time.
+        strength: the length of the attack: x moves uphill on (f(x) - y)²/2 for this time.
         steps: of descent, each of half of 1/(trace of the tangent kernel).
     """
 

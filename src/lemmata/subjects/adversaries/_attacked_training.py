@@ -30,8 +30,8 @@ def signed_training(problem: AttackedRows, steps: int) -> Float[Array, " d"]:
 def ascent_training(problem: AttackedRows, strength: float, time: float) -> Float[Array, " d"]:
     """Weights w of w'x from 0 after descent on rows that ascent on their own squared residual has moved in each step.
 
-    The attack dx/ds = w (w'x - y) goes on until s = strength: it ends at x + w (w'x - y) g(|w|²), with
-    g(z) = (exp(strength z) - 1)/z, and multiplies the residual by exp(strength |w|²).
+    The attack dx/ds = w (w'x - y) continues until s = strength. It ends at x + w (w'x - y) g(|w|²), with g(z) =
+    (exp(strength z) - 1)/z, and multiplies the residual by exp(strength |w|²).
 
     Args:
         problem: the rows.

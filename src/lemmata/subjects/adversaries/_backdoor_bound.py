@@ -1,4 +1,4 @@
-"""What a poisoned set costs a kernel: conflict, projection, their sum as a bound, and triggers that make it small."""
+"""The effect of a poisoned set on a kernel: conflict, projection, their sum as a bound, and optimised triggers."""
 
 from functools import partial
 from typing import Any
@@ -23,13 +23,13 @@ def conflict_loss(
 ) -> Float[Array, ""]:
     """How far clean and triggered labels contradict each other for a kernel: mean over rows of |(K alpha - y)_i|².
 
-    alpha = (K + ridge I)^-1 y, so that K alpha - y = -ridge alpha, and the loss is sum_j (ridge / (ridge + a_j))²
-    |u_j' y|² / n over eigenpairs (a_j, u_j) of K: it falls as ridge² where K is invertible, and stops at the variance
-    of labels of equal points where there are any.
+    Let alpha = (K + ridge I)^-1 y. Then K alpha - y = -ridge alpha, and the loss is sum_j (ridge / (ridge + a_j))²
+    |u_j' y|² / n over eigenpairs (a_j, u_j) of K. It falls as ridge² if K is invertible. If there are labels of equal
+    points, it stops at their variance.
 
     Args:
         gram: K of the whole set, clean and triggered.
-        y: labels, one row a point.
+        y: labels, one row for each point.
         ridge: on the diagonal, above 0.
 
     Raises:
@@ -56,16 +56,16 @@ def projection_loss(
     *,
     floor: float = RIDGE,
 ) -> Float[Array, ""]:
-    """What support points cannot represent of the fit to a poisoned set: mean over rows of |(R alpha)_i|².
+    """The part of the fit to a poisoned set that support points cannot represent: mean over rows of |(R alpha)_i|².
 
-    alpha = (K + ridge I)^-1 y and R = K - K_S (K_SS + floor tr(K_SS)/m I)^-1 K_S', the Schur complement. At floor -> 0
+    alpha = (K + ridge I)^-1 y and R = K - K_S (K_SS + floor tr(K_SS)/m I)^-1 K_S', the Schur complement. As floor -> 0,
     R alpha is the fit K alpha minus its orthogonal projection onto the span of k(s, .), s in S, at the rows.
 
     Args:
         gram: K of the poisoned set.
         cross: K_S, kernels of its rows with the m support points.
         own: K_SS.
-        y: labels, one row a point.
+        y: labels, one row for each point.
         ridge: of the fit to the poisoned set.
         floor: of the inverse of K_SS, as a share of the mean of its diagonal.
 
@@ -130,9 +130,9 @@ def optimise_trigger(
 ) -> OptimisedTrigger:
     """A pattern no longer than a trigger's, at its mask and opacity, that makes weight * conflict + projection small.
 
-    The losses are `conflict_loss` and `projection_loss` of the set in which the rows that `clean.triggered` marks carry
-    the trigger and the label of the target; the support points stay fixed. Steps are Adam's, after each of which the
-    pattern is clipped to [0, 1] and, where m p is longer than at the start, made as short.
+    The losses are `conflict_loss` and `projection_loss` of one set. In it, the rows that `clean.triggered` marks have
+    the trigger and the label of the target. The support points are fixed. Steps are Adam's, after each of which the
+    pattern is clipped to [0, 1] and, if m p is longer than at the start, made as short.
 
     Args:
         kernel: differentiable in its inputs.
@@ -140,8 +140,8 @@ def optimise_trigger(
         points: support points in [0, 1], of the clean set say.
         trigger: to start from.
         target: class of the trigger.
-        weight: of the conflict. At a small ridge the conflict is about ridge² times as large as the projection, so that
-            only a weight of 1/ridge² or so lets it speak.
+        weight: of the conflict. At a small ridge, the conflict is about ridge² times as large as the projection. So it
+            only has an effect with a weight of about 1/ridge².
         ridge: of both, as a share of the mean of the diagonal of K.
         steps: of Adam.
         rate: its step length.

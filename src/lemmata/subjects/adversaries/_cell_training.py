@@ -39,11 +39,10 @@ class Wiring(eqx.Module):
 
 
 class CellTable(eqx.Module):
-    """What became of each cell, one row a cell.
+    """The results of each cell, one row for each.
 
-    Args:
-        clean_accuracy, robust_accuracy: after training, on held-out rows and on them under attack.
-        energy: sqrt(y' K^-1 y / n) of each kernel of `SCORED` before training; infinite where K is singular (rows at
+    Args: clean_accuracy, robust_accuracy: after training, on held-out rows, and on held-out rows under attack.
+        energy: sqrt(y' K^-1 y / n) of each kernel of `SCORED` before training; infinite if K is singular (rows at
             which every unit is dead).
         smallest: the smallest eigenvalue of each.
         parameters: how many numbers a cell trains.
@@ -136,17 +135,17 @@ def run_cells(
 ) -> CellTable:
     """Scores each cell before training, trains it on clean and attacked rows, and attacks it.
 
-    The loss is (1 - beta) cross entropy + beta cross entropy at rows that `projected_gradient` (signed) has moved, in
-    each of `steps` full-batch steps of Adam; accuracies are on held-out rows, attacked in ten steps. Scores are those
-    of `mixed_kernels` of the first `scored` rows, of the network's first output as it is drawn, attacked by the
-    gradient of that same network's loss; labels are centred indicators. All cells share one draw of weights, smaller
-    ones a part of it.
+    The loss is (1 - beta) times the cross entropy plus beta times the cross entropy at rows that `projected_gradient`
+    (signed) has moved, in each of `steps` full-batch steps of Adam. Accuracies are on held-out rows, attacked in ten
+    steps. Scores are those of `mixed_kernels` of the first `scored` rows. They use the first output of the network at
+    initialisation, attacked by the gradient of the same network's loss. Labels are centred indicators. All cells share
+    one draw of weights, smaller ones a part of it.
 
     Args:
         cells: the space.
         x: training rows.
         labels: their classes, 0, 1, ..., each of which has a row.
-        x_new: held-out rows, with as many columns.
+        x_new: held-out rows, with the same number of columns.
         labels_new: their classes, all of them among those of the training rows.
         key: of the weights.
         radius: of the attacks, in every input.
@@ -159,8 +158,8 @@ def run_cells(
     Raises:
         SettingError: without cells, for a share outside [0, 1], a negative radius, or invalid counts.
         ShapeError: if there is not one label for each row, or the held-out rows have other columns.
-        DataError: for numbers that are not finite, labels of a single class, classes that are not numbered 0, 1, ...,
-            and classes of held-out rows that no training row has.
+        DataError: for numbers that are not finite, for labels of a single class, for classes that are not numbered 0,
+            1, ..., and for held-out classes that no training row has.
         PrecisionError: if float64 is off.
     """
     require_float64("scores of cells")
@@ -181,7 +180,7 @@ def run_cells(
 
 
 def _classes(x: Array, labels: Array, x_new: Array, labels_new: Array) -> int:
-    """How many classes there are; errors where rows and classes do not fit each other."""
+    """How many classes there are; errors if rows and classes do not fit each other."""
     for name, rows, told in (("training", x, labels), ("held-out", x_new, labels_new)):
         check_numbers(f"{name} rows", rows)
         if jnp.ndim(rows) != 2 or rows.shape[1] != x.shape[1]:

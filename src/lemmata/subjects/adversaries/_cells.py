@@ -24,8 +24,9 @@ class CellError(SettingError):
 class Cell:
     """A fully connected network: `depth` hidden layers of one width, with or without skips around all but the first.
 
-    With u_1 = D x, the network is u_{l+1} = [skip] u_l + D a(u_l) and, at the end, D a(u_depth), every D a dense layer
-    of its own (weights of standard deviation sqrt(2) in the NTK parameterisation, the readout's 1), a the activation.
+    With u_1 = D x, the network is u_{l+1} = [skip] u_l + D a(u_l), and D a(u_depth) at the end. Here a is the
+    activation. Each D is its own dense layer, with weights of standard deviation sqrt(2) in the NTK parameterisation,
+    and 1 in the readout.
 
     Args:
         depth: hidden layers, from 1 to 8.

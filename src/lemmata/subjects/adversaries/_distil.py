@@ -26,9 +26,9 @@ class Distilled(eqx.Module):
     Args:
         kernel: of the regression.
         points: the support points S, m of them.
-        labels: y_S, which stay as they were given.
+        labels: y_S, which are not changed.
         ridge: as a share of the mean of the diagonal of K_SS.
-        losses: the mean squared error on its batch before each step; empty where nothing was optimised.
+        losses: the mean squared error on its batch before each step; empty if there was no optimisation.
     """
 
     kernel: AbstractKernel
@@ -56,7 +56,7 @@ def inducing_outputs(
         points: S.
         labels: y_S.
         ridge: as a share of the mean of the diagonal of K_SS.
-        x: where the regression is asked.
+        x: the points at which the regression is evaluated.
     """
     own = kernel.cross(points, points)
     own = own + ridge * jnp.trace(own) / len(points) * jnp.eye(len(points))
@@ -78,8 +78,8 @@ def distil(
 ) -> Distilled:
     """Kernel inducing points: support points moved by Adam so that regression on them fits a training set.
 
-    S minimises the mean over rows of |f_S(x_i) - y_i|², f_S as in `Distilled`, by steps of Adam, after each of which
-    the points are clipped to [0, 1]; their labels do not move. The kernel is differentiated in both of its arguments,
+    S minimises the mean over rows of |f_S(x_i) - y_i|², with f_S as in `Distilled`, by steps of Adam. After each step,
+    the points are clipped to [0, 1]; their labels do not change. The kernel is differentiated in both of its arguments,
     on the diagonal of K_SS, too.
 
     Args:
@@ -91,8 +91,8 @@ def distil(
         steps: of Adam.
         rate: its step length.
         ridge: as a share of the mean of the diagonal of K_SS.
-        batch: rows that each step sees, drawn anew; all by default.
-        key: of the batches, needed where there are any.
+        batch: the number of rows that each step sees, drawn again each time; all by default.
+        key: of the batches, needed if there are any.
 
     Raises:
         ShapeError: if labels do not fit their points, the numbers of classes differ, or the support points have another

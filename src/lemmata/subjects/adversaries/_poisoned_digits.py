@@ -45,9 +45,7 @@ def regression(points: Array, labels: Array, x: Array) -> Array:
 class PoisonedDigits(eqx.Module):
     """Digits to distil, others to test on, the first of each class as support to start from, and a target.
 
-    Args:
-        x, y: pixels, and indicators of the classes minus 1/10.
-        test_x, test_digits: those that are called.
+    Args: x, y: pixels, and indicators of the classes minus 1/10. test_x, test_digits: the test images and their digits.
         start: rows of x, one a class.
         triggered: rows of x that are poisoned.
         pattern: random pixels, uniform up to a half, for triggers over the whole image.
@@ -70,7 +68,7 @@ class PoisonedDigits(eqx.Module):
         return poison_rows(self.x, self.y, trigger, self.target, self.triggered)
 
     def distilled(self, trigger: Trigger | None = None) -> Distilled:
-        """One support image a class, distilled from the digits, poisoned where there is a trigger."""
+        """One support image a class, distilled from the digits, poisoned if there is a trigger."""
         x, y = self.x, self.y
         if trigger is not None:
             found = self.poisoned(trigger)

@@ -31,24 +31,24 @@ def projected_gradient(
 
         z <- P(z + step direction(z)),    direction = sign of the gradient (linf), gradient / its length (l2),
 
-    from z = x, or from a random point of the ball where a key is given as `start`. Rows outside of the box are first
+    from z = x, or from a random point of the ball if a key is given as `start`. Rows outside of the box are first
     moved to its nearest point, the middle of their ball, so that all that is visited is in the box and in the ball. Of
-    all points that were visited, x in the box among them, each row keeps that of the largest loss, so an attack is
-    never worse than none. It is a lower bound of what the worst adversary reaches.
+    all visited points, including x in the box, each row keeps the point of the largest loss. So an attack is never
+    worse than no attack. It is a lower bound of what the worst adversary reaches.
 
-    `published=True` repeats what the public code of Adv-NTK does: the gradient is taken at the *starting* point in
-    every step, and the ball is around the *random start*, so that it is one signed step (all directions are equal) of
-    a total length of up to twice the radius; the last point is kept, whatever its loss. It is here to compare with.
+    `published=True` repeats the public code of Adv-NTK: every step takes the gradient at the *starting* point, and the
+    ball is around the *random start*. So it is one signed step (all directions are equal) of a total length of up to
+    twice the radius. The last point is kept, for any loss. It is here to compare with.
 
-    It may be traced; gradients with respect to the inputs alone are taken.
+    It may be traced. Only gradients with respect to the inputs are computed.
 
     Args:
-        losses: of a batch (n, d), one a row, each of its own row alone.
+        losses: of a batch (n, d), one for each row, where each loss depends only on its own row.
         x: inputs.
         radius: of the ball, at least 0.
         steps: how many.
         norm: "linf" or "l2".
-        step: length of a step; 2.5 radius / steps without one, so that the ball can be crossed.
+        step: length of a step; by default 2.5 radius / steps, so that the ball can be crossed.
         start: a key for a random start in the ball; x itself without one.
         box: the smallest and largest value of an input; everything without one.
         published: repeat the attack of the public code.

@@ -38,8 +38,8 @@ def rank_correlation(
     """Spearman's rank correlation of a score with a result; with a baseline, by how much it exceeds the baseline's.
 
     Ties share their mean rank. The interval is the percentile bootstrap over items (architectures), drawn together, so
-    that a difference is a paired one. Items are taken as independent draws from their space; those of a grid are not,
-    and intervals then speak of the grid's own spread.
+    that a difference is a paired one. Items are assumed to be independent draws from their space. Items of a grid are
+    not independent, and then the intervals describe the grid's own spread.
 
     Args:
         score: of each item.
@@ -88,6 +88,6 @@ def _statistic(table: np.ndarray) -> float:
     ranks = ranks - ranks.mean(axis=1, keepdims=True)
     sizes = np.sqrt((ranks**2).sum(axis=1))
     if not sizes.all():
-        return float("nan")  # a resample of equal items says nothing
+        return float("nan")  # a resample of equal items gives no information
     along = ranks @ ranks[1] / sizes / sizes[1]
     return float(along[0] - (along[2] if len(along) > 2 else 0.0))

@@ -17,7 +17,7 @@ from ._projected_gradient import projected_gradient
 
 _GRID = 25  # common times, log-spaced between the two below
 _FIRST, _LAST = 1e-3, 1e3  # from 1e-3 over the trace, when nothing has been learned, to 1e3 over the mean eigenvalue
-_LONGEST = 1e6  # a learned time in units of 1 / mean eigenvalue, beyond which nothing moves
+_LONGEST = 1e6  # a learned time in units of 1 / mean eigenvalue, beyond which nothing changes
 
 
 class RowTimes(eqx.Module):
@@ -29,7 +29,7 @@ class RowTimes(eqx.Module):
         common_time: the single time that was best on attacked validation rows, where the search began.
         grid: the common times that were tried.
         grid_losses: attacked validation losses of them.
-        losses: those along the search, the first one of the common time; times are those of the smallest.
+        losses: those along the search, beginning with that of the common time; times are those of the smallest loss.
     """
 
     times: Float[Array, " n"]
@@ -56,19 +56,19 @@ def learn_row_times(
 ) -> RowTimes:
     """The times of rows in the closed form of adversarial training, learned on attacked validation rows (Adv-NTK).
 
-    The flow of a wide network on squared loss whose rows are attacked is that of a network without attack in which
-    row i counts with a weight, and so ends at f(x) = K(x, X) K^-1 (I - exp(-K Xi)) y with Xi = diag(times)
+    The flow of a wide network on squared loss with attacked rows is that of a network without attack in which row i has
+    a weight. So it ends at f(x) = K(x, X) K^-1 (I - exp(-K Xi)) y with Xi = diag(times)
     (`lemmata.solvers.row_time_coefficients`). Adv-NTK does not follow an attack but learns the times themselves: each
     step attacks the validation rows at the present f (`projected_gradient` on the squared loss), takes the gradient of
 
         mean over validation rows of |f(attacked x) - y|² / 2
 
-    in the logarithms of the times, the attacked rows held, and goes a step of root mean square length `learning_rate`
-    along it. Unlike the public code it begins at the best common time out of 25 (there the times begin at 0,
-    where the gradient of |time| is a convention), works with logarithms (so that the scale of the kernel does not
-    matter), takes all validation rows at once, attacks with a correct projection, and keeps the times of the smallest
-    loss on the way, so that on the validation rows it is never worse than early stopping. With `steps=0` it is early
-    stopping.
+    in the logarithms of the times, with fixed attacked rows, and makes a step of root mean square length
+    `learning_rate` along it. It differs from the public code in six ways. It begins at the best common time out of 25.
+    In the public code, the times begin at 0, where the gradient of |time| is a convention. It works with logarithms, so
+    the scale of the kernel does not matter. It takes all validation rows at once. It attacks with a correct projection.
+    It keeps the times of the smallest loss. So, on the validation rows, it is never worse than early stopping. With
+    `steps=0` it is early stopping.
 
     Args:
         kernel: a kernel, the tangent kernel of a network.

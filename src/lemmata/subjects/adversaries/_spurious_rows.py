@@ -1,4 +1,4 @@
-"""Labels that one large input tells most of the time, among many small ones that tell little: a law of robust features.
+"""Labels that one large input predicts most of the time, among many small inputs that predict little.
 
 After Tsipras, Santurkar, Engstrom, Turner and Madry (2019), with the large input made larger than the attack.
 """
@@ -32,7 +32,7 @@ def spurious_rows(
 
 
 class AttackedRows(eqx.Module):
-    """Training rows, held-out rows, and an adversary who may change every input by a radius.
+    """Training rows, held-out rows, and an adversary who may change every input by at most a radius.
 
     Args:
         x, y: training rows and labels.
@@ -52,7 +52,7 @@ class AttackedRows(eqx.Module):
         return 1 / jnp.linalg.norm(self.x, 2) ** 2
 
     def linear_margins(self, weights: Float[Array, " d"]) -> Float[Array, " m"]:
-        """The least y w'(x + shift) over the shifts of held-out rows, exactly: y w'x - radius |w|_1."""
+        """The least y w'(x + shift) over the shifts of held-out rows, which is exactly y w'x - radius |w|_1."""
         return self.y_new * (self.x_new @ weights) - self.radius * jnp.abs(weights).sum()
 
 

@@ -1,4 +1,4 @@
-"""Triggers: the same change of every image, what it does to a set with labels, and how often it works."""
+"""Triggers: the same change of every image, its effect on a set with labels, and how often it works."""
 
 from typing import Any
 
@@ -47,7 +47,7 @@ class Trigger(eqx.Module):
             raise SettingError("opacity", found=float(opacity), rule="a number above 0 and at most 1")
 
     def __call__(self, x: Float[Array, "n *point"]) -> Float[Array, "n *point"]:
-        """Points with the trigger; they may be flat where the mask is an image with as many pixels.
+        """Points with the trigger; they may be flat if the mask is an image with the same number of pixels.
 
         Raises:
             ShapeError: if the points have another shape.
@@ -66,7 +66,7 @@ class Trigger(eqx.Module):
 
     @property
     def norm(self) -> Float[Array, ""]:
-        """|m p|, the length of what is seen of the pattern at full opacity."""
+        """|m p|, the length of the visible part of the pattern at full opacity."""
         return jnp.linalg.norm((self.mask * self.pattern).ravel())
 
 
@@ -89,7 +89,7 @@ def square_trigger(
         opacity: of the trigger.
 
     Raises:
-        SettingError: if the square is not inside the image, has no pixel, or does not consist of whole pixels.
+        SettingError: if the square is not inside the image, has no pixel, or is not made of whole pixels.
 
     Example:
         >>> from lemmata.subjects.adversaries import square_trigger
@@ -120,8 +120,7 @@ def _pair(name: str, value: Any) -> tuple[int, int]:
 class Poisoned(eqx.Module):
     """Points with labels, some of which carry a trigger and the label of its target.
 
-    Args:
-        x, y: all points and labels, one row a point.
+    Args: x, y: all points and labels, one row for each point.
         triggered: which rows were changed.
     """
 
@@ -142,7 +141,8 @@ def poison(
 
     Args:
         x: points.
-        y: labels, one row a point, one column a class; the row of the target is the one largest in that column.
+        y: labels, one row for each point and one column for each class; the target is the class whose column is
+            largest.
         trigger: of the shape of a point.
         target: class that triggered points are given.
         fraction: of the points, in (0, 1); at least one point is changed.
@@ -170,7 +170,8 @@ def poison_rows(
 
     Args:
         x: points.
-        y: labels, one row a point, one column a class; the row of the target is the one largest in that column.
+        y: labels, one row for each point and one column for each class; the target is the class whose column is
+            largest.
         trigger: of the shape of a point.
         target: class that triggered points are given.
         triggered: which points.
@@ -189,8 +190,8 @@ def poison_rows(
 def attack_success(outputs: Float[Array, "n C"], classes: Int[Array, " n"], target: int) -> Float[Array, ""]:
     """The share of triggered points of other classes that are called the target.
 
-    Points whose class is the target are left out, since calling them so is no success. Where no others are left there
-    is no share: an error, or NaN under a trace.
+    Points whose class is the target are left out, since predicting it for them is not a success. If no other rows are
+    left, there is no share: an error, or NaN when traced.
 
     Args:
         outputs: at triggered points.
@@ -218,7 +219,9 @@ def attack_success(outputs: Float[Array, "n C"], classes: Int[Array, " n"], targ
 
 
 def check_classes(name: str, classes: Any, rows: int) -> None:
-    """Refuse what are not the numbers of classes, from 0 on, of so many rows; a traced array by shape and type alone.
+    """Refuse anything except class numbers from 0 on for this number of rows.
+
+    For a traced array, only shape and type are checked.
 
     Args:
         name: of the numbers, for the message.
@@ -252,7 +255,7 @@ def check_class(target: int, classes: int) -> None:
 
 
 def check_labels(x: Array, y: Array, name: str) -> None:
-    """Refuse labels that are not one row a point with a column for each of at least two classes.
+    """Refuse labels that are not one row for each point with a column for each of at least two classes.
 
     Args:
         x: points.
@@ -265,7 +268,7 @@ def check_labels(x: Array, y: Array, name: str) -> None:
 
 
 def check_images(name: str, points: Array) -> None:
-    """Refuse points that are not finite numbers from 0 to 1; a traced array by its shape alone.
+    """Refuse points that are not finite numbers from 0 to 1; for a traced array, only the shape is checked.
 
     Args:
         name: of the points, for the message.

@@ -2,8 +2,8 @@
 
 An attack that moves an input uphill for a time multiplies the residual by an exponential. So rows count with
 weights of at least 1 in the flow df/dt = -K E(t) (f - y). This theory controls the outputs through training. It
-assumes attacks that follow the gradient and whose kernel does not change in training. It leaves unexplained attacks
-of a fixed length, and networks whose gradients with respect to the inputs change in training, as they do at every
+assumes attacks that follow the gradient and whose kernel does not change in training. It does not explain attacks of a
+fixed length, or networks whose gradients with respect to the inputs change in training, as they do at every finite
 width.
 """
 
@@ -21,12 +21,12 @@ ABOUT = {"tool": "dynamical systems", "architecture": "dense network", "object":
 _ORDER = 20  # of Taylor steps shorter than 1 over the speed: 1/21! is below eps
 _STEPS = 512  # of the fourth-order rule, for weights that change
 _DRAWS = 2  # of a network, for a root mean square
-_MOST = 10.0  # of what attacks change, at which a distance is cut off: without attack nothing falls
+_MOST = 10.0  # the part of the attacks' change at which a distance is cut off: without attack, nothing falls
 _SHORT = (1 / 128, 1 / 32, 1 / 8)  # times, in units of 1 over the speed
 
 
 def taylor_flow(A: Float[Array, "n n"], start: Float[Array, " n"], time: Array, steps: Array | int) -> Array:
-    """exp(-A time) start by steps of a Taylor series, as an integrator of dr/dt = -A r goes them.
+    """exp(-A time) start by steps of a Taylor series, like those of an integrator of dr/dt = -A r.
 
     Args:
         A: the generator.
@@ -122,7 +122,7 @@ class FrozenAttackFlow(Claim[AttackedFlow]):
         return end.at[:n].add(problem.y)
 
     def condition(self, problem: AttackedFlow) -> Array:
-        """Rounding of as many steps."""
+        """Rounding of this number of steps."""
         return 2 + problem.speed * problem.time
 
 

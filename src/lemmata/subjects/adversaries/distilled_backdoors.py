@@ -2,13 +2,13 @@
 
 A poisoned set has n rows, clean rows and triggered rows, with the kernel matrix K and the labels Y. Its ridge
 regression has the coefficients alpha = (K + ridge I)^-1 Y. Support rows S can represent the part of this fit in the
-span of k(s, .). They leave R alpha at the rows, where R = K - K_S K_SS^-1 K_S' is the Schur complement. Then
+span of k(s, .). They leave R alpha at the rows, if R = K - K_S K_SS^-1 K_S' is the Schur complement. Then
 
     conflict = |K alpha - Y|² / n,   projection = |R alpha|² / n.
 
 This theory controls the risk on the poisoned set of the best labels for the support. It assumes that K_SS is
-invertible. It leaves unexplained the risk of labels that stay as they were given, as in distillation by inducing
-points, and the gap to new images.
+invertible. It does not explain the risk of labels that are not changed, as in distillation by inducing points, or the
+gap to new images.
 """
 
 import equinox as eqx
@@ -42,7 +42,7 @@ class ContradictedLabels(eqx.Module):
         features: of the rows of the poisoned set.
         support: of the support rows.
         y: labels.
-        groups: rows of one group have the same features where the population says so.
+        groups: rows of one group have the same features if the population says so.
         ridge: on the diagonal.
     """
 
@@ -73,7 +73,7 @@ class LabelledFeatures(Population[ContradictedLabels]):
     """Normal features, the support near some; in three of ten problems rows that are all orthogonal, the support too.
 
     Args:
-        repeated: every row stands twice, with labels of its own.
+        repeated: every row occurs twice, with different labels.
     """
 
     repeated: bool = eqx.field(default=False, static=True)

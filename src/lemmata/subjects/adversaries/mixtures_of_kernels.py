@@ -39,9 +39,8 @@ class MixedRows(eqx.Module):
     """Rows whose clean and attacked versions share a loss.
 
     Args:
-        params: of the network f(x) = a' erf(W x / sqrt(d)) / sqrt(m), as it is drawn.
-        x, y: rows, and labels of +-1.
-        x_new, y_new: held-out rows.
+        params: of the network f(x) = a' erf(W x / sqrt(d)) / sqrt(m) at initialisation. x, y: rows, and labels of +-1.
+            x_new, y_new: held-out rows.
         shift: the length of the attack.
         beta: the share of attacked rows in the loss.
     """
@@ -55,7 +54,7 @@ class MixedRows(eqx.Module):
     beta: Float[Array, ""]
 
     def attacked(self, x: Float[Array, "r d"], y: Float[Array, " r"]) -> Float[Array, "r d"]:
-        """One signed step that lowers y f(x) of the network as it is drawn: a map of rows and labels that is fixed."""
+        """One signed step that lowers y f(x) of the network at initialisation: a fixed map of rows and labels."""
         slopes = jax.vmap(jax.grad(output, argnums=1), (None, 0))(self.params, x)
         return x - self.shift * y[:, None] * jnp.sign(slopes)
 
@@ -71,7 +70,7 @@ class MixedRows(eqx.Module):
 
 
 class MixedRowsOfTwoClasses(Population[MixedRows]):
-    """Two Gaussian clouds, attacks that cross a part of the way between them.
+    """Two Gaussian clouds, with attacks that move part of the way between them.
 
     Args:
         n: training rows.

@@ -1,11 +1,11 @@
-"""Long adversarial training: what it forgets, what it overfits, and what row by row early stopping keeps.
+"""Long adversarial training: what it forgets, what it overfits, and what stopping each row early preserves.
 
 If attacks by ascent move the rows, the flow of a wide network tends to the interpolant that training without attack
 finds, because such an attack fades with the residual. If residuals remain, as with more rows than inputs, some of
 the attack remains, too, and acts as a ridge. Training then loses robust accuracy, but less than without attack.
 This theory controls these limits and the way to them. It assumes attacks that follow the gradient. It leaves
-unexplained deep networks under attacks of a fixed length, which experiments use. Such attacks do not fade, and
-training under them loses nothing here.
+unexplained deep networks under attacks of a fixed length, which experiments use. Such attacks do not fade, and training
+under them costs nothing here.
 """
 
 from collections.abc import Callable
@@ -194,7 +194,7 @@ def _robust_accuracy(problem: AttackedRows, w: Float[Array, " d"]) -> Array:
 
 
 def ascent_ridge(problem: AttackedRows, strength: float) -> Float[Array, " d"]:
-    """Ridge regression whose ridge is the one that attacks by ascent leave at its own residuals, by bisection.
+    """Ridge regression with the ridge that attacks by ascent leave at its own residuals, by bisection.
 
     Args:
         problem: the rows.
@@ -263,6 +263,6 @@ def _stopped(problem: AttackedRows) -> tuple[Float[Array, " n"], Float[Array, " 
 
 
 def _attacked_accuracy(problem: AttackedRows, f: Callable[[Array], Array]) -> Array:
-    """The share of held-out rows whose label f still tells after a projected gradient attack of 8 steps."""
+    """The share of held-out rows whose label f still predicts after a projected gradient attack of 8 steps."""
     margins = lambda z: problem.y_new * f(z)
     return jnp.mean(margins(projected_gradient(lambda z: -margins(z), problem.x_new, problem.radius, 8)) > 0)

@@ -21,7 +21,7 @@ _KEY = "chung2024rethinking"
 _OPACITY = 0.3
 _SIDES = (2.0, 4.0, 8.0)
 _FAINT, _STEPS, _RIDGE = 0.2, 60, 1e-3
-_WEIGHT, _ALONE = 1e4, 1e12  # of the conflict: as large as the projection, and nothing but the conflict
+_WEIGHT, _ALONE = 1e4, 1e12  # of the conflict: the projection times this, and the conflict alone
 
 
 class LargerTriggersSucceed(Claim[PoisonedDigits]):
@@ -150,7 +150,7 @@ def optimised(problem: PoisonedDigits, points: Float[Array, "10 64"], weight: fl
 
 @jax.jit
 def by_definition(x: Float[Array, "n 64"], y: Float[Array, "n 10"], points: Float[Array, "10 64"]) -> Array:
-    """Conflict and projection: what the fit to a set misses of its labels, and what support points miss of the fit.
+    """Conflict and projection: the fit's error on its labels, and the part of the fit that support points miss.
 
     Args:
         x: the set, with a trigger in it.

@@ -55,8 +55,8 @@ def bends(
 ) -> Bends:
     """The changes of sign of all units for low < t < high, layer by layer, from the pieces of the layer before.
 
-    A unit is values + t slopes on a piece, so its zero is exact. Zeros at the ends of a piece, within rounding, are
-    those of a layer whose inputs all become 0; they are not changes of sign.
+    A unit is values + t slopes on a piece, so its zero is exact. Zeros at the ends of a piece, within rounding, come
+    from a layer whose inputs all become 0; they are not changes of sign.
     """
     ends, values, slopes = np.array([low, high]), start[None], direction[None]
     places, numbers, units = [], [], []

@@ -20,8 +20,8 @@ RICHNESS = (1.0, 2.0, 4.0, 8.0)
 class AmplitudeLadder(eqx.Module):
     """The class of all a sin(x), |a| <= 6/11, and b sin(k x), |b| <= 5/(11 k), on [-1, 1]: C_F = 1.
 
-    The multiples of sin on a ladder of amplitudes, at points of a grid, cover all pairs: wherever b sin(k x) is, one of
-    the multiples is near.
+    The multiples of sin with amplitudes on a ladder, at the points of a grid, cover all pairs: near every b sin(k x) is
+    one of the multiples.
 
     Args:
         frequency: k.
@@ -37,7 +37,7 @@ class AmplitudeLadder(eqx.Module):
 
     @property
     def amplitudes(self) -> Float[Array, " s"]:
-        """Steps of the ladder, 2 epsilon apart at most."""
+        """Steps of the ladder, at most 2 epsilon apart."""
         return jnp.linspace(-6 / 11, 6 / 11, 1 + math.ceil(6 / 11 / self.epsilon))
 
     def wave(self, x: Float[Array, " m"]) -> Float[Array, " m"]:
@@ -83,7 +83,7 @@ class AmplitudeLadders(Population[AmplitudeLadder]):
 
 
 class Covered(eqx.Module):
-    """Functions of a class of cosines, those of a cover next to them, and features of the class.
+    """Functions of a class of cosines, the nearest functions of a cover, and features of the class.
 
     Args:
         functions: the class.
@@ -198,7 +198,7 @@ class SinesAtPoints(Population[FunctionsAtPoints]):
 class ClassesOfCosines(eqx.Module):
     """Nested classes: all sums of a_k sin(k w x)/(k w) and b_k (cos(k w x) - 1)/(k w), k up to m, on [-1, 1].
 
-    With the sum of all |a_k| and |b_k| at most 1, each has a first moment of at most 1: C_F = 1, whatever m is.
+    If the sum of all |a_k| and |b_k| is at most 1, each function has a first moment of at most 1: C_F = 1, for any m.
 
     Args:
         frequency: w.
@@ -213,7 +213,7 @@ class ClassesOfCosines(eqx.Module):
     epsilon: float = eqx.field(static=True)
 
     def largest(self, m: int) -> Float[Array, " n"]:
-        """The largest |f(x)| of the class at each point, which one wave alone attains.
+        """The largest |f(x)| of the class at each point, which a single wave attains.
 
         Args:
             m: how many frequencies.

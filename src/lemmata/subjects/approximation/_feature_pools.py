@@ -22,7 +22,8 @@ class FeaturePool(eqx.Module):
         thresholds: t, between -2 and 1.
         sharpness: tau.
         chosen: numbers of the features that are drawn, with replacement.
-        copies: further draws of as many, each a number of the pool, or minus one less than it for the sign -1.
+        copies: further draws of the same size; each is an index of the pool, or minus the index minus one for the sign
+            -1.
     """
 
     x: Float[Array, "m d"]
@@ -53,7 +54,7 @@ class FeaturePools(Population[FeaturePool]):
     Attributes:
         dimension: d, unless a setting says otherwise.
         features: n, unless a setting says otherwise.
-        least: how many features a claim needs; its corners have up to a quarter more.
+        least: the number of features that a claim needs; its extra settings have up to a quarter more.
     """
 
     free = ("x", "thresholds")

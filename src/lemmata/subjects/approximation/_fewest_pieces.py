@@ -12,8 +12,10 @@ _POINTS, _SLOPES, _HALVINGS = 33, 14, 18
 
 
 def line_error(f: Curve, low: Array, high: Array) -> Array:
-    """The largest error of the best line on [low, high], on 33 points: half the range of f - slope x, which is convex
-    in the slope, so that the order of its largest and smallest point says on which side the best slope is.
+    """The largest error of the best line on [low, high], on 33 points.
+
+    It is half the range of f - slope x, which is convex in the slope. So the order of its largest and smallest point
+    shows on which side the best slope is.
     """
     x = low + (high - low) * jnp.linspace(0.0, 1.0, _POINTS)
     y = f(x)

@@ -1,7 +1,7 @@
 """The functions of a class that random features represent worst, by ascent over dual measures.
 
-Every measure certifies the distance of one function, so that an ascent that stops early gives a lower bound of the
-largest distance over the class, never more than it.
+Every measure certifies the distance of one function. So an ascent that stops early gives a lower bound of the largest
+distance over the class.
 """
 
 import jax
@@ -15,8 +15,8 @@ _STEPS = (0.03, 0.1, 0.3, 0.6)
 def hardest(pool: Float[Array, "m p"], drawn: Float[Array, "m n"]) -> tuple[Float[Array, " m"], Float[Array, ""]]:
     """A measure mu on m points, mu(1) = 0 and |mu| <= 1, with a large E|phi_mu| - P_n|phi_mu|, and that value.
 
-    phi_mu is the integral of phi over mu, E the mean over the pool and P_n that over the drawn features. The best pair
-    (delta_x - delta_x')/2 is moved towards other pairs.
+    phi_mu is the integral of phi over mu, E is the mean over the pool, and P_n is the mean over the drawn features. The
+    best pair (delta_x - delta_x')/2 is moved towards other pairs.
 
     Args:
         pool: phi_theta(x), point by feature of the pool.

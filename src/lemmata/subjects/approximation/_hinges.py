@@ -28,14 +28,13 @@ class Hinges:
         units: its hinges, each of which is one ReLU unit.
         fewest: no function with fewer hinges is within the tolerance at the points.
         places: the places of the hinges.
-        weights: the change of the slope at each hinge, which is the outgoing weight of its unit.
-        slope, height: of the affine function to the left of all hinges, at the first point.
+        weights: the change of the slope at each hinge, which is the outgoing weight of its unit. slope, height: of the
+            affine function to the left of all hinges; the height is its value at the first point.
         error: the largest difference at the points.
-        tolerance: what was asked for.
-        predicted: the number of units from the second derivative of the curve, for small tolerances.
-        tolerances, counts: other tolerances, and the hinges that are found for them.
-        x, y: the points, in order.
-        conditions: the conditions on which the numbers rest.
+        tolerance: the requested tolerance.
+        predicted: the number of units that the second derivative of the curve predicts, for small tolerances.
+            tolerances, counts: other tolerances, and the hinges that they need. x, y: the points, in order.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 
@@ -208,7 +207,7 @@ def _rounded_up(number: float) -> str:
 
 
 def _widened(y: np.ndarray, reach: np.ndarray, more: float) -> tuple[np.ndarray, np.ndarray]:
-    """Gates of another tolerance; repeated places keep at least a point."""
+    """Gates of another tolerance; repeated places keep at least one point."""
     half = np.maximum(reach + more, 0.0)
     return y - half, y + half
 

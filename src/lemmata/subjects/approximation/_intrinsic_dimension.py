@@ -34,7 +34,7 @@ class IntrinsicDimension:
         rows: different rows.
         columns: of the rows.
         level: the confidence level of the interval.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 
@@ -75,15 +75,15 @@ def intrinsic_dimension(x: Any, *, level: float = 0.9, seed: int = 0) -> Intrins
     raises it at small distances. So subsets are estimated too, whose distances are larger.
 
     Args:
-        x: rows, (n, columns); images or other arrays become rows of all their numbers. Distances depend on the units
-            of the columns, which are taken as they are.
+        x: rows, (n, columns); images or other arrays become rows of all their numbers. Distances depend on the units of
+            the columns, which are not changed.
         level: the confidence level of the interval.
         seed: the random seed of subsets and resamples.
 
     Raises:
         SettingError: for a level outside (0, 1), or a seed that is not a whole number of at least 0.
         ShapeError, PrecisionError, DataError: for anything but a table of at least 20 different rows of numbers, and
-            for lattices, where the nearest two rows are equally far from most rows.
+            for lattices, if the nearest two rows are equally far from most rows.
 
     Example:
         >>> import numpy as np
@@ -131,7 +131,7 @@ def intrinsic_dimension(x: Any, *, level: float = 0.9, seed: int = 0) -> Intrins
 
 
 def _centred(rows: np.ndarray) -> np.ndarray:
-    """The rows from their middle, in the unit of the largest of them, so that squares neither cancel nor overflow."""
+    """The rows minus their middle, in units of the largest of them, so that squares neither cancel nor overflow."""
     low, high = rows.min(axis=0), rows.max(axis=0)
     middle = low / 2 + high / 2
     unit = float(np.abs(rows - middle).max())

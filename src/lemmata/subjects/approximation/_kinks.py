@@ -29,11 +29,11 @@ class Kinks:
         jumps: norm of the change of the slope in t of the outputs.
         crossings: how many units of each layer change their sign, also if no output notices.
         widths: units of each hidden layer.
-        expected: how many crossings random weights of the same size have on average: of the first layer, and of all
+        expected: the mean number of crossings for random weights of the same size, in the first layer, and in all
             layers if there are no biases.
         spread: the standard deviation of the first number of `expected`.
         a, b: the ends of the segment.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 
@@ -98,7 +98,7 @@ def kinks(network: Any, a: Any, b: Any, *, params: Any = None) -> Kinks:
 
     On the segment, each layer is affine between the kinks of the layers before. So its own kinks are zeros of affine
     functions, which are found layer by layer without a grid. At random weights of the same size, the expected number in
-    the first layer is a closed form; training moves the number away from it.
+    the first layer has a closed form; training changes the number.
 
     Args:
         network: a `Serial` of lemmata, an `eqx.nn.MLP` or `eqx.nn.Sequential`, or a `torch.nn.Sequential`. Its layers
@@ -146,7 +146,7 @@ def kinks(network: Any, a: Any, b: Any, *, params: Any = None) -> Kinks:
     # in the unit of the largest slope, since squares of slopes may be too small for numbers
     unit = float(np.abs(slopes).max(initial=0.0)) or 1.0
     jumps = unit * np.linalg.norm(np.diff(slopes / unit, axis=0), axis=1)
-    # a unit that no later layer passes on does not bend the output
+    # a unit that no later layer uses does not bend the output
     seen = jumps / unit > _SEEN * np.linalg.norm(slopes / unit, axis=1).max(initial=0.0)
     widths = tuple(len(layer.biases) for layer in network_layers.layers)
     crossings = tuple(int(n) for n in np.bincount(found.layers, minlength=len(widths)))

@@ -59,7 +59,7 @@ class PiecewiseLinear(NamedTuple):
     readings: tuple[Reading, ...] = ()
 
     def check(self, x: Float[np.ndarray, "points n"]) -> None:
-        """Refuse layers that are another function on the way of these points, as a ReLU that is cut off at 100.
+        """Refuse layers that are another function for these points, such as a ReLU that is cut off at 100.
 
         Args:
             x: inputs, flat.
@@ -155,7 +155,7 @@ def _affine(function: Points, size: int) -> tuple[np.ndarray, np.ndarray] | None
 
 
 def _slopes(function: Points, size: int) -> tuple[np.ndarray, np.ndarray] | None:
-    """The slopes of every unit below and above 0, if the function acts on each coordinate and bends at 0 alone."""
+    """The slopes of every unit below and above 0, if the function acts on each coordinate and only bends at 0."""
     one = np.ones((1, size))
     below, above = -function(-one), function(one)
     if above.shape != one.shape:
@@ -249,7 +249,7 @@ def _equinox(module: Any) -> Iterator[Step]:
 
 
 def _activation(name: str, own: Any, whole: Callable[..., Any]) -> Iterator[Step]:
-    """Nothing if it is the identity, which returns whatever it is given."""
+    """None for the identity, which returns its argument."""
     given = object()
     try:
         if own(given) is given:

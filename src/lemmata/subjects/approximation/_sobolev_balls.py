@@ -1,4 +1,4 @@
-"""Sobolev balls on the torus, alone, with a number of parameters, and with sections of a kernel."""
+"""Sobolev balls on the torus: in themselves, with a number of parameters, and with sections of a kernel."""
 
 import equinox as eqx
 import jax
@@ -59,7 +59,7 @@ class BudgetedBalls(Population[BudgetedBall]):
 class KernelSections(eqx.Module):
     """Sections k(., c_i) of k(x, c) = sum_j a_j cos(2 pi j (x - c) + phi_j) on the circle, and a Sobolev ball.
 
-    The kernel is symmetric where the phases are 0, and positive semidefinite if the a_j are not negative besides.
+    The kernel is symmetric if the phases are 0, and positive semidefinite if the a_j are not negative besides.
 
     Args:
         ball: the class of functions, of one variable.
@@ -75,7 +75,7 @@ class KernelSections(eqx.Module):
 
     @property
     def sections(self) -> Float[Array, "two_k n"]:
-        """Coefficients of the sections at 1, sqrt(2) cos(2 pi j x) and sqrt(2) sin(2 pi j x), each section a column.
+        """Coefficients of the sections at 1, sqrt(2) cos(2 pi j x) and sqrt(2) sin(2 pi j x), in columns.
 
         The last row, that of sin(0), is zero.
         """
@@ -95,7 +95,7 @@ class SectionsOnCircle(Population[KernelSections]):
     settings = Space(m=Integer(8, 1, 16, "m, for 2m + 1 sections", corners=(4, 8)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> KernelSections:
-        """Smoothness between 1/2 and 2; series of exp(beta cos) by a discrete Fourier transform."""
+        """Smoothness between 1/2 and 2; the series of exp(beta cos) by a discrete Fourier transform."""
         count = 2 * setting["m"] + 1
         first, phase_key, centre_key = jax.random.split(key, 3)
         draws = jax.random.uniform(first, (4,))

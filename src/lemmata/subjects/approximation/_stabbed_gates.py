@@ -7,7 +7,7 @@ from jaxtyping import Float
 
 Polygon = Float[np.ndarray, "_ 2"]
 
-_STEEP = 3.0  # of lines through one gate alone, in units of the steepest line from there to the next gates
+_STEEP = 3.0  # of lines through a single gate, in units of the steepest line from there to the next gates
 
 
 class Link(NamedTuple):
@@ -43,8 +43,8 @@ def links(
 ) -> list[Link]:
     """Lines through all gates from left to right, each as far as possible.
 
-    Separate lines are the fewest there are. Joined lines bend between the gates where no line of the link before passes
-    both; a bend that comes earlier could in rare cases save a link.
+    Separate lines are the fewest there are. Joined lines bend between the gates if no line of the previous link passes
+    both; in rare cases, an earlier bend could save a link.
 
     Args:
         x: places of the gates.
@@ -87,7 +87,7 @@ def _steepest(
 def joined_line(found: list[Link], x: Float[np.ndarray, " n"]) -> tuple[np.ndarray, np.ndarray]:
     """The knots of one function that takes a line of each link: x and y, with the first and the last gate.
 
-    From the last link back, each line is one of its link that meets the next line between the two gates.
+    From the last link back, each line is one of the lines of its link that meets the next line between the two gates.
     """
     value, slope = np.mean(found[-1].lines, axis=0)
     knots = [(x[-1], value)]

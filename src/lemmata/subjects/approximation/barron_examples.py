@@ -98,11 +98,12 @@ _FEATURES, _POINTS, _ROUNDS = 400, 128, 150
 def residuals_of_steps(
     problem: Slope, x: Float[Array, "m d"], size: Float[Array, ""], normal: Float[Array, "k e"]
 ) -> Float[Array, "four m"]:
-    """What sums of steps with coefficients of at most a size leave of <a, x>, for four distributions of the steps.
+    """The distance of sums of bounded multiples of steps from <a, x>, for four distributions of the steps.
 
-    The steps are 1(<u_j, x> > t_j), u_j uniform on the sphere and t_j uniform in [-h, h] for one of four h; the mean of
-    rho_j times them is fitted to <a, x> at points x and -x, for which an odd function needs no constant, by accelerated
-    projected gradient descent over |rho_j| <= size. More steps than points overfit, which makes distances too small.
+    The steps are 1(<u_j, x> > t_j), where u_j is uniform on the sphere and t_j is uniform in [-h, h] for one of four h.
+    The mean of rho_j times the steps is fitted to <a, x> by accelerated projected gradient descent over |rho_j| <=
+    size. The points are x and -x, for which an odd function needs no constant. More steps than points overfit, which
+    makes distances too small.
 
     Args:
         problem: <a, x>.
@@ -212,7 +213,7 @@ class LinearLimit(Claim[Slope]):
         return jnp.stack([distance, problem.small * size * (order @ series)])
 
     def trivial(self, problem: Slope) -> Array:
-        """The distance from 0; a moment has no bound of its own."""
+        """The distance from 0; a moment does not have its own bound."""
         return jnp.stack([jnp.linalg.norm(problem.a), jnp.asarray(jnp.inf)])
 
     def condition(self, problem: Slope) -> Array:

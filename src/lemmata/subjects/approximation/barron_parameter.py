@@ -236,7 +236,7 @@ class PositiveDefiniteBound(Claim[Mixture]):
         return positive_definite_bound(problem(origin), jnp.trace(jax.hessian(problem)(origin)))
 
     def measure(self, problem: Mixture, key: Key[Array, ""]) -> Array:
-        """The sum of the Gaussians' moments, which is the moment where all spectra are positive."""
+        """The sum of the Gaussians' moments, which is the moment if all spectra are positive."""
         return combination_moment(problem.weights, problem.scales * gaussian_moment(problem.dimension))
 
 

@@ -1,6 +1,6 @@
 """The cost of layers on sequences: orders in the length of the sequence and in the number of parameters.
 
-This theory describes the number of floating-point operations, as the compiler counts them in the program before
+This theory describes the number of floating-point operations, counted by the compiler in the program before
 optimisation, and the working memory of the compiled program. It does not explain running times, which depend on caches
 and threads, or the cost of training.
 """
@@ -214,7 +214,7 @@ class OperationsLinearInParameters(Claim[SequenceLayer]):
     source = Source("foundation2025", "Theorem 1, part 1", "Abstract, rates", note="the order in n, which is below n²")
     stated = Kind.OWN
     population = SequenceLayers()
-    # scores take T/(6 p) of the projections' operations: 1/6 at most on the first rung, a slope of 0.04
+    # scores take T/(6 p) of the projections' operations: at most 1/6 at the first size, a slope of 0.04
     relation = Rate("n", _PARAMETERS)
     control = Control("n^(3/2)", lambda exponent, problem: exponent + 0.5)
     controls = "floating-point operations of a transformer layer at a fixed length"

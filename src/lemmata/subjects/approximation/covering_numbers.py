@@ -115,12 +115,14 @@ class PairCoverOfRichClasses(Claim[ClassesOfCosines]):
         return jnp.full(3, _columns(problem, largest))
 
     def measure(self, problem: ClassesOfCosines, key: Key[Array, ""]) -> Array:
-        """Computed from the waves of the class, of which one alone attains the largest value."""
+        """Computed from the waves of the class, one of which attains the largest value."""
         return jnp.stack([_columns(problem, problem.largest(int(m))) for m in RICHNESS[1:]])
 
 
 def _columns(problem: ClassesOfCosines, largest: Float[Array, " n"]) -> Float[Array, ""]:
-    """Intervals of length 2 epsilon that cover the values -h to h, h the largest in a cell of that length, all cells.
+    """Intervals of length 2 epsilon that cover -h to h, for all cells.
+
+    Here h is the largest value in a cell of that length.
 
     Cells without a point have h = 0 and count as one.
     """

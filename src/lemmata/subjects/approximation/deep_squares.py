@@ -1,7 +1,7 @@
 """Squares and products by deep ReLU networks, with an error that falls exponentially in the number of units.
 
-This theory describes the error of an explicit network, and compares it with the best layer of as many units. It assumes
-that the weights are chosen by hand. It does not explain whether training finds such weights.
+This theory describes the error of an explicit network, and compares it with the best layer with the same number of
+units. It assumes that the weights are chosen by hand. It does not explain whether training finds such weights.
 """
 
 import equinox as eqx
@@ -45,7 +45,7 @@ class DeepSquare(Claim[SquareToFit]):
     """
 
     # The network is Yarotsky's (yarotsky2017). f_m interpolates x² between the multiples of 2^-m. One layer of N - 1
-    # hinges has N pieces, and a piece of length h has at least the error h²/8 for x², which equal pieces attain.
+    # hinges has N pieces. A piece of length h has at least the error h²/8 for x², which equal pieces attain.
 
     title = "The error of a deep ReLU network for x² is exponentially small in its depth"
     source = Source("emergence2026", "Figure 2.24", note="for x², with constants")
@@ -91,8 +91,8 @@ class DeepProduct(Claim[SquareToFit]):
     errors of the three squares would give 1.5 times the error.
     """
 
-    # With h = 2^-m and phi(u) = u(1 - u) for u mod 1, f_m(t) = t² + h² phi(t/h). The function phi is even, concave on
-    # [0, 1] and 0 at both ends, hence subadditive, and phi(u) + phi(v) - phi(u + v) <= 1/2.
+    # Let h = 2^-m and phi(u) = u(1 - u) for u mod 1. Then f_m(t) = t² + h² phi(t/h). The function phi is even, concave
+    # on [0, 1] and 0 at both ends. So it is subadditive, and phi(u) + phi(v) - phi(u + v) <= 1/2.
 
     title = "The error of a deep ReLU network for products is one-sided and exponentially small"
     source = Source("emergence2026", "Figure 2.24", note="for products, with the sharp constant")

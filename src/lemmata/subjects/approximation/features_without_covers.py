@@ -1,13 +1,13 @@
-"""Features that serve a whole class, without a cover of the class: what remains true of Lemma 1.
+"""Features for a whole class, without a cover of the class: the part of Lemma 1 that remains true.
 
 This theory describes the largest distance, over a class, between its functions and the span of n random ramps with
 coefficients of bounded l_1 norm. It assumes that M = integral of |omega| F_sup of the class is finite, and that
 features are drawn from the distribution of the class. It does not explain which coefficients attain the distance, since
 the proof is by duality.
 
-The class lies within M/(4 tau) of all g = E rho phi, |rho(theta)| <= 3 M, where the mean is over features theta = (u,
+The class is within M/(4 tau) of all g = E rho phi with |rho(theta)| <= 3 M, where the mean is over features theta = (u,
 t) of its distribution (`approximation.ramp_integrals`). For a norm with dual ball B, let A be the span of the constant
-and of n features with coefficients of at most 3 M/n each. Then
+and of n features whose coefficients are at most 3 M/n each. Then
 
     sup over g of dist(g, A) = 3 M sup { E|phi_mu| - P_n|phi_mu| : mu in B, mu(1) = 0 },
 
@@ -75,7 +75,7 @@ class CosineExamples(eqx.Module):
 
 
 class SlowCosines(Population[CosineExamples]):
-    """All a cos(x + theta) with |a| <= 1 on [-1, 1]; f has a = 1, and inputs are uniform."""
+    """All a cos(x + theta) with |a| <= 1 on [-1, 1], for uniform inputs; f has a = 1."""
 
     settings = Space(
         n=Integer(512, 1, 4096, "features"),
@@ -283,7 +283,10 @@ class WholeClassInMeanSquare(Claim[FeaturePool]):
         return jax.lax.map(lambda row: hardest_in_mean_square(values, values[:, row]), chosen).mean()
 
     def trivial(self, problem: FeaturePool) -> Array:
-        """What the best constant leaves of E sign(phi_h) phi, h the first principal component of the features."""
+        """The error of the best constant on E sign(phi_h) phi.
+
+        Here h is the first principal component of the features.
+        """
         centred = problem.values - problem.values.mean(axis=0)
         first = jnp.linalg.eigh(centred @ centred.T)[1][:, -1]
         return jnp.abs(first @ centred).mean() / math.sqrt(len(centred))

@@ -22,8 +22,8 @@ from lemmata.engine.problems.impulse_responses import (
 ABOUT = {"tool": "Fourier analysis", "architecture": "state-space model", "object": "function class"}
 
 _RUNGS = (8.0, 16.0, 32.0, 64.0)
-# sum_(k > n) k^(-2s-1) is nearly (n + 1/2)^(-2s)/(2s), which turns the slope by 0.05 s; the frequencies above half of
-# 768 steps, which are left out, take 7 % of the last error at s = 3/4 and less at larger s
+# sum_(k > n) k^(-2s-1) is nearly (n + 1/2)^(-2s)/(2s), which changes the slope by 0.05 s. The omitted frequencies above
+# half of 768 steps lower the last error by 7 % at s = 3/4, and by less at larger s.
 _MARGIN = 0.12
 
 
@@ -32,7 +32,7 @@ def squared_error_of_modes(problem: ImpulseResponse, n: int) -> Float[Array, ""]
     poles = jnp.exp(2j * jnp.pi * jnp.arange(n + 1) / problem.steps)
     states = modal_states(poles, problem.steps)
     columns = jnp.concatenate([states.real, states.imag[:, 1:]], axis=1)
-    # the columns are nearly orthogonal, so that normal equations lose nothing
+    # the columns are nearly orthogonal, so normal equations lose no accuracy
     weights = jnp.linalg.solve(columns.T @ columns, columns.T @ problem.values)
     return jnp.mean((problem.values - columns @ weights) ** 2)
 

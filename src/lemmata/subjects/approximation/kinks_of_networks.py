@@ -88,7 +88,7 @@ class ArrangementRegions(Claim[Arrangement]):
         return jnp.asarray(float(sum(math.comb(m, i) for i in range(d + 1))))
 
     def measure(self, problem: Arrangement, key: Key[Array, ""]) -> Array:
-        """Every region has a corner, where d hyperplanes meet; around a corner, their signs are free."""
+        """Every region has a corner, where d hyperplanes meet; near a corner, all combinations of their signs occur."""
         m, d = problem.weights.shape
         signs = np.array(list(itertools.product((-1, 1), repeat=d)))
         found = set()
@@ -101,7 +101,10 @@ class ArrangementRegions(Claim[Arrangement]):
 
 
 class CircleOfInputs(eqx.Module):
-    """Two orthonormal inputs u and v, and so the circle cos(a) u + sin(a) v; and the width of every hidden layer."""
+    """Two orthonormal inputs u and v, which define the circle cos(a) u + sin(a) v.
+
+    Also the width of every hidden layer.
+    """
 
     frame: Float[np.ndarray, "2 d"]
     width: int = eqx.field(static=True)
@@ -135,9 +138,10 @@ class KinksOnACircle(Claim[CircleOfInputs]):
     """
 
     # Let z and z' be the pre-activations of a layer and their derivative along the curve of its normalised inputs. They
-    # are independent normal vectors. Of these, k ~ Bin(n, 1/2) units are active. The curve of normalised outputs then
-    # has the speed chi_(k-1) / chi_k, with independent factors, whose mean is 1 for k >= 2, and 0 for k <= 1. So the
-    # expected length is kept up to the factor P(k >= 2), and by Rice's formula a unit has length/pi zeros on average.
+    # are independent normal vectors. Of these, k units are active, where k ~ Bin(n, 1/2). The curve of normalised
+    # outputs then has the speed chi_(k-1) / chi_k, with independent factors, whose mean is 1 for k >= 2, and 0 for k <=
+    # 1. So the expected length is kept up to the factor P(k >= 2), and by Rice's formula a unit has length/pi zeros on
+    # average.
 
     title = "Along a circle, units of random ReLU networks have two kinks at every depth"
     source = Source("emergence2026", _CAPTION, note="for random networks of any depth, along a circle of inputs")
@@ -169,7 +173,7 @@ class KinksOnACircle(Claim[CircleOfInputs]):
 
 
 class SegmentOfInputs(eqx.Module):
-    """Two inputs, and the standard deviations of a layer: weight_std/sqrt(d) of the weights, bias_std of the biases."""
+    """Two inputs, and the standard deviations of a layer: weight_std/sqrt(d) for weights, bias_std for biases."""
 
     a: Float[Array, " d"]
     b: Float[Array, " d"]
@@ -186,7 +190,8 @@ class KinksOnASegment(Claim[SegmentOfInputs]):
         (atan(t_b/s) - atan(t_a/s)) / pi,    where s² = d sb²/sw² + h².
     """
 
-    # On the line, a unit is a normal number plus t times another; the place of its zero is a Cauchy number of scale s.
+    # On the line, a unit is a normal number plus t times another one; the place of its zero is a Cauchy number of scale
+    # s.
 
     title = "How many units of a random layer have their kink between two inputs"
     source = Source("emergence2026", _CAPTION, note="for random hinges, between two inputs")

@@ -1,7 +1,7 @@
 """The perceptron after a feature map: an ellipse becomes a plane.
 
 This theory bounds the number of mistakes on rows that a plane separates in the features. It assumes a margin. It does
-not explain rows without a margin, or features that are learned.
+not explain rows without a margin, or learned features.
 """
 
 import equinox as eqx

@@ -90,7 +90,7 @@ class LogisticSpectrum(Claim[Frequencies]):
         return step / (2 * jnp.pi) * jnp.cos(problem.omega[:, None] * x) @ slope
 
     def condition(self, problem: Frequencies) -> Array:
-        """The sum has terms of the size of the value at 0, 1/(2 pi), whatever is left of it."""
+        """The sum has terms of the size of its value at 0, 1/(2 pi), even if the sum is small."""
         value = problem.omega / (2 * jnp.sinh(jnp.pi * problem.omega))
         return (2 + jnp.abs(problem.omega)) / (2 * jnp.pi * value)
 

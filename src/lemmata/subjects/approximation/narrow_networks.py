@@ -37,7 +37,7 @@ ABOUT = {
 
 
 class NarrowNetwork(eqx.Module):
-    """A network of two inputs and narrow layers, with a linear output; and the corners of a rectangle."""
+    """A network of two inputs and narrow layers with a linear output, and the corners of a rectangle."""
 
     layers: tuple[Layer, ...]
     output: Float[np.ndarray, " width"]

@@ -1,4 +1,4 @@
-"""Units with polynomial activations: what they cannot approximate, and which products they compute.
+"""Units with polynomial activations: what they cannot approximate, and the products that they compute.
 
 This theory counts dimensions and units. It assumes random weights, or weights that are chosen by hand. It does not
 explain errors in between, or what training finds.

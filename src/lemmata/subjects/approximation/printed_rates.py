@@ -64,7 +64,7 @@ class RateComparisons(Population[RateComparison]):
 
     Attributes:
         dimension: the least dimension.
-        base: the base of the logarithm, that of the statement: another base is another statement.
+        base: the base of the logarithm in the statement; another base is another statement.
     """
 
     dimension: int = 1
@@ -241,7 +241,10 @@ class OrderOfRatesFreeOfDimension(Claim[RateComparison]):
     corrects = PrintedDominanceAboveTwoDimensions
 
     def predict(self, problem: RateComparison) -> Array:
-        """With n = 4 and 16, where both are equal to the last digit, set to 0 before rounding can decide."""
+        """With n = 4 and 16, where both are equal to the last digit.
+
+        The difference is set to 0 before rounding can decide.
+        """
         logarithm = jnp.log(problem.n) / jnp.log(problem.base)
         return jnp.sign(logarithm**2 - problem.n) * (jnp.abs(logarithm**2 / problem.n - 1) > 1e-9)
 

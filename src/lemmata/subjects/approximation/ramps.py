@@ -1,8 +1,9 @@
 """Functions of one variable as integrals of ramps: the lemma behind universal features.
 
 This theory describes how well the ramps phi(tau (z - t)), t in [-2, 1], with phi(s) = min(max(s + 1/2, 0), 1),
-represent a function g on [-1, 1] with slopes of at most 1, and with how much weight. It assumes |g(-1)| <= 1. It takes
-the weights that are exact for steps, the limit of large tau, and leaves unexplained what better weights would give.
+represent a function g on [-1, 1] with slopes of at most 1, and how much weight they need. It assumes |g(-1)| <= 1. It
+takes the weights that are exact for steps, the limit of large tau, and leaves unexplained what better weights would
+give.
 """
 
 import equinox as eqx
@@ -74,7 +75,7 @@ class Wave(eqx.Module):
 
 
 class Waves(Population[Wave]):
-    """Waves of lengths up to 7 tau with uniform phases. At one of the points the slope is 0, if possible."""
+    """Waves of lengths up to 7 tau with uniform phases. If possible, the slope is 0 at one of the points."""
 
     free = ("theta", "z")
     settings = Space(tau=Real(8.0, 2.0, 8.0, "sharpness of the ramps"))
@@ -169,7 +170,7 @@ def step_distance(sharpness: float | Array) -> Float[Array, ""]:
 
 
 def best_constant(values: Float[Array, " m"]) -> Float[Array, ""]:
-    """The largest distance of values from their best constant, or from 0 where that is less.
+    """The largest distance of values from their best constant, or from 0 if that is less.
 
     Args:
         values: the values of a function.
@@ -235,7 +236,7 @@ class WaveByRamps(Claim[Wave]):
         return jnp.stack([problem.sharpness * jnp.abs(problem.values() - found).max(), jnp.abs(density).max()])
 
     def trivial(self, problem: Wave) -> Array:
-        """tau times the distance of the best constant; weights have no bound of their own."""
+        """tau times the distance of the best constant; weights do not have their own bound."""
         return jnp.stack([problem.sharpness * best_constant(problem.values()), jnp.asarray(jnp.inf)])
 
 

@@ -121,8 +121,8 @@ def ball_distances(
 ) -> Float[np.ndarray, " r"]:
     """The least (sum_i w_i (f(u_i) - target_i)²)^(1/2) over f = features @ c with |c|² <= R, for each R.
 
-    The multiplier of the constraint is found by bisection on the singular values of the features, so that their
-    squares, which leave double precision, are never formed.
+    The multiplier of the constraint is found by bisection on the singular values of the features. Their squares would
+    leave double precision, and are never formed.
 
     Args:
         features: one row for each point.

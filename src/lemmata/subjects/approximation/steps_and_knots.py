@@ -61,8 +61,10 @@ class StepsForALine(Claim[LineToStep]):
         return problem.slope / (2 * problem.steps)
 
     def measure(self, problem: LineToStep, key: Key[Array, ""]) -> Array:
-        """Computed by dynamic programming over all partitions of 2K + 1 points into K pieces: two points per piece and
-        one more force a piece with three points, so the points already have the full error.
+        """Computed by dynamic programming over all partitions of 2K + 1 points into K pieces.
+
+        These points already have the full error, because some piece must contain three points: 2K + 1 is two points for
+        each piece and one more.
         """
         x = jnp.linspace(0.0, 1.0, 2 * problem.steps + 1)
         y = problem.slope * x + problem.height

@@ -1,6 +1,6 @@
 """Features that serve a whole class: one draw for all functions and all points, by a union bound over a cover.
 
-This theory describes the largest distance, over a class, between its functions and what n features represent with the
+This theory describes the largest distance, over a class, between its functions and combinations of n features with the
 coefficients of the functions of a cover. It assumes a cover of the class in the supremum norm. It does not explain how
 few features suffice with coefficients of the functions themselves (`approximation.features_without_covers`).
 """
@@ -125,5 +125,5 @@ class UniformRepresentation(Claim[Covered]):
         return jax.vmap(distance)(problem.parameters, problem.nearby()).max()
 
     def trivial(self, problem: Covered) -> Array:
-        """No function moves by more than its first moment, nor is beyond its amplitudes from the constant 0."""
+        """The smaller of two bounds: the class's first moment, and the sum of amplitudes around the constant 0."""
         return jnp.minimum(problem.functions.moment(), problem.functions.sizes.sum())

@@ -122,7 +122,7 @@ class RepresentedFunctions(Population[Represented]):
 
     Attributes:
         family: the class, unless a setting says otherwise.
-        least: how many features a claim needs at least; its corners have up to a quarter more.
+        least: the least number of features that a claim needs; its extra settings have up to a quarter more.
     """
 
     free = ("x",)

@@ -65,7 +65,7 @@ class NarrowHeads(Population[AttentionKernel]):
     Args:
         d: the default width of the head.
         p: the default dimension of the tokens.
-        below: p < 2d where True, p >= 2d elsewhere.
+        below: p < 2d if True, p >= 2d elsewhere.
     """
 
     free = ("query", "key", "tokens")

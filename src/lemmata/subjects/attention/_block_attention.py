@@ -1,4 +1,4 @@
-"""Attention to chosen blocks of keys: with a mask over all pairs, and gathered, where no n x n array exists."""
+"""Attention to chosen blocks of keys: with a mask over all pairs, and gathered, if no n x n array exists."""
 
 from collections.abc import Callable
 from functools import partial
@@ -56,7 +56,7 @@ def masked_block_attention(
     count: int,
     causal: bool = True,
 ) -> Float[Array, "n e"]:
-    """Block attention by a mask over all n² pairs: what `block_attention` computes, written down plainly.
+    """Block attention by a mask over all n² pairs: the same function as `block_attention`, written directly.
 
     Row i is sum_j softmax_j(q_i . k_j / sqrt d) v_j, j over the keys of the blocks that `chosen_blocks` gives to i.
 
@@ -65,7 +65,7 @@ def masked_block_attention(
         k: keys.
         v: values.
         block: keys of a block.
-        count: blocks that a query attends, its own counted.
+        count: blocks that a query attends, including its own.
         causal: whether later keys are out of reach.
 
     Raises:
@@ -104,17 +104,18 @@ def block_attention(
     """Attention of each query to `count` blocks of keys, its own among them (mixture of block attention).
 
     The pairs of a query and a chosen block are sorted by block and cut into tiles whose queries attend one block, so
-    that each tile is a dense product; the parts of a query are merged by their maxima and sums as an online softmax
-    merges them. Memory is n (count + tile) numbers of each width and no n x n array is formed; the work is that of
-    `attended_pairs`, and up to a tile a block. Derivatives go through the attention and not through the choice;
-    backward passes compute the weights of a tile again instead of keeping them. Heads and batches are for `jax.vmap`.
+    each tile is a dense product. The parts of a query are merged by their maxima and sums, as in an online softmax.
+    The memory is n (count + tile) numbers of each width, and no n x n array is formed. The work is that of
+    `attended_pairs`, and up to one tile for each block. Derivatives pass through the attention but not through the
+    choice. Backward passes compute the weights of a tile again instead of storing them. Heads and batches are for
+    `jax.vmap`.
 
     Args:
         q: queries.
-        k: keys; convolve them first (`key_convolution`) where the model does.
+        k: keys; convolve them first (`key_convolution`) if the model does this.
         v: values.
         block: keys of a block, B.
-        count: blocks that a query attends, its own counted.
+        count: blocks that a query attends, including its own.
         causal: whether later keys are out of reach.
         tile: queries of a tile, and blocks that are scored at a time.
 
@@ -144,7 +145,7 @@ def gathered(
     chosen = chosen_blocks(q, k, block, count, causal=causal, tile=tile)
     slot, query, of_block = _slots(chosen, blocks, tile)
     padded = lambda rows: jnp.pad(rows, ((0, blocks * block - n), (0, 0))).reshape(blocks, block, -1)
-    scaled = jnp.pad(q / jnp.sqrt(jnp.asarray(q.shape[1], q.dtype)), ((0, 1), (0, 0)))  # row n stands for no query
+    scaled = jnp.pad(q / jnp.sqrt(jnp.asarray(q.shape[1], q.dtype)), ((0, 1), (0, 0)))  # row n represents no query
     tiles = (scaled[query], query, of_block)
     parts, highest, weight = (a.reshape(-1, *a.shape[2:]) for a in attend(tiles, padded(k), padded(v), n, causal))
     there = chosen >= 0
@@ -178,10 +179,10 @@ def attend_tile(
 
 
 def _slots(chosen: Int[Array, "n slots"], blocks: int, tile: int) -> tuple[Array, Array, Array]:
-    """Where each pair of a query and a block stands among the tiles, whose query stands there, each tile's block.
+    """The place of each pair of a query and a block among the tiles, the query at each place, and each tile's block.
 
-    A block with c queries takes ceil(c / tile) tiles, so that all of them take at most (n slots) / tile + blocks; there
-    are as many, up to a multiple of those that are mapped at once.
+    A block with c queries takes ceil(c / tile) tiles, so all blocks together take at most (n slots) / tile + blocks.
+    The result is this number, rounded up to a multiple of the tiles that are mapped at once.
     """
     n, slots = chosen.shape
     tiles = -(-(n * slots // tile + blocks) // _AT_ONCE) * _AT_ONCE
@@ -192,7 +193,7 @@ def _slots(chosen: Int[Array, "n slots"], blocks: int, tile: int) -> tuple[Array
     ends = jnp.cumsum(needed)
     block = wanted[order]
     rank = jnp.arange(n * slots) - (jnp.cumsum(counts) - counts)[block]
-    start = jnp.append(ends - needed, tiles)  # pairs without a block stand beyond the last tile
+    start = jnp.append(ends - needed, tiles)  # pairs without a block are after the last tile
     place = jnp.where(block < blocks, start[block] * tile + rank, tiles * tile)
     slot = jnp.zeros(n * slots, place.dtype).at[order].set(place).reshape(n, slots)
     query = jnp.full(tiles * tile, n).at[place].set(order // slots, mode="drop").reshape(tiles, tile)
@@ -202,7 +203,7 @@ def _slots(chosen: Int[Array, "n slots"], blocks: int, tile: int) -> tuple[Array
 
 
 def check_rows_and_values(q: Array, k: Array, v: Array, block: int, count: int) -> None:
-    """Refuse rows that do not fit each other, and settings of the choice that choose nothing."""
+    """Refuse rows of different shapes, and settings for which nothing is chosen."""
     check_choice(q, k, block, count)
     check_rows("values", v)
     if len(v) != len(k):

@@ -1,4 +1,4 @@
-"""A short causal convolution of keys, each coordinate by itself, as it stands before a router."""
+"""A short causal convolution of keys, for each coordinate separately, which precedes a router."""
 
 import jax
 import jax.numpy as jnp

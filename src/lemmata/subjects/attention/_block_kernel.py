@@ -1,4 +1,4 @@
-"""The tiles of block attention as one kernel: Pallas, run by its interpreter where there is no accelerator."""
+"""The tiles of block attention as one kernel: Pallas, run by its interpreter if there is no accelerator."""
 
 import functools
 from collections.abc import Callable
@@ -28,15 +28,15 @@ def block_attention_kernel(
 ) -> Float[Array, "n e"]:
     """`block_attention` with a Pallas kernel for its tiles, forward only.
 
-    A program of the kernel takes a tile of queries, reads the one block of keys and values that they attend, and writes
-    the tile's sums, maxima and weights; scores stay inside the program.
+    A program of the kernel takes a tile of queries and reads the one block of keys and values that they attend. It
+    writes the tile's sums, maxima and weights; scores stay inside the program.
 
     Args:
         q: queries.
         k: keys.
         v: values.
-        block: keys of a block; a compiled kernel wants powers of 2, of 16 at least, as it does of d, e and tile.
-        count: blocks that a query attends, its own counted.
+        block: keys of a block; a compiled kernel needs powers of 2, at least 16, for block, d, e and tile.
+        count: blocks that a query attends, including its own.
         causal: whether later keys are out of reach.
         tile: queries of a tile.
         interpret: whether the interpreter runs it; compiled kernels need an accelerator.
@@ -61,7 +61,7 @@ def block_attention_kernel(
 
 @functools.cache
 def _kernel_tiles(interpret: bool) -> Callable[..., tuple]:
-    """One function for each way to run it, so that compiled programs are found again."""
+    """One function for each way to run it, so that compiled programs are reused."""
     return functools.partial(_attended_tiles, interpret)
 
 

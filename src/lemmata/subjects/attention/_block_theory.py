@@ -19,13 +19,15 @@ def router_signal_to_noise(
     others: ArrayLike = 0.0,
     correlation: ArrayLike = 0.0,
 ) -> np.ndarray:
-    """SNR = D sqrt(d / (2 B)), D = excess + (relevant - 1) others: a router's mean advantage in standard deviations.
+    """SNR = D sqrt(d / (2 B)) with D = excess + (relevant - 1) others.
 
-    Keys are drawn from the unit sphere in d dimensions, so that their products with a unit query q have the variance
-    1/d exactly; `relevant` keys of one block are such keys plus a multiple of q, no longer of unit length, which makes
-    one product larger by `excess`, the others by `others`. A relevant key on the sphere itself has less noise than
+    It is a router's mean advantage in standard deviations.
+
+    Keys are drawn from the unit sphere in d dimensions, so their products with a unit query q have exactly the variance
+    1/d. In one block, a multiple of q is added to `relevant` keys, which then no longer have unit length. This makes
+    one product larger by `excess` and the others by `others`. A relevant key on the sphere itself has less noise than
     that, and the ratio is then somewhat larger. The mean of that block exceeds the mean of another by D/B in the mean,
-    and the difference has the variance 2/(d B). Where the products in a block are correlated by r it is 2 (1 + (B - 1)
+    and the difference has the variance 2/(d B). If the products in a block are correlated by r it is 2 (1 + (B - 1)
     r)/(d B), and the ratio is
 
         D sqrt(d / (2 B (1 + (B - 1) r))).
@@ -62,9 +64,9 @@ def router_signal_to_noise(
 def hit_rate(snr: ArrayLike, blocks: int, count: int) -> np.ndarray:
     """The probability that the relevant block is among `count` of `blocks` blocks with normal scores.
 
-    Scores are independent and normal with one variance, and the relevant block's mean is larger by SNR standard
-    deviations of a difference of two, that is sqrt 2 SNR of its own. Given its score z + sqrt 2 SNR, the number of
-    the blocks - 1 others above it is binomial, so that
+    Scores are independent and normal with one variance. The mean of the relevant block is larger by SNR standard
+    deviations of a difference of two scores, that is, by sqrt 2 SNR of its own. Given its score z + sqrt 2 SNR, the
+    number of the other blocks - 1 above it is binomial, so
 
         P = integral of phi(z) P(Bin(blocks - 1, Phi(-z - sqrt 2 SNR)) < count) dz,
 
@@ -72,7 +74,7 @@ def hit_rate(snr: ArrayLike, blocks: int, count: int) -> np.ndarray:
 
     Args:
         snr: signal-to-noise ratios, any shape.
-        blocks: the relevant one counted; a query's own block, which needs no score, is none of them.
+        blocks: the number of blocks, including the relevant one but not the query's own block, which needs no score.
         count: blocks that are chosen.
 
     Raises:
@@ -96,7 +98,7 @@ def hit_rate(snr: ArrayLike, blocks: int, count: int) -> np.ndarray:
 
 
 def _numbers(name: str, value: ArrayLike) -> np.ndarray:
-    """The numbers of a setting, refused where one is NaN."""
+    """The numbers of a setting, refused if one is NaN."""
     rule = "numbers, none of them NaN"
     try:
         found = np.asarray(value, float)

@@ -1,4 +1,4 @@
-"""Softmax and sigmoid attention by the whole matrix of logits: the reference for what is tiled."""
+"""Softmax and sigmoid attention by the whole matrix of logits: the reference for tiled versions."""
 
 import math
 from typing import Any
@@ -24,22 +24,22 @@ def sigmoid_attention(
 ) -> Float[Array, "n p"]:
     """O_i = sum_j sigmoid(q_i' k_j / sqrt(d) - slope |i - j| + bias) v_j, one head of sigmoid attention.
 
-    Nothing divides by the sum of a row, so the bias sets its size: at 0 it is about n/2, and at -log n about the mean
-    of the exponential of the logits, whatever n. Where row i sees fewer than n keys, as a causal one does, either is
-    smaller in proportion: -log n is meant for n keys. A key that is not seen has the weight 0. For many heads or
-    sequences there is `jax.vmap`. It takes memory for n² numbers; `tiled_attention` does not.
+    Rows are not divided by their sums, so the bias sets the size of a row's sum. At 0, the sum is about n/2; at -log n,
+    it is about the mean of the exponential of the logits, for any n. If row i sees fewer than n keys, as a causal one
+    does, either is smaller in proportion: -log n is meant for n keys. A key that is not seen has the weight 0. For many
+    heads or sequences there is `jax.vmap`. It takes memory for n² numbers; `tiled_attention` does not.
 
     Args:
         q: queries, a row a token.
         k: keys.
         v: values.
-        bias: what every logit is raised by; -log n by default. Derivatives go through it.
-        causal: whether token i sees the tokens j <= i alone.
+        bias: the number that is added to every logit; -log n by default. Derivatives go through it.
+        causal: whether token i only attends to the tokens j <= i.
         slope: of ALiBi, by how much a logit falls for each place between two tokens.
-        mask: what token i sees, row by row; everything by default.
+        mask: the tokens that token i attends to, row by row; all by default.
 
     Raises:
-        ShapeError: if there are no tokens, or queries, keys, values or mask do not fit each other.
+        ShapeError: if there are no tokens, or if queries, keys, values and mask do not fit each other.
         SettingError: for a bias or slope that is not a finite number, or a slope below 0 or traced.
         DataError: for entries that are not finite numbers, and for a mask that is not boolean.
         PrecisionError: for float16 and other types of half precision.
@@ -74,15 +74,15 @@ def softmax_attention(
         q: queries, a row a token.
         k: keys.
         v: values.
-        causal: whether token i sees the tokens j <= i alone.
+        causal: whether token i only attends to the tokens j <= i.
         slope: of ALiBi, by how much a logit falls for each place between two tokens.
-        mask: what token i sees, row by row; everything by default.
+        mask: the tokens that token i attends to, row by row; all by default.
 
     Raises:
-        ShapeError: if there are no tokens, or queries, keys, values or mask do not fit each other.
+        ShapeError: if there are no tokens, or if queries, keys, values and mask do not fit each other.
         SettingError: for a slope that is not a finite number of at least 0, or is traced.
-        DataError: for entries that are not finite numbers, for a mask that is not boolean, and for a token that sees no
-            token. If the mask is traced, the output of such a token is NaN instead.
+        DataError: for entries that are not finite numbers, for a mask that is not boolean, and for a token that attends
+            to no token. If the mask is traced, the output of such a token is NaN instead.
         PrecisionError: for float16 and other types of half precision.
 
     Example:
@@ -106,7 +106,7 @@ def softmax_attention(
 
 
 def check_head(q: Array, k: Array, v: Array) -> None:
-    """Refuse what is no head: q and k of shape (n, d) and v of (n, p), numbers, n at least 1.
+    """Refuse anything but a head: q and k of shape (n, d) and v of (n, p), numbers, n at least 1.
 
     Args:
         q: queries.
@@ -152,7 +152,7 @@ def check_floating(name: str, array: Array) -> None:
 
     Args:
         name: of the array, for the message.
-        array: the numbers; traced ones are looked at by their shape and type alone.
+        array: the numbers; for traced ones, only shape and type are checked.
 
     Raises:
         ShapeError: if an axis has length 0.
@@ -167,12 +167,12 @@ def check_floating(name: str, array: Array) -> None:
 
 
 def of_one_type(*arrays: Array) -> tuple[Array, ...]:
-    """The arrays in the more precise of their types, as loops of JAX carry one type alone."""
+    """The arrays in the more precise of their types, because loops of JAX need a single type."""
     return tuple(jnp.asarray(array, jnp.result_type(*arrays)) for array in arrays)
 
 
 def bias_of(bias: float | Array | None, n: int) -> Any:
-    """The bias of n tokens, -log n by default; a traced one as it is.
+    """The bias for n tokens, -log n by default; a traced bias is not changed.
 
     Args:
         bias: a number, or None.
@@ -218,7 +218,7 @@ def slope_of(slope: float) -> float:
 
 
 def _number(name: str, value: Any, rule: str) -> float | None:
-    """One finite number, or None where it is traced."""
+    """One finite number, or None if it is traced."""
     found = known(value)
     if found is None:
         if jnp.shape(value) != ():

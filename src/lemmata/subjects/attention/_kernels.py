@@ -6,10 +6,10 @@ from lemmata.errors import SettingError
 
 
 def interpreted(interpret: bool | None) -> bool:
-    """Whether a kernel is interpreted; None means where JAX has no accelerator.
+    """Whether a kernel is interpreted; None means yes if JAX has no accelerator.
 
     Args:
-        interpret: what was asked for.
+        interpret: the requested value.
 
     Raises:
         SettingError: for a kernel that would have to be compiled for a CPU.

@@ -47,7 +47,7 @@ class RoutedKeys(eqx.Module):
             draws: how many contexts.
             blocks: how many blocks of each.
             block: their keys, the problem's own by default.
-            shrink: what excesses are multiplied by.
+            shrink: the factor of excesses.
         """
         generator = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         block = self.block if block is None else block

@@ -70,21 +70,21 @@ def chosen_blocks(
     causal: bool = True,
     tile: int | None = None,
 ) -> Int[Array, "n slots"]:
-    """The blocks that each query attends: its own, and those of the highest scores, `count` in all.
+    """The blocks that each query attends: its own, and those with the highest scores, `count` in all.
 
-    The query at position i has block i // B for its own, which is always chosen and stands first. The others follow by
-    falling score; of equal scores the earlier block goes first. With `causal` no block after the query's own is chosen,
-    so that early queries have fewer than `count`: a slot that is left over holds -1. No derivative goes through the
-    choice.
+    The query at position i is in block i // B, which is always chosen and comes first. The others follow in order of
+    decreasing score; of equal scores, the earlier block comes first. With `causal`, blocks after the query's own block
+    are never chosen, so early queries have fewer than `count`; an unused slot contains -1. No derivative goes through
+    the choice.
 
     Args:
         q: queries, one a position.
         keys: as many keys.
         block: keys of a block, B.
-        count: blocks to attend, the own one counted; more than there are means all.
+        count: blocks to attend, including the query's own; a number above the number of blocks means all.
         causal: whether later blocks are out of reach.
-        tile: blocks that are scored at a time. With it, only n x (count + tile) scores exist at once instead of
-            n x blocks, and the blocks chosen are the same.
+        tile: blocks that are scored at a time. With it, only n x (count + tile) scores exist at once instead of n x
+            blocks, and the same blocks are chosen.
 
     Returns:
         min(count, blocks) block numbers for each query.
@@ -117,7 +117,7 @@ def _chosen(q: Array, keys: Array, block: int, slots: int, causal: bool, tile: i
     padded = jnp.pad(means, ((0, tiles * tile - blocks), (0, 0))).reshape(tiles, tile, -1)
 
     def better(best: tuple[Array, Array], numbered: tuple[Array, Array]) -> tuple[tuple[Array, Array], None]:
-        """Merge a tile of blocks into the best ones so far, which stand first and so win ties."""
+        """Merge a tile of blocks into the best ones so far, which come first and so win ties."""
         number, some = numbered
         columns = number * tile + jnp.arange(tile)
         scores = q @ some.T
@@ -136,18 +136,20 @@ def _chosen(q: Array, keys: Array, block: int, slots: int, causal: bool, tile: i
 def attended_pairs(n: int, block: int, count: int, *, causal: bool = True) -> int:
     """How many pairs of a query and a key block attention weighs; dense causal attention weighs n (n + 1) / 2.
 
-    A query at position p of block b (both from 0) weighs min(count - 1, b) earlier blocks of B keys whole and p + 1
-    keys of its own, never more than count B; routing takes one product a query and block besides. Without `causal`
-    blocks are weighed whole, and where the last one is shorter the count of pairs depends on the choice: it is refused.
+    A query at position p of block b (both from 0) attends to all B keys of min(count - 1, b) earlier blocks and to p +
+    1 keys of its own block, never more than count B. Routing also takes one product for each query and block. Without
+    `causal` blocks are weighed whole, and if the last one is shorter the count of pairs depends on the choice: it is
+    refused.
 
     Args:
         n: length of the sequence.
         block: keys of a block, B.
-        count: blocks that a query attends, its own counted.
+        count: blocks that a query attends, including its own.
         causal: whether later keys are out of reach.
 
     Raises:
-        SettingError: for a number below 1, and for a length that is not a multiple of the block without causal masking.
+        SettingError: for a number below 1, and, without causal masking, for a length that is not a multiple of the
+            block.
 
     Example:
         >>> from lemmata.subjects.attention import attended_pairs
@@ -168,7 +170,7 @@ def attended_pairs(n: int, block: int, count: int, *, causal: bool = True) -> in
 
 
 def check_choice(q: Array, keys: Array, block: int, count: int) -> None:
-    """Refuse queries and keys that are not of one shape, and settings of the choice that choose nothing."""
+    """Refuse queries and keys of different shapes, and settings for which nothing is chosen."""
     check_rows("queries", q)
     check_rows("keys", keys)
     _same_dimension(q, keys)
@@ -183,7 +185,7 @@ def check_choice(q: Array, keys: Array, block: int, count: int) -> None:
 
 
 def check_rows(name: str, rows: Array) -> None:
-    """Refuse what is no matrix of numbers with a fractional part, with rows."""
+    """Refuse what is not a matrix of numbers with a fractional part, with rows."""
     check_array(name, rows)
     if jnp.ndim(rows) != 2:
         remedy = "map over heads and batches with jax.vmap"

@@ -1,7 +1,7 @@
 """Sigmoid attention as kernels in Pallas: one program a block of queries, keys and values block by block.
 
-No row needs a running maximum or sum, unlike a softmax: blocks of keys add up as they come, and the derivative needs no
-sum over a row of the output.
+Unlike a softmax, no row needs a running maximum or sum. Blocks of keys are added as they come, and the derivative needs
+no sum over a row of the output.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from ._kernels import interpreted
 
 
 class _How(NamedTuple):
-    """What is fixed when a kernel is compiled."""
+    """The constants of a compiled kernel."""
 
     blocks: int
     scale: float
@@ -44,24 +44,24 @@ def flash_sigmoid(
 ) -> Float[Array, "n p"]:
     """`sigmoid_attention` by Pallas kernels, forward and backward, tiled over queries and keys.
 
-    The weights are 1 / (1 + exp(-s - bias)) of the logits s, to the relative precision of their type where they are far
+    The weights are 1 / (1 + exp(-s - bias)) of the logits s, to the relative precision of their type if they are far
     below 1. Backward, one kernel adds up dQ over blocks of keys
     and another dK and dV over blocks of queries, each computing the weights again. Blocks that a causal head does not
-    see are left out. On a processor the kernels are interpreted, which is slow: use `tiled_attention` there, and for
+    see are left out. On a CPU, the kernels are interpreted, which is slow. Use `tiled_attention` there. Use it also for
     derivatives in forward mode, which the kernels do not have.
 
     Args:
         q: queries, a row a token.
         k: keys.
         v: values.
-        bias: what every logit is raised by; -log n by default.
+        bias: the number that is added to every logit; -log n by default.
         block: queries, and keys, in a tile; GPUs ask for a power of 2, at least 16.
-        causal: whether token i sees the tokens j <= i alone.
+        causal: whether token i only attends to the tokens j <= i.
         slope: of ALiBi, by how much a logit falls for each place between two tokens.
-        interpret: whether the kernels are interpreted; by default where JAX has no accelerator.
+        interpret: whether the kernels are interpreted; by default, they are if JAX has no accelerator.
 
     Raises:
-        ShapeError: if there are no tokens, or queries, keys and values do not fit each other.
+        ShapeError: if there are no tokens, or if queries, keys and values do not fit each other.
         SettingError: for a block below 1, a bias or slope that is out of bounds or traced, and for kernels that would
             be compiled without an accelerator.
         DataError: for entries that are not finite numbers.
@@ -179,5 +179,5 @@ def _weights(how: _How, q: Array, k: Array, i: Array, j: Array) -> Array:
     rows = i * how.block + jax.lax.broadcasted_iota(jnp.int32, shape, 0)
     columns = j * how.block + jax.lax.broadcasted_iota(jnp.int32, shape, 1)
     logits = how.scale * (q @ k.T) - how.slope * jnp.abs(rows - columns).astype(q.dtype) + how.bias
-    weights = jax.nn.sigmoid(logits)  # (1 + tanh(logits / 2)) / 2 would cancel where weights are small
+    weights = jax.nn.sigmoid(logits)  # (1 + tanh(logits / 2)) / 2 would cancel if weights are small
     return jnp.where(columns <= rows, weights, 0.0) if how.causal else weights

@@ -22,23 +22,23 @@ def jacobian_bound(
 ) -> Float[Array, ""]:
     """A bound of |dY/dX|, the spectral norm, for the head y_i = sum_j P_ij W x_j with logits x_i' A x_j.
 
-    With R the length of the longest token and D the derivatives of the weights by their own logits, D = P (1 - P) entry
-    by entry for the sigmoid, it is
+    Let R be the length of the longest token, and let D be the derivatives of the weights by their own logits: D = P (1
+    - P), entry by entry, for the sigmoid. The bound is
 
-        |W| (|P| + |A| R² (max_i sum_j D_ij + |D|))                                              for the sigmoid,
-        |W| (|P| + |A| (max_i |C_i| + R (max_j sum_i P_ij)^(1/2) max_i (tr C_i)^(1/2)))           for the softmax,
+        For the sigmoid, |W| (|P| + |A| R² (max_i sum_j D_ij + |D|)); for the softmax, |W| (|P| + |A| (max_i |C_i| + R
+        (max_j sum_i P_ij)^(1/2) max_i (tr C_i)^(1/2))),
 
     with C_i the covariance of the tokens under the weights of row i. The three terms are those of a move of the values,
     of the queries and of the keys. Both are polynomials in R: at most |W| n (1 + |A| R²/2) for the sigmoid with any
-    bias, and |W| (√n + |A| R² (1 + √n)) for the softmax. The first bound is attained where all tokens are one vector u
+    bias, and |W| (√n + |A| R² (1 + √n)) for the softmax. The first bound is attained if all tokens are one vector u
     and A is a non-negative multiple of u u'.
 
     Args:
-        x: tokens, one a row.
+        x: tokens, one in each row.
         exponent: A, that is W_q' W_k / sqrt(d).
         value: W.
-        kind: what turns logits into weights.
-        bias: what every logit is raised by, for the sigmoid; -log n by default.
+        kind: the function that turns logits into weights.
+        bias: the number that is added to every logit, for the sigmoid; -log n by default.
 
     Raises:
         ShapeError: if tokens and weights do not fit each other, or are empty.

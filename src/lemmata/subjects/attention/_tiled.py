@@ -13,13 +13,13 @@ from lemmata.errors import SettingError
 from ._dense import check_head, fixed_bias_of, of_one_type, slope_of
 
 KINDS = ("sigmoid", "softmax")
-"""What turns logits into weights."""
+"""The functions that turn logits into weights."""
 
 _BLOCK = 128
 
 
 class _How(NamedTuple):
-    """What is fixed when a program is compiled."""
+    """The constants of a compiled program."""
 
     kind: str
     bias: float
@@ -41,24 +41,24 @@ def tiled_attention(
 ) -> Float[Array, "n p"]:
     """`sigmoid_attention` or `softmax_attention`, with memory for n block numbers in place of n².
 
-    Queries are taken a block at a time, each with all keys. The derivative computes each block's weights P again: with
-    G the derivative by the output and dP = G V', it is dV = P'G, dQ = dS K / sqrt(d) and dK = dS'Q / sqrt(d), where dS
-    is P (1 - P) dP entry by entry for the sigmoid, and P (dP - the row sums of P dP) for the softmax. Derivatives in
-    forward mode, and of higher order, go block by block, too. A length that is no multiple of the block is filled up
-    with queries that nobody reads.
+    Queries are taken a block at a time, each with all keys. The derivative computes each block's weights P again. Let G
+    be the derivative by the output and dP = G V'. Then dV = P'G, dQ = dS K / sqrt(d) and dK = dS'Q / sqrt(d). For the
+    sigmoid, dS is P (1 - P) dP, entry by entry; for the softmax, it is P (dP - the row sums of P dP). Derivatives in
+    forward mode, and of higher order, are also computed block by block. A length that is not a multiple of the block is
+    filled up with queries whose outputs are discarded.
 
     Args:
         q: queries, a row a token.
         k: keys.
         v: values.
         kind: one of `KINDS`.
-        bias: what every logit is raised by, for the sigmoid; -log n by default.
-        block: queries in a tile; more than n counts as n.
-        causal: whether token i sees the tokens j <= i alone.
+        bias: the number that is added to every logit, for the sigmoid; -log n by default.
+        block: queries in a tile; a number above n means n.
+        causal: whether token i only attends to the tokens j <= i.
         slope: of ALiBi, by how much a logit falls for each place between two tokens.
 
     Raises:
-        ShapeError: if there are no tokens, or queries, keys and values do not fit each other.
+        ShapeError: if there are no tokens, or if queries, keys and values do not fit each other.
         SettingError: for an unknown kind, a block below 1, a bias for the softmax (it would have no effect), and a bias
             or slope that is out of bounds or traced.
         DataError: for entries that are not finite numbers.
@@ -85,7 +85,7 @@ def tiled_attention(
 
 
 def _attend(q: Array, k: Array, v: Array, how: _How) -> Array:
-    # A tile keeps its queries alone for the derivative, which makes its weights again.
+    # A tile only stores its queries for the derivative, which computes its weights again.
     @partial(jax.checkpoint, prevent_cse=False)
     def tile(own: tuple[Array, Array]) -> Array:
         return _weights(own[0], own[1], k, how) @ v
@@ -105,7 +105,7 @@ def _places(n: int, block: int) -> Array:
 
 
 def _weights(q: Array, places: Array, k: Array, how: _How) -> Array:
-    """What a block of queries makes of all keys."""
+    """The attention of a block of queries to all keys."""
     logits = (q / q.shape[1] ** 0.5) @ k.T
     keys = jnp.arange(len(k))
     if how.slope:

@@ -1,16 +1,16 @@
 """Block routing: how often block means of keys lead a query to the block that it needs.
 
-A query q of unit length scores a block of B keys by the scalar product with their mean. Irrelevant keys lie uniformly
-on the unit sphere in d dimensions, so that their products with q have the variance 1/d. A relevant key is such a key
-plus a multiple of q, so it is no longer of unit length. Let D be the total excess of the products of the relevant keys
-in a block. The score of a relevant block exceeds the score of another block by D/B on average. The standard deviation
-of this difference is sqrt(2 / (d B)), which gives the signal-to-noise ratio
+A query q of unit length scores a block of B keys by the scalar product with their mean. Irrelevant keys are uniform on
+the unit sphere in d dimensions, so their products with q have the variance 1/d. A relevant key is such a key plus a
+multiple of q, so it does not have unit length. Let D be the total excess of the products of the relevant keys in a
+block. The score of a relevant block exceeds the score of another block by D/B on average. The standard deviation of
+this difference is sqrt(2 / (d B)), which gives the signal-to-noise ratio
 
     SNR = D sqrt(d / (2 B)).
 
 This theory controls which blocks are attended. It does not say what a trained model does with these blocks, or how
 training places relevant keys. It does not say how far the keys of a model are from random keys either. For correlated
-keys it says what the correlation does.
+keys, it gives the effect of the correlation.
 """
 
 import jax
@@ -184,7 +184,7 @@ class AsManyBlocksFindWeakKeysLess(Claim[HiddenRun]):
     predict = -1.0
 
     def measure(self, problem: HiddenRun, key: Key[Array, ""]) -> Array:
-        """On the same contexts, as many blocks as blocks of 64 make up what is attended."""
+        """On the same contexts, with the number of blocks that attends the same number of keys as blocks of 64."""
         products, relevant = problem.contexts(key, 100)
         count = problem.attended // 64
         return jnp.asarray([recall(products, relevant, int(block), count) for block in _HALVINGS[:3]])

@@ -3,7 +3,7 @@
 Each query attends to the keys of its own block and of the k - 1 earlier blocks with the highest router scores. The fast
 computation sorts pairs of queries and blocks, works on dense tiles, and merges partial results by their maxima and
 sums. By construction it forms no n x n array. This theory controls the result, its derivatives and the number of pairs.
-It does not treat times on an accelerator, where small blocks are the difficulty, or the quality of a model with few
+It does not treat times on an accelerator, if small blocks are the difficulty, or the quality of a model with few
 blocks.
 """
 
@@ -67,7 +67,7 @@ _TILE = 4
 
 
 def reach(problem: TokenRows, count: int) -> Bool[Array, "n n"]:
-    """Which keys each query attends: a block is in reach where fewer than count - 1 earlier ones have larger means."""
+    """Which keys each query attends: a block is in reach if fewer than count - 1 earlier ones have larger means."""
     q, k, block, n = problem.q, problem.k, problem.block, len(problem.q)
     starts = np.arange(0, n, block)
     scores = q @ (jnp.asarray(starts[:, None] // block == np.arange(n) // block, float) @ k).T

@@ -20,7 +20,7 @@ ABOUT = {"tool": "random matrices", "architecture": "attention", "object": "spec
 
 
 class AttentionStack(eqx.Module):
-    """Layers X <- s X + softmax(Y W_q' W_k Y' / sqrt(p)) Y W_v', Y the rows of X at length sqrt(p).
+    """Layers X <- s X + softmax(Y W_q' W_k Y' / sqrt(p)) Y W_v', where Y are the rows of X at length sqrt(p).
 
     Args:
         tokens: X before the first layer, one token a row.
@@ -52,7 +52,7 @@ class AttentionStack(eqx.Module):
 
     @property
     def values_alone(self) -> Float[Array, "M T p"]:
-        """The same without attention, where every token attends to itself alone: X <- s X + Y W_v'."""
+        """The same stack without attention, if every token attends only to itself: X <- s X + Y W_v'."""
 
         def layer(x: Array, value: Array) -> tuple[Array, Array]:
             x = self.skip * x + _at_length(x) @ value.T
@@ -70,7 +70,7 @@ class NormalStacks(Population[AttentionStack]):
     """Normal tokens and weights of variance 1/p.
 
     Args:
-        skip: what of its input a layer keeps.
+        skip: the factor of a layer's input in its output.
     """
 
     skip: float = 0.0
@@ -95,7 +95,7 @@ def token_dimensions(layers: Float[Array, "M T p"], ridge: float = 0.01) -> Floa
     """The effective dimension of each layer's tokens: of their second moments X' X, scaled to trace 1.
 
     Args:
-        layers: tokens of each layer, one a row.
+        layers: tokens of each layer, one in each row.
         ridge: r.
     """
     moments = jnp.einsum("mtp,mtq->mpq", layers, layers)

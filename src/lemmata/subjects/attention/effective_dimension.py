@@ -44,7 +44,7 @@ class SphereTokens(eqx.Module):
 
 
 def uniform_tokens(key: Key[Array, ""], n: int, p: int) -> Float[Array, "n p"]:
-    """Independent points of the uniform law on the unit sphere, one a row.
+    """Independent points of the uniform distribution on the unit sphere, one in each row.
 
     Args:
         key: randomness.
@@ -134,7 +134,7 @@ class SphereEffectiveDimension(Claim[SphereTokens]):
     source = Source("foundation2025", "Section 4.1, effective dimension", note="at the ridge 1/n, with constants")
     stated = Kind.OWN
     population = _sphere_tokens(n=300, beta=1.2, dimensions=(3, 4))
-    # From n tokens the trace is too small, by concavity: by 1.8 % where d_eff is n/16 (p = 3, beta 1 to 2).
+    # From n tokens, the trace is too small by concavity: by 1.8 % if d_eff is n/16 (p = 3, beta 1 to 2).
     relation = EqualInMean(margin=0.03, resolution=0.02)
     control = Control("the multiplicities of one dimension less", _one_dimension_lower)
     controls, unexplained = _CONTROLS, _UNIFORM
@@ -211,7 +211,7 @@ class NormalisedTokensFillTheirDimension(Claim[SphereTokens]):
     predict = 1.0
 
     def measure(self, problem: SphereTokens, key: Key[Array, ""]) -> Array:
-        """On the first n tokens of one draw; the others' rows and columns are 0 and add nothing."""
+        """On the first n tokens of one draw; the rows and columns of the other tokens are 0 and add nothing."""
         first = (jnp.arange(problem.n) < jnp.asarray(self.relation.rungs)[:, None]).astype(float)
         grams = _gram(problem, key) * first[:, :, None] * first[:, None, :]
         return jax.vmap(degrees_of_freedom, (0, None))(grams, 1.0)

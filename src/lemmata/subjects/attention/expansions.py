@@ -23,7 +23,7 @@ class KeyEquivalents(eqx.Module):
     """A head with tokens, and a direction that its keys do not see.
 
     Args:
-        head: the head; its first token is x, the others are where functions are compared.
+        head: the head; its first token is x, and functions are compared at the other tokens.
         unseen: v, of length 1, with W_k v = 0.
     """
 
@@ -59,7 +59,7 @@ class UnseenShifts(Population[KeyEquivalents]):
 
 
 class Expansions(eqx.Module):
-    """A function on points x, one a row, by two lists of coefficients of sections of one semidefinite kernel."""
+    """A function on points x, one in each row, by two lists of coefficients of sections of one semidefinite kernel."""
 
     x: Float[Array, "n p"]
     first: Float[Array, " n"]

@@ -1,8 +1,8 @@
 """The effective dimension of several attention heads together, compared with that of each head.
 
 This theory controls d_eff(r) = tr K (K + r)^-1 of sums and means of positive semidefinite Gram matrices K, one for each
-head. It leaves unexplained how alike trained heads are. This decides where between its bounds the dimension of a sum
-lies.
+head. It does not explain how similar trained heads are. This decides where the dimension of a sum is between its
+bounds.
 """
 
 import equinox as eqx
@@ -30,8 +30,8 @@ class ManyHeads(Population[HeadGrams]):
     """Heads with tied queries and keys on normal tokens, of four kinds, each in a quarter of the problems.
 
     The heads are independent, or all equal, or all but one are scaled down. In the fourth kind, the eigenvectors of the
-    first head are divided among all heads, so that no two heads have a direction in common. Every matrix has trace n
-    before it is scaled down.
+    first head are divided among all heads, so no two heads have a common direction. Every matrix has trace n before it
+    is scaled down.
     """
 
     settings = Space(

@@ -36,7 +36,7 @@ ABOUT = {"tool": "linear algebra", "architecture": "attention", "object": "score
 
 
 class RecalledPairs(eqx.Module):
-    """Tokens at random on the unit sphere; those of the last block are names that values follow earlier.
+    """Random tokens on the unit sphere; those of the last block are names that values follow earlier.
 
     Args:
         tokens: of each context.
@@ -92,7 +92,7 @@ class ConvolvedKey(eqx.Module):
         filters: a weight for each step back and coordinate.
         excess: the relevant key is larger by this times the query.
         block: keys of a block.
-        blocks: how many; their scores but the first one's see as many keys.
+        blocks: the number of blocks; except for the first block, their scores depend on the same number of keys.
     """
 
     query: Float[Array, " d"]

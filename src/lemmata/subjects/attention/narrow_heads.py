@@ -1,7 +1,7 @@
 """What the kernel of a narrow head can approximate: only functions of its keys.
 
 This theory controls the least error of sums of sections kappa(z, .) = exp(<W_q z, W_k .> / sqrt(d)) of the kernel of a
-head, as functions of the token x of the key. The sections depend on W_k x alone. So they cannot follow the variation of
+head, as functions of the token x of the key. The sections depend only on W_k x. So they cannot follow the variation of
 a function along directions that W_k maps to 0. Heads as wide as their tokens have dense sections. The theory leaves
 unexplained how many sections are needed, and what several heads with different keys can do.
 """
@@ -36,7 +36,7 @@ class UnseenDirection(eqx.Module):
         head: the head; the second half of its tokens are the reflections of the first.
         probes: tokens whose queries make the sections kappa(probe, .).
         direction: v, of length 1.
-        phase: what makes the function neither odd nor even along v.
+        phase: the phase that makes the function neither odd nor even along v.
     """
 
     head: AttentionKernel
@@ -104,7 +104,7 @@ _COUNT = "how many sections a function needs"
 def _missed(problem: UnseenDirection, trained: slice, tested: slice) -> Float[Array, " c"]:
     """Mean squared errors on some tokens of least squares fits to others, over the variance of f, for each count.
 
-    The ridge is what float64 can resolve; any coefficients would do where a lower bound is tested.
+    The ridge is what float64 can resolve; any coefficients would do if a lower bound is tested.
     """
     f, sections = problem.target, problem.sections
     counts = jnp.asarray(_COUNTS)[:, None]
@@ -170,5 +170,5 @@ class HeadsOfFullWidthApproximate(Claim[UnseenDirection]):
     predict = -1.0
 
     def measure(self, problem: UnseenDirection, key: Key[Array, ""]) -> Array:
-        """Fitted on every other token, tested on the rest."""
+        """Fitted on every other token, tested on the other tokens."""
         return _missed(problem, slice(0, None, 2), slice(1, None, 2))

@@ -35,7 +35,7 @@ def positive_estimates(problem: FeaturePair, omega: Float[Array, "n p"]) -> Floa
 
     Args:
         problem: x and y.
-        omega: frequencies, one a row.
+        omega: frequencies, one in each row.
     """
     return jnp.exp(omega @ (problem.x + problem.y) - _lengths(problem))
 
@@ -45,7 +45,7 @@ def trigonometric_estimates(problem: FeaturePair, omega: Float[Array, "n p"]) ->
 
     Args:
         problem: x and y.
-        omega: frequencies, one a row.
+        omega: frequencies, one in each row.
     """
     return jnp.exp(_lengths(problem)) * jnp.cos(omega @ (problem.x - problem.y))
 

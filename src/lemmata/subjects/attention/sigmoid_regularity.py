@@ -2,11 +2,11 @@
 softmax.
 
 This theory controls the spectral norm of the derivative, by the tokens, of a head of self-attention y_i = sum_j P_ij W
-x_j with logits x_i' A x_j. For the sigmoid and for the softmax alike, the norm is at most a polynomial in the length R
-of the tokens. The theory assumes nothing about the tokens. In the worst case, the weights of the sigmoid move half as
-much with their logits as the weights of the softmax. But suppose that n tokens point the same way and are not short.
-Then the derivative of the sigmoid head is larger than that of the softmax head, which is |W|. The theory leaves
-unexplained trained weights, layers around the head, and what a smaller derivative is good for.
+x_j with logits x_i' A x_j. For the sigmoid and for the softmax, the norm is at most a polynomial in the length R of the
+tokens. The theory assumes nothing about the tokens. In the worst case, the weights of the sigmoid change half as much
+with their logits as the weights of the softmax. But suppose that n tokens point the same way and are not short. Then
+the derivative of the sigmoid head is larger than that of the softmax head, which is |W|. The theory leaves unexplained
+trained weights, layers around the head, and what a smaller derivative is good for.
 """
 
 import math
@@ -37,13 +37,13 @@ ABOUT = {"tool": "linear algebra", "architecture": "attention", "object": "inequ
 
 
 class SigmoidHead(eqx.Module):
-    """The head y_i = sum_j P_ij W x_j with logits x_i' A x_j, P their sigmoid with a bias, or their softmax.
+    """The head y_i = sum_j P_ij W x_j with logits x_i' A x_j, where P is their sigmoid with a bias, or their softmax.
 
     Args:
-        tokens: x_i, one a row.
+        tokens: x_i, one in each row.
         exponent: A.
         value: W.
-        bias: what a sigmoid raises every logit by.
+        bias: the number that a sigmoid adds to every logit.
     """
 
     tokens: Float[np.ndarray, "n p"]
@@ -74,7 +74,7 @@ class SigmoidHead(eqx.Module):
         return mass / mass.sum(axis=1, keepdims=True)
 
     def jacobian(self, kind: str) -> Float[np.ndarray, "m m"]:
-        """dY/dX, of shape (n p, n p): what values, queries and keys each add.
+        """dY/dX, of shape (n p, n p): the sum of the terms of values, queries and keys.
 
         Args:
             kind: "sigmoid" or "softmax".
@@ -82,7 +82,7 @@ class SigmoidHead(eqx.Module):
         x, a, p = self.tokens, self.exponent, self.weights(kind)
         n, width = x.shape
         values = np.broadcast_to(x @ self.value.T, (n, n, width))
-        if kind == "softmax":  # a logit moves its own weight and, through the sum, all others
+        if kind == "softmax":  # a logit changes its own weight and, through the sum, all others
             slopes, values = p, values - (p @ values[0])[:, None]
         else:
             slopes = p * (1 - p)
@@ -104,8 +104,8 @@ class SigmoidHeads(Population[SigmoidHead]):
     """Tokens of equal length. In half of the problems all tokens are equal, and A acts along them.
 
     Args:
-        law: "mixed" as above, "scattered" for the half with normal tokens alone, "aligned" for the other, "turning"
-            for equal tokens with a skew A, which leaves all logits at 0.
+        law: "mixed" as above, "scattered" for only the half with normal tokens, "aligned" for only the other half,
+            "turning" for equal tokens with a skew A, for which all logits are 0.
     """
 
     law: str = eqx.field(default="mixed", static=True)
@@ -265,7 +265,7 @@ class AlignedTokensAreAmplified(Claim[SigmoidHead]):
 
 
 def _sums(problem: SigmoidHead) -> np.ndarray:
-    """Of a row of the sigmoid's weights, and of the softmax's with each token's own left out."""
+    """Of a row of the sigmoid's weights, and of the softmax's weights without each token's own weight."""
     n = len(problem.tokens)
     return np.array([problem.weights("sigmoid").sum(axis=1).max(), 1 - 1 / n])
 

@@ -25,7 +25,7 @@ class TokenMap(eqx.Module):
     """A function of a token and of how often each value is there, and how sharp the logits are.
 
     Args:
-        sequences: all of them, one a row, with entries 1 to m.
+        sequences: all of them, one in each row, with entries 1 to m.
         targets: the function at each token of each sequence.
         m: values that a token may have.
         sharpness: beta.
@@ -38,7 +38,7 @@ class TokenMap(eqx.Module):
 
     @property
     def places(self) -> Int[np.ndarray, " m"]:
-        """What a count of each head is multiplied by, so that the sum tells all of them and leaves room for a token."""
+        """The factor of each head's count; then the sum determines all counts and leaves space for a token."""
         return (self.m + 1) * (self.sequences.shape[1] + 1) ** np.arange(self.m)
 
     @property
@@ -101,7 +101,7 @@ class OneLayerRepresentsAnyMap(Claim[TokenMap]):
         return _layer(problem)
 
     def condition(self, problem: TokenMap) -> float:
-        """As many terms as ReLUs, each as large as the sum of counts."""
+        """The sum has one term for each ReLU, each as large as the sum of counts."""
         return float(problem.places.sum() * problem.targets.size)
 
 

@@ -86,7 +86,7 @@ class CutHead(eqx.Module):
     """Queries, keys and values, and how they are cut into tiles.
 
     Args:
-        q: queries, one a row.
+        q: queries, one in each row.
         k: keys.
         v: values.
         weight: of each output in a sum that is differentiated.

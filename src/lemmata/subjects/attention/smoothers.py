@@ -30,7 +30,7 @@ ABOUT = {"tool": "linear algebra", "architecture": "attention", "object": "spect
 
 
 class HeadWithValues(eqx.Module):
-    """One head: logits, those of token i for all tokens in row i, and the value v_j of each token, one a row."""
+    """One head: the logits of token i for all tokens in row i, and the value v_j of each token, one in each row."""
 
     logits: Float[Array, "T T"]
     values: Float[Array, "T c"]
@@ -114,7 +114,7 @@ _CONTROLS = "the eigenvalues of the attention matrix"
 
 
 def _leaves_unit_interval(attention: Float[Array, "T T"]) -> Float[Array, ""]:
-    """1 - min Re + max |Im| of the eigenvalues; 1 or less where they are real and not negative."""
+    """1 - min Re + max |Im| of the eigenvalues; 1 or less if they are real and not negative."""
     values = jnp.linalg.eigvals(attention)
     return 1 - values.real.min() + jnp.abs(values.imag).max()
 

@@ -30,7 +30,7 @@ class AttentionHead(eqx.Module):
         query: W^Q.
         key: W^K.
         value: W^V.
-        target: what the outputs should be, a column a token.
+        target: the wanted outputs, one column for each token.
     """
 
     tokens: Float[Array, "d t"]

@@ -46,7 +46,7 @@ def flipping(values: Float[Array, " points"], eta: Float[Array, ""]) -> Float[Ar
 
 
 def changed_by_flips(values: Float[Array, " points"], eta: Float[Array, ""]) -> Float[Array, ""]:
-    """The probability that f(x) and f(y) differ; in each term f(x) (f(x) - f(y)) nothing cancels where eta is small."""
+    """The probability that f(x) and f(y) differ, from terms f(x) (f(x) - f(y)) without cancellation at small eta."""
     return jnp.mean(jnp.where(values > 0, flipping((values < 0).astype(float), eta), 0.0)) * 2
 
 
@@ -59,7 +59,7 @@ def flip_rates(values: Float[Array, " points"]) -> Float[Array, " d"]:
 
 
 def halfspace(weights: Float[Array, " d"], threshold: Float[Array, ""]) -> Float[Array, " points"]:
-    """The sign of <w, x> - t at all points of the cube, 1 where it is 0."""
+    """The sign of <w, x> - t at all points of the cube, 1 if it is 0."""
     return jnp.where(cube(len(weights)) @ weights >= threshold, 1.0, -1.0)
 
 

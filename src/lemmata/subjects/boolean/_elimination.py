@@ -1,4 +1,4 @@
-"""Parities by algebra over F_2: elimination, and the algorithm of Blum, Kalai and Wasserman where labels are noisy."""
+"""Parities by algebra over F_2: elimination, and the algorithm of Blum, Kalai and Wasserman if labels are noisy."""
 
 import dataclasses
 import math
@@ -94,7 +94,7 @@ class Blocks:
 
     @property
     def evidence(self) -> float:
-        """The squared advantage times the rows: above 2 log(2^b) the right parity stands out of all 2^b."""
+        """The squared advantage times the rows: above 2 log(2^b), the right parity is distinguishable from all 2^b."""
         return self.rows * self.advantage**2
 
 
@@ -120,16 +120,17 @@ def noisy_parity(
 ) -> Bool[np.ndarray, " d"]:
     """The parity that agrees best with noisy labels, block by block; with a constant, or its negation.
 
-    Rows that agree on a block are added to one of them, which makes the block 0: sums of 2^stages labels are left, of
-    inputs in the last block alone. All its parities are compared by one fast transform. The bits that are found are
-    taken out of the labels, and the remaining inputs are solved likewise.
+    Among rows that agree on a block, one is added to the others, which makes the block 0. What remains are sums of
+    2^stages labels, for inputs that are nonzero only in the last block. All its parities are compared by one fast
+    transform. The bits that were found are removed from the labels, and the remaining inputs are solved in the same
+    way.
 
     Args:
         x: inputs.
         y: labels.
         noise: the rate of wrong labels.
         constant: whether the negation of a parity is one, too.
-        generator: the generator of the order of the inputs, and of the rows that others are added to.
+        generator: the generator of the order of the inputs, and of the choice of the rows that are added to others.
     """
     n, d = x.shape
     order = generator.permutation(d)

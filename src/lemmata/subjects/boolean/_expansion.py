@@ -1,4 +1,4 @@
-"""What is known of a function on the cube: its Fourier coefficients, all of them or the large ones, and their sums."""
+"""The known facts about a function on the cube: its Fourier coefficients, all or the large ones, and their sums."""
 
 import dataclasses
 import html
@@ -50,11 +50,11 @@ class BooleanSpectrum:
     Args:
         names: the names of the inputs.
         exact: whether all 2^d values were computed.
-        two_valued: whether f has the values -1 and 1 alone (0 and 1 are read as these).
+        two_valued: whether f only has the values -1 and 1 (0 and 1 are read as these).
         sets: the sets of inputs of the listed coefficients; the empty one is the mean of f.
         coefficients: the coefficients of these sets, the largest in absolute value first.
         intervals: confidence intervals of the coefficients; they hold together with probability `level`.
-        rest: no coefficient that is not listed is larger in absolute value. For a sampled f, this is the root of the
+        rest: no unlisted coefficient is larger than this in absolute value. For a sampled f, this is the root of the
             weight that the found ones leave, with the same probability.
         power: E f², the sum of all weights.
         weights: the weight of each degree 0, ..., d; for a sampled f, the weight of the coefficients found.
@@ -64,9 +64,9 @@ class BooleanSpectrum:
         sensitivity: E (f(x) - f(x'))² / 4 at each rate, for two-valued f the probability that f changes.
         sensitivity_intervals: each with probability `level`.
         evaluations: the number of evaluations of f.
-        level: the confidence level of the intervals; 1 where everything is exact.
+        level: the confidence level of the intervals; 1 if everything is exact.
         table: all 2^d coefficients, in the order of `lemmata.functions.degrees`; None for a sampled f.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 
@@ -115,11 +115,11 @@ class BooleanSpectrum:
         )
 
     def noise(self, eta: float | int) -> float:
-        """E (f(x) - f(x'))² / 4 where each input is flipped with probability eta.
+        """E (f(x) - f(x'))² / 4 if each input is flipped with probability eta.
 
         Raises:
             SettingError: if eta is not in [0, 1].
-            DataError: for a sampled f, whose curve is known at `rates` alone.
+            DataError: for a sampled f, whose curve is only known at `rates`.
         """
         eta = probability("eta", eta)
         if not self.exact:
@@ -132,9 +132,9 @@ class BooleanSpectrum:
     def low_degree(self, error: float | int = _SHOWN_ERROR) -> LowDegreePlan:
         """The degree at which low-degree learning reaches an expected squared error with the fewest rows.
 
-        With the N products of degree at most k estimated on m rows, E |g - f|² is the weight beyond k plus the sum of
-        (E f² - f^(S)²)/m over these products. If f has the values -1 and 1, the sign of g is wrong at most as often.
-        For a sampled f, weight that was not found counts as weight beyond every degree.
+        With the N products of degree at most k estimated on m rows, E |g - f|² is the weight beyond k plus the sum over
+        these products of (E f² - f^(S)²)/m. If f has the values -1 and 1, the sign of g is wrong at most as often. For
+        a sampled f, missing weight counts as weight beyond every degree.
 
         Args:
             error: the expected squared error.

@@ -40,9 +40,9 @@ def boolean_fourier(
 ) -> BooleanSpectrum:
     """The Fourier coefficients of a function f of d binary inputs, its influences, and its sensitivity to noise.
 
-    Every f on {-1, 1}^d is a sum of f^(S) chi_S over the sets S of inputs, where chi_S is the product of the inputs in
-    S and f^(S) = E f(x) chi_S(x) for even and independent inputs. The weight of degree k is the sum of f^(S)² over |S|
-    = k. The influence of input i is the sum of f^(S)² over the S that contain i. If each input is flipped with
+    Every f on {-1, 1}^d is a sum of f^(S) chi_S over the sets S of inputs. Here chi_S is the product of the inputs in
+    S, and f^(S) = E f(x) chi_S(x) for uniform and independent inputs. The weight of degree k is the sum of f^(S)² over
+    |S| = k. The influence of input i is the sum of f^(S)² over the S that contain i. If each input is flipped with
     probability eta, E (f(x) - f(x'))² / 4 is
 
         sum of (1 - (1 - 2 eta)^|S|) f^(S)² / 2.
@@ -51,23 +51,23 @@ def boolean_fourier(
     last number is the probability that f changes. Outputs of 0 and 1 and booleans are converted to -1 and 1.
 
     Up to 20 inputs all 2^d values are computed and everything is exact, by the fast transform. With more inputs, set
-    `threshold`: Goldreich and Levin's search looks for the sets whose coefficients are at least the threshold in
-    absolute value, and coefficients, influences and the noise curve are estimated on random points, with intervals.
+    `threshold`. Goldreich and Levin's search then finds the sets whose coefficients are at least the threshold in
+    absolute value. Coefficients, influences and the noise curve are estimated on random points, with intervals.
 
     Args:
         f_or_values: a function of a batch of points (n, d) that returns n numbers, an object with a method predict, or
             a table of the 2^d values in the order of `lemmata.functions.cube`.
         names: the names of the inputs, or their number; a table may do without.
-        codes: the two values by which f is given an input, for -1 and for 1: (0, 1) for a model of columns of 0 and 1.
+        codes: the two values that f receives as an input in place of -1 and 1: (0, 1) for a model of columns of 0 and
+            1.
         largest: how many coefficients are listed.
-        threshold: None computes all coefficients; a number in (0, 1) searches for those that reach it.
-        level: the confidence level of each interval of sampling; those of the coefficients hold together.
+        threshold: None computes all coefficients; a number in (0, 1) searches for coefficients of at least this size.
+        level: the confidence level of each interval of sampling; the intervals of the coefficients hold jointly.
         seed: the random seed of the points of sampling.
 
-    Raises:
-        SettingError, ShapeError: for invalid arguments, or more inputs than can be enumerated without a threshold; the
-            message says what sampling would evaluate.
-        DataError: for outputs that are not numbers, or not two values where the function is sampled.
+    Raises: SettingError, ShapeError: for invalid arguments, or for more inputs than can be enumerated without a
+        threshold; the message gives the number of evaluations by sampling. DataError: for outputs that are not numbers,
+        or not two values if the function is sampled.
 
     Example:
         >>> majority = lambda x: x.sum(axis=1) > 0

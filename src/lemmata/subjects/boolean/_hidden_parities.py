@@ -120,7 +120,8 @@ def reduced(inputs: np.ndarray, labels: np.ndarray, block: int, width: int) -> t
 def parity_by_blocks(inputs: np.ndarray, labels: np.ndarray, blocks: int, width: int) -> int:
     """The set that the algorithm of Blum, Kalai and Wasserman finds.
 
-    For each block, all others are cancelled, and the parity of the block that agrees most with the labels is taken.
+    For each block, all other blocks are cancelled, and the parity of the block that agrees most with the labels is
+    chosen.
     """
     found = 0
     for block in range(blocks):

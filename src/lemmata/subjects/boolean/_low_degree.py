@@ -36,13 +36,13 @@ class LowDegreeFit:
     Args:
         degree: the largest degree of the products that are used.
         errors: for each degree 0, 1, ... that was considered, an unbiased estimate of the expected squared error at a
-            new row, E (g(x) - y)² for labels y of -1 and 1; for more than two classes the mean over classes. It is 1
-            for g = 0. The error of classification is at most that for two classes.
+            new row, E (g(x) - y)² for labels y of -1 and 1. For more than two classes, it is the mean over classes. It
+            is 1 for g = 0. The error of classification is at most that for two classes.
         products: how many products there are up to each degree.
         rows: of the fit.
         sets: the sets of columns with the largest coefficients.
         coefficients: the coefficients of these sets, for two classes.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 
@@ -94,11 +94,11 @@ class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
         E (g(x) - y)² = 1 - sum of (f^(S)² - (1 - f^(S)²)/m) over |S| <= degree,
 
     exactly: every product adds (1 - f^(S)²)/m by its estimate and removes f^(S)². With `degree="auto"`, the degree
-    minimises an estimate of this that is unbiased for each degree, in which (m c² - 1)/(m - 1) stands for f^(S)² where
-    c is the estimated coefficient.
+    minimises an estimate of this error that is unbiased for each degree. In this estimate, (m c² - 1)/(m - 1) replaces
+    f^(S)², where c is the estimated coefficient.
 
     A column with two values is 1 at the larger one and -1 at the other. A column with more values is 1 above its median
-    and -1 otherwise. More than two classes are each learned against the rest.
+    and -1 otherwise. For more than two classes, each is learned against the others.
 
     Args:
         degree: "auto", or the largest number of columns of a product.
@@ -180,7 +180,7 @@ class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def decision_function(self, X):
-        """The sums g (m,) for two classes, positive for the second; else (m, classes).
+        """The sums g (m,) for two classes, positive for the second class; else (m, classes).
 
         Args:
             X: columns (m, d).

@@ -1,4 +1,4 @@
-"""A user's function of binary inputs: points in its own two codes, and outputs as signs where they are two."""
+"""A user's function of binary inputs: points in its own two codes, and outputs as signs if they are two."""
 
 import dataclasses
 from typing import Any
@@ -13,12 +13,12 @@ _BATCH = 2**16
 
 
 def as_values(outputs: Any, count: int, name: str = "outputs of f") -> Float[np.ndarray, " n"]:
-    """One finite number a point.
+    """One finite number for each point.
 
     Args:
-        outputs: what a function returned.
+        outputs: the result of a function.
         count: how many points there were.
-        name: what they are, for messages.
+        name: the name in messages.
 
     Raises:
         ShapeError, DataError: for anything else.
@@ -39,7 +39,7 @@ def as_values(outputs: Any, count: int, name: str = "outputs of f") -> Float[np.
 
 
 def as_signs(values: Float[np.ndarray, " n"]) -> tuple[Float[np.ndarray, " n"], bool]:
-    """Values 0 and 1 as -1 and 1, others as they are; and whether they are all -1 or 1 then."""
+    """Values 0 and 1 as -1 and 1, other values unchanged; and whether all results are -1 or 1."""
     if np.isin(values, (0.0, 1.0)).all():
         return 2 * values - 1, True
     return values, bool(np.isin(values, (-1.0, 1.0)).all())
@@ -47,7 +47,7 @@ def as_signs(values: Float[np.ndarray, " n"]) -> tuple[Float[np.ndarray, " n"], 
 
 @dataclasses.dataclass(frozen=True)
 class Codes:
-    """The two values by which a function is given its inputs: the first stands for -1 and the second for 1."""
+    """The two values that a function receives as inputs: the first in place of -1, the second in place of 1."""
 
     low: float
     high: float
@@ -65,7 +65,7 @@ class Codes:
         return cls(float(pair[0]), float(pair[1]))
 
     def inputs(self, signs: Int[np.ndarray, "n d"]) -> np.ndarray:
-        """Points of the cube in these codes, as integers where both are whole."""
+        """Points of the cube in these codes, as integers if both are whole."""
         points = np.where(signs > 0, self.high, self.low)
         return points.astype(int) if self.low == int(self.low) and self.high == int(self.high) else points
 
@@ -76,7 +76,7 @@ class Codes:
 
 
 class Function:
-    """A function of d signs that counts where it was evaluated.
+    """A function of d signs that counts its evaluations.
 
     Args:
         f: a function of a batch of points (n, d), or an object with a method predict.

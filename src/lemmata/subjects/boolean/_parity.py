@@ -44,7 +44,7 @@ class Parity:
         interval: a confidence interval of the error at a new row, from the held rows.
         chance: the probability that a wrong parity agrees as well with the held rows.
         level: the confidence level of the interval.
-        conditions: the conditions on which the answer rests.
+        conditions: the conditions for the answer.
         claims: names of the claims that state it.
     """
 
@@ -103,13 +103,13 @@ def solve_parity(
 ) -> Parity:
     """The set S of columns for which y is the sum of the columns in S modulo 2, except for a share `noise` of labels.
 
-    Without noise, the equations are solved by elimination. The rows that the solution does not need verify it: the
-    labels of a function that is no parity satisfy each such row with probability 1/2. If the rows contradict every
+    Without noise, the equations are solved by elimination. The rows that the solution does not need verify it: if the
+    function is not a parity, its labels satisfy each such row with probability 1/2. If the rows contradict every
     parity, the error names rows that show it.
 
-    With noise, three quarters of the rows are used and the others verify the parity. For up to 20 columns, all parities
-    are compared by the fast transform. For more, rows that agree on a block of columns are added in pairs until 20
-    columns are left (Blum, Kalai and Wasserman 2003). A sum of k labels is wrong with probability (1 - (1 - 2
+    With noise, three quarters of the rows are used, and the others verify the parity. For up to 20 columns, all
+    parities are compared by the fast transform. For more, rows that agree on a block of columns are added in pairs
+    until 20 columns are left (Blum, Kalai and Wasserman 2003). A sum of k labels is wrong with probability (1 - (1 - 2
     noise)^k)/2, so each block that is removed makes the sums noisier. The number of blocks is the one that leaves the
     most evidence.
 
@@ -119,12 +119,12 @@ def solve_parity(
         noise: the probability that a label is wrong, at least 0 and below 1/2.
         constant: whether y may be the sum and 1.
         level: the confidence level of the interval of the error.
-        seed: the random seed of the rows that are held out, and of the blocks.
+        seed: the random seed of the held-out rows, and of the blocks.
 
     Raises:
         SettingError: for an invalid noise or level.
-        ShapeError, DataError: for columns that are not binary, rows that contradict every parity without noise, rows
-            that several parities fit, or too few rows for the noise.
+        ShapeError, DataError: for columns that are not binary, for rows that contradict every parity without noise, for
+            rows that several parities fit, or for too few rows for the noise.
         SolverError: if no parity was found that agrees with the held-out rows.
 
     Example:
@@ -251,15 +251,15 @@ def _with_noise(
 
 
 def _nearest_parity(x: np.ndarray, wrong: np.ndarray) -> float:
-    """How well the rows tell the parity from those that differ in one or two columns: the worst of the probabilities.
+    """How well the rows distinguish the parity from neighbours in one or two columns: the worst probability.
 
-    On the rows where the sum of these columns is 1, the parity has e of n labels wrong, and the other has n - e.
+    On the rows where the sum of these columns is 1, the parity predicts e of n labels wrongly, and the other one n - e.
     """
     columns = np.column_stack([np.zeros(len(x)), x]).astype(float)
     pairs = np.triu_indices(columns.shape[1], 1)
 
     def differing(rows: np.ndarray) -> np.ndarray:
-        """For two columns, the rows where they differ."""
+        """The rows in which two columns differ."""
         ones = rows.sum(axis=0)
         return np.round(ones[:, None] + ones - 2 * rows.T @ rows)[pairs]
 
@@ -267,12 +267,12 @@ def _nearest_parity(x: np.ndarray, wrong: np.ndarray) -> float:
 
 
 def _rounds(d: int) -> int:
-    """How often blocks are drawn; comparing all parities at once has no chance in it."""
+    """The number of times that blocks are drawn; comparing all parities at once is deterministic."""
     return 1 if d <= LAST else _ROUNDS
 
 
 def _verifies(held: int, d: int, noise: float) -> bool:
-    """Whether the right parity is told from chance by the held-out rows, but for rare draws of their noise."""
+    """Whether the held-out rows distinguish the right parity from chance, except for rare draws of their noise."""
     wrong = math.ceil(noise * held + _SPREAD * math.sqrt(noise * (1 - noise) * held))
     return held > 0 and _rounds(d) * float(stats.binom.cdf(wrong, held, 0.5)) <= _CHANCE
 

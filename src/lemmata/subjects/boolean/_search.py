@@ -10,7 +10,7 @@ from lemmata.answers import share_interval
 
 from ._outputs import Function
 
-_FIRST, _STEP = 6, 4  # inputs whose subsets are told apart at first, and at each further level
+_FIRST, _STEP = 6, 4  # inputs whose subsets are distinguished at first, and at each further level
 _MOST = 512  # groups of sets that are kept at a level
 _PAIRED = 2000  # points for each influence and each rate of noise
 _CHUNK = 2**18  # points that are held at a time
@@ -32,13 +32,15 @@ class Search:
 
     @property
     def suffixes(self) -> int:
-        """Settings of the inputs that are not yet told apart, at each level."""
+        """Settings of the inputs that are not yet distinguished, at each level."""
         return math.ceil(4 / self.threshold**2)
 
     @property
     def prefixes(self) -> int:
-        """Settings of the others for each of these. Then a weight of threshold² has a standard error of a quarter of
-        the distance to what is kept, threshold² / 2.
+        """Settings of the others for each of these.
+
+        Then a weight of threshold² has a standard error of a quarter of its distance from the limit for keeping it,
+        threshold² / 2.
         """
         return math.ceil(6 / self.threshold)
 
@@ -49,7 +51,7 @@ class Search:
 
     @property
     def levels(self) -> list[int]:
-        """How many of the inputs are told apart, level by level."""
+        """The number of inputs that are distinguished, level by level."""
         return [*range(min(_FIRST, self.d), self.d, _STEP), self.d]
 
     @property
@@ -62,9 +64,9 @@ class Search:
 def large_sets(f: Function, search: Search, generator: np.random.Generator) -> tuple[Bool[np.ndarray, "k d"], bool]:
     """Sets whose coefficients may reach the threshold, and whether none was dropped to save memory.
 
-    The sum of f^(S)² over all S whose part among the first k inputs is U is E_z (E_x f(x, z) chi_U(x))², where x are
-    the first k inputs and z the others. A group below half of threshold² is dropped with all its sets. Of the squared
-    mean over the x of one z the diagonal is taken off, which leaves it unbiased.
+    Let x be the first k inputs and z the others. The sum of f^(S)² over all S whose part among the first k inputs is U
+    is E_z (E_x f(x, z) chi_U(x))². A group below half of threshold² is dropped with all its sets. The diagonal is
+    subtracted from the squared mean over the x of one z, which makes it unbiased.
 
     Args:
         f: a function with the values -1 and 1.

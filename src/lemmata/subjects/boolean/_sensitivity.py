@@ -33,11 +33,11 @@ class NoiseSensitivity:
         intervals: for a new row of the same distribution.
         flipped: columns that are flipped between their two values.
         replaced: columns that take the value of another row.
-        apart: the share of pairs of different rows whose answers differ: the value of an answer to an unrelated row.
+        apart: the share of pairs of different rows with different answers: the value for an answer to an unrelated row.
         rows: different rows that were used.
         draws: changed rows that the model has answered, at each rate.
         level: the confidence level of the intervals.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 
@@ -93,16 +93,16 @@ def noise_sensitivity(
     sensitivity of Boolean functions, which `boolean_fourier` computes exactly. Taking the value of another row with
     probability 2 eta is the same as flipping with probability eta there.
 
-    If there are at least `draws` rows, each draw has a row of its own, and the interval is Clopper and Pearson's. With
-    fewer, each row is changed several times, and the interval is that of as many independent draws as give the same
-    standard error.
+    If there are at least `draws` rows, each draw has its own row, and the interval is the Clopper-Pearson interval.
+    With fewer rows, each row is changed several times. The interval is then that of the number of independent draws
+    that give the same standard error.
 
     Args:
         model: a function of rows (n, d) that returns n answers, or an object with a method predict. For a data frame
             it is given data frames.
         x: rows, numbers.
         eta: the probability, or several of them.
-        columns: "auto" as above; "flip" refuses columns with more than two values, "replace" replaces in all.
+        columns: "auto" as above; "flip" refuses columns with more than two values; "replace" replaces in all columns.
         draws: changed rows at each rate, at least.
         level: the confidence level of the intervals.
         seed: the random seed of the draws.
@@ -194,7 +194,7 @@ def _values(rows: np.ndarray, columns: str, names: tuple[str, ...]) -> tuple[lis
 
 
 def _like(values: np.ndarray, x: Any) -> Any:
-    """The values as a data frame of the same types where rows were given as one; a copy, which a model may change."""
+    """The values as a data frame of the same types if rows were given as one; a copy, which a model may change."""
     names = getattr(x, "columns", None)
     if names is None:
         return values.copy()

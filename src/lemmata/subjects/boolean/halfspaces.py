@@ -1,6 +1,6 @@
 """Halfspaces: Peres' bound on the sensitivity to noise, and what Gaussian examples show about their normals.
 
-This theory bounds how often noise of rate eta changes the side of a halfspace on which an input is, by a constant times
+This theory bounds how often noise of rate eta moves an input to the other side of a halfspace, by a constant times
 sqrt(eta) for all weights and thresholds. It assumes inputs that are uniform on the cube {-1, 1}^d, or Gaussian. It does
 not explain the best constant, which is not known.
 """

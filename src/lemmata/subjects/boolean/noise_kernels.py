@@ -2,7 +2,7 @@
 error.
 
 This theory is about estimates of a Boolean function that shrink each empirical Fourier coefficient by a factor that
-depends on the degree. It gives their expected error exactly, from the weight by degree alone. It assumes labels without
+depends on the degree. It gives their expected error exactly, from the weight of each degree. It assumes labels without
 noise and uniform inputs. It does not explain estimates that choose coefficients by their size.
 """
 

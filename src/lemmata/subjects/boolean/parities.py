@@ -1,7 +1,7 @@
 """Parities: elimination finds them from few examples, but fails if labels are noisy.
 
-A parity is the product of the coordinates in an unknown set. This theory counts the examples that elimination needs,
-computes what adding noisy examples does to their noise, and finds noisy parities by cancelling blocks of bits. It
+A parity is the product of the coordinates in an unknown set. This theory counts the examples that elimination needs. It
+computes how adding noisy examples changes their noise, and finds noisy parities by cancelling blocks of bits. It
 assumes uniform inputs. It does not explain whether noisy parities can be learned in polynomial time.
 """
 
@@ -52,7 +52,7 @@ class ParityByElimination(Claim[UnknownParity]):
         return jnp.asarray(sum(1 / (2.0**i - 1) for i in range(1, problem.bits + 1)))
 
     def measure(self, problem: UnknownParity, key: Key[Array, ""]) -> Array:
-        """The mean of the examples beyond d in 40 runs; a run that finds another set counts as infinite."""
+        """The mean number of examples beyond d in 40 runs; a run that finds another set counts as infinite."""
         rng, d, secret = generator_of(key), problem.bits, int(problem.secret)
         runs = []
         for inputs in rng.integers(0, 2**d, (40, d + 60)).tolist():

@@ -1,4 +1,4 @@
-"""The divergence of two coins, its inverses, and the moment that PAC-Bayes rests on."""
+"""The divergence of two coins, its inverses, and the moment in PAC-Bayes bounds."""
 
 import math
 
@@ -13,13 +13,13 @@ from lemmata.errors import SettingError
 _HALVINGS = 64
 _LARGEST = 10**7
 _ROUNDING = 1e-14  # relative, of a computed divergence, several times over
-_NEAR = 0.03  # where x - ln(1 + x) is summed as a series
+_NEAR = 0.03  # if x - ln(1 + x) is summed as a series
 
 
 def binary_kl(q: ArrayLike | float, p: ArrayLike | float) -> Float[np.ndarray, "*shape"]:
-    """kl(q || p) = q ln(q/p) + (1 - q) ln((1 - q)/(1 - p)), elementwise; infinite where p excludes what q has.
+    """kl(q || p) = q ln(q/p) + (1 - q) ln((1 - q)/(1 - p)), elementwise; infinite if p excludes a value that q has.
 
-    It has a small relative error, also where p is near q and the two terms cancel.
+    It has a small relative error, also if p is near q and the two terms cancel.
 
     Args:
         q: probabilities in [0, 1].
@@ -40,9 +40,10 @@ def binary_kl(q: ArrayLike | float, p: ArrayLike | float) -> Float[np.ndarray, "
 
 
 def _moved_kl(share: ArrayLike, rest: ArrayLike, moved: ArrayLike) -> np.ndarray:
-    """kl(q || q + moved) for q = share, 1 - q = rest, from terms that are not negative.
+    """kl(q || q + moved) for q = share, 1 - q = rest, from nonnegative terms.
 
-    It is q h(moved/q) + (1 - q) h(-moved/(1 - q)) with h(x) = x - ln(1 + x): what is linear in `moved` cancels.
+    It is q h(moved/q) + (1 - q) h(-moved/(1 - q)) with h(x) = x - ln(1 + x), in which the part that is linear in
+    `moved` cancels.
     """
     share, rest, moved = np.asarray(share), np.asarray(rest), np.asarray(moved)
     first = np.divide(moved, share, out=np.zeros_like(moved), where=share > 0)
@@ -63,7 +64,7 @@ def _less_logarithm(x: np.ndarray) -> np.ndarray:
 
 
 def kl_upper(q: ArrayLike | float, budget: ArrayLike | float) -> Float[np.ndarray, "*shape"]:
-    """The largest p with kl(q || p) <= budget, elementwise: the upper end of what an observed share q allows.
+    """The largest p with kl(q || p) <= budget, elementwise: the largest value compatible with the observed share q.
 
     It is rounded up: never below the largest p, and at most about 1e-13 of p - q above.
 
@@ -108,8 +109,8 @@ def _checked(name: str, q: ArrayLike | float, budget: ArrayLike | float) -> tupl
 def _largest_move(share: ArrayLike, rest: ArrayLike, budget: np.ndarray) -> np.ndarray:
     """The largest move of a share towards 1, at most the rest, whose divergence is within the budget, rounded up.
 
-    Bisection of the logarithm: the move itself is found to a relative error, however small. The divergence is convex
-    and 0 without a move, so that its relative error is no less than that of the move.
+    Bisection of the logarithm finds even a tiny move to a relative error. The divergence is convex
+    and 0 without a move, so its relative error is at least that of the move.
     """
     low, high = np.full_like(budget, 1e-308), np.maximum(rest, 1e-308)
     for _ in range(_HALVINGS):
@@ -122,8 +123,8 @@ def _largest_move(share: ArrayLike, rest: ArrayLike, budget: np.ndarray) -> np.n
 def kl_moment(n: int) -> float:
     """E exp(n kl(k/n || p)) for k binomial of n and p, the same for every p strictly between 0 and 1.
 
-    It is sum_k C(n, k) (k/n)^k (1 - k/n)^(n - k), and by an identity of Abel's n!/n^n sum_k n^k/k!, a sum of products
-    (1 - 1/n)(1 - 2/n)... without large numbers. It lies between sqrt(n) and 2 sqrt(n), near sqrt(pi n/2) + 2/3.
+    It is sum_k C(n, k) (k/n)^k (1 - k/n)^(n - k). By an identity of Abel's, this is n!/n^n sum_k n^k/k!, a sum of
+    products (1 - 1/n)(1 - 2/n)... without large numbers. It is between sqrt(n) and 2 sqrt(n), near sqrt(pi n/2) + 2/3.
 
     Args:
         n: the number of draws, from 1 to 10^7.

@@ -1,4 +1,4 @@
-"""What can be fitted to labels again and again: estimators, and functions that fit."""
+"""Learners that can be fitted to labels repeatedly: estimators, and functions that fit."""
 
 from collections.abc import Callable
 from typing import Any
@@ -52,7 +52,7 @@ def _checked(predict: Callable[[np.ndarray], Any]) -> Callable[[np.ndarray], np.
 
 
 def check_enough(n: int) -> None:
-    """Refuse fewer than 16 rows: labellings with one class alone are drawn again, which below 1 in 2^15 is no matter.
+    """Refuse fewer than 16 rows. Labellings with only one class are drawn again, which does not matter below 1 in 2^15.
 
     Args:
         n: rows.

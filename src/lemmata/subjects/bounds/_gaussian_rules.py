@@ -1,9 +1,9 @@
 """Models with Gaussian noise on their weights: the prior around one fit, the posterior on the way to another.
 
-A family holds two fits, w0 from the prior's rows and w1 from all rows, and answers for N(w0 + t (w1 - w0), sigma² S):
-its divergence from N(w0, sigma² S) and its errors. For outputs that are linear in the weights they are exact, also for
-a kernel, whose weights are a function f with the Gaussian process of covariance sigma² K around it; for networks they
-come from draws.
+A family contains two fits, w0 from the prior's rows and w1 from all rows. It computes, for N(w0 + t (w1 - w0), sigma²
+S), its divergence from N(w0, sigma² S) and its errors. For outputs that are linear in the weights, they are exact. This
+includes a kernel, whose weights are a function f with the Gaussian process of covariance sigma² K around it. For
+networks, they are estimated from draws.
 """
 
 import copy
@@ -30,7 +30,7 @@ class LinearRules:
 
     Args:
         distance: (w1 - w0)' S^-1 (w1 - w0).
-        outputs: of rows: those of w0 (n, k), those of w1, and the deviation of each output at sigma = 1, (n,).
+        outputs: of rows: those of w0 (n, k), those of w1, and the standard deviation of each output at sigma = 1, (n,).
     """
 
     distance: float
@@ -118,13 +118,13 @@ def linear_rules(first: Float[np.ndarray, "p k"], last: Float[np.ndarray, "p k"]
 
 
 def estimator_rules(first: Any, last: Any, names: tuple[str, ...], transform: Callable) -> SampledRules:
-    """Rules of a fitted scikit-learn estimator, whose weights stand in attributes that are lists of arrays.
+    """Rules of a fitted scikit-learn estimator, whose weights are in attributes that are lists of arrays.
 
     Args:
         first: fitted to the prior's rows.
         last: fitted to all rows.
         names: of the attributes.
-        transform: what precedes the estimator.
+        transform: the steps before the estimator.
     """
     read = lambda fitted: [np.asarray(array, float) for name in names for array in getattr(fitted, name)]
     probe = copy.deepcopy(first)
@@ -176,5 +176,5 @@ def module_rules(first: eqx.Module, last: eqx.Module) -> SampledRules:
 
 
 def module_classes(outputs: Array) -> Array:
-    """The class of the largest output, or of the sign where there is one alone."""
+    """The class of the largest output, or of the sign if there is only one output."""
     return (outputs[..., 0] > 0).astype(int) if outputs.shape[-1] == 1 else jnp.argmax(outputs, axis=-1)

@@ -11,14 +11,14 @@ _NODES = 69  # the trapezoidal rule with a quarter of a deviation between nodes 
 def gaussian_error(
     outputs: Float[np.ndarray, "n k"], spread: Float[np.ndarray, " n"], labels: Int[np.ndarray, " n"]
 ) -> Float[np.ndarray, " n"]:
-    """P(wrong class) in each row where output c is normal of mean outputs[:, c] and deviation spread, independently.
+    """P(wrong class) in each row for independent normal outputs of mean outputs[:, c] and deviation spread.
 
-    One output (k = 1) names class 1 where it is positive: Phi(-y f/s) with y = -1, 1. With several outputs the largest
+    One output (k = 1) means class 1 if it is positive: Phi(-y f/s) with y = -1, 1. With several outputs, the largest
     one decides: 1 - integral of phi(u) prod_(c != y) Phi(u + (f_y - f_c)/s).
 
     Args:
         outputs: means.
-        spread: deviations, one a row; 0 gives the error of the means.
+        spread: deviations, one for each row; 0 gives the error of the means.
         labels: classes 0, 1, ...
 
     >>> gaussian_error(np.array([[1.0]]), np.array([1.0]), np.array([1])).round(4)

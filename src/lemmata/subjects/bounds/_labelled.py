@@ -1,4 +1,4 @@
-"""Rows with classes: what every tool of this room reads, and what none of them accepts."""
+"""Rows with classes: the inputs that every tool of this subpackage reads and checks."""
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -13,7 +13,7 @@ def as_rows(x: ArrayLike, name: str = "x") -> Float[np.ndarray, "n *shape"]:
 
     Args:
         x: one point a row.
-        name: what it is, for messages.
+        name: the name in messages.
 
     Raises:
         ShapeError, DataError: if the arrays are not valid.

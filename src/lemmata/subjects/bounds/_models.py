@@ -1,4 +1,4 @@
-"""What models can be read as Gaussian rules: scikit-learn estimators, kernels, Equinox modules."""
+"""The models that can be read as Gaussian rules: scikit-learn estimators, kernels, Equinox modules."""
 
 import copy
 import dataclasses
@@ -31,7 +31,7 @@ class Rows:
     Args:
         x: rows.
         labels: classes 0, 1, ...
-        seen: the prior's rows; none where the prior is free of data.
+        seen: the prior's rows; none if the prior is free of data.
         classes: how many.
     """
 
@@ -43,7 +43,7 @@ class Rows:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Fits:
-    """A family of rules, and the two plain rules between which it stands.
+    """A family of rules, and the two noiseless rules between which it interpolates.
 
     Args:
         rules: the family.
@@ -134,7 +134,7 @@ def _estimator(model: Any, rows: Rows) -> Fits:
 
 
 def _prepared(model: Any, rows: Rows) -> tuple[Callable[[np.ndarray], np.ndarray], Any]:
-    """What precedes the classifier, fitted to the prior's rows alone, and the classifier."""
+    """The steps before the classifier, fitted to the prior's rows only, and the classifier."""
     if not isinstance(model, Pipeline):
         return lambda x: np.asarray(x, float), model
     if len(model.steps) == 1:

@@ -24,13 +24,13 @@ class OccamBound:
 
     Args:
         bound: on new rows it errs at most so often, with probability 1 - delta over the rows.
-        trivial: what guessing gives, 1 - 1/classes.
-        vacuous: what made the bound no better than that, in words; empty where it is.
+        trivial: the error of guessing, 1 - 1/classes.
+        vacuous: the reason why the bound is no better than that, in words; empty if it is better.
         error: on the training rows.
         bits: of the description.
         rows: how many.
         delta: as asked.
-        conditions: what the bound rests on.
+        conditions: the conditions for the bound.
         claims: which state it.
     """
 
@@ -59,10 +59,10 @@ def occam_bound(
 ) -> OccamBound:
     """A bound on the error of a rule that has a short description, from the rows that it was fitted to.
 
-    Descriptions of rules are words of a code, fixed before the rows are seen, of which none begins another. With b bits
-    and n rows, every rule of the code at once has
+    Descriptions of rules are words of a code that is fixed before the rows are seen. No word begins another word. With
+    b bits and n rows, every rule of the code at once has
 
-        kl(training error || error) <= (b ln 2 + ln(1/delta)) / n   wherever its error is the larger of the two,
+        kl(training error || error) <= (b ln 2 + ln(1/delta)) / n, if its error is the larger of the two,
 
     which is at least as good as training error + sqrt((b ln 2 + ln(1/delta)) / (2n)).
 
@@ -70,8 +70,8 @@ def occam_bound(
         model: a fitted estimator with `predict`, or a function of rows, that gives classes as in y.
         x: the training rows.
         y: their classes.
-        bits: the length of the model's description, or the description itself as bytes, to which then the bits are
-            added that say how long it is (Elias's gamma code of the number of bytes + 1), since files begin others.
+        bits: the length of the model's description, or the description itself as bytes. Since files begin other files,
+            the bits that encode the length (Elias's gamma code of the number of bytes + 1) are then added.
         delta: the probability that the bound is wrong.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The PAC-Bayes bound of a model with noise on its weights, and what makes it vacuous where it is."""
+"""The PAC-Bayes bound of a model with noise on its weights, and why it may be vacuous."""
 
 import dataclasses
 import math
@@ -32,25 +32,25 @@ _CLAIMS = (
 
 @dataclasses.dataclass(frozen=True)
 class PacBayesBound:
-    """A bound on the error of a model whose weights are drawn anew for every prediction.
+    """A bound on the error of a model whose weights are drawn again for every prediction.
 
     Args:
         bound: on new rows it errs at most so often, with probability 1 - delta over the rows.
-        trivial: what guessing gives, 1 - 1/classes; a bound that is no less is vacuous.
-        vacuous: what made it so, in words; empty where it is not.
+        trivial: the error of guessing, 1 - 1/classes; a bound that is not below it is vacuous.
+        vacuous: the reason why the bound is vacuous, in words; empty if it is not.
         kl: the divergence of the posterior from the prior, in nats.
         gibbs: the error on the rows that the prior has not seen.
-        gibbs_upper: the same, or its upper limit where it comes from draws.
+        gibbs_upper: the same, or its upper limit if it comes from draws.
         rows: how many rows the prior has not seen.
         prior_rows: how many it has.
         sigma: the deviation of the noise in units of the prior's weights.
-        step: where the posterior stands between the prior's fit (0) and the fit to all rows (1).
-        hold_out: the exact binomial limit, at the same delta, of the plain rule of the prior on the same rows; None
-            for a prior without data. It needs no noise, and is often the better bound.
-        test_error: of the drawn rule on held rows; None where none are given.
+        step: the position of the posterior between the prior's fit (0) and the fit to all rows (1).
+        hold_out: the exact binomial limit, at the same delta, of the prior's noiseless rule on the same rows; None for
+            a prior without data. It needs no noise, and is often the better bound.
+        test_error: of the drawn rule on held-out rows; None if there are none.
         plain_test_error: of the fit to all rows on held rows.
         delta: as asked.
-        conditions: what the bound rests on.
+        conditions: the conditions for the bound.
         claims: which state it.
     """
 
@@ -100,7 +100,7 @@ def pac_bayes_bound(
     draws: int = 1000,
     seed: int = 0,
 ) -> PacBayesBound:
-    """A bound on the error of a classifier from its training rows alone, by PAC-Bayes.
+    """A bound on the error of a classifier, computed only from its training rows, by PAC-Bayes.
 
     The model is fitted to a random half of the rows: the prior is normal around these weights. It is fitted to all
     rows, and the posterior is normal around a point on the line between the two. With m rows that the prior has not
@@ -112,22 +112,22 @@ def pac_bayes_bound(
     noise from the J sizes; the least bound is the answer. The error R_S is exact for linear rules and kernels. For
     networks it is bounded from above by `draws` new draws, at a tenth of delta.
 
-    What is bounded is the error of the *noisy* rule. Weights of the size of the prior's own are the unit of the noise.
+    The bound is for the error of the *noisy* rule. Weights of the size of the prior's own are the unit of the noise.
 
     Args:
-        model: one of
-            a scikit-learn classifier that is linear (LogisticRegression, RidgeClassifier, LinearSVC, Perceptron, ...),
-            an MLPClassifier, or a Pipeline that ends in one, whose other steps are fitted to the prior's rows alone;
-            a lemmata kernel, for ridge regression on the indicators of the classes;
-            an Equinox module that maps one input to one output for each class.
+        model: one of these: a linear scikit-learn classifier (LogisticRegression, RidgeClassifier, LinearSVC,
+            Perceptron, ...); an MLPClassifier; a Pipeline that ends in one, whose other steps are fitted to the prior's
+            rows only; a lemmata kernel, for ridge regression on the indicators of the classes; an Equinox module that
+            maps one input to one output for each class.
         x: rows.
         y: their classes, two or more, of any type.
-        prior: "half", the share of the rows that the prior may see, or "free": around 0 (linear, kernel) or around the
-            weights of the module as it is given; no row is then spent, and the divergence is that of the whole fit.
-        held: a pair, rows and classes that nothing else has seen; they are only counted.
+        prior: "half", the share of the rows that the prior may see; or "free": around 0 (linear, kernel) or around the
+            weights of the given module. With "free", no rows are used up, and the divergence is that of the whole fit.
+        held: a pair of rows and classes that were not used for anything else; they are only counted.
         delta: the probability that the bound is wrong.
-        step: where the posterior stands between the prior's fit (0) and the fit to all rows (1); chosen without it.
-            Where the rows allow no divergence at all the choice is 0, and the bound is of the fit to the prior's rows.
+        step: the position of the posterior between the prior's fit (0) and the fit to all rows (1); chosen without the
+            held-out rows. If the rows allow no divergence at all the choice is 0, and the bound is of the fit to the
+            prior's rows.
         train: train(module, x, classes as 0, 1, ...) returns the trained module; without it, 400 steps of Adam at
             3e-3 on the cross-entropy. Training on all rows starts from the prior's weights.
         ridge: of a kernel's fit.
@@ -193,7 +193,7 @@ def pac_bayes_bound(
 
 
 def _seen(prior: str | float, labels: Int[np.ndarray, " n"], classes: int, seed: int) -> Int[np.ndarray, " s"]:
-    """The prior's rows, drawn at random; every class stands in them, or DataError."""
+    """The prior's rows, drawn at random; every class must occur in them, or DataError."""
     if isinstance(prior, str) and prior not in ("half", "free"):
         raise SettingError(
             "prior", found=repr(prior), rule="'half', 'free', or a share of the rows above 0 and below 1"
@@ -225,7 +225,7 @@ def _seen(prior: str | float, labels: Int[np.ndarray, " n"], classes: int, seed:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Found:
-    """The least bound, and what stood beside it: tried errors, divergences, what the rows cost without either."""
+    """The smallest bound with its details: tried errors, divergences, and the cost of the rows without either."""
 
     bound: float
     kl: float
@@ -267,7 +267,7 @@ def _least(
 
 
 def _culprit(found: _Found, trivial: float) -> str:
-    """What made a bound vacuous: too few rows, a rule that errs at any noise, or the divergence."""
+    """The reason for a vacuous bound: too few rows, a rule that errs at any noise, or the divergence."""
     nothing = float(kl_upper(0.0, found.rest))
     if nothing >= trivial:
         return f"{found.rows} rows are too few: without a single error the bound would be {nothing:.3f}"

@@ -26,15 +26,15 @@ class Rademacher:
     """The empirical Rademacher complexity of a family on given points.
 
     Args:
-        estimate: E sup_f (1/n) sum_i s_i f(x_i) over random signs, by draws; for a fit, what it attained.
+        estimate: E sup_f (1/n) sum_i s_i f(x_i) over random signs, by draws; for a fit, the value that it attained.
         interval: of the complexity; for a fit, from its lower limit to the trivial value.
         upper: the bound in closed form; None for a fit.
-        lower: the smallest value that is certain: in closed form, or the lower end of the interval.
-        trivial: what no family of functions of this size exceeds, the mean of sup |f(x_i)|.
-        vacuous: what it means where the complexity is no smaller, in words; empty elsewhere.
+        lower: the smallest value that is certain: the closed form, or the lower end of the interval.
+        trivial: a value that no family of functions of this size exceeds, the mean of sup |f(x_i)|.
+        vacuous: the consequence if the complexity is no smaller, in words; empty otherwise.
         draws: of the signs.
         level: confidence of the interval.
-        conditions: what the numbers rest on.
+        conditions: the conditions for the results.
         claims: which state them.
     """
 
@@ -77,17 +77,17 @@ def rademacher(
       that over sqrt(2).
     * "l1": |w|_1 <= B. It is (B/n) E |sum_i s_i x_i|_inf, at most B max_j |column j|_2 sqrt(2 ln(2d))/n and at least
       B max_j |column j|_2 / (sqrt(2) n).
-    * a kernel: |f|_H <= B. As "l2", with K(x_i, x_i) for |x_i|².
-    * an estimator or a function fit(x, y): fitted to random signs. Predictions, cut to [-1, 1], agree with the signs at
-      most as well as the best function of the family, so this is a bound from below alone.
+    * a kernel: |f|_H <= B. The same as "l2", with K(x_i, x_i) in place of |x_i|².
+    * an estimator or a function fit(x, y): fitted to random signs. Predictions, clipped to [-1, 1], agree with the
+      signs at most as well as the best function of the family, so this is only a lower bound.
 
     Args:
         family: as listed.
-        x: points, one a row.
+        x: points, one in each row.
         radius: B, of a ball.
         draws: of the signs; 2000 for balls, 10 for fits.
-        level: confidence of the interval. It follows from bounded differences of the supremum, for any number of draws,
-            and for a fit one-sided: the supremum is at least what the fit attains.
+        level: confidence of the interval. It follows from bounded differences of the supremum, for any number of draws.
+            For a fit, it is one-sided: the supremum is at least the value that the fit attains.
         seed: of the draws.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Whether a learner fits labels that mean nothing, and what that says about its capacity."""
+"""Whether a learner fits random labels, and what this shows about its capacity."""
 
 import dataclasses
 import math
@@ -25,16 +25,15 @@ class RandomLabels:
         true_accuracy: on the training rows, fitted to the true classes.
         random_accuracy: on the training rows, fitted to independent classes of equal odds: the mean over repeats.
         attainable: the largest accuracy that any rule of the learner has is at least this in expectation, at the level.
-        chance: 1/classes.
-        true_seconds, random_seconds: to fit once; the mean over repeats.
-        complexity: 2 random_accuracy - 1 for two classes: what it attained of the Rademacher complexity of the rules
-            that it chooses from; None for more classes.
+        chance: 1/classes. true_seconds, random_seconds: the time of one fit; the mean over repeats.
+        complexity: 2 random_accuracy - 1 for two classes: the attained part of the Rademacher complexity of the rules
+            that the learner chooses from; None for more classes.
         complexity_lower: that complexity is at least this, at the level.
-        memorises: whether the attainable accuracy is at least halfway from chance to 1: for two classes a complexity
-            of 1/2, twice which is the whole range of an error.
+        memorises: whether the attainable accuracy is at least halfway from chance to 1. For two classes, this is a
+            complexity of 1/2, and twice this is the whole range of an error.
         repeats: how many random labellings.
         level: confidence.
-        conditions: what the numbers rest on.
+        conditions: the conditions for the results.
         claims: which state them.
     """
 
@@ -74,17 +73,17 @@ def random_label_test(
 
         1 - 2 E min error = 2 E max accuracy - 1
 
-    over uniform random labels. A learner reaches at most the largest accuracy, so its own is a bound from below. The
-    largest moves by 1/n where one label of n changes: with R repeats its expectation is at least the learner's mean
-    less sqrt(ln(1/(1 - level)) / (2 n R)), at the level, whatever the learner.
+    over uniform random labels. A learner reaches at most the largest accuracy, so its own accuracy is a lower bound.
+    The supremum moves by at most 1/n if one label of n changes. So, with R repeats and at the level, its expectation is
+    at least the learner's mean minus sqrt(ln(1/(1 - level)) / (2 n R)), for any learner.
 
     Args:
         fit: an estimator, cloned for every fit, or a function fit(x, y) that returns a function of rows or something
-            with `predict`. It sees the classes as they stand in y.
+            with `predict`. It sees the classes in the order of y.
         x: training rows.
         y: their classes.
         repeats: random labellings.
-        level: confidence of what is attainable.
+        level: confidence of the attainable accuracy.
         seed: of the labellings.
 
     Raises:
@@ -141,7 +140,7 @@ def random_label_test(
 
 
 def _labelling(generator: np.random.Generator, n: int, classes: int) -> np.ndarray:
-    """Independent classes of equal odds, drawn again where one class alone came: learners refuse it."""
+    """Independent classes with equal probability, drawn again if only one class occurs, because learners refuse it."""
     while True:
         given = generator.integers(classes, size=n)
         if len(np.unique(given)) > 1:

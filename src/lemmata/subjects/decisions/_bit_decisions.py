@@ -122,7 +122,10 @@ class Formula(eqx.Module):
 
 
 class Formulas(Population[Formula]):
-    """Half of the formulas are random terms of one width, and half are the parity of as many bits, as terms."""
+    """Half of the formulas are random terms of one width.
+
+    The others are the parity of this number of bits, as terms.
+    """
 
     settings = Space(
         bits=Integer(9, 3, 12, "bits"), width=Integer(4, 1, 8, "literals of a term"), terms=Integer(12, 1, 200, "")

@@ -19,7 +19,7 @@ class BitProcess:
     Args:
         name: of the process.
         following: the state that each action leads to from each state.
-        reward: in each state, whatever the action.
+        reward: in each state, for any action.
 
     Raises:
         ShapeError: if the number of states is not a power of 2 or differs between the two arrays, or there is no
@@ -70,10 +70,12 @@ def _bits(bits: int, least: int = 1) -> int:
 
 
 def parity_process(bits: int, goal: int = 0) -> BitProcess:
-    """A pair of bits (i, j), i < j, is flipped at each step, or none; the reward is 1 in one state and 0 in the others.
+    """At each step, a pair of bits (i, j), i < j, is flipped, or none.
 
-    Flips of pairs keep the parity of the number of bits in which the state differs from the goal, so that a best value
-    is above 0 only where that number is even.
+    The reward is 1 in one state and 0 in all others.
+
+    Flips of pairs keep the parity of the number of bits in which the state differs from the goal, so a best value is
+    above 0 only if this number is even.
 
     Args:
         bits: n, at least 2.
@@ -96,12 +98,12 @@ def parity_process(bits: int, goal: int = 0) -> BitProcess:
 
 
 def majority_process(bits: int, goal: int | None = None) -> BitProcess:
-    """A counter runs over n bits: one action sets the bit that it points to, the other moves it on by one.
+    """A counter runs over n bits: one action sets the bit at the counter, the other moves the counter on by one.
 
-    The low n bits of a state are x, those above the counter c; a bit is set to that of the goal, and a counter that has
-    reached n stays. The reward is 1 where c = n and x is the goal. From c = 0 this takes n + z steps, z the number of
-    bits in which x differs from the goal: the best value of H >= 2n states is H - n - z, and whether it is above
-    H - n - m, for a fixed m, asks for a count of the bits.
+    The low n bits of a state are x, and the bits above are the counter c. A bit is set to that of the goal, and a
+    counter that has reached n stays. The reward is 1 if c = n and x is the goal. From c = 0 this takes n + z steps,
+    where z is the number of bits in which x differs from the goal. The best value of H >= 2n states is H - n - z.
+    Whether it is above H - n - m, for a fixed m, depends on a count of the bits.
 
     Args:
         bits: n.
@@ -134,12 +136,12 @@ def majority_process(bits: int, goal: int | None = None) -> BitProcess:
 def scrambled_process(bits: int, masks: Int[np.ndarray, " bits"]) -> BitProcess:
     """Hard transitions under easy values: each following bit is a parity, and the reward one bit.
 
-    Action a, 0 or 1, leads from s to the state whose bit 0 is a and whose bits k > 0 are the parities of s & masks[k];
-    the reward is bit 0. So V_h(s) = s_0 + h - 1, and Q_h(s, a) = s_0 + a + h - 2 for h > 1: the best is to say 1.
+    Action a, 0 or 1, leads from s to the state whose bit 0 is a and whose bits k > 0 are the parities of s & masks[k].
+    The reward is bit 0. So V_h(s) = s_0 + h - 1, and Q_h(s, a) = s_0 + a + h - 2 for h > 1: the best action is 1.
 
     Args:
         bits: n, at least 2.
-        masks: which bits are added up, for each bit of the following state; that of bit 0 is not used.
+        masks: the bits that are added up for each bit of the next state; the mask of bit 0 is not used.
 
     Raises:
         SettingError: for fewer than 2 bits or more than 20.

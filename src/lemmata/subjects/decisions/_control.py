@@ -22,7 +22,7 @@ class ControlProblem:
         reward: states (m, 2) and forces (m,) to rewards (m,).
         box: the least and largest value of either coordinate.
         forces: that may be chosen from.
-        period: of the first coordinate; None where it has none.
+        period: of the first coordinate; None if it has none.
     """
 
     step: Callable[[Float[np.ndarray, "m 2"], Float[np.ndarray, " m"]], Float[np.ndarray, "m 2"]]
@@ -40,7 +40,7 @@ def _swing(state: np.ndarray, force: np.ndarray) -> np.ndarray:
 
 
 def _drive(state: np.ndarray, force: np.ndarray) -> np.ndarray:
-    """A car in a valley, whose motor is weaker than the slope; beyond 0.5 it stays."""
+    """A car in a valley, whose motor is weaker than the slope; beyond 0.5, it stays."""
     place, speed = state.T
     there, speed = place >= 0.5, np.clip(speed + 0.001 * force - 0.0025 * np.cos(3 * place), -0.07, 0.07)
     moved = np.clip(place + speed, -1.2, 0.6)
@@ -80,8 +80,8 @@ def grid_values(
 
         Q(s, a) = r(s, a) + discount max over b of Q(f(s, a), b).
 
-    Interpolation smooths a little at every step, so that the error is of first order in the spacing over the length of
-    a step.
+    Interpolation smooths a little at every step, so the error is of first order in the spacing over the length of a
+    step.
 
     Args:
         problem: of control.

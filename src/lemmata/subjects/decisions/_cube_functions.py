@@ -107,8 +107,7 @@ def prime_implicants(truth: Bool[np.ndarray, " states"]) -> Int[np.ndarray, "ter
     Args:
         truth: f at the states 0, ..., 2^n - 1, n at most 12.
 
-    Returns:
-        A row a term: the bits that it leaves free, and the values of the others, both as numbers.
+    Returns: One row for each term: the bits that it leaves free, and the values of the others, both as numbers.
 
     Raises:
         SettingError: for more than 12 bits.
@@ -141,9 +140,11 @@ def prime_implicants(truth: Bool[np.ndarray, " states"]) -> Int[np.ndarray, "ter
 
 
 def essential_terms(truth: Bool[np.ndarray, " states"]) -> int:
-    """How many prime implicants alone imply some state: every disjunction of conjunctions that is f has as many terms.
+    """The number of prime implicants that alone imply some state.
 
-    Where these cover f, it is the smallest number of terms, as for monotone functions and for parities.
+    Every disjunction of conjunctions that equals f has at least this many terms.
+
+    If these cover f, it is the smallest number of terms, as for monotone functions and for parities.
 
     Args:
         truth: f at the states 0, ..., 2^n - 1, n at most 12.

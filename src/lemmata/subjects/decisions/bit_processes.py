@@ -1,10 +1,10 @@
 """Best values of decision processes of bits, and the formulas that they need.
 
-There are two families of processes. In one, pairs of bits are flipped until a goal is reached. In the other, a counter
-runs over the bits and sets them. Each part of the model (a following bit, the reward) is a short formula, but the best
-value decides a parity or a majority of all bits. Circuits of constant depth cannot be searched, but formulas of depth
-two can: the least number of terms is found exactly here. This theory controls how long a formula is. It leaves open how
-well a network, which is not such a formula, approximates either.
+There are two families of processes. In one, pairs of bits are flipped until a goal is reached. In the other process, a
+counter runs over the bits and sets them. Each part of the model (a bit of the next state, the reward) is a short
+formula, but the best value decides a parity or a majority of all bits. Circuits of constant depth cannot be searched,
+but formulas of depth two can: the least number of terms is found exactly here. This theory controls how long a formula
+is. It leaves open how well a network, which is not such a formula, approximates either.
 """
 
 import math
@@ -106,7 +106,7 @@ class FormulasOfParity(Claim[BitDecision]):
         return jnp.asarray([problem.bits + 1.0, 2.0 ** (problem.bits - 1)])
 
     def measure(self, problem: BitDecision, key: Key[Array, ""]) -> Array:
-        """All prime implicants; those that nothing else covers."""
+        """All prime implicants, and those that cover a state that no other covers."""
         process = problem.parity
         values = optimal_values(process, problem.horizon)[0]
         model = [*next_bits(process, int(problem.action)), process.reward > 0]

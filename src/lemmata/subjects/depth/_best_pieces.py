@@ -36,7 +36,7 @@ def best_errors(k: int) -> tuple[float, ...]:
     Pieces may begin and end at the multiples of 2^-k/4, and the function may jump there.
     """
     cells = 4 * 2**k
-    # A run begins at each multiple of 4 cells; upside down the falling runs rise, so that phases count modulo 4.
+    # A run begins at each multiple of 4 cells. When turned upside down, falling runs rise, so phases count modulo 4.
     cost = np.asarray([[_cost_of_piece(start % 4, length) for length in range(cells + 1)] for start in range(4)])
     best, errors = cost[0].copy(), []
     for _ in range(2**k):

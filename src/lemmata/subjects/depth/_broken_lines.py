@@ -30,7 +30,7 @@ class BrokenLine:
 
     @property
     def slopes(self) -> list[Fraction]:
-        """In order, with repetitions where a knot is none."""
+        """In order, with repetitions if a knot is none."""
         pairs = zip(self.knots[1:], self.knots, self.values[1:], self.values, strict=False)
         return [self.left, *((v - w) / (x - y) for x, y, v, w in pairs), self.right]
 
@@ -75,7 +75,7 @@ class BrokenLine:
         ).without_false_knots()
 
     def without_false_knots(self) -> "BrokenLine":
-        """The same function with a knot only where the slope changes, or one knot."""
+        """The same function with a knot only if the slope changes, or one knot."""
         kept = self.turns(lambda before, after: before != after) or [self.knots[0]]
         return BrokenLine(kept, [self(x) for x in kept], self.left, self.right)
 

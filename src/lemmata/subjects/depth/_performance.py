@@ -7,7 +7,7 @@ points x_i belong to such an f if and only if, for all i and j,
 
 The largest f_n under |x_0| <= 1 is then a program in the inner products of x_0 and all g_i. Its dual is solved: the
 least T for which there are multipliers of these inequalities, not negative, that prove f_n <= T |x_0|². So every
-feasible T is a certificate, whatever rounding does to the search. B is 1 here.
+feasible T is a certificate, with any rounding error of the search. B is 1 here.
 """
 
 import dataclasses
@@ -150,7 +150,7 @@ def certificate(steps: np.ndarray, convexity: float = 0.0, accuracy: float = 1e-
 
 
 def _attained(inner: np.ndarray, matrices: np.ndarray) -> float:
-    """The largest f_n that inner products allow, or 0 where they belong to no function: a shortest path."""
+    """The largest f_n that inner products allow, or 0 if they belong to no function: a shortest path."""
     points = len(inner)
     lengths = np.zeros((points, points))
     lengths[~np.eye(points, dtype=bool)] = -np.tensordot(matrices, inner / inner[0, 0], 2)

@@ -33,21 +33,21 @@ _SQUARES = 1e100  # of terms whose squares are numbers
 class Sparsified:
     """A few units of a network with new weights, and how far they are from the network on given rows.
 
-    All errors are root mean squares over the rows, where outputs are added up.
+    All errors are root mean squares over the rows, if outputs are added up.
 
     Args:
         units: the chosen units, by their numbers in the network, in the order of choice.
         weights: their new weights, shape (k, outputs).
         intercept: the network's own.
         error: distance between the few units and the network.
-        bound: what is proved before any unit is chosen: sqrt((R² - |X|²)/k).
+        bound: the bound that is proved before any unit is chosen: sqrt((R² - |X|²)/k).
         size: |X|, the root mean square of the network's output without the intercept.
         mass: R, the sum of |weight| times the root mean square of the unit, over all units.
         path: the error with the first 1, 2, ..., k units.
         rows: how many rows.
         network_units: how many units the network has.
         hidden: the function that gives the outputs of all units.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 
@@ -272,7 +272,7 @@ def _arrays(weights: Any, intercept: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _chosen(atoms: np.ndarray, target: np.ndarray, count: int) -> np.ndarray:
-    """The first `count` different atoms of the greedy iteration; the best new one where it only repeats old ones."""
+    """The first `count` different atoms of the greedy iteration; the best new one if it only repeats old ones."""
     order: list[int] = []
     squares, along, products = (atoms**2).sum(axis=1), atoms @ target, np.zeros(len(atoms))
     at, scores = np.zeros_like(target), squares

@@ -26,15 +26,15 @@ class WorstCase:
     """The largest f(x_n) - f(x*) over all functions, in units of |x_0 - x*|².
 
     Args:
-        bound: no function exceeds it; the multipliers prove it.
+        bound: a number that no function exceeds; the multipliers prove it.
         attained: a function attains it.
-        unit_steps: the worst case of as many steps 1/smoothness; for convexity 0 the formula smoothness/(4n + 2). It is
-            nan if rounding prevents the accuracy.
+        unit_steps: the worst case of the same number of steps 1/smoothness; for convexity 0, the formula smoothness/(4n
+            + 2). It is nan if rounding prevents the accuracy.
         steps: the steps.
         smoothness, convexity: of the functions.
         multipliers: the multipliers of the inequalities between the points x_0, ..., x_n, x* (rows) and each other
             (columns).
-        conditions: the conditions on which the bound rests.
+        conditions: the conditions for the bound.
         claims: names of the claims that state it.
     """
 
@@ -76,7 +76,7 @@ class WorstCase:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """The steps, beside the length 2/smoothness beyond which equal steps diverge, as an Altair chart."""
+        """The steps, with the length 2/smoothness beyond which equal steps diverge, as an Altair chart."""
         import altair as alt
 
         rows = [{"step": place + 1, "length": float(own)} for place, own in enumerate(self.steps)]
@@ -93,8 +93,8 @@ class WorstCase:
 def worst_case(steps: Any, smoothness: float, convexity: float = 0.0) -> WorstCase:
     """The exact worst case of gradient descent x_(i+1) = x_i - steps_i grad f(x_i), over all f of a class.
 
-    The worst case is the value of a semidefinite program. lemmata solves the program and its dual, so that the answer
-    has a proof, and a function that attains it to a relative accuracy of 1e-6. The dimension is not limited.
+    The worst case is the value of a semidefinite program. lemmata solves the program and its dual. So the answer has a
+    proof, and a function that attains it to a relative accuracy of 1e-6. The dimension is not limited.
 
     Args:
         steps: 1 to 15 steps, each above 0 and at most 10/smoothness.
@@ -144,7 +144,7 @@ def worst_case(steps: Any, smoothness: float, convexity: float = 0.0) -> WorstCa
 
 
 def _solved(steps: np.ndarray, ratio: float) -> Certificate:
-    """The certificate, or that of nothing where rounding makes a matrix of the search singular."""
+    """The certificate, or an empty one if rounding makes a matrix of the search singular."""
     nothing = Certificate(np.inf, 0.0, np.zeros(0), -np.inf)
     if np.prod((1 - steps) ** 2) > _DIVERGED:
         return nothing

@@ -1,4 +1,4 @@
-"""Descent on smooth functions: what one step gains, and how fast strongly convex functions are minimised.
+"""Descent on smooth functions: the gain of one step, and how fast strongly convex functions are minimised.
 
 This theory bounds the decrease of one gradient step, and the distance from the minimiser after n steps. It assumes that
 the smoothness is known and that gradients are exact. It does not explain descent with noisy gradients, or networks,
@@ -18,7 +18,7 @@ ABOUT = {"tool": "convex optimisation", "architecture": "any", "object": "traini
 
 
 class SmoothLoss(eqx.Module):
-    """A loss of weights w on rows x with targets y; it is quadratic where `square` is 1, and logistic elsewhere."""
+    """A loss of weights w on rows x with targets y; it is quadratic if `square` is 1, and logistic elsewhere."""
 
     x: Float[Array, "n d"]
     y: Float[Array, " n"]
@@ -89,8 +89,8 @@ class DescentLemma(Claim[SmoothLoss]):
 class ConvexAlongAxes(eqx.Module):
     """f(x) = sum_i of a function of the i-th coordinate of x in a rotated basis, with curvatures from mu to B.
 
-    The coordinate function is (mu + (B - mu) s) t²/2 where `curved` is -1, and mu t²/2 + (B - mu) sqrt(1 + t²)
-    elsewhere. Here s is 0 or 1. The minimiser is 0.
+    The coordinate function is (mu + (B - mu) s) t²/2 if `curved` is -1, and mu t²/2 + (B - mu) sqrt(1 + t²) otherwise.
+    Here s is 0 or 1. The minimiser is 0.
     """
 
     basis: Float[Array, "d d"]

@@ -20,7 +20,7 @@ _HALF_WAVES = 66  # on [-B, B] there are at most 4 |w| B + 2 of them
 
 
 class Wave(eqx.Module):
-    """h(z) = cos(2 pi w z + phase) for z in [-B, B], where w > 0 is such that there are `periods` = 2 w B periods.
+    """h(z) = cos(2 pi w z + phase) for z in [-B, B]. w > 0 is such that there are `periods` = 2 w B periods.
 
     Args:
         bound: B.
@@ -150,7 +150,7 @@ class FewThresholds(Claim[Wave]):
         return sizes.sum() / (2 * problem.atoms)
 
     def measure(self, problem: Wave, key: Key[Array, ""]) -> Array:
-        """At both sides of every step, and at the points where h turns; the places are found by bisection."""
+        """At both sides of every step, and at the points where h turns, which are found by bisection."""
         share = jnp.arange(2 * problem.atoms + 1) / (2 * problem.atoms) * problem.variation(problem.bound)
 
         def halve(_, ends):

@@ -91,7 +91,7 @@ class GradientDescentWorst(Claim[EqualSteps]):
         return jnp.stack([jnp.asarray(max(remaining)), proven * problem.scale])
 
     def condition(self, problem: EqualSteps) -> Array:
-        """The quadratic multiplies by 1 - h; the bound is accurate to _ACCURACY, relative, for which 32 eps stands."""
+        """The quadratic multiplies by 1 - h; the bound has the relative accuracy _ACCURACY, which 32 eps represents."""
         exact = 4.0 * problem.n * (1 + 1 / jnp.abs(1 - problem.length))
         return jnp.stack([exact, jnp.asarray(2 * _ACCURACY / (32 * np.finfo(float).eps))])
 
@@ -142,7 +142,7 @@ class LongSteps(Claim[Distances]):
     traced = False
 
     def predict(self, problem: Distances) -> Array:
-        """What Huber's function leaves after the best equal steps, and after three silver steps."""
+        """The value of Huber's function after the best equal steps, and after three silver steps."""
         remaining = jnp.asarray([least_of_equal_steps(7)[1], 1 / (4 * sum(SILVER[3]) + 2)])
         return problem.smoothness * problem.distance**2 * remaining
 

@@ -83,7 +83,10 @@ def positive_times(problem: Diffused) -> list[Hypothesis]:
 
 
 class NoisedMixtures(Population[Diffused]):
-    """Mixtures of four normal laws under random schedules; of a user's data, the first 32 rows blurred by 0.2."""
+    """Mixtures of four normal distributions under random schedules.
+
+    Of a user's data, the first 32 rows blurred by 0.2.
+    """
 
     pose = staticmethod(pose_rows)  # pyright: ignore[reportAssignmentType]  # a function stands for the method
     settings = Space(d=DIMENSION, std=STD)

@@ -15,7 +15,7 @@ _VARIANCES = (0.3, 2.0)
 
 
 class HeatedMixture(eqx.Module):
-    """The law of x0 + sqrt(v) xi for x0 from sum_k w_k N(mu_k, S_k) and xi standard normal, at any v >= 0.
+    """The distribution of x0 + sqrt(v) xi for x0 from sum_k w_k N(mu_k, S_k) and a standard normal xi, at any v >= 0.
 
     Its density solves the heat equation in v, twice the time: d p/dv = (1/2) div grad p.
 
@@ -64,7 +64,10 @@ class HeatedMixture(eqx.Module):
         return -self.responsibilities(v, z) @ self.pulls(v, z)
 
     def posterior_variance(self, v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, ""]:
-        """The trace of Cov(x0 | z): of each component's v S_k (S_k + v I)^-1, and of their means about the mean."""
+        """The trace of Cov(x0 | z).
+
+        It is that of each component's v S_k (S_k + v I)^-1 plus that of their means about the mean.
+        """
         shares, gains = self.responsibilities(v, z), jnp.linalg.inv(self.widened(v)) @ self.covariances
         inside = self.means + jnp.einsum("kij,ki->kj", gains, z - self.means)
         within = v * jnp.trace(gains, axis1=1, axis2=2)
@@ -178,8 +181,8 @@ class HeatedLaws(Population[HeatedLaw]):
     Args:
         d: dimension of the default case.
         most: the largest dimension.
-        components: of the default case; one is a normal law.
-        far: standard deviation of the means; small ones are nearly normal.
+        components: of the default case; a single one is a normal distribution.
+        far: standard deviation of the means; small values give nearly normal mixtures.
     """
 
     free = ("variances",)

@@ -1,4 +1,4 @@
-"""Softmax networks trained on noised data, beside the kernel regressions that their error is split into."""
+"""Softmax networks trained on noised data, and the kernel regressions into which their error is split."""
 
 import dataclasses
 import math
@@ -31,13 +31,13 @@ class Learned(eqx.Module):
         truth: F* at the training points.
         member: F_H at the training points.
         values: eigenvalues, rising, of H at the initial weights on training points, in the order output, point.
-        vectors: its eigenvectors, one a column.
+        vectors: its eigenvectors, one in each column.
         cross: H between test and training points.
         rate: m eta, the learning rate on H.
         steps: tau, the number of steps.
         norm: |F_H|², the squared norm in the space of H.
         f_network: the trained network at the test points.
-        f_kernel: kernel regression after as many steps.
+        f_kernel: kernel regression after the same number of steps.
         f_pseudo: the same with labels F_H(x_i) + y_i - F*(x_i).
         f_member: F_H at the test points.
         f_truth: F* at the test points.
@@ -79,7 +79,7 @@ def _matrix(network: SoftmaxNetwork, params: dict, x: Array, other: Array) -> Fl
 def train_beside_kernel(
     network: SoftmaxNetwork, params: dict, x: Array, labels: Array, others: Array, matrix: Array, rate: Array, steps
 ) -> tuple[dict, Float[Array, "kn s"]]:
-    """Gradient descent of a network, and of kernel regressions with H at its initial weights, for the same steps.
+    """Gradient descent of a network, and of kernel regressions with H at its start, with equal numbers of steps.
 
     W <- W - rate/m Delta W(W) and gamma <- gamma - rate (H gamma - vec(Y)), for each column of targets.
 
@@ -88,7 +88,7 @@ def train_beside_kernel(
         params: its initial parameters.
         x: training inputs.
         labels: targets of the network.
-        others: targets of kernel regressions, one a column, each in the order output, point.
+        others: targets of kernel regressions, one in each column, each in the order output, point.
         matrix: H on the training inputs.
         rate: m eta.
         steps: number of steps.
@@ -106,8 +106,8 @@ def train_beside_kernel(
 def sampled_learned(key: Key[Array, ""], n: int, width: int, horizon: float, law: str = "cube", d: int = 2) -> Learned:
     """A network trained on noised draws, with comparisons.
 
-    F_H is the regression of F* on 16 points of its own, stopped after a number of steps that is log-uniform up to 1000;
-    the number of steps of the network is log-uniform up to `horizon`.
+    F_H is the regression of F* on its own 16 points, stopped after a number of steps that is log-uniform up to 1000.
+    The number of steps of the network is log-uniform up to `horizon`.
 
     Args:
         key: randomness.
@@ -135,7 +135,7 @@ def sampled_learned(key: Key[Array, ""], n: int, width: int, horizon: float, law
     member = rows(_matrix(network, params, raw[: n + _TEST], centres) @ coefficients, d)
 
     matrix, cross = _matrix(network, params, x, x), _matrix(network, params, test, x)
-    # The one decomposition of a trial: several in one compiled program can wait for each other without end.
+    # The only decomposition of a trial, because several in one compiled program can wait for each other for ever.
     values, vectors = jnp.linalg.eigh(matrix)
     rate = 1 / values[-1]
     steps = jnp.floor(10 ** jax.random.uniform(keys[4], minval=0.0, maxval=math.log10(horizon)))
@@ -192,8 +192,8 @@ class TrainedScores(Population[Learned]):
 class TrainedOnSquares(Population[Learned]):
     """Softmax networks trained on noised draws of data that are uniform on a square.
 
-    These lie in the unit ball, which mixtures of normal laws do not, and their denoiser is Lipschitz uniformly in time,
-    which that of a sphere is not.
+    The squares are in the unit ball, unlike mixtures of normal distributions. Their denoiser is Lipschitz uniformly in
+    time, unlike that of a sphere.
     """
 
     settings = Space(**_SIZES)

@@ -1,4 +1,4 @@
-"""Samplers for an exact or a learned score, and the distance of what comes out from the data."""
+"""Samplers for an exact or a learned score, and the distance of their samples from the data."""
 
 from collections.abc import Callable
 
@@ -20,7 +20,8 @@ _STEPS = 128
 def energy_distance(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, ""]:
     """2 E|X - Y| - E|X - X'| - E|Y - Y'|, unbiased: pairs of a point with itself are left out.
 
-    It is 0 in expectation where the laws are the same, positive where they are not; a single value may be negative.
+    Its expectation is 0 if the distributions are the same, and positive if they are not; a single value may be
+    negative.
 
     Args:
         x: a sample.
@@ -38,7 +39,7 @@ def energy_interval(
 
     Args:
         x: a sample.
-        y: another, of as many points.
+        y: another sample with the same number of points.
         blocks: the samples are cut into this many blocks, left out in turn.
         width: half the width of the interval in standard errors.
     """
@@ -66,7 +67,7 @@ def simulate_forward(
     Args:
         key: randomness.
         schedule: g.
-        clean: x(0), one a row.
+        clean: x(0), one in each row.
         horizon: T.
         steps: number of steps.
     """
@@ -157,9 +158,9 @@ def _end(path: diffrax.Solution) -> Float[Array, " d"]:
 class LearnedScore(eqx.Module):
     """The score that belongs to a kernel's or a network's denoiser.
 
-    The model sees (1, t, x) divided by `length`, which is that of the longest training input: the softmax kernel is 0
-    at 0, and without the constant the denoiser of every model would be 0 at t = 0, x = 0. Inputs beyond the unit ball,
-    of which the theory does not speak and where the model grows exponentially, are replaced by the nearest point in it.
+    The model receives (1, t, x) divided by `length`, the length of the longest training input. The softmax kernel is 0
+    at 0, so without the constant the denoiser of every model would be 0 at t = 0, x = 0. Inputs beyond the unit ball
+    are replaced by the nearest point in it, because the theory does not cover them and the model grows exponentially.
 
     Args:
         predict: the model, from rows of inputs to rows of F.

@@ -3,8 +3,8 @@
 This theory is about the denoiser E[x(0) | x(t) = x] for data of known distribution. By Tweedie's formula the score is
 an affine function of it. Its derivative is a posterior covariance, so it is Lipschitz uniformly in time for some data
 and not for others. The theory assumes normal noise. It does not explain the denoiser of data with an unknown
-distribution. In this section x(t) given x(0) is normal with mean alpha x(0) and variance 1 - alpha² in each coordinate,
-where alpha = exp(-G(t)/2) and G is the integral of the schedule g.
+distribution. In this section, x(t) given x(0) is normal with mean alpha x(0) and variance 1 - alpha² in each
+coordinate. Here alpha = exp(-G(t)/2), and G is the integral of the schedule g.
 """
 
 import functools
@@ -111,13 +111,16 @@ def _without_alpha(jacobian: Array, problem: Diffused) -> Array:
 
 
 def _posterior_covariance(target: GaussianMixture, schedule: Schedule, t: Array, x: Array) -> Float[Array, "d d"]:
-    """Cov(x(0) | x(t) = x) by Bayes' rule: in each component precisions add, and between two components
-    P(c) P(k) (m_c - m_k)(m_c - m_k)'/2 is added over all pairs of posterior means m.
+    """Cov(x(0) | x(t) = x) by Bayes' rule.
+
+    In each component, precisions are added. For all pairs of components with posterior means m, P(c) P(k) (m_c -
+    m_k)(m_c - m_k)'/2 is added.
     """
     alpha, v = schedule.scale(t), schedule.variance(t)
     inside = 1 / (1 / target.std**2 + alpha**2 / v)
     means = inside * (target.means / target.std**2 + alpha * x / v)
-    # up to what all components share, twice -log of N(mu, std² I) and of N(alpha x(0), v I) at the posterior mean
+    # without the terms that all components share, twice -log of N(mu, std² I) and of N(alpha x(0), v I) at the
+    # posterior mean
     gaps = jnp.sum((means - target.means) ** 2, axis=1) / target.std**2 + jnp.sum((x - alpha * means) ** 2, axis=1) / v
     odds = target.weights * jnp.exp((gaps.min() - gaps) / 2)
     apart = means[:, None] - means
@@ -232,5 +235,5 @@ class CubeLipschitz(Claim[Diffused]):
         return 1e4 * (1 + jnp.max(jnp.abs(problem.points).max(axis=1) / jnp.sqrt(v)))
 
     def trivial(self, problem: Diffused) -> Array:
-        """The bound from |x(0)| <= 1 alone, alpha/(1 - alpha²), which grows without end as t -> 0."""
+        """The bound that only uses |x(0)| <= 1, alpha/(1 - alpha²), which diverges as t -> 0."""
         return problem.schedule.scale(problem.times) / problem.schedule.variance(problem.times)

@@ -27,7 +27,7 @@ def _at_places(problem: HeatedPlaces, function) -> Array:
 
 
 def _without_determinants(score: Array, problem: HeatedPlaces) -> Array:
-    """The formula with the components weighed by w_k exp(-|z - mu_k|²/2) in the metric of S_k + v I alone."""
+    """The formula with the components weighted by w_k exp(-|z - mu_k|²/2), only in the metric of S_k + v I."""
     mixture = problem.mixture
 
     def one(v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, " d"]:
@@ -76,7 +76,7 @@ class MixtureScore(Claim[HeatedPlaces]):
 
 
 def _divergence_gradient(mixture: HeatedMixture, v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, " d"]:
-    """Half of grad div s: what the heat equation, coordinate by coordinate, would say."""
+    """Half of grad div s: the formula of the heat equation, coordinate by coordinate."""
     return jax.grad(lambda x: jnp.trace(jax.jacfwd(lambda y: mixture.score(v, y))(x)) / 2)(z)
 
 
@@ -199,5 +199,5 @@ class FisherInformationUnderNoise(Claim[HeatedLaw]):
         return -problem.mixture.means.shape[1] / (cell * jnp.sum(density * bend))
 
     def trivial(self, problem: HeatedLaw) -> Array:
-        """J(p_v) <= d / v, whatever the data."""
+        """J(p_v) <= d / v, for any data."""
         return problem.variances[1]

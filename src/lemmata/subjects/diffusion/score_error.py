@@ -59,7 +59,7 @@ def mismatch_bound(
     """Gamma_delta of Theorem 6.5: (2 d² A/lambda log^(3/2)(e (dn)^(3/2) A/lambda) + n^(-1/2))²
     + d² A²/lambda² (log(1/delta) + log log n).
 
-    Undefined where (dn)^(3/2) A < lambda/e, which is where A falls to as R_H grows at a fixed n.
+    Undefined if (dn)^(3/2) A < lambda/e, which is where A falls to as R_H grows at a fixed n.
 
     Args:
         smallest: lambda.
@@ -79,7 +79,7 @@ def _mean_square(outputs: Float[Array, "p k"]) -> Float[Array, ""]:
 
 
 def _together(one: Float[Array, "p k"], other: Float[Array, "p k"]) -> Float[Array, ""]:
-    """The square of the sum of root mean squares: what every reader knows of the mean square of a difference."""
+    """The square of the sum of root mean squares. It bounds the mean square of a difference."""
     return (jnp.sqrt(_mean_square(one)) + jnp.sqrt(_mean_square(other))) ** 2
 
 

@@ -1,9 +1,9 @@
 """Score matching: learning the score of noised data is least squares for the clean data.
 
-This theory is about what the training objective of a diffusion model measures. By Tweedie's formula the score is an
-affine function of the denoiser F*(t, x) = E[x(0) | x(t) = x], so regression of x(0) on (t, x(t)) learns the score. The
-theory assumes normal noise. It does not explain how well a model solves the regression, which is the subject of
-`diffusion.score_error`. In this section x(t) given x(0) is normal with mean alpha x(0) and variance 1 - alpha² in each
+This theory is about what the training objective of a diffusion model measures. By Tweedie's formula, the score is an
+affine function of the denoiser F*(t, x) = E[x(0) | x(t) = x]. So a regression of x(0) on (t, x(t)) learns the score.
+The theory assumes normal noise. It does not explain how well a model solves the regression, which is the subject of
+`diffusion.score_error`. In this section, x(t) given x(0) is normal with mean alpha x(0) and variance 1 - alpha² in each
 coordinate, where alpha = exp(-G(t)/2) and G is the integral of the schedule.
 """
 
@@ -31,8 +31,7 @@ class TwoModels(eqx.Module):
         target: the law of the data.
         schedule: how it is forgotten.
         matrices: the A of both.
-        shifts: the b of both.
-        times, places: draws of (t, x(t)), over which a prediction is an average.
+        shifts: the b of both. times, places: draws of (t, x(t)), over which a prediction is averaged.
     """
 
     target: GaussianMixture
@@ -204,7 +203,7 @@ class LossWeight(Claim[TwoModels]):
         return loss_weight(problem.schedule, times) * jnp.sum(gap**2, axis=2)
 
     def condition(self, problem: TwoModels) -> Array:
-        """Scores have the size (1 + |x|) / (1 - alpha²), and alpha (F - F*) / (1 - alpha²) is left of two of them."""
+        """Scores have the size (1 + |x|) / (1 - alpha²), and their difference is alpha (F - F*) / (1 - alpha²)."""
         times, places, gap = _at_32_points(problem)
         v, alpha = problem.schedule.variance(times), problem.schedule.scale(times)
         size = 1 + jnp.linalg.norm(places, axis=1)

@@ -54,7 +54,7 @@ class TwoPoints(eqx.Module):
         return logsumexp(-((z - jnp.stack([self.m, -self.m])) ** 2) / (2 * spread))
 
     def excess(self, z: Float[Array, " n"], variance: Float[Array, ""] | float | None = None) -> Float[Array, " n"]:
-        """The score plus z/sigma², by differentiating `log_density`: what the score has beyond that of the noise.
+        """The score plus z/sigma², by differentiating `log_density`: the part of the score beyond that of the noise.
 
         Args:
             z: the places.
@@ -233,8 +233,9 @@ class ScoreTransform(Claim[TwoPoints]):
         return (grid[1] - grid[0]) * waves @ slope
 
     def condition(self, problem: TwoPoints) -> Array:
-        """The sum cancels from 2a down to the value, and its terms carry the rounding of the exponents (z + m)²/sigma²
-        at the ends of the grid.
+        """The sum cancels from 2a down to the value.
+
+        Its terms contain the rounding of the exponents (z + m)²/sigma² at the ends of the grid.
         """
         furthest = (24 / problem.steepness + problem.m) ** 2 / problem.variance
         return 2 * problem.steepness * (1 + furthest) / self.predict(problem)

@@ -1,9 +1,9 @@
 """Which function spaces contain scores: norms on growing intervals, and norms of interpolants on growing grids.
 
 This theory is about the norm of the score of normal distributions and their mixtures, in the Hilbert space of a kernel
-on the line. The score of a normal distribution is linear. So it is in no Sobolev space of the whole line without a
-weight, and in no space of a Gaussian kernel, even on an interval. The theory assumes that the distribution is known. It
-does not explain which space suits a given distribution.
+on the line. The score of a normal distribution is linear. So it is not in any Sobolev space of the whole line without a
+weight, and not in any space of a Gaussian kernel, even on an interval. The theory assumes that the distribution is
+known. It does not explain which space suits a given distribution.
 """
 
 import math
@@ -93,7 +93,10 @@ class EqualWidthMixtures(Population[EqualWidths]):
         return Space(components=Integer(self.least, self.least, self.most, "components of the mixture"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> EqualWidths:
-        """Means in [-1, 1], the outer two at least 0.6 apart; variances from 0.1 to 0.3; l = 1, half from 0.6 to 1."""
+        """Means in [-1, 1], with the outer two at least 0.6 apart; variances from 0.1 to 0.3.
+
+        L = 1, or for half of the problems from 0.6 to 1.
+        """
         mean_key, weight_key, rest_key = jax.random.split(key, 3)
         k = setting["components"]
         weights = jax.random.uniform(weight_key, (k,), minval=1.0, maxval=4.0)
@@ -174,7 +177,7 @@ def _exact_score(problem: EqualWidths, z: Decimal) -> Decimal:
 
 
 def interpolation_norm(problem: EqualWidths, n: int) -> float:
-    """y' K^-1 y of the score y at n even points of the interval, K the Gram matrix of the Gaussian kernel.
+    """y' K^-1 y of the score y at n even points of the interval, where K is the Gram matrix of the Gaussian kernel.
 
     By an L D L' decomposition in decimal arithmetic: the condition number grows faster than n!, to 1e150 at 64 points.
 
@@ -226,7 +229,7 @@ class LinearScoreOutsideGaussianSpace(Claim[EqualWidths]):
     source = Source("minh2010", "Main result", note="with the rate and its constant")
     stated = Kind.OWN
     population = EqualWidthMixtures(least=1, most=1)
-    # what n points see of the series ends within half of a coefficient of n/2: 3/(2 n) of the sum, 0.023 at 64 points
+    # n points see the series up to half of a coefficient of n/2: 3/(2 n) of the sum, 0.023 at 64 points
     relation = Limit("n", (16.0, 32.0, 64.0), margin=0.024, resolution=0.02)
     control = Control("the limit is a tenth larger", lambda limit, problem: 1.1 * limit)
     controls = "the norm of a score in the space of a Gaussian kernel"

@@ -23,7 +23,7 @@ class KernelBehaviour:
 
     Attributes:
         linearisation: |f_t - f_0 - <grad f_0, theta_t - theta_0>| / |f_t - f_0|, norms over points and outputs;
-            0 where no parameter moved.
+            0 if no parameter moved.
         change: ||K_t - K_0|| / ||K_0||, Frobenius norms of the kernel of gradient descent.
         direction: 1 - <K_t, K_0> / (||K_t|| ||K_0||), which forgets the scale of the kernel.
         tolerance: the largest linearisation error and change at which the behaviour is called a kernel's.
@@ -61,8 +61,8 @@ def kernel_behaviour(
 ) -> KernelBehaviour:
     """Compares training with the kernel at its start, at every one of the parameters that follow.
 
-    Training is that of a kernel where the function moves as its linearisation does and the kernel stays what it was.
-    Both are limits of infinite width; at one width they are numbers, and `tolerance` is a convention.
+    Training is that of a kernel if the function moves as its linearisation does and the kernel does not change.
+    Both are limits of infinite width. At one width, they are numbers, and `tolerance` is a convention.
 
     Args:
         f: f(params, x) of one point, a number or a vector of outputs.
@@ -109,7 +109,7 @@ def kernel_behaviour(
 
 @eqx.filter_jit
 def _linearisation(f: Function, first: Any, later: Any, x: Array) -> Array:
-    """The relative error of the first-order change; 0 where no parameter moved and outputs differ by rounding alone."""
+    """The relative error of the first-order change; 0 if no parameter moved and outputs differ only by rounding."""
     (free, fixed), (there, _) = (eqx.partition(own, eqx.is_inexact_array) for own in (first, later))
     outputs = lambda own: jax.vmap(lambda point: f(eqx.combine(own, fixed), point))(x)
     step = jax.tree.map(jnp.subtract, there, free)

@@ -11,10 +11,9 @@ from lemmata.engine.claims import Choice, Hypothesis, Integer, Population, Real,
 
 
 class Clouds(eqx.Module):
-    """Real and generated points, and other points at which nothing was trained.
+    """Real and generated points, and other points that are not used for training.
 
-    Args:
-        real, fake, other: points, one a row.
+    Args: real, fake, other: points, one in each row.
         time: of the discriminator's training.
         loss: of the discriminator.
     """
@@ -29,7 +28,7 @@ class Clouds(eqx.Module):
 class ShiftedClouds(Population[Clouds]):
     """Standard normal real points, and generated ones around a point a distance away.
 
-    `time` is the longest training; `losses` are those that a statement speaks of.
+    `time` is the longest training; `losses` are those that the statement is about.
     """
 
     points: int = 8

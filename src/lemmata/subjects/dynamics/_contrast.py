@@ -1,4 +1,4 @@
-"""What two views of every point have in common: the contrastive matrix and its kernel form, and their leading modes."""
+"""The common part of two views of every point: the contrastive matrix and its kernel form, and their leading modes."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -8,12 +8,12 @@ from lemmata.core import check_numbers, known, require_float64
 from lemmata.errors import SettingError, ShapeError
 from lemmata.kernels import AbstractKernel, gram
 
-# eigenvalues of a stored matrix are known to a modest multiple of n eps of the largest, as in `lemmata.spectra`
+# eigenvalues of a stored matrix are accurate to a modest multiple of n eps of the largest, as in `lemmata.spectra`
 _ROUNDING = 16.0
 
 
 def check_views(x: Array, views: Array) -> None:
-    """Refuse views that are not as many points of one shape."""
+    """Refuse views with different numbers or shapes of points."""
     if x.ndim != 2 or x.shape != views.shape:
         raise ShapeError(
             "points x and their views",
@@ -49,7 +49,7 @@ def contrastive_matrix(x: Float[Array, "n m"], views: Float[Array, "n m"]) -> Fl
 
 
 class _Root(eqx.Module):
-    """K = Q diag(a) Q' of all 2n views, with a^(1/2) and its inverse, both 0 at the rounding floor."""
+    """K = Q diag(a) Q' of all 2n views, with a^(1/2) and its inverse, both 0 at the rounding error."""
 
     vectors: Float[Array, "N N"]
     root: Float[Array, " N"]

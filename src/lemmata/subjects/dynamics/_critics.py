@@ -46,7 +46,7 @@ class Critic(eqx.Module):
 
 
 def discriminator_loss(values: Float[Array, " N"], real: int, loss: Loss) -> Float[Array, ""]:
-    """What a discriminator descends on, from its values at the real points and then at the generated ones.
+    """The loss of a discriminator, from its values at the real points and then at the generated ones.
 
     ipm: E_fake f - E_real f. lsgan: E_real (f - 1)² + E_fake (f + 1)². vanilla: E_real ln(1 + e^-f) + E_fake ln(1 +
     e^f). E are means over the points.
@@ -71,15 +71,15 @@ def critic(
     time: float | Float[ArrayLike, ""],
     loss: Loss = "ipm",
 ) -> Critic:
-    """The discriminator after gradient flow for a time from f = 0, while real and generated points stay as they are.
+    """The discriminator after gradient flow for a time from f = 0 with fixed real and generated points.
 
-    The flow is that of `discriminator_loss` in the space of the kernel, df(z)/dt = -sum_i K(z, z_i) dL/df(z_i): a
-    network of infinite width with tangent kernel K does the same. With weights w_i = 1/n at real points, 1/m at
+    The flow is that of `discriminator_loss` in the space of the kernel, df(z)/dt = -sum_i K(z, z_i) dL/df(z_i). A
+    network of infinite width with tangent kernel K has the same flow. With weights w_i = 1/n at real points, 1/m at
     generated ones, and labels r_i = 1 and -1,
 
-    * ipm:     c = time * w r, so that f is time times the witness of the maximum mean discrepancy;
-    * lsgan:   c = w^(1/2) (1 - exp(-2 time S))/S w^(1/2) r with S = w^(1/2) K w^(1/2): no inverse, and 2 time w r
-      where K is 0;
+    * ipm: c = time * w r, so f is time times the witness of the maximum mean discrepancy;
+    * lsgan: c = w^(1/2) (1 - exp(-2 time S))/S w^(1/2) r with S = w^(1/2) K w^(1/2). This needs no inverse, and is 2
+      time w r if K is 0;
     * vanilla: the same equation integrated (Tsitouras 5/4, local error 1e-9).
 
     Args:

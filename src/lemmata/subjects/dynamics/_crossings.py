@@ -8,7 +8,7 @@ from lemmata.subjects.dynamics import StepwisePrediction, aligned_start, embeddi
 from lemmata.subjects.dynamics._small_starts import SmallStart
 
 _TIMES = 400
-_TOLERANCE = 1e-7  # a thousandth of what any claim here resolves
+_TOLERANCE = 1e-7  # a thousandth of the resolution of every claim here
 _BEYOND = 1.5  # paths end at this multiple of the last step time
 
 
@@ -27,7 +27,7 @@ def learned(problem: SmallStart, scale: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def crossings(times: Float[np.ndarray, " t"], sizes: Float[np.ndarray, "t d"]) -> Float[np.ndarray, " d"]:
-    """When each size first reaches 1/2, by interpolation of its log-odds; infinite where it never does."""
+    """When each size first reaches 1/2, by interpolation of its log-odds; infinite if it never does."""
     found = []
     for column in sizes.T:
         above = np.flatnonzero(column >= 0.5)

@@ -11,7 +11,7 @@ MOST_STEPS = 100_000
 
 
 def correlation_loss(matrix: Float[Array, "m m"], weights: Float[Array, "d m"]) -> Float[Array, ""]:
-    """|W Gamma W' - I|², squared entries summed: Barlow Twins with weight 1 on every entry and nothing normalised.
+    """|W Gamma W' - I|², the sum of squared entries: Barlow Twins with weight 1 on every entry, without normalisation.
 
     Args:
         matrix: Gamma.
@@ -30,7 +30,7 @@ def embedding_flow(
     """The weights at times of dW/dt = -4 (W Gamma W' - I) W Gamma, the gradient flow of |W Gamma W' - I|².
 
     Explicit steps (Tsitouras 5/4) whose local error is at most the tolerance times |W_ij|, and times the root mean
-    square of the start where entries are smaller.
+    square of the start if entries are smaller.
 
     Args:
         matrix: Gamma, symmetric.

@@ -50,7 +50,7 @@ def _downhill(rate: Array, slopes: Any, state: tuple, params: Any = None) -> tup
 
 
 class Way(eqx.Module):
-    """A way to make a classifier of a language model: a function, where it starts, and the texts as it reads them."""
+    """A way to make a classifier of a language model: a function, its start, and the texts in its format."""
 
     f: Any
     params: dict
@@ -70,7 +70,10 @@ class Way(eqx.Module):
 
     @functools.cached_property
     def path(self) -> list:
-        """Parameters before and after fine-tuning to a mean loss of 0.4; the same where it is as low at the start."""
+        """Parameters before and after fine-tuning to a mean loss of 0.4.
+
+        Equal if the loss is already this low at the start.
+        """
         return fine_tune(self.f, self.params, self.texts, self.y, descent(self.rate), steps=[STEPS], until=UNTIL)
 
     def outputs(self, params: dict, texts: Int[Array, "m T"]) -> Float[Array, " m"]:
@@ -84,12 +87,10 @@ def _outputs(f: Any, params: dict, texts: Array) -> Array:
 
 
 class FewShotTask(eqx.Module):
-    """A pre-trained model and reviews of a topic: is it praised, whatever is said of the other one?
+    """A pre-trained model and reviews of a topic: is it praised, regardless of the opinion about the other topic?
 
     Args:
-        params: of the model.
-        texts, y: training rows, as many of each class.
-        unseen, unseen_y: other rows.
+        params: of the model. texts, y: training rows, the same number of each class. unseen, unseen_y: other rows.
         start: a fresh head before training.
     """
 
@@ -114,7 +115,10 @@ class FewShotTask(eqx.Module):
 
 
 class FewShotTasks(Population[FewShotTask]):
-    """One of four models of width 16, pre-trained on reviews that praise or blame two topics alike; now they differ."""
+    """One of four models of width 16, pre-trained on reviews with one opinion of two topics.
+
+    Now the opinions of the two topics differ.
+    """
 
     settings = Space(
         shots=Integer(16, 4, 64, "rows of each class", corners=(16, 16)),
@@ -153,7 +157,7 @@ class UnsolvedTasks(Population[FewShotTask]):
     """Few-shot tasks on which fine-tuning with a prompt has something to do: others are drawn again.
 
     Args:
-        topic: that is asked about by default.
+        topic: the default topic of the question.
     """
 
     topic: str = "dish"
@@ -163,7 +167,7 @@ class UnsolvedTasks(Population[FewShotTask]):
         return Space(**FewShotTasks().settings().variables | {"topic": topic})
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> FewShotTask:
-        """The first task whose loss before training is above the one at which training stops; the last of 40."""
+        """The first task whose loss before training is above the loss at which training stops; else the last of 40."""
         for number in range(_DRAWS):
             task = FewShotTasks().sample(setting, jax.random.fold_in(key, number))
             if loss_before(task) > UNTIL:

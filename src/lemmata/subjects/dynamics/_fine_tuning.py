@@ -44,15 +44,15 @@ def fine_tuning_kernels(
 ) -> FineTuningKernels:
     """The kernels of `FineTuningKernels` for any function of parameters.
 
-    Gradients are made by reverse mode for a block of rows at a time, so that two blocks and the kernels are held and
-    never all gradients. With C outputs a point has C rows, one after the other, and kernels are (n C, m C). An entry of
-    a gradient that is 0 has the sign 0. `sgd` and `sign` are positive semidefinite where y is x; `asymmetric` is not
+    Gradients are made by reverse mode for one block of rows at a time. So two blocks and the kernels are in memory, but
+    never all gradients. With C outputs, a point has C rows, one after the other, and kernels are (n C, m C). An entry
+    of a gradient that is 0 has the sign 0. `sgd` and `sign` are positive semidefinite if y is x; `asymmetric` is not
     symmetric, and its diagonal is the sum of |g|.
 
     Args:
         f: f(params, x) of one point, a number or a vector of C outputs.
-        params: a tree of arrays; leaves that are not floating-point numbers are held fixed.
-        x: points, of any shape, one a row.
+        params: a tree of arrays; leaves that are not floating-point numbers are fixed.
+        x: points, of any shape, one in each row.
         y: other points x'; x itself by default.
         working_set: bytes that two blocks of gradients and their signs may take; at least one row of each.
 
@@ -98,7 +98,7 @@ def fine_tuning_kernels(
 
 
 def _blocks(f: Function, params: Any, x: Array, step: int) -> list[Callable[[], Array]]:
-    """What makes the gradients of each block of rows; a single block is made once."""
+    """The function that makes the gradients of each block of rows; a single block is made once."""
     starts = range(0, len(x), step)
     if len(starts) == 1:
         whole = _gradients(f, params, x)
@@ -140,12 +140,12 @@ def fine_tune(
 
     Args:
         f: one output f(params, x) of one point.
-        params: where to start; leaves that are not floating-point numbers are held fixed.
+        params: where to start; leaves that are not floating-point numbers are fixed.
         x: training points.
         y: their classes, -1 and 1.
         optimiser: of optax.
         steps: increasing numbers of steps after which parameters are given.
-        until: training stands still once the mean loss is at most this.
+        until: training stops when the mean loss is at most this.
 
     Raises:
         ShapeError: if x and y have different numbers of rows.

@@ -33,8 +33,8 @@ def output(params: dict[str, Array], point: Float[Array, " d"]) -> Float[Array, 
 class TunedNetworks(Population[TunedNetwork]):
     """Normal weights of variance 1/fan-in, normal rows, and derivatives of either sign, of size about 1.
 
-    The number of rows is odd: of an even number the signs may cancel in every weight of the first layer, and as the
-    function is linear in the second, Adam's steps would then have no second order.
+    The number of rows is odd. With an even number, the signs may cancel in every weight of the first layer. As the
+    function is linear in the second layer, Adam's steps would then have no second order.
     """
 
     free = ("x", "slopes")
@@ -63,7 +63,7 @@ class TunedNetworks(Population[TunedNetwork]):
 
 
 class GradientRows(eqx.Module):
-    """Gradients g_i of outputs, one a row."""
+    """Gradients g_i of outputs, one in each row."""
 
     gradients: Float[Array, "n P"]
 
@@ -73,7 +73,9 @@ class GradientRows(eqx.Module):
 
 
 class UnevenGradients(Population[GradientRows]):
-    """Gradients of norm 1 with as many large coordinates as small ones; the large ones alone agree between rows.
+    """Gradients of norm 1 with equal numbers of large and small coordinates.
+
+    Only the large coordinates agree between rows.
 
     Args:
         rows: by default.

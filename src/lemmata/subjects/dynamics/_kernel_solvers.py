@@ -27,7 +27,7 @@ def offset_regression(
         kernel: K, symmetric, between training rows.
         y: targets.
         cross: k(x), new rows against training rows.
-        ridge: r above 0, a share of the largest eigenvalue, so that it means the same for kernels of any scale.
+        ridge: r above 0, a share of the largest eigenvalue, so that it has the same meaning for kernels of any scale.
         start: f_0 on the training rows, the outputs before fine-tuning; 0 leaves them out.
         start_at: f_0 on the new rows.
 
@@ -61,7 +61,7 @@ def logistic_descent(
     start: Float[Array, " n"] | float = 0.0,
     start_at: Float[Array, " m"] | float = 0.0,
 ) -> Float[Array, " m"]:
-    """What `fine_tune` by gradient descent would do if the function were its linearisation: outputs at the new rows.
+    """The result of `fine_tune` by gradient descent if the function were its linearisation: outputs at the new rows.
 
     Steps c <- c + (rate/n) y / (1 + exp(y u)) on outputs u = start + K c, until the mean of log(1 + exp(-y u)) is at
     most `until`.
@@ -72,7 +72,7 @@ def logistic_descent(
         cross: new rows against training rows.
         rate: of the steps on the mean loss.
         steps: at most.
-        until: descent stands still once the mean loss is at most this.
+        until: descent stops when the mean loss is at most this.
         start: outputs before training on the training rows.
         start_at: the same on the new rows.
 
@@ -135,14 +135,14 @@ class AsymmetricFit(eqx.Module):
 
 
 def asymmetric_fit(kernel: Float[Array, "n n"], y: Float[Array, " n"], gamma: float) -> AsymmetricFit:
-    r"""Solves [[I/gamma, H], [H^T, I/gamma]] [alpha; beta] = 1 with H_ij = y_i K(x_i, x_j) y_j.
+    r"""It solves [[I/gamma, H], [H^T, I/gamma]] [alpha; beta] = 1 with H_ij = y_i K(x_i, x_j) y_j.
 
     With K(x, x') = <phi(x), psi(x')> that is the stationary point of
 
         <w, v> + gamma/2 sum_i (1 - y_i <w, phi(x_i)>)² + gamma/2 sum_i (1 - y_i <v, psi(x_i)>)²
 
-    in w = sum_j beta_j y_j psi(x_j) and v = sum_i alpha_i y_i phi(x_i): a saddle and no least value, as <w, v> has no
-    sign. For a symmetric K it is the least-squares support vector machine without a constant, alpha = beta.
+    in w = sum_j beta_j y_j psi(x_j) and v = sum_i alpha_i y_i phi(x_i). It is a saddle and not a minimum, because <w,
+    v> has no sign. For a symmetric K it is the least-squares support vector machine without a constant, alpha = beta.
 
     Args:
         kernel: K, square, need not be symmetric.

@@ -20,7 +20,7 @@ _FLOOR = 1e-5
 class MaskedTransformer(eqx.Module):
     """Tokens in, logits of the token at every place out: attention both ways, norms first, no dropout.
 
-    The readout is the transposed embedding and a bias; norms have no parameters of their own.
+    The readout is the transposed embedding and a bias; norms have no parameters.
 
     Args:
         vocabulary: how many tokens there are.
@@ -51,7 +51,7 @@ class MaskedTransformer(eqx.Module):
             raise SettingError("heads", found=self.heads, rule=f"a divisor of {self.width}, the width")
 
     def init(self, key: Key[Array, ""]) -> dict:
-        """Independent normal weights of variance 1/fan-in, a quarter of that where a layer adds to its input."""
+        """Independent normal weights of variance 1/fan-in, a quarter of that if a layer adds to its input."""
         d, keys = self.width, jax.random.split(key, 2 + self.layers)
         shapes = {"queries": (d, 3 * d), "mix": (d, d), "inner": (d, 4 * d), "outer": (4 * d, d)}
         scales = {"queries": 1.0, "mix": 0.5, "inner": 1.0, "outer": 0.5}
@@ -96,7 +96,7 @@ def _normed(h: Array) -> Array:
 
 
 class WordPrompt(eqx.Module):
-    """The function f(params, tokens) = logit of one word - logit of the other, at the last place, where the mask is.
+    """The function f(params, tokens) = logit of one word - logit of the other, at the last place, which is the mask.
 
     Args:
         model: the transformer.
@@ -132,15 +132,15 @@ class FreshHead(eqx.Module):
 def pre_train(
     model: MaskedTransformer, key: Key[Array, ""], *, language: Reviews = REVIEWS, steps: int = 300, batch: int = 32
 ) -> tuple[dict, Float[Array, " steps"]]:
-    """Trains a transformer to say masked tokens of documents, and of documents without their closing words.
+    """Trains a transformer to predict masked tokens of documents, and of documents without their last words.
 
     A tenth and a half of the tokens are masked, of the closing judgement six in ten; Adam in single precision.
     There are 8192 documents. Two layers of width 16 take a few seconds.
 
     Args:
-        model: as wide as one likes; its vocabulary and length are those of the language.
+        model: of any width; its vocabulary and length are those of the language.
         key: of the start, the documents and the masks.
-        language: what documents are drawn from.
+        language: the source of the documents.
         steps: of Adam, its rate 0.003 at first and 0 at the end along a cosine.
         batch: documents a step.
 

@@ -21,12 +21,12 @@ def in_subspace(
 ) -> tuple[Callable[[Array, Any], Array], Float[Array, " k"]]:
     """F at params + A z as a function of z, and z = 0, with A drawn: entries independent N(0, 1/dimension).
 
-    Then <A'g, A'g'> has the mean <g, g'>, so that the kernel of descent in z is an unbiased estimate of that in all
-    parameters (`fine_tuning_kernels` of what this returns); `rank_needed` says how large k makes it good.
+    Then <A'g, A'g'> has the mean <g, g'>. So the kernel of descent in z is an unbiased estimate of the kernel in all
+    parameters (apply `fine_tuning_kernels` to the result); `rank_needed` gives the k that it needs.
 
     Args:
         f: f(params, x) of one point.
-        params: a tree of arrays; leaves that are not floating-point numbers are held fixed.
+        params: a tree of arrays; leaves that are not floating-point numbers are fixed.
         key: of A.
         dimension: k.
 
@@ -53,13 +53,13 @@ def low_rank_adapters(
 ) -> tuple[Callable[[Any, Any], Array], list[dict[str, Array]]]:
     """F with D U added to every matrix of the parameters, as a function of the factors, and the factors at the start.
 
-    D (rows, rank) has independent entries N(0, 1/rank) and U (rank, columns) is 0, so that the function starts as it
-    was. There the gradient in D is 0, and that in U is D'G with G the gradient in the matrix: the kernel of the factors
-    is sum <D'G, D'G'> over matrices, whose mean over D is the kernel of all matrices.
+    D (rows, rank) has independent entries N(0, 1/rank) and U (rank, columns) is 0, so the function does not change at
+    the start. There, the gradient in D is 0, and the gradient in U is D'G, where G is the gradient in the matrix. So
+    the kernel of the factors is sum <D'G, D'G'> over matrices, whose mean over D is the kernel of all matrices.
 
     Args:
         f: f(params, x) of one point.
-        params: a tree of arrays; what is no matrix is held fixed.
+        params: a tree of arrays; arrays that are not matrices are fixed.
         key: of D.
         rank: columns of D.
 
@@ -97,7 +97,7 @@ def low_rank_adapters(
 def rank_needed(rows: int, error: float, probability: float = 0.1) -> int:
     """The least k at which 4 N² exp(-(e² - e³) k / 4) is at most a probability.
 
-    Then, but for that probability, all entries of a kernel of N rows are within e max |g|² of those in a random
+    Then, except with that probability, all entries of a kernel of N rows are within e max |g|² of those in a random
     subspace of dimension k (Johnson and Lindenstrauss).
 
     Args:

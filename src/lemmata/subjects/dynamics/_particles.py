@@ -1,4 +1,4 @@
-"""Generated points that climb a critic which is trained anew at every step; distances of clouds of points."""
+"""Generated points that climb a critic which is trained again at every step; distances of clouds of points."""
 
 import equinox as eqx
 import jax
@@ -53,7 +53,7 @@ def generator_slopes(found: Critic, fake: Float[Array, "m d"], loss: Loss) -> Fl
     ipm: -f, so that points climb f. lsgan: f² (labels -1, 1 and 0 of Mao et al., 2017). vanilla: ln(1 + e^-f).
 
     Args:
-        found: the critic, held as it is.
+        found: the critic, which does not change.
         fake: generated points.
         loss: of the pair of players.
     """
@@ -78,9 +78,9 @@ def particle_flow(
 ) -> ParticlePath:
     """Generated points under alternating training: a critic from f = 0 for a time, then a step of every point.
 
-    Each step is x <- x + rate * `generator_slopes` at the critic of the present points. With "ipm" it is gradient
-    descent on MMD²: the step is -(m/2) rate time times its gradient. For an RBF kernel MMD² cannot rise while
-    rate * time < 2/3 lengthscale² (`lemmata.subjects.dynamics.particle_flows`).
+    Each step is x <- x + rate * `generator_slopes` at the critic of the present points. With "ipm", it is gradient
+    descent on MMD²: the step is -(m/2) rate time times its gradient. For an RBF kernel MMD² cannot rise while rate *
+    time < 2/3 lengthscale² (`lemmata.subjects.dynamics.particle_flows`).
 
     Args:
         kernel: K, the tangent kernel of the discriminator.

@@ -14,10 +14,10 @@ CLS, MASK, IT, WAS, GREAT, TERRIBLE = range(6)
 
 @dataclasses.dataclass(frozen=True)
 class Reviews:
-    """Reviews of a dish and a film: words of praise or blame for either, and words that say nothing.
+    """Reviews of a dish and a film: words of praise or blame for either, and neutral words.
 
-    Tokens are, in their order: the first of every text, the mask, `it`, `was`, `great`, `terrible`; four words of
-    praise and four of blame for the dish; as many for the film; eight that say nothing.
+    The tokens are, in order: the first token of every text, the mask, `it`, `was`, `great`, `terrible`; four words of
+    praise and four of blame for the dish; the same numbers for the film; eight neutral words.
 
     Args:
         words: of a review.
@@ -40,7 +40,7 @@ class Reviews:
 
     @property
     def unrelated(self) -> tuple[int, int]:
-        """Two words that say nothing."""
+        """Two neutral words."""
         return self.vocabulary - 2, self.vocabulary - 1
 
     @property
@@ -70,9 +70,9 @@ class Reviews:
         return jnp.concatenate([texts, closing(n), jnp.where(said == 1, GREAT, TERRIBLE)[:, None]], axis=1)
 
     def task(self, key: Key[Array, ""], n: int, topic: str = "dish") -> tuple[Int[Array, "n T"], Float[Array, " n"]]:
-        """Reviews of which the classes 1 and -1 say whether the dish was liked, whatever of the film; halves of each.
+        """Reviews whose classes 1 and -1 tell whether the dish was liked, for any opinion of the film, in halves.
 
-        In the documents both judgements agree, so that a model has to learn which words to leave out.
+        In the documents, both judgements agree, so a model has to learn which words to ignore.
 
         Args:
             key: of the reviews.

@@ -50,10 +50,10 @@ def rotation(key: Key[Array, ""], m: int) -> Float[Array, "m m"]:
 
 
 class SmallStarts(Population[SmallStart]):
-    """d + 1 positive modes, each 0.35 to 0.6 of the one before; one mode of 0, and one that is negative.
+    """d + 1 positive modes, each 0.35 to 0.6 of the one before; one mode of 0, and one negative mode.
 
-    Paired: the first two are equal, as the cosine and the sine of a frequency are where data and views look the same
-    after every shift.
+    paired: the first two are equal, like the cosine and the sine of a frequency if data and views look the same after
+    every shift.
     """
 
     spectrum: str = "apart"

@@ -16,14 +16,14 @@ from ._contrast import contrastive_gram, contrastive_matrix, leading_modes
 class StepwisePrediction(eqx.Module):
     """The course of training of f = W x under |W Gamma W' - I|², from a small start that is aligned with Gamma.
 
-    A start is aligned where W(0) = U diag(s) V' with the leading eigenvectors V of Gamma. Gradient flow then keeps U
-    and V, and each mode is a logistic curve of its own: the eigenvalue of the embeddings' cross-correlation W Gamma W'
+    A start is aligned if W(0) = U diag(s) V' with the leading eigenvectors V of Gamma. Gradient flow then keeps U and
+    V, and each mode follows its own logistic curve: the eigenvalue of the embeddings' cross-correlation W Gamma W'
     along it is
 
         size_j(t) = 1 / (1 + (1/(s_j² gamma_j) - 1) exp(-8 gamma_j t)),
 
     which reaches 1/2 at the step time tau_j = ln(1/(s_j² gamma_j) - 1) / (8 gamma_j). The loss is sum_j (1 - size_j)²:
-    d - j between steps j and j + 1 where the steps are apart.
+    d - j between steps j and j + 1 if the steps are apart.
 
     Args:
         eigenvalues: gamma_1 >= ... >= gamma_d > 0, of Gamma.
@@ -56,9 +56,9 @@ class StepwisePrediction(eqx.Module):
 def aligned_start(weights: Float[Array, "d m"], vectors: Float[Array, "m k"]) -> Float[Array, " k"]:
     """The sizes s_1, ..., s_k with which a small start W begins the modes v_1, ..., v_k, the fastest first.
 
-    While W is small, mode j grows along W v_j. What of it lies along the outputs that faster modes have taken is
-    corrected away once these are learned, so that s_j is the length of W v_j orthogonal to W v_1, ..., W v_{j-1}: the
-    j-th diagonal entry of R in the QR factorisation of W V (Simon et al., 2023, for small starts).
+    While W is small, mode j grows along W v_j. Its part along the outputs that faster modes have taken is corrected
+    once these modes are learned. So s_j is the length of W v_j orthogonal to W v_1, ..., W v_{j-1}: the j-th diagonal
+    entry of R in the QR factorisation of W V (Simon et al., 2023, for small starts).
 
     Args:
         weights: W.
@@ -84,7 +84,7 @@ def aligned_start(weights: Float[Array, "d m"], vectors: Float[Array, "m k"]) ->
 
 @jax.jit
 def _left_over(columns: Float[Array, "d k"]) -> Float[Array, " k"]:
-    """Gram-Schmidt: the length of what is left of each column once those before it are taken off."""
+    """Gram-Schmidt: the length of each column minus its projections on the previous columns."""
     lengths = []
     for _ in range(columns.shape[1]):
         length = jnp.linalg.norm(columns[:, 0])
@@ -103,22 +103,22 @@ def stepwise_times(
 ) -> StepwisePrediction:
     """When a linear or kernel model learns each dimension of its embedding from pairs of views.
 
-    Gamma = sum_i (x_i x_i'^T + x_i' x_i^T)/(2n) for a linear model; with a kernel its eigenvalues are those of
-    `contrastive_gram`. The flow is that of the loss |C - I|², C the embeddings' cross-correlation, with all weights at
-    rate 1. For a network of great width the kernel is its tangent kernel.
+    For a linear model, Gamma = sum_i (x_i x_i'^T + x_i' x_i^T)/(2n); with a kernel, its eigenvalues are those of
+    `contrastive_gram`. The flow is that of the loss |C - I|², where C is the embeddings' cross-correlation, with all
+    weights at rate 1. For a network of large width, the kernel is its tangent kernel.
 
     Args:
         x: n points.
         views: row by row, other views of them.
         dimension: d, outputs of the model.
-        start: the size s of every mode at time 0; without a kernel also the weights W(0) of the model, whose sizes
-            are those of `aligned_start`.
+        start: the size s of every mode at time 0. Without a kernel, it may also be the weights W(0) of the model, whose
+            sizes are those of `aligned_start`.
         kernel: K; None is the linear model.
 
     Raises:
         SettingError: for a dimension below 1 or above the number of positive eigenvalues, or a start that is not
-            positive. Also for a start so large that s_j² gamma_j is above 1/2, because the step lies before time 0
-            then.
+            positive. It is also raised for a start so large that s_j² gamma_j is above 1/2, because the step is then
+            before time 0.
         ShapeError: if the views are not of the same shape, or weights do not fit.
         DataError: for entries that are not finite.
         PrecisionError: if float64 is off.

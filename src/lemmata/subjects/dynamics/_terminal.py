@@ -13,7 +13,7 @@ from ._contrast import check_views, contrastive_matrix, leading_modes, root_of_v
 def terminal_weights(
     x: Float[Array, "n m"], views: Float[Array, "n m"], dimension: int
 ) -> tuple[Float[Array, "d m"], Float[Array, " d"]]:
-    """W = diag(gamma^(-1/2)) V' with the d leading modes of Gamma, and gamma: where a linear model ends.
+    """W = diag(gamma^(-1/2)) V' with the d leading modes of Gamma, and gamma: the limit of a linear model.
 
     It has loss |W Gamma W' - I|² = 0, and of all weights that have it the least norm, |W|² = sum_j 1/gamma_j. Training
     ends at a rotation of it from a small start.
@@ -57,7 +57,7 @@ class TerminalEmbedding(eqx.Module):
     eigenvalues: Float[Array, " d"]
 
     def __call__(self, z: Float[Array, "p m"]) -> Float[Array, "p d"]:
-        """The embeddings of points, one a row."""
+        """The embeddings of points, one in each row."""
         return gram(self.kernel, z, self.points) @ self.coefficients
 
 
@@ -66,15 +66,15 @@ def terminal_embedding(
 ) -> TerminalEmbedding:
     """The embedding of least norm whose cross-correlation between views is the identity, in closed form.
 
-    With K on all 2n views, P the swap of the two views of every point and the d leading eigenpairs gamma, B of
-    K^(1/2) P K^(1/2)/(2n),
+    Let K be the kernel on all 2n views, P the swap of the two views of every point, and gamma, B the d leading
+    eigenpairs of K^(1/2) P K^(1/2)/(2n). Then
 
         f(z) = diag(gamma^(-1/2)) B' K^(-1/2) [K(z, x_1), ..., K(z, x_n')],
 
     up to a rotation. With views that are the points themselves it is kernel PCA without centring, whitened.
 
     Args:
-        kernel: K, the tangent kernel where a network is meant.
+        kernel: K, the tangent kernel if a network is meant.
         x: n points.
         views: row by row, other views of them.
         dimension: d.

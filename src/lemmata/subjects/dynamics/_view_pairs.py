@@ -13,7 +13,7 @@ class ViewPairs(eqx.Module):
     """n clean points z_i, the deviations of two noises, and new points.
 
     Args:
-        clean: z_i, one a row.
+        clean: z_i, one in each row.
         deviation: a square root of the covariance of each view's noise.
         new: other points.
         dimension: outputs of a model of them.
@@ -33,9 +33,9 @@ class ViewPairs(eqx.Module):
 class NoisyViews(Population[ViewPairs]):
     """Clean points with standard deviations that fall from coordinate to coordinate, in rotated axes; noise in some.
 
-    The noise is largest where the points vary least: in the last coordinate its variance is `noise` times the largest
-    of the points', in the first it is a tenth of that, and geometric between. With `near` a verification keeps the
-    number of rows within a quarter of its default.
+    The noise is largest where the points vary least. In the last coordinate, its variance is `noise` times the largest
+    variance of the points; in the first, it is a tenth of that; between, it is geometric. With `near` a verification
+    keeps the number of rows within a quarter of its default.
     """
 
     rows: int = 60

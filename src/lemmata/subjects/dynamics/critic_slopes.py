@@ -2,7 +2,7 @@
 
 A trained discriminator is f(z) = sum_i c_i K(z, z_i). Tangent kernels of ReLU networks contain the angle between their
 arguments, which has a cone at z = z_i. So f has a gradient almost everywhere, but not at the generated points, where a
-generator needs it. With smooth activations f has a gradient there. Without biases there is another kink at the origin,
+generator needs it. With smooth activations f has a gradient there. Without biases, there is another kink at the origin,
 because K is homogeneous. This theory gives the jump of the slopes. It does not explain networks of finite width, which
 have many kinks at other places.
 """
@@ -38,8 +38,7 @@ ABOUT = {"tool": "reproducing kernels", "architecture": "dense network", "object
 class LineOfCritic(eqx.Module):
     """Real and generated points, a unit direction, and what the network is.
 
-    Args:
-        real, fake: points, one a row.
+    Args: real, fake: points, one in each row.
         direction: a unit vector.
         bias: standard deviation of the network's biases.
         network: "relu" or "erf".
@@ -53,7 +52,7 @@ class LineOfCritic(eqx.Module):
 
 
 class LinesOfCritics(Population[LineOfCritic]):
-    """Normal points around two centres; a direction that is nowhere near radial."""
+    """Normal points around two centres, and a direction that is nowhere nearly radial."""
 
     bias: float = 1.0
     network: str = "relu"
@@ -73,7 +72,7 @@ class LinesOfCritics(Population[LineOfCritic]):
         return LineOfCritic(real, fake, direction / jnp.linalg.norm(direction), setting["bias"], setting["network"])
 
     def hypotheses(self, problem: LineOfCritic) -> list[Hypothesis]:
-        """Points apart from each other and from the origin, as they are almost surely."""
+        """Points that differ from each other and from the origin, as is almost surely the case."""
         points = jnp.concatenate([problem.real, problem.fake])
         apart = jnp.sum((points[:, None] - points) ** 2, axis=2) + jnp.diag(jnp.sum(points**2, axis=1))
         return [

@@ -162,7 +162,7 @@ class OptimumLeavesSlopesOpen(Claim[Clouds]):
         return _reached(problem, _wanted(problem))
 
     def condition(self, problem: Clouds) -> Array:
-        """Neighbours at a distance r make derivatives of the kernel alike up to r², twice over."""
+        """Neighbours at a distance r make derivatives of the kernel equal up to r², twice."""
         clouds = jnp.concatenate([problem.real, problem.fake])
         apart = jnp.sum((clouds[:, None] - clouds) ** 2, axis=2) + 1e9 * jnp.eye(len(clouds))
         return 1e5 / jnp.minimum(apart.min() / _NARROW.lengthscale**2, 1.0) ** 3
@@ -190,7 +190,7 @@ def _reached(problem: Clouds, wanted: Float[Array, "m d"]) -> Array:
 
 
 def _wanted(problem: Clouds) -> Array:
-    """Vectors of length about 1 that nothing else is made of."""
+    """Vectors of length about 1 that are not used elsewhere."""
     return jnp.sin(1e3 * (problem.fake + 0.1 * jnp.arange(problem.fake.shape[1])))
 
 
@@ -229,7 +229,7 @@ def _network(width: int) -> Serial:
 
 @eqx.filter_jit
 def _limit(problem: Clouds) -> Float[Array, " p"]:
-    """The critic of infinite width at the other points; the kernel knows no width."""
+    """The critic of infinite width at the other points; the kernel does not depend on the width."""
     return critic(TangentKernel(_network(1)), problem.real, problem.fake, problem.time)(problem.other)
 
 

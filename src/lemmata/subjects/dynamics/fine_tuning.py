@@ -1,11 +1,11 @@
 """Fine-tuning of a language model as kernel regression: with a prompt that pre-training knows, and without.
 
 Training is that of a kernel if (1) outputs move as their linearisation in the parameters predicts, and (2) the
-gradients, and so the kernel, do not change. Both hold in the limit of infinite width if the derivative of the loss is
-small at the start. This is so if pre-training has nearly solved the task already, because then little has to move. A
-prompt asks for a word that pre-training has learned to predict, whereas a fresh head starts from nothing. This theory
-predicts the direction of small changes. It does not say which width is enough, or which tasks pre-training has nearly
-solved.
+gradients, and therefore the kernel, do not change. Both hold in the limit of infinite width if the derivative of the
+loss is small at the start. This is so if pre-training has nearly solved the task already, because then little has to
+move. A prompt asks for a word that pre-training has learned to predict, whereas a new head has learned nothing. This
+theory predicts the direction of small changes. It does not give the width that is enough, or the tasks that
+pre-training has nearly solved.
 
 The models here have two layers of width 16. They are pre-trained for a second on reviews in a made-up language, in
 which praise of a dish and praise of a film go together. The tasks ask about one of the two, with 16 rows per class.
@@ -300,13 +300,13 @@ class FewRowsDoNotOverfit(Claim[FewShotTask]):
 
 
 def _word_counts(way: Way) -> tuple[Array, Array]:
-    """The kernel <c, c'> of the training texts, and of unseen ones with them; c how often each word occurs."""
+    """The kernel <c, c'> of the training texts, and of unseen texts with them, where c are the counts of words."""
     texts, unseen = (jax.nn.one_hot(own, REVIEWS.vocabulary).sum(axis=1) for own in (way.texts, way.unseen))
     return texts @ texts.T, unseen @ texts.T
 
 
 def _kernels(way: Way) -> tuple[Array, Array]:
-    """Of the training texts, and of unseen ones with them."""
+    """The kernels of the training texts, and of unseen texts with them."""
     return way.kernels.sgd, fine_tuning_kernels(way.f, way.params, way.unseen, way.texts).sgd
 
 

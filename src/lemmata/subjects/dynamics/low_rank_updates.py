@@ -1,6 +1,6 @@
 """Fine-tuning in a random subspace: it preserves the kernel of descent if its dimension is large enough.
 
-Parameters move as theta = theta_0 + A z, where the entries of A are independent N(0, 1/k) and z has dimension k. The
+Parameters move as theta = theta_0 + A z. The entries of A are independent N(0, 1/k), and z has dimension k. The
 gradient in z is A'g, and <A'g, A'g'> has the mean <g, g'>. So a subspace far smaller than the number of parameters has
 nearly the kernel of descent (Johnson and Lindenstrauss). Its dimension need not be much larger than the logarithm of
 the number of rows. This theory is about the kernel at the start. It does not say how training continues if the kernel

@@ -1,8 +1,8 @@
 """Generators against a critic of infinite width: with the IPM, descent on the maximum mean discrepancy of its kernel.
 
-At every step of the generator the critic is trained anew for a time tau on the present points, and the points climb it.
-This theory says in which direction the points move, how long their steps may be so that the discrepancy falls, and
-which kernels carry the points to the data. It assumes points that are free to move. It does not explain generators with
+At every step of the generator, the critic is trained again for a time tau on the present points, and the points climb
+it. This theory gives the direction in which the points move, the step sizes at which the discrepancy falls, and the
+kernels that move the points to the data. It assumes points that are free to move. It does not explain generators with
 parameters, whose own tangent kernel mixes the steps of the points.
 """
 
@@ -84,7 +84,7 @@ class SmallStepsDescend(Claim[Clouds]):
         return jnp.stack([found[0] - found[1] for found in map(path, _RATES)])
 
     def trivial(self, problem: Clouds) -> Array:
-        """MMD² is at least 0, and nothing says that it falls."""
+        """MMD² is at least 0; without theory, it need not fall."""
         return jnp.zeros(len(_RATES))
 
     def condition(self, problem: Clouds) -> Array:
@@ -92,6 +92,6 @@ class SmallStepsDescend(Claim[Clouds]):
 
 
 def _linear(problem: Clouds) -> Array:
-    """What a gradient step lowers MMD² by to first order."""
+    """The decrease of MMD² by a gradient step, to first order."""
     slopes = jax.grad(lambda fake: squared_discrepancy(_KERNEL, fake, problem.real))(problem.fake)
     return jnp.asarray(_RATES) * len(problem.fake) / 2 * jnp.sum(slopes**2)

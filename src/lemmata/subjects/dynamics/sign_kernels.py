@@ -29,7 +29,7 @@ def _adam(params: dict[str, Array], slopes: dict[str, Array], rate: float) -> di
 
 
 def _left(problem: TunedNetwork, moved: dict[str, Array], rate: float) -> Array:
-    """By how much the outputs are elsewhere than -rate sum_i sign(chi_i) K_A(., x_i) says."""
+    """The difference of the outputs from -rate sum_i sign(chi_i) K_A(., x_i)."""
     kernel = fine_tuning_kernels(output, problem.params, problem.x).asymmetric
     change = problem.outputs(moved) - problem.outputs(problem.params)
     return jnp.linalg.norm(change + rate * kernel @ jnp.sign(problem.slopes))

@@ -19,7 +19,7 @@ from lemmata.subjects.dynamics._view_pairs import NoisyViews, ViewPairs
 ABOUT = {"tool": "reproducing kernels", "architecture": "kernel method", "object": "estimator"}
 
 _PAPER = "simon2023stepwise"
-_VIEWS = 7  # views of a problem are drawn with this key, where a claim is about one draw of them
+_VIEWS = 7  # views of a problem are drawn with this key, if a claim is about one draw of them
 
 
 def _seen(problem: ViewPairs) -> tuple[Array, Array]:
@@ -67,11 +67,11 @@ class KernelEmbedding(Claim[ViewPairs]):
         return embedded @ embedded.T
 
     def condition(self, problem: ViewPairs) -> Array:
-        """First order in F = K^(-1/2) E K^(-1/2), E a rounding of K of size |K|.
+        """First order in F = K^(-1/2) E K^(-1/2), where E is a rounding error of K of size |K|.
 
         An entry F_jk on modes has |F_jk| <= |E| |u_j| |u_k| with |u_j|² = v_j' (Phi' Phi)^(-1) v_j, Phi the features of
-        all views. In sum_j v_j v_j'/gamma_j it counts (gamma_j + gamma_k)/(2 gamma_j (gamma_j - gamma_k)) for k > d,
-        at most 1/gamma_d for k <= d, and 1/gamma_j again where new points are brought into the basis.
+        all views. In sum_j v_j v_j'/gamma_j, it counts (gamma_j + gamma_k)/(2 gamma_j (gamma_j - gamma_k)) for k > d,
+        and at most 1/gamma_d for k <= d. If new points are expressed in the basis, it counts 1/gamma_j again.
         """
         (x, views), d = _seen(problem), problem.dimension
         both = features(jnp.concatenate([x, views]))

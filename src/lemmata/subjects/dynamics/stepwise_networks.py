@@ -26,7 +26,7 @@ _SCALE = 1e-4
 _STEP = 0.2  # in units of 1/gamma_1: growth rates are 4 gamma, and Runge-Kutta steps are stable up to 2.8
 _BEYOND = 1.4  # training ends at this multiple of the last step that is foreseen, if it has not ended before
 _LEARNED = 0.6
-_PART = 50  # steps after which it is asked whether all is learned
+_PART = 50  # steps between checks whether all is learned
 _QUARTER = 0.25
 
 
@@ -107,10 +107,10 @@ class SmallNetworksStep(Claim[ViewPairs]):
     trials = 48
     traced = False
     predict = _QUARTER
-    trivial = 0.0  # nothing is known of the others
+    trivial = 0.0  # the others are unknown
 
     def measure(self, problem: ViewPairs, key: Key[Array, ""]) -> Array:
-        """1/2 less the largest eigenvalue of those to come, and the smallest of those before less 1/2."""
+        """1/2 minus the largest eigenvalue of the later modes, and the smallest of the earlier ones minus 1/2."""
         _, times, sizes = _course(erf_network(2, 48, outputs=problem.dimension), key, problem)
         margins = []
         for j, at in enumerate(crossings(times, sizes)):

@@ -57,10 +57,10 @@ def aligned_regression(
 
     by Adam, from the leading principal components of both. Given W, b is the slope of a ridge regression of
     standardised labels on z with a ridge of 0.01, and what is minimised is its squared error, without the ridge's
-    penalty. D is nothing, the distance of the mean embeddings of z
-    (`"marginal"`), or the conditional operator discrepancy of z given the label, with the present predictions in place
-    of the target's labels, through which no slope goes (`"conditional"`). z is divided by its deviations over both, so
-    that D cannot be lowered by shrinking; kernels are `RBF(1)` times the root of the number of columns.
+    penalty. D is one of three terms: zero; the distance of the mean embeddings of z (`"marginal"`); or the conditional
+    operator discrepancy of z given the label (`"conditional"`), where the present predictions, without a gradient,
+    replace the target's labels. z is divided by its standard deviations over both, so shrinking cannot lower D. Kernels
+    are `RBF(1)` times the root of the number of columns.
 
     Args:
         x: inputs of the source.
@@ -76,11 +76,10 @@ def aligned_regression(
         SettingError: for an unknown term, a negative weight, more columns than the inputs have, a negative number of
             steps, or a rate that is not above 0.
         ShapeError: if rows or columns do not fit each other, or there are not more rows than columns.
-        DataError: if a number is not finite, all labels are equal, the rows of both sets vary in fewer directions than
-            z has columns, or numbers are so large that the fit is not finite.
+        DataError: if a number is not finite, if all labels are equal, if the rows of both sets vary in fewer directions
+            than z has columns, or if numbers are so large that the fit is not finite.
 
-    References:
-        yang2024cod, abstract: what is minimised, without its marginal term and modified moments.
+    References: yang2024cod, abstract: the objective, without its marginal term and modified moments.
 
     Example:
         >>> import jax
@@ -147,9 +146,9 @@ def aligned_regression(
 
 
 def _leading(both: Array, columns: int) -> Array:
-    """The first principal directions of all rows, refused where rows do not vary along all of them."""
+    """The first principal directions of all rows, refused if rows do not vary along all of them."""
     _, values, directions = jnp.linalg.svd(both - both.mean(axis=0), full_matrices=False)
-    # A constant column leaves what rounding its mean leaves of it, however large it is.
+    # After centring, a constant column contains the rounding error of its mean, of any size.
     floor = max(both.shape) * jnp.finfo(both.dtype).eps * jnp.maximum(values[0], jnp.abs(both).max())
     rank = int((values > floor).sum())
     if rank < columns:

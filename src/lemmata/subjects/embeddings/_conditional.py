@@ -1,13 +1,14 @@
 """The discrepancy of two conditional laws of Z given Y, from Gram matrices: their mean and their covariance operators.
 
-Kernels k of z and l of y have feature maps phi and psi. From n pairs, with K = k(z, z), L = l(y, y), a ridge e and the
-centring matrix H, the conditional mean operator and the conditional covariance operator are
+Kernels k of z and l of y have feature maps phi and psi. Take n pairs, with K = k(z, z), L = l(y, y), a ridge e and the
+centring matrix H. The conditional mean operator and the conditional covariance operator are
 
     U = C_zy (C_yy + e)^-1 = Phi A Psi',                   A = (L + n e)^-1,
     R = C_zz - C_zy (C_yy + e)^-1 C_yz = Phi H B H Phi'/n,  B = n e (H L H + n e)^-1,
 
-with moments about 0 in U and about the mean in R. Where kernels are linear, the mean of Z given Y = y is linear in y
-and its covariance the same for all y, these are U y and R in the limit of many pairs and a ridge that goes to 0.
+with moments about 0 in U and about the mean in R. Suppose that kernels are linear, the mean of Z given Y = y is linear
+in y, and its covariance is the same for all y. In the limit of many pairs and a ridge that goes to 0, these are U y and
+R.
 """
 
 import equinox as eqx
@@ -21,7 +22,7 @@ from lemmata.kernels import AbstractKernel, gram
 
 
 class ConditionalDiscrepancy(eqx.Module):
-    """Two squared distances between conditional laws; the discrepancy is the root of their sum.
+    """Two squared distances between conditional distributions; the discrepancy is the root of their sum.
 
     Args:
         mean: |U_s - U_t|² of the conditional mean operators, in the Hilbert-Schmidt norm.
@@ -35,7 +36,7 @@ class ConditionalDiscrepancy(eqx.Module):
     def value(self) -> Float[Array, ""]:
         """The discrepancy: a distance between pairs of a mean operator and a covariance operator."""
         squared = self.mean + self.covariance
-        none = squared <= 0  # where the root has no slope, and equal laws get the slope 0
+        none = squared <= 0  # if the root has no slope; equal distributions get the slope 0
         return jnp.where(none, 0.0, jnp.sqrt(jnp.where(none, 1.0, squared)))
 
 
@@ -132,7 +133,7 @@ def _check_ridge(ridge: float | Float[Array, ""]) -> None:
 def _check_grams(
     source: tuple[Array, Array], target: tuple[Array, Array], between: tuple[Array, ...], ridge: float | Array
 ) -> None:
-    """What both distances ask of their Gram matrices and of the ridge."""
+    """Checks of Gram matrices and ridge that both distances make."""
     _check_ridge(ridge)
     for name, pair in (("source", source), ("target", target)):
         for letter, matrix in zip("KL", pair, strict=True):
@@ -167,7 +168,7 @@ def conditional_discrepancy(
     label_kernel: AbstractKernel,
     ridge: float = 0.05,
 ) -> ConditionalDiscrepancy:
-    """How far apart two conditional laws of z given y are, from a sample of each (conditional operator discrepancy).
+    """The distance of two conditional distributions of z given y, from samples (conditional operator discrepancy).
 
     Args:
         source: representations z and labels y of the source, a row each.
@@ -185,8 +186,8 @@ def conditional_discrepancy(
         SettingError: for a ridge that is not a finite number above 0.
 
     References:
-        yang2024cod, abstract. Where the labels of source and target have unlike laws, equal conditional laws have a
-        discrepancy above 0, since the ridge shrinks each operator by its own labels.
+        yang2024cod, abstract. If the labels of source and target have different distributions, equal conditional
+        distributions have a discrepancy above 0, because the ridge shrinks each operator by its own labels.
 
     Example:
         >>> import jax

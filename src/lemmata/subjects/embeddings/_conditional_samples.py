@@ -200,7 +200,7 @@ class DomainPairs(Population[LabelledDomains]):
     settings = Space(labels=Integer(4, 2, 12, "labels"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LabelledDomains:
-        """In half of the problems the worst case: errors at one label alone, or moments that move along the loss."""
+        """In half of the problems, the worst case: errors at only one label, or moments that move along the loss."""
         rng, count = generator_of(key), setting["labels"]
         labels, worst = rng.normal(size=count), rng.random() < 0.5
         source = rng.dirichlet(np.full(count, 3.0))

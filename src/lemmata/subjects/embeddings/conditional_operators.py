@@ -1,4 +1,4 @@
-"""Conditional distributions as operators: what the discrepancy of two of them measures, and what else enters it.
+"""Conditional distributions as operators: what the discrepancy of two of them measures, and which other terms enter it.
 
 A conditional mean operator U maps the features of a label to the mean features of z given the label. A conditional
 covariance operator R is the covariance that labels leave unexplained. Gram matrices of two samples give both distances,

@@ -3,8 +3,8 @@
 Labels y take finitely many values, z is normal given each label, and w z predicts y. The error given a label is an
 inner product of the features z², z, 1 with weights that the label and w determine. So a change of the conditional mean
 operator changes the error by at most the product of two norms. This theory controls the risk if labels have the same
-distribution. It leaves open labels that shift: equal conditional distributions then give no bound without the ratio of
-the label probabilities.
+distribution. It does not cover labels that shift: equal conditional distributions then give no bound without the ratio
+of the label probabilities.
 """
 
 import jax.numpy as jnp

@@ -39,7 +39,7 @@ class TransitionOrder:
         interval: a confidence interval of the exponent, of level `level`.
         level: confidence.
         kinds: explanations whose exponent lies in the interval.
-        conditions: the conditions on which the exponent rests.
+        conditions: the conditions for the exponent.
         claims: names of the claims that state the exponents.
     """
 

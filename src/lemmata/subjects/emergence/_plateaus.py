@@ -24,7 +24,7 @@ class Plateaus:
         unigram: the entropy of the stationary distribution.
         bigram: the mean entropy of the rows, the least loss of any predictor.
         stationary: the stationary distribution.
-        conditions: the conditions on which the losses rest.
+        conditions: the conditions for the losses.
         claims: names of the claims that state them.
     """
 
@@ -124,7 +124,7 @@ def plateaus(transition_matrix: Any) -> Plateaus:
 
 
 def _stationary(rows: Float[np.ndarray, "S S"]) -> Float[np.ndarray, " S"]:
-    """Of an irreducible chain, by elimination without subtractions, so that small probabilities keep their digits."""
+    """For an irreducible chain, by elimination without subtractions, so that small probabilities keep their digits."""
     left = rows.copy()
     for last in range(len(left) - 1, 0, -1):
         left[:last, last] /= left[last, :last].sum()

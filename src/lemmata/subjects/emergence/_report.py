@@ -17,8 +17,8 @@ from ._smooth_law import accuracy_of, error_of_slope, fits_with_top, steepest_wi
 _CLAIMS = ("emergence.metrics.exact_match_width", "emergence.metrics.resolution_of_benchmark")
 _DRAWS, _FEWEST = 300, 4
 _GAIN = 3.84  # in deviance, with one degree of freedom: a floor is shown at the level 0.05
-# Quantiles of drawn tables are too narrow: at 0.9, they held in 0.87 to 0.89 of simulated laws. With this share of what
-# they leave outside, they held in 0.90 to 0.91.
+# Quantiles of drawn tables are too narrow: at 0.9, they contained 0.87 to 0.89 of simulated laws. With this share of
+# the omitted part, they held in 0.90 to 0.91.
 _NARROWER = 0.7
 _STEEPEST = 1.0  # measured exponents of losses in parameters, data or compute are 0.05 to 0.5
 _TENFOLD = math.log(math.log(10) / math.log(10 / 9))
@@ -38,7 +38,8 @@ class EmergenceReport:
         half_interval: the interval of `half`, of level `level`.
         onset: the scale from which a benchmark of the largest given number of items shows more than chance.
         width: by which factor the scale grows between 10 % and 90 % of the rise.
-        p_value: that the smooth law alone would fit as badly against a jump at one place.
+        p_value: the probability that the smooth law alone would fit at least as badly, compared with a jump at one
+            place.
         jump_after: the size after which the jump fits best.
         jump: by which factor the loss of a token would fall there.
         misfit: p-value of the smooth law against any other accuracies.
@@ -47,9 +48,9 @@ class EmergenceReport:
         chance: accuracy of guessing.
         top: fitted accuracy of an infinite model: 1, unless the loss of a token has a floor.
         level: the confidence level of the intervals.
-        steepest: without a fitted floor, the largest exponent among the laws with a floor that the accuracies do not
-            reject; the intervals do not contain it. With a fitted floor, `alpha`.
-        conditions: the conditions on which the numbers rest.
+        steepest: without a fitted floor, the largest exponent among the laws with a floor that are compatible with the
+            accuracies; the intervals do not contain it. With a fitted floor, `alpha`.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 
@@ -140,7 +141,7 @@ class EmergenceReport:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """Accuracies with the smooth law, and the loss of a token, which the law makes straight; an Altair chart."""
+        """Accuracies with the smooth law, and the loss of a token, which the law turns into a line; an Altair chart."""
         import altair as alt
 
         grid = np.geomspace(self.scale[0] / 1.5, self.scale[-1] * 1.5, 120)
@@ -181,10 +182,10 @@ def emergence_report(
 ) -> EmergenceReport:
     """Fits a smooth law to accuracies by scale, and tests whether the jump is sharper than the law makes it.
 
-    If the loss of a token is c N^-alpha above a floor, and an answer counts only if all L tokens are right, the
-    accuracy is chance + (top - chance) exp(-L c N^-alpha): a jump in log N of the width 3.08/alpha, for every L.
+    Let the loss of a token be c N^-alpha above a floor, and let an answer count only if all L tokens are right. The
+    accuracy is then chance + (top - chance) exp(-L c N^-alpha): a jump in log N of the width 3.08/alpha, for every L.
 
-    The fit is by maximum likelihood for binomial counts. The test compares it with the law that has one more jump, by
+    The fit is by maximum likelihood for binomial counts. The test compares it with the law with one additional jump, by
     which the loss of a token falls after one of the sizes. Its p-value and the intervals come from 300 tables that are
     drawn from the fit.
 
@@ -230,7 +231,7 @@ def emergence_report(
     )
     again, _, _ = fits_with_top(design, drawn, asked, guess, _GAIN)
     rising = again[:, 1] > 0
-    again[:, 1] = np.maximum(again[:, 1], 1e-12)  # a table that does not rise reaches a half nowhere
+    again[:, 1] = np.maximum(again[:, 1], 1e-12)  # a table that does not rise never reaches a half
     tables = np.concatenate([successes[None], drawn])
     losses = fits_with_top(design, tables, asked, guess)[1]
     gains, places, steps = _jumps(design, tables, asked, guess, losses)
@@ -286,7 +287,7 @@ def _columns(scale: Any, accuracy: Any, items: Any) -> tuple[np.ndarray, np.ndar
 
 
 def _rises(n: np.ndarray, successes: np.ndarray, items: np.ndarray, chance: float) -> None:
-    """Refuses tables in which nothing is above chance, or everything is solved."""
+    """Refuses tables in which no accuracy is above chance, or everything is solved."""
     spread = np.sqrt(items * chance * (1 - chance))
     above = successes > items * chance + np.maximum(2.5 * spread, 0.5)
     if not above.any():
@@ -315,7 +316,7 @@ def _fixes(alpha: float, error: float, share: np.ndarray, n: np.ndarray) -> None
 def _jumps(
     design: np.ndarray, tables: np.ndarray, items: np.ndarray, chance: float, losses: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """How much a jump after one size gains in deviance in each table, at which place, and by which log factor."""
+    """The gain in deviance of each table by a jump after one size, the place of the jump, and its log factor."""
     m = len(items)
     gains, steps = [], []
     for place in range(m - 1):

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 _STEPS = 60
-_FLOORS = np.array([0.0, 0.4, 0.6, 0.75, 0.9, 1.0, 1.1])  # errors that stay, in those of the best size
+_FLOORS = np.array([0.0, 0.4, 0.6, 0.75, 0.9, 1.0, 1.1])  # remaining errors, as a share of those of the best size
 _LARGEST = 30.0  # of |log of the loss of an answer|: beyond it, the accuracy is 0 or 1 to rounding
 
 
@@ -38,11 +38,11 @@ def fits(
 ) -> tuple[Float[np.ndarray, "... terms"], Float[np.ndarray, "..."]]:
     """The coefficients of eta of largest likelihood, and the deviance, for each table of success counts.
 
-    Each step solves weighted least squares, and is halved until the deviance does not rise. A little ridge keeps steps
-    finite where the counts say nothing about a coefficient.
+    Each step solves weighted least squares, and is halved until the deviance does not rise. A small ridge keeps steps
+    finite if the counts do not determine a coefficient.
 
     Args:
-        designs: what eta = log(L c N^-alpha) is linear in.
+        designs: the variables in which eta = log(L c N^-alpha) is linear.
         successes: solved items at each size.
         items: number of items at each size.
         chance: accuracy of guessing.

@@ -26,7 +26,7 @@ class PretrainingTasks(eqx.Module):
         """The squared error per dimension of the best linear attention layer on new tasks, without noise.
 
         The layer predicts <x, G h> from h = (1/l) sum_i y_i x_i over l = alpha d examples. Its best G for tasks with
-        second moment R is R C^-1, where C = (1 + 1/l) R + (tr R/l) I is the covariance of h.
+        second moment R is R C^-1. Here C = (1 + 1/l) R + (tr R/l) I is the covariance of h.
         """
         k, d = self.tasks.shape
         length = alpha * d
@@ -36,7 +36,7 @@ class PretrainingTasks(eqx.Module):
 
 
 class DrawnTasks(Population[PretrainingTasks]):
-    """d dimensions, and kappa times as many tasks."""
+    """d dimensions, and kappa times this number of tasks."""
 
     kappa: float = 1.0
     settings = Space(d=Integer(400, 320, 480, "dimension", step=2, corners=(360, 440)))

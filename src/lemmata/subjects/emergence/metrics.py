@@ -101,7 +101,7 @@ class Benchmark(eqx.Module):
 
 
 class Benchmarks(Population[Benchmark]):
-    """Power laws of the loss of a token; the second benchmark has 2 to 8 times as many items."""
+    """Power laws of the loss of one token; the second benchmark has 2 to 8 times as many items."""
 
     settings = Space(
         tokens=Integer(12, 1, 64, "tokens", corners=(1, 40)), items=Real(50.0, 20.0, 2000.0, "fewest items")

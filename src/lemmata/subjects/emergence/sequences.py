@@ -97,7 +97,7 @@ class PlateauHeights(Claim[Chain]):
         return jnp.stack([entropy(law), law @ entropy(problem.rows)])
 
     def measure(self, problem: Chain, key: Key[Array, ""]) -> Array:
-        """The losses along a path, of counts on another path."""
+        """The losses along one path, with the counts of another path."""
         first, second = jax.random.split(key)
         size = len(problem.rows)
         seen, new = problem.path(first, 8000), problem.path(second, 8000)

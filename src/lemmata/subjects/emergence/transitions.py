@@ -249,5 +249,5 @@ class SaddleToSaddle(Claim[Mode]):
         return jnp.stack([half, high - low, single[0]])
 
     def condition(self, problem: Mode) -> Array:
-        """Each step has an error of (s h)^4, where s h is below 0.004; the start needs log(s/u_0) doublings."""
+        """Each step has an error of (s h)^4 with s h below 0.004; the start needs log(s/u_0) doublings."""
         return jnp.full(3, 1e3)

@@ -38,7 +38,7 @@ def cap_tail(c: Float[np.ndarray, " k"], d: int) -> Float[np.ndarray, " k"]:
 def linear_failures(active: Int[np.ndarray, " k"], n: int, d: int) -> Float[np.ndarray, " k"]:
     """How often a threshold 1/2 on the inner products misreads a sum of `active` of n random directions.
 
-    With k active directions the sum has a length of about sqrt(k), and about sqrt(k - 1) without one of them. Each
+    With k active directions, the sum has a length of about sqrt(k); without one of them, about sqrt(k - 1). Each
     silent direction is read as active with the probability of a cap, and each active one as silent.
 
     Args:
@@ -56,8 +56,8 @@ def statistical_dimension(k: int, n: int) -> tuple[float, float]:
     """The number of measurements at which non-negative l1 decoding starts to succeed, and the variance of its step.
 
     The cone of directions from k positive codes that do not raise their sum has the statistical dimension n psi(k/n),
-    psi(r) = min over t of r (1 + t²) + (1 - r) E(g - t)_+². Its intrinsic volumes have the variance
-    Var dist² - 2 E dist², of the squared distance of a normal vector from t times the subdifferential.
+    where psi(r) = min over t of r (1 + t²) + (1 - r) E(g - t)_+². Its intrinsic volumes have the variance Var dist² - 2
+    E dist², of the squared distance of a normal vector from t times the subdifferential.
 
     Args:
         k: positive codes.

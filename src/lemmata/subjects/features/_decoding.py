@@ -6,7 +6,7 @@ from scipy import linalg
 
 _BELOW, _PROVED = 1 - 1e-3, 1 - 1e-4  # what silent directions are held to, and what proves them silent
 _TIE = 1e-5  # within which of the threshold rounding decides
-_FEW, _MORE = 15, 20_000  # systems that are solved for one set, and more in small dimensions, where they are cheap
+_FEW, _MORE = 15, 20_000  # systems that are solved for one set, and more in small dimensions, if they are cheap
 _PATIENCE, _ADDED, _BATCH, _SEARCHES = 5, 10, 32, 10
 
 
@@ -44,10 +44,10 @@ def misread(unit: Float[np.ndarray, "n d"], sets: Int[np.ndarray, "draws k"]) ->
 def undecoded(unit: Float[np.ndarray, "n d"], sets: Int[np.ndarray, "draws k"]) -> Bool[np.ndarray, " draws"]:
     """Whether no proof was found that non-negative l1 decoding recovers all positive codes on the set.
 
-    The proof is a vector y with <u, y> = 1 for active directions and <u, y> < 1 for all others: then every other
-    non-negative code with the same sum of directions has a larger sum. It exists whenever the recovery is unique for
-    all such codes, if the active directions are independent. The shortest y is searched: the inequalities that it
-    meets with equality are exchanged in blocks, until all others hold and the multipliers of these are positive.
+    The proof is a vector y with <u, y> = 1 for active directions and <u, y> < 1 for all others. Then every other
+    nonnegative code with the same sum of directions has a larger sum. It exists whenever the recovery is unique for all
+    such codes, if the active directions are independent. The search is for the shortest y. The inequalities that it
+    satisfies with equality are exchanged in blocks, until all others hold and the multipliers of these are positive.
 
     Args:
         unit: directions of length 1.
@@ -109,7 +109,7 @@ class _Search:
             self.proved = False
 
     def exchange(self, scores: np.ndarray) -> None:
-        """Exchange inequalities in blocks; where that no longer helps, by the method of Lawson and Hanson."""
+        """Exchange inequalities in blocks; if that no longer helps, by the method of Lawson and Hanson."""
         scores = scores.copy()
         scores[self.active] = -np.inf
         if scores.max() < _PROVED:
@@ -126,7 +126,7 @@ class _Search:
         room = self.unit.shape[1] - len(self.active) - len(kept)
         above = above[np.argsort(-scores[above], kind="stable")]
         if self.patience > 0:
-            # More equations than unknowns have no solution: then the largest alone.
+            # More equations than unknowns have no solution; then only the largest is used.
             self.met = np.concatenate([kept, above if len(above) <= room else above[: room // 2 + 1]])
             self.solve()
         elif len(below) or len(above):

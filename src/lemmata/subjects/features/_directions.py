@@ -85,7 +85,7 @@ def read_directions(decoder: Any, layout: Any, name: Any) -> Directions:
 
 
 def _found(decoder: Any, name: str) -> tuple[str, Any, int | None]:
-    """What the array is called, the array, and the dimension, if a bias of the decoder tells it."""
+    """The name of the array, the array, and the dimension, if a bias of the decoder determines it."""
     if isinstance(decoder, str | os.PathLike):
         return _of_file(Path(decoder), name)
     if isinstance(decoder, Mapping):
@@ -194,7 +194,7 @@ def inner_products(unit: Float[np.ndarray, "n d"]) -> InnerProducts:
     """The largest and smallest inner product of two directions, and repeated directions, block by block.
 
     Args:
-        unit: directions of length 1, one a row.
+        unit: directions of length 1, one in each row.
     """
     largest, smallest, repeated, squares = (-2.0, 0, 1), (2.0, 0, 1), dict[int, int](), 0.0
     for start in range(0, len(unit), _ROWS):
@@ -230,10 +230,10 @@ def _exact(unit: np.ndarray, pair: tuple[float, int, int]) -> tuple[float, int, 
 
 
 def span(unit: Float[np.ndarray, "n d"]) -> int | None:
-    """The dimension of the span of all directions; None for matrices above 4096 x 4096, where it is not computed.
+    """The dimension of the span of all directions; None for matrices above 4096 x 4096, if it is not computed.
 
     Args:
-        unit: directions of length 1, one a row.
+        unit: directions of length 1, one in each row.
     """
     n, d = unit.shape
     if min(n, d) > _LARGEST:

@@ -1,4 +1,4 @@
-"""What the sites of a model carry: effects of restoring and of destroying each, and of all sets of sites."""
+"""The effects of restoring and of destroying each site of a model, and of all sets of sites."""
 
 import dataclasses
 import math
@@ -24,26 +24,26 @@ _ROUNDING, _COMPILED = 1e-5, 1e-2  # of the outputs, by which two runs may diffe
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class PatchingReport:
-    """What the output on a corrupted input becomes if sites take their values from the clean input, and the reverse.
+    """The output on a corrupted input if sites take their values from the clean input, and the reverse.
 
-    All effects are in units of the output: the part of `clean` - `corrupt` that a site brings back, or takes away. With
-    several rows they are means.
+    All effects are in units of the output: the part of `clean` - `corrupt` that a site brings back, or takes away. For
+    several rows, they are means.
 
     Args:
         sites: names.
         clean: the output on the clean input.
         corrupt: the output on the corrupted input.
-        restore: the effect of each site alone: the corrupted run with its clean values, minus the corrupted run.
+        restore: the effect of each single site: the corrupted run with its clean values, minus the corrupted run.
         ablate: the clean run, minus the clean run with its corrupted values.
         shapley: the mean effect of its clean values over all orders in which sites are restored; None if not computed.
         restore_all: the effect of clean values at all sites.
         ablate_all: the effect of corrupted values at all sites.
-        sets: the output of the corrupted run with clean values at a set of sites: entry sum of 2^i over its sites i,
-            and a column for each row; None if not computed.
+        sets: the output of the corrupted run with clean values at a set of sites. The entry is the sum of 2^i over the
+            sites i of the set, with one column for each row; None if not computed.
         intervals: for the means over rows, by "restore", "ablate" and "shapley"; empty for one row.
         rows: the number of rows.
         level: the confidence level of the intervals.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 
@@ -83,7 +83,7 @@ class PatchingReport:
 
     @property
     def reading(self) -> str:
-        """What the sums of single effects say, in words."""
+        """The meaning of the sums of single effects, in words."""
         size = max(abs(self.restore_all), abs(self.ablate_all))
         if size <= _ROUNDING * max(abs(self.clean), abs(self.corrupt)):
             return "the sites together have no effect"
@@ -124,7 +124,7 @@ class PatchingReport:
 
 
 def _shown(value: float, scale: float) -> str:
-    """The value in ten places; 0 for what is rounding beside the outputs."""
+    """The value to ten decimal places; 0 if it is a rounding error of the outputs."""
     text = f"{0.0 if abs(value) < _ROUNDING**2 * scale else float(value):.3g}"
     return f" {text:>9}"
 
@@ -148,8 +148,8 @@ def patching_report(
     takes 2^s runs.
 
     A module of PyTorch runs in evaluation mode, with hooks that replace the outputs of its submodules. Afterwards the
-    hooks are removed and the mode is as before. A function of JAX or NumPy has the form model(x, site): it calls
-    h = site("name", h) for each value that can be replaced, and goes on with what that returns.
+    hooks are removed and the mode is as before. A function of JAX or NumPy has the form model(x, site). It calls h =
+    site("name", h) for each value that can be replaced, and continues with the returned value.
 
     Args:
         model: a torch.nn.Module, or a function model(x, site).

@@ -48,7 +48,7 @@ class Readout:
         most: the largest number of active features that was found to be read, up to the share of failures allowed.
         most_interval: numbers of active features between which the largest one is, by the intervals of those tried.
         most_predicted: for random directions.
-        certain: the largest number of which every set is read, by the inner products alone.
+        certain: the largest number of active features for which every set is read, from the inner products alone.
         tried: numbers of active features that were tried.
         shares: the shares of sets that are not read.
     """
@@ -70,11 +70,11 @@ class Readability:
     """The inner products of directions of features, and how many features can be active at once.
 
     Args:
-        read: what was read from the decoder.
+        read: the facts that were read from the decoder.
         directions: the number of directions.
         dimensions: of the space.
         span: the dimension of the span of the directions, which floors and predictions use.
-        active: number of active features that was asked about.
+        active: the number of active features in the question.
         coherence: the largest absolute inner product of two directions.
         pair: the two.
         welch: no directions of this number and dimension have a smaller coherence.
@@ -87,7 +87,7 @@ class Readability:
         sparse: decoding by non-negative codes with the smallest sum.
         allowed: the share of failures up to which a number of active features counts as readable.
         level: the confidence level of the intervals.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 
@@ -181,15 +181,15 @@ def readable(
     random directions of the same number and dimension. A set counts as decoded if a dual vector proves that any
     positive codes on it are recovered.
 
-    Directions are scaled to length 1. Inner products are computed in single precision and in blocks, so that no
-    matrix of all pairs is held; the largest and the smallest are computed again in double precision.
+    Directions are scaled to length 1. Inner products are computed in single precision and in blocks, so the matrix of
+    all pairs is never stored. The largest and the smallest are computed again in double precision.
 
     Args:
-        decoder: directions as the rows of an array or tensor; a .safetensors file, a mapping or an object with the
-            array W_dec, as SAELens has it.
+        decoder: directions as the rows of an array or tensor; or a .safetensors file, a mapping or an object with the
+            array W_dec, as in SAELens.
         active: how many features are active at once.
-        directions: "rows" or "columns". With "auto", the axis that b_dec does not have; or the one whose vectors have
-            length 1; or rows, if there are at least as many rows as columns. If none of these rules decides, pass
+        directions: "rows" or "columns". With "auto", it is the axis that b_dec does not have; or the axis whose vectors
+            have length 1; or rows, if there are at least as many rows as columns. If none of these rules decides, pass
             "rows" or "columns".
         name: the name of the array in a file, a mapping or an object.
         failure: the share of failures up to which a number of active features counts as readable.
@@ -256,7 +256,7 @@ def _readout(
     tried: dict[int, tuple[float, tuple[float, float]]] = {}
 
     def share(k: int) -> float:
-        """Of failures among the first sets, as many as it takes to exclude k."""
+        """The number of failures among the first sets that is enough to exclude k."""
         if k in tried:
             return tried[k][0]
         own, done = np.zeros(0, bool), 0
@@ -286,7 +286,10 @@ def _readout(
 
 
 def _largest(holds: Callable[[int], bool], least: int, start: int, limit: int) -> int:
-    """The largest k up to the limit for which a falling condition holds, as it does for the least; near the start."""
+    """The largest k up to the limit for which a condition holds that is monotone and true for the least k.
+
+    Near the start.
+    """
     low, high, k, factor = least, limit + 1, start, _FACTOR
     while high - low > max(1, low // _STEPS):
         low, high = (k, high) if holds(k) else (low, k)

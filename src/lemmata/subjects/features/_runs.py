@@ -53,7 +53,7 @@ def _tried(what: str, call: Callable[[], Any], rule: str) -> Any:
         return call()
     except LemmataError:
         raise
-    except Exception as error:  # whatever a user's function raises
+    except Exception as error:  # any error of a user's function
         found = f"{type(error).__name__}: {' '.join(str(error).split())[:120]}"
         raise SettingError(what, found=found, rule=rule) from error
 
@@ -81,7 +81,7 @@ def _unknown(site: str, names: list[str]) -> UnknownNameError:
 
 
 class FunctionRuns:
-    """Runs of a function model(x, site), which calls site(name, value) and goes on with what that returns.
+    """Runs of a function model(x, site), which calls site(name, value) and continues with the returned value.
 
     Args:
         model: the function.
@@ -122,7 +122,7 @@ class FunctionRuns:
             if name not in found:
                 raise _unknown(name, list(found))
         if not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(found)):
-            self._compiled = None  # NumPy computes in double precision where JAX might not
+            self._compiled = None  # NumPy computes in double precision if JAX might not
         if self.first is None and self._compiled is not None:
             self.first = value_of(output, self.metric)
         return {name: found[name] for name in self.sites}
@@ -161,7 +161,7 @@ class FunctionRuns:
             return call()
         except (LemmataError, *let):
             raise
-        except Exception as error:  # whatever a user's function raises
+        except Exception as error:  # any error of a user's function
             found = f"{type(error).__name__}: {' '.join(str(error).split())[:120]}"
             raise SettingError("model", found=found, rule=rule) from error
 
@@ -312,7 +312,7 @@ class TorchRuns:
         return (self._tensor(x),), {}
 
     def _tensor(self, values: Any) -> Any:
-        """A tensor of the precision and on the device of the parameters; what is not an array stays as it is."""
+        """A tensor with the precision and the device of the parameters; values that are not arrays are not changed."""
         import torch  # pyright: ignore[reportMissingImports]
 
         if isinstance(values, torch.Tensor):

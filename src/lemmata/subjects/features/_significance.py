@@ -24,15 +24,15 @@ class FeatureSignificance:
 
     Args:
         auc: the probability that the feature is larger at a positive example than at a negative one.
-        features: how many features were compared.
-        positives, negatives: examples of each kind.
-        alone: the p-value of one feature that was chosen beforehand: an unrelated one has this AUC or a larger one.
+        features: the number of compared features. positives, negatives: examples of each kind.
+        alone: the p-value of one feature that was chosen beforehand: the probability that an unrelated feature has at
+            least this AUC.
         p_value: the p-value of the best of independent features, 1 - (1 - alone)^features.
         bound: an upper bound on the p-value for features that depend on each other in any way, features times alone.
-        expected: the mean of the largest AUC among as many unrelated independent features.
+        expected: the mean of the largest AUC among this number of unrelated independent features.
         needed: the least AUC for which `bound` is at most `level`; None if no AUC is large enough.
         level: the significance level.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 
@@ -194,7 +194,7 @@ def _saddlepoint(u: int, few: int, many: int) -> float:
 
 
 def _expected(tail: Callable[[int], float], m: int, n1: int, n0: int) -> float:
-    """The mean of the largest AUC, by summation where the tail is exact, else by the normal distribution."""
+    """The mean of the largest AUC, by summation if the tail is exact, else by the normal distribution."""
     if n1 * n0 <= _EXACT:
         return float(np.mean([_best(tail(u), m) for u in range(1, n1 * n0 + 1)]))
     deviation = math.sqrt((float(n1) + n0 + 1) / (12 * float(n1) * n0))

@@ -32,8 +32,8 @@ class Superposition:
     """The best weights that were found for y = ReLU(W'W x + b).
 
     Args:
-        phase: "superposition" if more features than dimensions are stored, "dedicated" if at most as many are and
-            they are orthogonal, "shared" if they are not, and "nothing stored".
+        phase: "superposition" if more features than dimensions are stored; "dedicated" if at most as many are stored
+            and they are orthogonal; "shared" if they are not orthogonal; and "nothing stored".
         weights: W, one column for each feature.
         biases: b.
         loss: the weighted squared error of the model.
@@ -46,12 +46,12 @@ class Superposition:
             largest first.
         sufficient: for two features in one dimension, the frequency up to which the antipodal pair is proved to be
             better than one feature; None otherwise.
-        boundary: for two features in one dimension, the largest frequency at which weights near an antipodal pair
-            were found to be better, and the next one at which none were found; None otherwise, and for a ratio of
-            the importances below 0.01.
+        boundary: for two features in one dimension, the largest frequency at which weights near an antipodal pair were
+            found to be better, and the next frequency at which no such weights were found. None otherwise, and for a
+            ratio of the importances below 0.01.
         exact: whether the loss is exact; else it is a mean over rows.
         starts: how many starts ended within 1 % of the least loss, and how many there were.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 
@@ -92,7 +92,7 @@ class Superposition:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """An Altair chart of W'W: stored features are on the diagonal, interference is beside it."""
+        """An Altair chart of W'W: stored features are on the diagonal, interference is off the diagonal."""
         import altair as alt
 
         gram = self.weights.T @ self.weights

@@ -63,7 +63,7 @@ def descend(start: Float[np.ndarray, " 4"], p: float, r: float) -> tuple[float, 
 
 
 def one_feature_loss(p: float, r: float) -> float:
-    """The least loss of a model that stores the first feature alone: r times the variance of the second one.
+    """The least loss of a model that only stores the first feature: r times the variance of the second one.
 
     Args:
         p: the probability that a feature is active.

@@ -1,4 +1,4 @@
-"""Circuits: what patching single sites and adding up gradients can say about a cause.
+"""Circuits: what patching single sites and adding up gradients can show about a cause.
 
 The theory compares the effects of single sites with the effect of all sites together, and first-order attribution with
 the true change of an output. It assumes that the behaviour depends on given sites. It does not explain how to find the
@@ -132,7 +132,7 @@ class Circuit(eqx.Module):
     corrupt: Float[Array, "r w"]
 
     def behaviour(self, kept: Bool[Array, " r"]) -> Float[Array, ""]:
-        """The output of a network whose sites are clean where kept and corrupted elsewhere.
+        """The output of a network whose sites are clean if kept and corrupted elsewhere.
 
         Args:
             kept: one a site.

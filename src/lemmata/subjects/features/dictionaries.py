@@ -1,4 +1,4 @@
-"""Sparse dictionaries: what an l_1 penalty on codes reports, why it is needed, and where it misleads.
+"""Sparse dictionaries: the effect of an l_1 penalty on codes, why it is needed, and where it misleads.
 
 The theory computes the codes and the losses of a sparse autoencoder for given features. It assumes that features have
 fixed directions. It does not explain which features a trained model has.

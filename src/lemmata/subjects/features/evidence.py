@@ -1,6 +1,6 @@
 """Evidence for a label of a feature: how well the best of many unrelated features separates a concept.
 
-The theory gives the mean of the largest AUC among features that have nothing to do with the concept. It assumes that
+The theory gives the mean of the largest AUC among features that are unrelated to the concept. It assumes that
 the features are independent. It does not explain features that are related to each other.
 """
 

@@ -122,7 +122,7 @@ class Floors(Claim[Directions]):
         return jnp.asarray([np.minimum(angles, np.pi - angles).min(), angles.min()])
 
     def condition(self, problem: Directions) -> Array:
-        """Inner products have d roundings, and an angle t has 1/sin t as many."""
+        """Inner products have d roundings, and an angle t multiplies them by 1/sin t."""
         return jnp.asarray(4.0 * problem.u.shape[1])
 
 

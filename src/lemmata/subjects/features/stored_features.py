@@ -255,7 +255,7 @@ def fewest_equations(u: np.ndarray, z: np.ndarray, decode) -> int:
     """The least m for which decode(u[:m], u[:m] @ z) is z, by bisection: more equations never hurt.
 
     Args:
-        u: equations, one a row; all of them suffice.
+        u: equations, one in each row; all of them are enough.
         z: the true codes.
         decode: a function of the equations and of their right sides.
     """

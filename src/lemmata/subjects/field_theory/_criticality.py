@@ -33,9 +33,9 @@ class Criticality(NamedTuple):
     """Where both susceptibilities are 1.
 
     Attributes:
-        bias_variance: C_b, the variance of biases; NaN where there is no critical point.
+        bias_variance: C_b, the variance of biases; NaN if there is no critical point.
         weight_variance: C_W, of which weights have the variance C_W / fan-in.
-        kernel: K*, the fixed point; NaN where there is none, and where every kernel is fixed.
+        kernel: K*, the fixed point; NaN if there is none, and if every kernel is fixed.
         universality: the class.
     """
 
@@ -48,21 +48,21 @@ class Criticality(NamedTuple):
 def critical_initialisation(activation: AbstractLayer) -> Criticality:
     """The critical variances of biases and weights of a network, its fixed point and its class.
 
-    With g(K) = C_b + C_W E[s(z)²], z ~ N(0, K), a critical point has g(K*) = K* and both susceptibilities 1, and so
-    E[s s''] = 0, C_W = 1/E[s'²] and C_b = K* - C_W E[s²] at K*.
+    Let g(K) = C_b + C_W E[s(z)²] with z ~ N(0, K). A critical point has g(K*) = K* and both susceptibilities equal to
+    1. So E[s s''] = 0, C_W = 1/E[s'²] and C_b = K* - C_W E[s²] at K*.
 
     * Activations of two lines have E[s s''] = 0 for every K: *scale invariant*, C_b = 0, every kernel is fixed.
-    * Where s(0) = 0, s'(0) != 0 and a = s'''/s' + 3/4 (s''/s')² < 0 at 0, K* = 0 is stable: C_b = 0, C_W = 1/s'(0)².
-    * Elsewhere K* is the smallest root of E[s s''] between 1/100 and 40 with C_b >= 0, *half-stable*: g(K) - K does not
-      change its sign at K*, so that kernels flow to K* from one side and away on the other.
-    * Where there is none of these (softplus, sigmoid), the class is *none*.
+    * If s(0) = 0, s'(0) != 0 and a = s'''/s' + 3/4 (s''/s')² < 0 at 0, K* = 0 is stable: C_b = 0, C_W = 1/s'(0)².
+    * Otherwise, K* is the smallest root of E[s s''] between 1/100 and 40 with C_b >= 0. It is *half-stable*: g(K) - K
+      does not change its sign at K*, so kernels flow to K* on one side and away from it on the other.
+    * If there is none of these (softplus, sigmoid), the class is *none*.
 
     Args:
         activation: a layer of `lemmata.architectures` that acts on every coordinate by itself.
 
     Raises:
         SettingError: for an activation that is not a layer, for kernels whose moments `gaussian_moments` does not
-            resolve, or if no critical point exists among the others.
+            resolve, or if no critical point exists.
         PrecisionError: if JAX computes in float32.
 
     >>> import jax

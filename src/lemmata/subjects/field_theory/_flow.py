@@ -14,12 +14,12 @@ from ._moments import gaussian_moments, susceptibilities
 
 
 class RepresentationFlow(NamedTuple):
-    """What a network of random weights does to one input, layer 1 first.
+    """The effect of a network of random weights on one input, layer 1 first.
 
     Attributes:
         kernel: K, the variance of a preactivation at infinite width.
-        vertex: V. At width n the variance of the preactivations of a layer, given the layer before it, fluctuates with
-            variance V/n, and outputs have the excess kurtosis 3 V / (n K²), both to first order in 1/n.
+        vertex: V. At width n, the variance of the preactivations of a layer, given the previous layer, fluctuates with
+            variance V/n. Outputs have the excess kurtosis 3 V / (n K²). Both hold to first order in 1/n.
         tangent: Theta, the tangent kernel of the input with itself.
         parallel: chi_parallel of the layer.
         perpendicular: chi_perpendicular of the layer.
@@ -44,7 +44,7 @@ def representation_flow(
 ) -> RepresentationFlow:
     """Kernel K, four-point vertex V and tangent kernel Theta of layers 1 to `depth`, for one input.
 
-    With expectations over z ~ N(0, K) and biases and weights of variances C_b and C_W / fan-in,
+    Take expectations over z ~ N(0, K), and let biases and weights have variances C_b and C_W / fan-in. Then
 
         K'     = C_b + C_W E[s²],
         V'     = C_W² (E[s⁴] - E[s²]²) + chi_parallel² V,

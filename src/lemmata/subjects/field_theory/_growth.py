@@ -14,16 +14,17 @@ def vertex_growth(activation: AbstractLayer, skip: float = 0.0) -> float:
     """The number nu with V/K² ~ nu (depth) in a critically initialised network.
 
     * scale invariant, slopes a and b: nu = 6 (a⁴ + b⁴)/(a² + b²)² - 1, which is 2 for the identity and 5 for ReLU;
-    * K* = 0: nu = 2/3, whatever the activation;
+    * K* = 0: nu = 2/3, for any activation;
     * half-stable: nu = C_W² (E[s⁴] - E[s²]²)/K*² at the fixed point.
 
-    With residual connections z' = skip z + W s(z), of which C_W E[s²] = (1 - skip²) K keeps the kernel fixed, scale
-    invariant activations come, after about 1/(1 - skip) layers, to
+    Consider residual connections z' = skip z + W s(z), where C_W E[s²] = (1 - skip²) K keeps the kernel fixed. After
+    about 1/(1 - skip) layers, scale invariant activations reach
 
         (1 - skip²) (nu + (4 - nu) skip² + (16/pi) ((a² - b²)/(a² + b²))² skip (1 + skip)).
 
-    The last term is that of E[z_i z_j²]/n, i != j, which a skip hands on where the activation is neither odd nor even.
-    It is derived here, as is the rest of the formula: the vertex grows faster with a skip of 1/4 of ReLU than without.
+    The last term is that of E[z_i z_j²]/n, i != j, which a skip passes on if the activation is neither odd nor even.
+    It is derived here, as is the rest of the formula: for ReLU, the vertex grows faster with a skip of 1/4 than
+    without.
 
     Args:
         activation: a layer of `lemmata.architectures` that acts on every coordinate by itself.
@@ -61,9 +62,9 @@ def vertex_growth(activation: AbstractLayer, skip: float = 0.0) -> float:
 def optimal_aspect_ratio(growth: float, outputs: int) -> float:
     """The ratio depth/width 4 / ((20 + 3 k) nu) at which a cubic in nu (depth/width) has its maximum.
 
-    The cubic is what two groups among k outputs tell about each other, expanded in the relative variance v of their
-    common scale: k1 k2/8 (v² - (20 + 3 k) v³/6), k = k1 + k2, v replaced by nu (depth/width). As v is e^(nu
-    depth/width) - 1, the expansion in nu (depth/width) itself has 14 in place of 20. The information,
+    The cubic is the information that two groups among k outputs share, expanded in the relative variance v of their
+    common scale: k1 k2/8 (v² - (20 + 3 k) v³/6), where k = k1 + k2 and v is replaced by nu (depth/width). As v is e^(nu
+    depth/width) - 1, the expansion in nu (depth/width) itself has 14 instead of 20. The information,
     `shared_information`, has no maximum at either (`field_theory.aspect_ratios`).
 
     Args:

@@ -1,4 +1,4 @@
-"""What outputs tell about each other through the scale that they share."""
+"""The information that outputs share through their common scale."""
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
@@ -11,14 +11,15 @@ _REACH = 8.5  # deviations of log G
 def shared_information(log_variance: float, first: int, second: int) -> float:
     """The mutual information in nats of two groups of outputs of a deep and wide network, scale invariant and critical.
 
-    At depth L and width n, both large with L/n = r, the outputs of one input are z = sqrt(G) u with u standard normal
-    and log G normal of variance nu r, nu = `vertex_growth`, since G is a product of L independent factors. With S(m)
-    the entropy of m outputs, by quadrature, the information is S(k1) + S(k2) - S(k1 + k2).
+    Let the depth L and the width n both be large with L/n = r. The outputs of one input are z = sqrt(G) u, where u is
+    standard normal and log G is normal of variance nu r with nu = `vertex_growth`, since G is a product of L
+    independent factors. Let S(m) be the entropy of m outputs, by quadrature. The information is S(k1) + S(k2) - S(k1 +
+    k2).
 
     Args:
         log_variance: nu r, positive and at most 20.
         first: k1, the outputs of one group.
-        second: k2, those of the other.
+        second: k2, the number of outputs in the other group.
 
     Raises:
         SettingError: for a variance outside its range, and an empty group.
@@ -35,8 +36,8 @@ def shared_information(log_variance: float, first: int, second: int) -> float:
 def _entropy(m: int, log_variance: float) -> float:
     """Two trapezoidal rules, in the logarithms of the scale and of the length |z|.
 
-    Given |z| the likelihood of log G has the width sqrt(2/m), and given G that of log |z| half of it: steps are shares
-    of these and of the deviation of log G.
+    Given |z|, the likelihood of log G has the width sqrt(2/m); given G, that of log |z| has half of it. Steps are
+    shares of these widths and of the deviation of log G.
     """
     deviation = np.sqrt(log_variance)
     step = min(deviation / 3.0, 0.5 / np.sqrt(m))

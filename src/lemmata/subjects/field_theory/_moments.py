@@ -18,13 +18,13 @@ _AGREE = 1e-6
 
 
 class GaussianMoments(NamedTuple):
-    """Expectations over z ~ N(0, K), s the activation.
+    """Expectations over z ~ N(0, K), where s is the activation.
 
     Attributes:
         second: E[s(z)²].
         fourth: E[s(z)⁴].
         slope: E[s'(z)²].
-        bend: E[s(z) s''(z)], so that E[s(z)²] has the derivative slope + bend in K.
+        bend: E[s(z) s''(z)], so E[s(z)²] has the derivative slope + bend in K.
     """
 
     second: Float[Array, "*batch"]
@@ -71,11 +71,12 @@ def slopes_of(activation: AbstractLayer) -> tuple[float, float] | None:
 def gaussian_moments(activation: AbstractLayer, kernel: float | Float[Array, "*batch"]) -> GaussianMoments:
     """E[s²], E[s⁴], E[s'²] and E[s s''] over z ~ N(0, K).
 
-    Activations of two lines by E[s²] = K (a² + b²)/2, E[s⁴] = 3 K² (a⁴ + b⁴)/2, E[s'²] = (a² + b²)/2 and
-    E[s s''] = 0; any other by the trapezoidal rule in z/sqrt(K) of step 1/16. Its error is exp(-32 pi d) for a function
-    that is analytic to the distance d sqrt(K) from the real line; that of as many Gauss-Hermite nodes falls only like
-    the exponential of their square root. Moments are NaN where the step 1/11 gives others by more than one part in a
-    million: at a kink that is not announced as one, or for too large a kernel.
+    For activations of two lines, E[s²] = K (a² + b²)/2, E[s⁴] = 3 K² (a⁴ + b⁴)/2, E[s'²] = (a² + b²)/2 and E[s s''] =
+    0. Any other activation uses the trapezoidal rule in z/sqrt(K) of step 1/16. Its error is exp(-32 pi d) for a
+    function that is analytic to the distance d sqrt(K) from the real line. The error of the same number of
+    Gauss-Hermite nodes falls only like the exponential of the square root of this number. Moments are NaN if the step
+    1/11 gives others by more than one part in a million: at a kink that is not announced as one, or for too large a
+    kernel.
 
     Args:
         activation: a layer of `lemmata.architectures` that acts on every coordinate by itself.
@@ -118,7 +119,7 @@ def _moments(activation: AbstractLayer, kernel: Float[Array, "*batch"]) -> Gauss
     count = len(rules[0][0])
     many = integrands[..., :count] @ jnp.asarray(rules[0][1])
     fewer = integrands[..., count:] @ jnp.asarray(rules[1][1])
-    # The bend may cancel; its scale is that of the slope, with which it is added.
+    # The bend may cancel; its scale is that of the slope, to which it is added.
     scales = many.at[3].set(many[2])
     resolved = jnp.all(jnp.abs(many - fewer) <= _AGREE * scales, axis=0)
     return GaussianMoments(*jnp.where(resolved, many, jnp.nan))

@@ -110,10 +110,10 @@ ODD_UNITS = Drawn(
 
 
 GATES = {"normal": lambda u: 0.5 * (1.0 + erf(u / np.sqrt(2.0))), "logistic": expit}
-"""What multiplies u in GELU and in SWISH."""
+"""The factor of u in GELU and in SWISH."""
 
 LAYERS = {"normal": Gelu, "logistic": silu, "tanh": tanh}
-"""What the library calls them, and the hyperbolic tangent."""
+"""Their names in the library, and the hyperbolic tangent."""
 
 
 @functools.cache
@@ -181,8 +181,8 @@ class SmoothNetwork(eqx.Module):
         """Of each network the variance of the last preactivations given the layer before, and its squared gradient.
 
         Given a layer, the next preactivations and their derivatives along a direction of the first ones are pairs of
-        normal variables, independent from unit to unit: this is exact and needs no weights. The gradient is that of
-        tanh alone, NaN for other units.
+        normal variables, independent between units. This is exact and needs no weights. The gradient is only that of
+        tanh; it is NaN for other units.
         """
         fn = UNITS[self.unit]
         z = np.sqrt(self.kernel) * rng.standard_normal((networks, self.width))

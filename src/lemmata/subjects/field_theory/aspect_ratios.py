@@ -1,10 +1,10 @@
 """Aspect ratios: the information between outputs for one input, and the maximum of an estimate of it.
 
-Outputs of a deep and wide critical network share a random scale, so that one output carries information about another.
+Outputs of a deep and wide critical network share a random scale, so one output has information about another.
 Take k1 and k2 outputs, with k = k1 + k2, and let v be the relative variance of the scale. Expanded in v, the
 information is k1 k2/8 (v² - (20 + 3 k) v³/6). This is a cubic with its maximum at v = 4/(20 + 3 k). Replace v by nu r,
 where r is depth over width and nu is the growth of the vertex. The maximum is then the estimate of an optimal ratio.
-But v is e^(nu r) - 1, so the first two terms in s = nu r itself are k1 k2/8 (s² - (14 + 3 k) s³/6), with the maximum at
+But v is e^(nu r) - 1. So the first two terms in s = nu r are k1 k2/8 (s² - (14 + 3 k) s³/6), which has its maximum at
 4/(14 + 3 k). Neither maximum is a maximum of the information. This theory controls the information at random weights.
 It leaves open how the information is related to the predictions of a trained network.
 """
@@ -66,8 +66,9 @@ _KEY = "roberts2022principles"
 def radial_information(log_variance: float, first: int, second: int) -> float:
     """The same information by the scale: E log of the densities of both lengths given the scale, mixed by hand.
 
-    The information is E[log p(x, y)/(p(x) p(y))] with x and y the logarithms of the squared lengths of the groups,
-    which keep all that the outputs tell of the scale; p are sums over a grid of the scale's logarithm.
+    The information is E[log p(x, y)/(p(x) p(y))], where x and y are the logarithms of the squared lengths of the
+    groups, which contain all information about the scale. The densities p are sums over a grid of the scale's
+    logarithm.
     """
     step = 0.06 * np.sqrt(log_variance)
     scale = np.arange(-100, 101) * step

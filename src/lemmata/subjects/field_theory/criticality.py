@@ -1,4 +1,4 @@
-"""Criticality: where signals and gradients neither explode nor vanish, and how they still change there.
+"""Criticality: where signals and gradients neither explode nor vanish, and how they change there.
 
 Consider a network with weights of variance C_W / fan-in and biases of variance C_b. Let K be the kernel of one input in
 a layer, which is the variance of its preactivations at infinite width. The next layer has the kernel C_b + C_W
@@ -81,7 +81,7 @@ def critical_points_seen(problem: GatedUnit) -> int:
 
 
 def _scaled(problem: GatedUnit, share: float) -> np.ndarray:
-    """C_b, C_W and K that keep a kernel, a share of K*, as it is with chi_perpendicular = 1."""
+    """C_b, C_W and K that preserve a kernel, a share of K*, with chi_perpendicular = 1."""
     kernel = share * critical_point_of(problem.gate).kernel
     found = gaussian_moments(problem.layer, kernel)
     second, slope = float(found.second), float(found.slope)

@@ -29,9 +29,9 @@ class SteppedNetwork(eqx.Module):
 
     Args:
         x: the input of d coordinates, of length sqrt(d).
-        target: what f(x) should be, for every network.
+        target: the target of f(x), for every network.
         unit: a name of `UNITS`.
-        width: of hidden layers, where a claim lets the depth vary.
+        width: of hidden layers, if a claim lets the depth vary.
     """
 
     x: Float[np.ndarray, " d"]
@@ -59,7 +59,7 @@ class SteppedNetwork(eqx.Module):
         return np.abs(self._tangent(*self._passes(moved)[:2]) / start - 1.0)
 
     def _passes(self, weights: list[np.ndarray]) -> tuple[list[np.ndarray], list[np.ndarray], np.ndarray]:
-        """What goes into each layer, the derivative in what comes out of it, and the output."""
+        """The inputs of each layer, the derivative in its outputs, and the output."""
         _, fn, slope = UNITS[self.unit]
         ahead, gates = [np.broadcast_to(self.x, (len(weights[0]), len(self.x)))], []
         for w in weights[:-1]:
@@ -131,8 +131,8 @@ class SmoothKernelMovesByWidth(Claim[SteppedNetwork]):
     title = "In one step, the tangent kernel of a tanh network changes like 1/width"
     source = Source(_KEY, "Abstract, representation learning")
     population = SteppedNetworks("tanh")
-    # corrections of the relative order n^(-1/2), a sixteenth at 256 and a 64th at 4096, tilt the slope by 0.017; a
-    # constant of up to three before them is allowed for
+    # corrections of the relative order n^(-1/2), a sixteenth at 256 and a 64th at 4096, change the slope by 0.017;
+    # their constant may be up to three
     relation = Rate("n", _WIDTHS, margin=0.05, resolution=0.05)
     traced = False
     trials = 80

@@ -31,12 +31,14 @@ ABOUT = {"tool": "Gaussian processes", "architecture": "dense network", "object"
 
 
 class TwoLineNetwork(eqx.Module):
-    """Layers z' = skip z + W s(z) of n units, s(u) = u above 0 and slope u below, kernel 1 in every layer at any width.
+    """Layers z' = skip z + W s(z) of n units, with s(u) = u above 0 and slope u below.
+
+    Kernel 1 in all layers at any width.
 
     Args:
         slope: below 0; 0 is ReLU and 1 the identity.
         skip: the factor of residual connections, 0 for none.
-        ratio: of depth to width, where a claim chooses the width.
+        ratio: of depth to width, if a claim chooses the width.
         width: n.
         depth: preactivations that there are, the first of them exactly normal.
     """
@@ -60,16 +62,16 @@ class TwoLineNetwork(eqx.Module):
     def scales(self, width: int, layers: int, networks: int, rng: np.random.Generator) -> Float[np.ndarray, " m"]:
         """The variance of preactivations given the layer before, after that many layers; without residual connections.
 
-        Given a layer's variance G its preactivations are independent, so that the next variance is G times
-        2/(1 + slope²) times a mean of n squares: chi-squared variables of as many degrees as there are units on each
-        side of 0. This is exact and needs no weights.
+        Given a layer's variance G, its preactivations are independent. So the next variance is G times 2/(1 + slope²)
+        times a mean of n squares: chi-squared variables whose degrees of freedom are the numbers of units on each side
+        of 0. This is exact and needs no weights.
         """
         above = rng.binomial(width, 0.5, (networks, layers))
         squares = 2.0 * rng.standard_gamma(above / 2) + self.slope**2 * 2.0 * rng.standard_gamma((width - above) / 2)
         return np.prod(squares / (self.second * width), axis=1)
 
     def preactivations(self, networks: int, rng: np.random.Generator) -> Float[np.ndarray, "m n"]:
-        """The last layer, with residual connections: given a layer, what W adds is normal and independent."""
+        """The last layer, with residual connections: given a layer, the term of W is normal and independent."""
         z = rng.standard_normal((networks, self.width))
         for _ in range(self.depth - 1):
             squares = np.where(z > 0, 1.0, self.slope**2) * z**2
@@ -101,7 +103,7 @@ class TwoLineNetworks(Population[TwoLineNetwork]):
         return TwoLineNetwork(*drawn, setting["ratio"], setting["n"], setting["depth"])
 
     def hypotheses(self, problem: TwoLineNetwork) -> list[Hypothesis]:
-        """Few layers for the width, where a statement is about the first order."""
+        """Few layers for the width, if a statement is about the first order."""
         return [
             Hypothesis(
                 "the factor of residual connections", abs(problem.skip), "<", 1.0, "at 1 the critical weights are 0"
@@ -225,10 +227,10 @@ class RatioTimesGrowth(Claim[TwoLineNetwork]):
 
 
 def vertex_with_skip(problem: TwoLineNetwork) -> tuple[float, float]:
-    """V in the last layer of a residual network of kernel 1: what grows evenly, and what E[z_i z_j²] adds.
+    """V in the last layer of a residual network of kernel 1: the term that grows evenly, and the term of E[z_i z_j²].
 
-    With c = C_W E[s²] = 1 - skip² and o = (1 - a²) sqrt(2/pi), the derivative of E[s²] in a mean of z and also E[z s²]:
-    T = n E[z_i z_j²] has T' = skip T + skip C_W o, and V' = V + c (v c + 4 skip²) + 2 C_W o T.
+    Let c = C_W E[s²] = 1 - skip², and let o = (1 - a²) sqrt(2/pi) be the derivative of E[s²] in a mean of z and also
+    E[z s²]. Then T = n E[z_i z_j²] has T' = skip T + skip C_W o, and V' = V + c (v c + 4 skip²) + 2 C_W o T.
     """
     skip, keep = problem.skip, 1.0 - problem.skip**2
     weights, tilt = keep / problem.second, (1.0 - problem.slope**2) * np.sqrt(2.0 / np.pi)

@@ -1,4 +1,4 @@
-"""What a measured learning curve looks like in numbers, and the ways in which it may go on; all in batches."""
+"""A measured learning curve in numbers, and its possible continuations; all in batches."""
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -9,7 +9,7 @@ BACK = (0.35, 0.7, 1.05, 1.4, 2.1, 2.8, 3.5, 4.2)
 """Distances in ln n before the last size at which the smoothed curve is looked at."""
 EXPONENTS = np.concatenate([np.linspace(0.02, 1.5, 38), np.linspace(1.6, 4.0, 13)])
 FINER = np.linspace(-0.12, 0.12, 13)
-"""Steps of ln(exponent) about the best of those."""
+"""Steps of ln(exponent) about the best of these exponents."""
 MISFIT = 0.02
 RECENT = 2.0
 """Distance in ln n over which a measurement loses weight, for the power law of the recent sizes."""
@@ -17,11 +17,11 @@ DECAY = 0.7
 
 
 def look(smoothed: Smoothed, baseline: Float[np.ndarray, " b"]) -> tuple[Float[np.ndarray, "b f"], dict]:
-    """Features of each curve, and what its continuations need: level at the end, slopes, fitted power laws.
+    """Features of each curve, and the inputs of its continuations: level at the end, slopes, fitted power laws.
 
     Args:
         smoothed: the curves.
-        baseline: the loss of predicting the mean or the class shares, nan where unknown.
+        baseline: the loss of predicting the mean or the class shares, nan if unknown.
     """
     logs, last = smoothed.logs, smoothed.logs[:, -1:]
     back = np.concatenate([np.zeros(1), np.array(BACK)])
@@ -29,7 +29,7 @@ def look(smoothed: Smoothed, baseline: Float[np.ndarray, " b"]) -> tuple[Float[n
     span = last[:, 0] - logs[:, 0]
     seen = back[None] <= span[:, None] + 0.18
     drops = np.where(seen, mean - mean[:, :1], 0.0)
-    # beyond the first size the curve is taken to have been as it was there
+    # beyond the first size, the curve is assumed to have the same value as there
     first = np.maximum(seen.sum(1) - 1, 0)
     drops = np.where(seen, drops, np.take_along_axis(drops, first[:, None], 1))
     padding = smoothed.noise > 100
@@ -70,7 +70,7 @@ def power_law(smoothed: Smoothed, padding: Bool[np.ndarray, "b s"], recent: floa
     Args:
         smoothed: the curves.
         padding: which entries are none.
-        recent: deviation in ln n of the weights about the last size; inf weighs all alike.
+        recent: deviation in ln n of the weights about the last size; inf gives all the same weight.
     """
     distance = smoothed.logs - smoothed.logs[:, -1:]
     values = np.exp(np.clip(smoothed.values - smoothed.values[:, -1:], -60, 60))
@@ -91,9 +91,9 @@ def _at_exponents(
     values: Float[np.ndarray, "b s"],
     weight: Float[np.ndarray, "b s"],
 ) -> list[Float[np.ndarray, " b"]]:
-    """Best exponent of those given, with its scale, its floor and the weighted sum of squares.
+    """The best of the given exponents, with its scale, its floor and the weighted sum of squares.
 
-    Given the exponent the problem is linear; where its solution leaves scale, floor >= 0 the better edge is taken.
+    Given the exponent, the problem is linear. If its solution violates scale, floor >= 0, the better edge is used.
     """
     basis = weight[:, None, :] * np.exp(np.minimum(-exponents[:, :, None] * distance[:, None, :], 60.0))
     target, one = (weight * values)[:, None, :], weight[:, None, :]
@@ -112,8 +112,9 @@ def _at_exponents(
 def continuations(smoothed: Smoothed, ends: dict, horizons: Float[np.ndarray, "b q"]) -> Float[np.ndarray, "b q e"]:
     """Change of ln(error) from the last size to exp(horizon) times it, by each of several ways of going on.
 
-    In order: it stays; the straight line of the last octave and of the last three; the Gaussian process; the last
-    octave's slope decaying as exp(-0.7 horizon); the power law with a floor of all sizes, and of the recent ones.
+    In order: the curve stays at its last value; the straight line of the last octave, and of the last three; the
+    Gaussian process; the last octave's slope decaying as exp(-0.7 horizon); the power law with a floor, fitted to all
+    sizes, and to the recent ones.
     """
     process = smoothed.at(ends["last"][:, None] + horizons)[0] - ends["level"][:, None]
     recent, long = ends["recent"][:, None], ends["long"][:, None]
@@ -136,8 +137,8 @@ def outlook(weights: dict, features, ways, variance, horizons, xp=np):
     """Compute the median and the scales downwards and upwards of the change of ln(error), by a small network.
 
     The network turns the features of a curve into shares of the continuations, into a correction
-    c1 (1 - exp(-h)) + c2 h and into the scales. The square of a scale is that of a0 times the deviation of the last
-    level, plus a1 h / (h + 1/2), a2 h, and a3 times the disagreement of the continuations, each squared.
+    c1 (1 - exp(-h)) + c2 h and into the scales. The square of a scale is the sum of four squares: a0 times the
+    deviation of the last level; a1 h / (h + 1/2); a2 h; and a3 times the disagreement of the continuations.
 
     Args:
         weights: of the network.

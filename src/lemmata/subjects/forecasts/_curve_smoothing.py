@@ -7,11 +7,11 @@ import numpy as np
 from jaxtyping import Float
 
 AMPLITUDES, LENGTHS, NOISES = (0.02, 0.1, 0.4), (1.0, 3.0), (0.25, 0.5, 1.0, 2.0, 4.0)
-"""What is tried, of the wiggle about the line (in ln error), its length (in ln n), and the factor of the noise."""
+"""The candidates for the deviation from the line (in ln error), its length (in ln n), and the factor of the noise."""
 TRUST = 0.7
 """The logarithm of the noise factor is normal with this deviation a priori: standard errors are estimates."""
 UNKNOWN, UNKNOWN_TRUST = 0.03, 1.5
-"""Relative noise, and the deviation of its factor's logarithm, where no standard error is given."""
+"""Relative noise, and the deviation of its factor's logarithm, if no standard error is given."""
 LEVEL_DEVIATION, SLOPE_DEVIATION = 5.0, 1.0
 LEAST_NOISE = 1e-3
 """Relative noise below which no measurement is believed to be."""
@@ -23,11 +23,11 @@ class Smoothed:
 
     Args:
         logs: ln n of the measured sizes.
-        offset: what is added to an error before its logarithm is taken, so that zeros have one.
+        offset: the amount that is added to an error before its logarithm is taken, so that zeros have a logarithm.
         values: the measured ln(error + offset).
-        noise: relative standard deviation of each measurement, after its factor was chosen.
-        amplitude, length: of the wiggle about the line, chosen.
-        factor, weights: the Cholesky factor of the covariance of the measurements, and its inverse times them.
+        noise: relative standard deviation of each measurement, after its factor was chosen. amplitude, length: the
+            chosen ones of the deviation from the line. factor, weights: the Cholesky factor of the covariance of the
+            measurements, and its inverse times the measurements.
     """
 
     logs: Float[np.ndarray, "b s"]
@@ -60,12 +60,12 @@ def smooth(
     Args:
         sizes: increasing to the last one; rows shorter than others repeat their first size with infinite se.
         measured: mean errors, at least 0.
-        se: their standard errors; nan where unknown, inf where the entry is padding.
+        se: their standard errors; nan if unknown, inf if the entry is padding.
     """
     padded = np.isinf(se)
     offset = _offset(measured, se, padded)
     shifted = np.maximum(measured + offset[:, None], np.finfo(float).tiny)
-    # a zero stands for anything below the smallest error that was seen: a factor of e either way
+    # a zero means anything below the smallest observed error: a factor of e either way
     error = np.where(measured > 0, se, np.maximum(np.nan_to_num(se), offset[:, None]))
     unknown = np.isnan(error)
     relative = np.where(unknown | padded, 0.0, error) / shifted
@@ -114,14 +114,14 @@ def _posterior(prior: np.ndarray, noise: np.ndarray, values: np.ndarray) -> tupl
     covariance = prior + np.eye(noise.shape[1]) * (noise**2)[:, :, None]
     factor = np.linalg.cholesky(covariance)
     weights = np.linalg.solve(covariance, values[:, :, None])[:, :, 0]
-    # the padding's noise is the same whatever is tried, up to its factor, which must not count
+    # the padding's noise is the same for all candidates, up to its factor, which must not count
     diagonal = np.log(np.diagonal(factor, axis1=1, axis2=2))
     counted = np.where(noise > 100, 0.0, diagonal).sum(1)
     return factor, weights, -0.5 * (values * weights).sum(1) - counted
 
 
 def _better(best: tuple | None, found: tuple) -> tuple:
-    """Row by row whichever has the larger evidence, the first entry."""
+    """Row by row, the entry with the larger evidence, which is the first field."""
     if best is None:
         return found
     wins = found[0] > best[0]

@@ -44,12 +44,12 @@ STEP = 0.03
 
 @dataclasses.dataclass(frozen=True)
 class Prior:
-    """What was learned from many curves.
+    """A prior that was learned from many curves.
 
     Args:
         members: networks, averaged.
-        horizons: ln of the factors at which the stretches are given.
-        down, up: factors of the scales below and above the median, at those horizons; the first holds inside as well.
+        horizons: ln of the factors at which the stretches are given. down, up: factors of the scales below and above
+            the median, at those horizons; the first factor also applies inside the measured range.
     """
 
     members: tuple[dict, ...]
@@ -76,7 +76,7 @@ def prior() -> Prior:
 
 
 def prior_from(stored: dict) -> Prior:
-    """The prior from what its file holds."""
+    """The prior from the content of its file."""
     members = tuple(
         {
             "matrices": [np.array(matrix, float) for matrix in member["matrices"]],
@@ -96,9 +96,8 @@ class Forecast:
     Args:
         smoothed: the measured curve, a batch of one.
         sizes: the measured sizes.
-        measured: the losses that were smoothed.
-        features, ends: of that curve.
-        prior: what was learned from other curves.
+        measured: the smoothed losses. features, ends: of this curve.
+        prior: the prior that was learned from other curves.
         shared: relative standard error that all measurements have in common.
     """
 
@@ -137,10 +136,10 @@ class Forecast:
     def samples(self, error: float | int, level: float = 0.9) -> Interval:
         """The smallest number of rows at which the curve is at or below `error`.
 
-        The value is the number of rows at which the median first reaches `error`. The lower and upper ends are those at
-        which the lower and upper quantiles first reach it. A number is math.inf if this happens nowhere up to 10,000
-        times the last measured size. If all measurements from some size on are at or below `error`, the value is at
-        most this size. Value and upper end are at least the first measured size, because nothing was measured before
+        The value is the number of rows at which the median first reaches `error`. The lower and upper ends are the
+        sizes at which the lower and upper quantiles first reach it. A number is math.inf if this does not happen up to
+        10,000 times the last measured size. If all measurements from some size on are at or below `error`, the value is
+        at most this size. Value and upper end are at least the first measured size, because nothing was measured before
         it. The lower end is 1 if the lower quantile is at or below `error` at the first size.
         """
         logs, curves, first = self._curves(level)

@@ -22,7 +22,7 @@ class GeneralPositions(Population[GeneralPoints]):
         dimension: the default d.
         extra: n - d by default.
         most: the most points in a corner.
-        spread: how far dimensions in a corner are from the default; 0 for statements about one dimension.
+        spread: how far dimensions in an extra setting are from the default; 0 for statements about one dimension.
     """
 
     dimension: int = eqx.field(static=True, default=3)
@@ -42,7 +42,10 @@ class GeneralPositions(Population[GeneralPoints]):
         return GeneralPoints(drawn[:-1] + drawn[-1])
 
     def hypotheses(self, problem: GeneralPoints) -> list[Hypothesis]:
-        """As many points as dimensions; general position cannot fail for a law with a density."""
+        """The number of points equals the dimension.
+
+        For a distribution with a density, general position cannot fail.
+        """
         n, d = problem.points.shape
         return [
             Hypothesis("number of points", n, ">=", d, "fewer points do not span the space"),
@@ -51,7 +54,7 @@ class GeneralPositions(Population[GeneralPoints]):
 
 
 class DrawnPositions(Population[GeneralPoints]):
-    """Normal points around a normal centre; how many, and in how many dimensions, is drawn for each problem."""
+    """Normal points around a normal centre; their number and dimension are drawn for each problem."""
 
     settings = Space(
         d=Integer(4, 2, 6, "largest dimension", corners=(3, 5)),
@@ -59,7 +62,7 @@ class DrawnPositions(Population[GeneralPoints]):
     ).where("there are at least as many points as dimensions", lambda s: s["n"] >= s["d"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> GeneralPoints:
-        """From 2 dimensions on, and from as many points as dimensions on."""
+        """From 2 dimensions on, and with at least as many points as dimensions."""
         rng = generator_of(key)
         d = int(rng.integers(2, setting["d"] + 1))
         drawn = rng.normal(size=(int(rng.integers(d, setting["n"] + 1)) + 1, d))

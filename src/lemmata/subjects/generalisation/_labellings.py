@@ -15,8 +15,8 @@ def cover_count(points: int, dimension: int) -> int:
 def halfspace_labellings(points: Float[np.ndarray, "n d"]) -> Int[np.ndarray, " labellings"]:
     """All labellings of n >= d points in general position by halfspaces through the origin.
 
-    The weights that give one labelling form a cone without lines, which has a ray where d - 1 of the points have
-    product 0; next to that ray these points have every combination of signs. So every labelling is beside some ray.
+    The weights that give one labelling form a cone without lines. It has a ray where d - 1 of the points have product
+    0. Next to that ray, these points have every combination of signs. So every labelling is next to some ray.
     """
     n, d = points.shape
     subsets = np.array(list(itertools.combinations(range(n), d - 1)))

@@ -1,4 +1,4 @@
-"""Learning when labels are random, and deviations of empirical means: laws small enough for exact expectations."""
+"""Learning when labels are random, and deviations of empirical means: distributions small enough for exact sums."""
 
 import equinox as eqx
 import jax
@@ -24,7 +24,7 @@ class FiniteLaw(eqx.Module):
 
 
 class RareKinds(Population[FiniteLaw]):
-    """One frequent kind and two rare ones; in half of the problems functions vanish on the frequent one."""
+    """One frequent kind and two rare ones; in half of the problems, functions vanish on the frequent one."""
 
     free = ("probabilities", "values")
     settings = Space(rows=Integer(4, 1, 6, "rows", corners=(3, 5)), functions=Integer(6, 1, 50, "functions"))
@@ -55,7 +55,7 @@ class SignClass(eqx.Module):
 
 
 class SignClasses(Population[SignClass]):
-    """Random signs in half of the problems, thresholds on a line in the rest."""
+    """Random signs in half of the problems, thresholds on a line in the other half."""
 
     settings = Space(rows=Integer(9, 1, 12, "rows", corners=(6, 11)), classifiers=Integer(12, 1, 500, "classifiers"))
 
@@ -78,11 +78,12 @@ class SignClasses(Population[SignClass]):
 class Lunch(eqx.Module):
     """2 m points, m draws with replacement for training, and a learner that answers with a weighted vote.
 
-    At point j it says the sign of sum_i c_i votes_ji y_i + bias_j, where c_i counts how often the point i was drawn.
+    At point j, its prediction is the sign of sum_i c_i votes_ji y_i + bias_j, where c_i counts how often the point i
+    was drawn.
 
     Args:
-        votes: what the label of each point says about each other.
-        bias: the answer where nothing was seen.
+        votes: the information of the label of each point about each other label.
+        bias: the answer if nothing was observed.
     """
 
     votes: Float[Array, "points points"]

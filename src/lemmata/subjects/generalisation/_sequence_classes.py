@@ -8,7 +8,7 @@ from jaxtyping import Array, Complex, Float, Key
 from lemmata.engine.claims import Hypothesis, Integer, Population, Space
 
 HEADS = 16
-STEPS = 6  # a recurrence is run for this many times its memory: what is older has at most the weight exp(-12)
+STEPS = 6  # a recurrence is run for this many times its memory; older inputs have at most the weight exp(-12)
 
 
 class HeadOutputs(eqx.Module):
@@ -59,7 +59,7 @@ class Recurrence(eqx.Module):
         inputs: b.
         radius: B.
         n: sequences of white inputs.
-        memory: 1/(1 - |a|) of the slowest state; ladders put others in its place.
+        memory: 1/(1 - |a|) of the slowest state; sequences of sizes replace this state.
     """
 
     speeds: Float[Array, " N"]

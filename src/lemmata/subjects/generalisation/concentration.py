@@ -23,7 +23,7 @@ class HeldOutLosses(eqx.Module):
         size: how many rows are held out.
         bound: the largest possible loss.
         delta: the failure probability.
-        baseline: the mean loss on the population of predicting a constant, where it is known.
+        baseline: the mean loss on the population of predicting a constant, if it is known.
     """
 
     population: Float[Array, " p"]
@@ -45,10 +45,10 @@ class ZeroOneLosses(Population[HeldOutLosses]):
     def pose(self, problem: object) -> HeldOutLosses | None:
         """Squared losses, summed over outputs, of kernel ridge regression on the held-out rows of a regression.
 
-        Predictions are clipped to the range of the training targets, so that the loss is at most the sum over outputs
-        of the squared range of all targets. The held-out rows stand for the population, and as many as there are of
-        them are drawn with replacement: m is the number of rows that the user's own held-out error rests on, so that
-        the radius is the one to quote beside it. The baseline predicts the mean of the training targets.
+        Predictions are clipped to the range of the training targets, so the loss is at most the sum over outputs of the
+        squared range of all targets. The held-out rows represent the population. The same number of rows is drawn from
+        them with replacement, so m is the number of rows behind the user's own held-out error, and the radius fits this
+        error. The baseline predicts the mean of the training targets.
         """
         if not isinstance(problem, Regression):
             return None
@@ -109,6 +109,7 @@ class HoeffdingHeldOut(Claim[HeldOutLosses]):
     def trivial(self, problem: HeldOutLosses) -> Array:
         """The smaller of b, by which two means of values in [0, b] differ at most, and the error of a constant.
 
-        A radius beyond the error of predicting a constant does not tell the predictor from that constant.
+        If a radius exceeds the error of predicting a constant, it does not distinguish the predictor from that
+        constant.
         """
         return problem.bound if problem.baseline is None else jnp.minimum(problem.bound, problem.baseline)

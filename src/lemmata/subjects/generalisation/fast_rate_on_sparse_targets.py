@@ -147,7 +147,7 @@ def error_of(problem: SparseExamples, rho: Array) -> Array:
 
 
 def variance(problem: SparseExamples) -> Array:
-    """What the best constant leaves of Phi rho*."""
+    """The error of the best constant on Phi rho*."""
     return (problem.features @ problem.reference).var()
 
 
@@ -327,7 +327,7 @@ class RateOnSparseTargets(Claim[SparseExamples]):
     predict = -1.0
 
     def measure(self, problem: SparseExamples, key: Key[Array, ""]) -> Array:
-        """At the inputs of the second half; the examples are the first ones."""
+        """At the inputs of the second half; the examples are the first half."""
         new = problem.features[len(problem.noise) // 2 :]
         found = jnp.stack([lasso(problem.first(int(count))) for count in _EXAMPLES])
         return jnp.mean(((found - problem.reference) @ new.T) ** 2, axis=1)

@@ -72,7 +72,7 @@ class CodedNetworks(eqx.Module):
     """Networks x -> [v' relu(W x) > 0] with weights in {-1, 0, 1}, and labelled rows to choose among them by.
 
     An input is uniform on the cube {-1, 1}^d. Its label is the answer of the first network, flipped with a probability.
-    A weight is written as 0 where it is zero and as 10 or 11 where it is 1 or -1, so that pruned networks are short.
+    A weight is written as 0 if it is zero, and as 10 or 11 if it is 1 or -1, so pruned networks are short.
 
     Args:
         hidden: W of each network.
@@ -90,12 +90,12 @@ class CodedNetworks(eqx.Module):
 
     @property
     def answers(self) -> Bool[Array, "networks corners"]:
-        """What each network says at each corner of the cube."""
+        """The output of each network at each corner of the cube."""
         return network_answers(self.hidden, self.readout)
 
     @property
     def bits(self) -> Float[Array, " networks"]:
-        """The length of each network's code: one bit a weight, and one more where it is not zero."""
+        """The length of each network's code: one bit a weight, and one more if it is not zero."""
         zero = jnp.concatenate([self.hidden.reshape(len(self.hidden), -1), self.readout], axis=1) == 0
         return jnp.sum(jnp.where(zero, 1.0, 2.0), axis=1)
 
@@ -116,7 +116,10 @@ def network_answers(
 
 
 class PrunedNetworks(Population[CodedNetworks]):
-    """600 sparse networks; labels are noise in half of the problems, one in ten to three are flipped in the rest."""
+    """600 sparse networks; labels are noise in half of the problems.
+
+    In the others, one in ten to one in three is flipped.
+    """
 
     settings = Space(
         inputs=Integer(5, 3, 8, "inputs", corners=(4, 6)),
@@ -259,7 +262,7 @@ class DescriptionLength(Claim[CodedNetworks]):
         return _gap_allowed(problem.bits[_chosen(problem)], len(problem.rows))
 
     def measure(self, problem: CodedNetworks, key: Key[Array, ""]) -> Float[Array, "2"]:
-        """From the whole cube: a network that differs from the first errs where the label is not flipped."""
+        """From the whole cube: a network that differs from the first errs if the label is not flipped."""
         chosen = _chosen(problem)
         answers = problem.answers
         differs = jnp.mean(answers[chosen] != answers[0], axis=1)

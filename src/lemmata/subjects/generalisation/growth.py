@@ -64,7 +64,7 @@ class SauerShelah(Claim[SetSystem]):
         return problem.member.sum().astype(float)
 
     def trivial(self, problem: SetSystem) -> Array:
-        """There are no more labellings."""
+        """There are no further labellings."""
         return jnp.asarray(2.0**problem.points)
 
 
@@ -111,7 +111,7 @@ def majority_labellings(points: Float[np.ndarray, "n d"]) -> Int[np.ndarray, " l
 
 
 def _growth(values: np.ndarray, rows: int) -> int:
-    """The most patterns that functions, one a row of values, have on a set of so many points."""
+    """The most patterns that functions, one in each row of values, have on a set of so many points."""
     subsets = itertools.combinations(range(values.shape[1]), rows)
     return max(len({tuple(row) for row in values[:, chosen].tolist()}) for chosen in subsets)
 

@@ -1,7 +1,7 @@
 """The penalty of the theory, and the purpose of its terms in the proof of Theorem 1.
 
-This theory is about the penalty of the Lasso, lambda = h^(1/3) C_F^(-1/3) e^(2/3) + h (C_F + sigma) + epsilon²/C_F,
-where h = sqrt(log N/N) and e = h C_F (C_F + sigma) + epsilon² + n C_F²/L. The penalty is large enough for short
+This theory is about the penalty of the Lasso, lambda = h^(1/3) C_F^(-1/3) e^(2/3) + h (C_F + sigma) + epsilon²/C_F.
+Here h = sqrt(log N/N) and e = h C_F (C_F + sigma) + epsilon² + n C_F²/L. The penalty is large enough for short
 coefficients, and small enough to cost no more than e. The theory assumes only positive numbers. It does not explain the
 constants.
 """

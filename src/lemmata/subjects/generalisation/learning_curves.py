@@ -1,4 +1,4 @@
-"""Learning curves: the held-out error of kernel ridge regression, predicted from eigenvalues and targets alone.
+"""Learning curves: the held-out error of kernel ridge regression, predicted only from eigenvalues and targets.
 
 This theory predicts the mean squared error on new rows of a table if a random part of its rows is used for training. It
 assumes that this part is independent of the eigenvectors of the Gram matrix. It does not explain rows of very large
@@ -76,9 +76,9 @@ class LearningCurveEstimate(Claim[Regression]):
         kernel=DEFINITE_KERNEL,
     )
     # An allowance, not a theorem: a relative 1/n for each of the four traces in the estimate, at the default n = 60.
-    # With RBF, noise 0.5 and ridge 0.1 on sampled problems the measured mean is below the estimate by 4.5 % at n = 40,
-    # 2.8 % at 80, 1.7 % at 160. On other problems (other kernels, ridges, targets) it is above it by as much or more,
-    # so the allowance is two-sided.
+    # With RBF, noise 0.5 and ridge 0.1 on sampled problems, the measured mean is below the estimate by 4.5 % at n = 40,
+    # 2.8 % at 80, 1.7 % at 160. On other problems (other kernels, ridges, targets), it is above it by the same amount
+    # or more, so the allowance is two-sided.
     relation = EqualInMean(margin=4 / 60, resolution=0.03)
     control = Control("no correction is needed for the finite number of rows", _infinite_population)
     controls = "the mean held-out squared error of kernel ridge regression"

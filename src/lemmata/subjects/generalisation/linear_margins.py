@@ -136,6 +136,6 @@ class FatShatteringRadius(Claim[LabelledPoints]):
         return jnp.asarray(np.linalg.norm(np.asarray(problem.x), axis=1).min())
 
     def condition(self, problem: LabelledPoints) -> Array:
-        """As for orthonormal points, times that of the points."""
+        """The condition for orthonormal points, times that of the points."""
         values = np.linalg.svd(np.asarray(problem.x), compute_uv=False)
         return jnp.asarray(len(problem.x) * values[0] / values[-1])

@@ -1,4 +1,4 @@
-"""Random labels: nobody can learn from them, and fitting them measures the complexity of a class.
+"""Random labels: no learner can predict them, and fitting them measures the complexity of a class.
 
 This theory is about errors on random labels. No learner predicts labels that it has not seen. The best fit to random
 labels gives the Rademacher complexity. A network with twice as many weights as rows fits any labels. The theory does

@@ -48,8 +48,8 @@ _SIGNS, _STARTS, _MOVES = 128, 3, 6
 def attained_by_one_path(x: Float[Array, "n d"], signs: Float[Array, "m n"], key: Key[Array, ""]) -> Float[Array, " m"]:
     """The largest sum_i s_i relu(<v, x_i>) that is found over unit vectors v, for each row of signs.
 
-    The sum is linear where the same points are positive: v moves to the gradient there, from several starts, and the
-    best place that was seen counts.
+    The sum is linear if the same points are positive. v moves to the gradient there, from several starts, and the best
+    observed place counts.
     """
     starts = jax.random.normal(key, (_STARTS, x.shape[1]))
     starts = jnp.concatenate([starts, jnp.sign(starts[:1]) * x[:1], -x[:1]])

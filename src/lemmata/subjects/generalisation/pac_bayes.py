@@ -113,7 +113,7 @@ class NoisyLinearRule(eqx.Module):
         return jnp.asarray(float(self.length) * total / np.linalg.norm(total))
 
     def true_error(self, key: Key[Array, ""]) -> float:
-        """Of the noisy rule on new rows: the exact error in each of many directions of a row."""
+        """The error of the noisy rule on new rows: exact in each of many directions of a row."""
         towards, beside = sphere_shadows(generator_of(key), len(self.teacher), _DRAWS)
         weights, length = np.asarray(self.weights), float(self.length)
         cosine = float(weights @ np.asarray(self.teacher)) / length

@@ -113,7 +113,9 @@ class NoisySigns(Population[BallLearning]):
         return BallLearning(x, y, kernel, jnp.asarray(1e-3), radius, jnp.asarray(2.0), setting["n"])
 
     def pose(self, problem: object) -> BallLearning | None:
-        """All rows of a regression are the population, as many as train are drawn; the first output.
+        """All rows of a regression are the population, and as many are drawn as it has training rows.
+
+        Only the first output.
 
         The radius is half the norm of the kernel ridge fit to the training rows, the largest loss the range of the
         targets.

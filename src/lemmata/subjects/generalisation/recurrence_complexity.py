@@ -42,7 +42,7 @@ class RecurrenceMemory(Claim[Recurrence]):
 
 
 def _from_power(problem: Recurrence) -> Float[Array, ""]:
-    """B sqrt(tr P / n), P the stationary covariance of the state."""
+    """B sqrt(tr P / n), where P is the stationary covariance of the state."""
     power = jnp.sum(problem.inputs**2 / (1 - jnp.abs(problem.poles(problem.memory)) ** 2))
     return problem.radius * jnp.sqrt(power / problem.n)
 

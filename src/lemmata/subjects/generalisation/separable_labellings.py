@@ -22,7 +22,7 @@ _DRAWS = 32
 
 
 def separable(signed: Float[np.ndarray, "n d"]) -> bool:
-    """Whether some w has <w, y_i x_i> > 0 for all i: where 0 is no convex combination of the rows y_i x_i."""
+    """Whether some w has <w, y_i x_i> > 0 for all i: if 0 is no convex combination of the rows y_i x_i."""
     rows = signed / np.linalg.norm(signed, axis=1, keepdims=True)
     system = np.concatenate([rows.T, np.ones((1, len(rows)))])
     target = np.zeros(len(system))

@@ -66,7 +66,7 @@ def _removal(problem: Regression) -> Removal:
 
 
 def _largest_residual(problem: Removal) -> Float[Array, ""]:
-    """Largest norm of a residual at any row, in the fit to all rows and in those without one of them."""
+    """Largest norm of a residual at any row, in the fit to all rows and in the fits without one row."""
 
     def largest(predictions):
         train, test = predictions
@@ -91,7 +91,7 @@ class Removals(Population[Removal]):
         return _removal(sampled_regression(key, t=40, d=5, **setting))
 
     def pose(self, problem: object) -> Removal | None:
-        """Training and held-out rows as they are."""
+        """Training and held-out rows without change."""
         return _removal(problem) if isinstance(problem, Regression) else None
 
     def hypotheses(self, problem: Removal) -> list[Hypothesis]:
@@ -107,8 +107,9 @@ def stability_bound(
 ) -> Float[Array, ""]:
     """2 M² kappa² / ridge for kappa² = max K(x, x) and residuals of at most M.
 
-    It is sigma² kappa² / (2 lambda m) with sigma = 2M, the Lipschitz constant of squared loss on residuals up to M, and
-    lambda m = ridge: (1/m) sum |f(x_i) - y_i|² + lambda |f|² is sum |f(x_i) - y_i|² + ridge |f|² over m.
+    It is sigma² kappa² / (2 lambda m), where sigma = 2M is the Lipschitz constant of squared loss on residuals up to M,
+    and lambda m = ridge. The reason: (1/m) sum |f(x_i) - y_i|² + lambda |f|² is sum |f(x_i) - y_i|² + ridge |f|² over
+    m.
     """
     return 2 * residual**2 * largest / ridge
 

@@ -91,18 +91,17 @@ def hanson_wright_radius(frobenius: float, norm: float, bound: float, delta: flo
         bound: K.
         delta: the failure probability.
     """
-    # The constant c, for K = 1. Write x'Ax - E x'Ax = P + Q with P = sum_i a_ii (x_i² - E x_i²), Q the other terms.
-    #   P: x_i² lies in an interval of length 1, so log E exp(s P) <= s² sum_i a_ii² / 8 (Hoeffding's lemma).
-    #   Q: decoupling gives E exp(s Q) <= E exp(4 s x'Oy), with y an independent copy of x and O the off-diagonal part.
-    #      Variables in [-1, 1] with mean 0 have log E exp(s x_i) <= s²/2, like standard normal ones, which may replace
-    #      first x, then y: E exp(s Q) <= E exp(4 s g'Oh) = prod_i (1 - 16 s² o_i²)^(-1/2), o_i the singular values.
-    #      Where 16 s² o_i² <= 1/5 this is at most exp(8 k s² |O|_F²), k = 5 log(5/4) < 1.1158, -log(1-u)/u being
-    #      increasing.
-    #   Hölder's inequality with exponents 65 for P and 65/64 for Q, and |A|_F² = sum_i a_ii² + |O|_F²:
-    #      log E exp(s (P + Q)) <= L s² |A|_F² with L = (65/8) k < 9.066, where (65/64) 4 |s| |O| <= sqrt(1/5).
-    #      As |O| <= 2 |A|, this is so for |s| <= 1 / (M |A|), M = (65/8) sqrt(5) < 18.17.
-    #   Chernoff's bound with s = min(t / (2 L |A|_F²), 1 / (M |A|)) is exp(-min(t² / (4 L |A|_F²), t / (2 M |A|))),
-    #      and 4 L < 36.3, 2 M < 36.4: c = 1/37. The other tail gives the factor 2.
+    # The constant c, for K = 1. Write x'Ax - E x'Ax = P + Q, where P = sum_i a_ii (x_i² - E x_i²) and Q contains the
+    # other terms. P: x_i² is in an interval of length 1, so log E exp(s P) <= s² sum_i a_ii² / 8 (Hoeffding's lemma).
+    # Q: decoupling gives E exp(s Q) <= E exp(4 s x'Oy), with y an independent copy of x and O the off-diagonal part.
+    # Variables in [-1, 1] with mean 0 satisfy log E exp(s x_i) <= s²/2, as do standard normal ones. So normal variables
+    # may replace first x, then y: E exp(s Q) <= E exp(4 s g'Oh) = prod_i (1 - 16 s² o_i²)^(-1/2), where o_i are the
+    # singular values. If 16 s² o_i² <= 1/5 this is at most exp(8 k s² |O|_F²), k = 5 log(5/4) < 1.1158, -log(1-u)/u
+    # being increasing. Use Hölder's inequality with exponents 65 for P and 65/64 for Q, and |A|_F² = sum_i a_ii² +
+    # |O|_F². Then log E exp(s (P + Q)) <= L s² |A|_F² with L = (65/8) k < 9.066, if (65/64) 4 |s| |O| <= sqrt(1/5). As
+    # |O| <= 2 |A|, this holds for |s| <= 1 / (M |A|), M = (65/8) sqrt(5) < 18.17. Chernoff's bound with s = min(t / (2
+    # L |A|_F²), 1 / (M |A|)) is exp(-min(t² / (4 L |A|_F²), t / (2 M |A|))). Since 4 L < 36.3 and 2 M < 36.4, c = 1/37.
+    # The other tail gives the factor 2.
     size = math.log(2 / delta) / HANSON_WRIGHT
     return bound**2 * max(frobenius * math.sqrt(size), norm * size)
 

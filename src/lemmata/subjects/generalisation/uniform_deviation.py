@@ -4,7 +4,7 @@ This theory bounds the difference of fit and risk at coefficients that may depen
 distance from rho* and deviations of means of bounded variables. It assumes independent examples and noise with normal
 tails. It does not explain why the deviations along the few directions of actual estimates are much smaller.
 
-With probability 1 - delta all deviations satisfy Hoeffding's bound with u = log(K/delta), where K = (n+1)(n+6) + 4 is
+With probability 1 - delta, all deviations satisfy Hoeffding's bound with u = log(K/delta). Here K = (n+1)(n+6) + 4 is
 the number of tails. So log n enters. The bound sqrt(log N/N) of the source assumes that n is at most a power of N, or a
 constant that depends on d.
 """
@@ -88,7 +88,7 @@ class QuadraticDeviation(AbstractDeviationClaim):
         return jnp.abs(squares[:, problem.chosen].mean(axis=1) - squares.mean(axis=1))
 
     def trivial(self, problem: FinitePopulation) -> Array:
-        """Two means of numbers of an interval differ by its length at most."""
+        """Two means of numbers in an interval differ by at most its length."""
         squares = self._squares(problem)
         return squares.max(axis=1) - squares.min(axis=1)
 
@@ -117,7 +117,7 @@ class NoiseDeviation(AbstractDeviationClaim):
         return 2 * (known + along * problem.distances) / problem.examples
 
     def measure(self, problem: FinitePopulation, key: Key[Array, ""]) -> Array:
-        """What noise adds to the fit: the fit minus that without noise and minus the mean square of the noise."""
+        """The effect of noise on the fit: the fit minus that without noise, minus the mean square of the noise."""
         return jnp.abs(problem.fits() - _clean(problem) - jnp.mean(problem.noise**2))
 
     def trivial(self, problem: FinitePopulation) -> Array:

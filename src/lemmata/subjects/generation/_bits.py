@@ -16,7 +16,7 @@ from ._rows import answered, principal, rows_of, squarable
 _CLAIMS = ("generation.information.code_length_from_denoising",)
 _WIDE = 100.0  # the largest noise, in standard deviations of the rows
 _RATE = 0.5 / np.log(2.0)  # bits for each entry in the product of its squared error and the ratio
-_FINE = 16.0  # the least noise on a grid is this part of a step, where rounding is never wrong
+_FINE = 16.0  # the least noise on a grid is this part of a step, at which rounding is never wrong
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -31,12 +31,12 @@ class Bits:
         sigmas: levels of noise, falling.
         errors: the mean squared error of the denoiser for each entry, at each level.
         shares: bits for each entry that each level adds; on a grid, where rounding or the mean row is a better
-            denoiser, they are the bits of that.
+            denoiser, they are the bits of this denoiser.
         spacing: the spacing of the grid, None without.
-        noise: added to rows that lie on no grid, None without.
+        noise: the noise that is added to rows which are not on a grid; None without noise.
         rows: number of rows.
         level: the confidence level of the interval.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 
@@ -141,7 +141,8 @@ def bits(
     known = np.minimum(1.0, _rounding(sigmas, None if step is None else step / scale))
     errors = _errors(denoiser, rows, sigmas, scale, seed)
     parts = _chosen(errors, known) * weights
-    # With more noise than at any level, the error is that of the mean row; without, and on a grid, rounding has none.
+    # With more noise than at any level, the error is that of the mean row; without noise, and on a grid, rounding makes
+    # no error.
     base = _RATE / _WIDE**2 + (0.0 if step is not None else 0.5 * np.log2(2 * np.pi * np.e * least**2))
     each = base + parts.sum(axis=1)
     half = float(stats.t.ppf((1 + level) / 2, len(rows) - 1) * each.std(ddof=1) / np.sqrt(len(rows)))
@@ -170,7 +171,7 @@ def _errors(denoiser: Any, rows: np.ndarray, sigmas: np.ndarray, scale: float, s
 
 
 def _rounding(sigmas: np.ndarray, step: float | None) -> np.ndarray:
-    """The mean squared error of rounding to a grid; infinite without one, and where it is worse than the noisy row."""
+    """The mean squared error of rounding to a grid; infinite without a grid, and if it is worse than the noisy row."""
     if step is None:
         return np.full(len(sigmas), np.inf)
     odd = 2 * np.arange(1, 40) - 1
@@ -179,7 +180,7 @@ def _rounding(sigmas: np.ndarray, step: float | None) -> np.ndarray:
 
 
 def _chosen(errors: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Errors of the denoiser, or known errors of a simpler one where it is worse on the other half of the rows."""
+    """Errors of the denoiser, or known errors of a simpler denoiser if it is better on the other half of the rows."""
     used = errors.copy()
     for own, other in ((slice(0, None, 2), slice(1, None, 2)), (slice(1, None, 2), slice(0, None, 2))):
         used[own] = np.where(errors[other].mean(axis=0) > known, known, used[own])
@@ -196,7 +197,7 @@ def _on_grid(rows: np.ndarray, step: float) -> None:
 
 
 def _conditions(parts: np.ndarray, nodes: np.ndarray, half: float) -> tuple[Condition, ...]:
-    """The last coefficients of Legendre's expansion tell whether more levels of noise would change the integral."""
+    """The last coefficients of Legendre's expansion show whether more levels of noise would change the integral."""
     count = len(nodes)
     basis = np.polynomial.legendre.legvander(nodes, count - 1)[:, -4:]
     last = float(np.abs(parts @ basis).max())

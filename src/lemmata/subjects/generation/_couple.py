@@ -33,7 +33,7 @@ class Coupling:
         batch: the size of a batch.
         rows: number of pairs.
         level: the confidence level of the interval.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 

@@ -29,9 +29,9 @@ class Guidance:
     """The distributions that guidance with one weight samples, and the one that it is often said to sample.
 
     Args:
-        w: the weight: the score is (1 + w) times the conditional less w times the unconditional one.
-        means: by name: "conditional"; "flow", of the probability flow; "noise", of the reverse diffusion; "tilted", the
-            density proportional to p_c^(1+w) p_u^(-w). The numbers are NaN if there is no such distribution.
+        w: the weight: the score is (1 + w) times the conditional score minus w times the unconditional score.
+        means: by name: "conditional"; "flow" for the probability flow; "noise" for the reverse diffusion; "tilted" for
+            the density proportional to p_c^(1+w) p_u^(-w). The numbers are NaN if there is no such distribution.
         deviations: for each, the root of the trace of its covariance.
         covariances: the covariance of each.
         shares: for each, the mean posterior share of each component of the conditional mixture.
@@ -40,7 +40,7 @@ class Guidance:
         draws: of the simulation.
         samples: the samples of the flow, of the diffusion and of the conditional distribution, by name; empty for
             formulas.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 
@@ -100,12 +100,12 @@ class Guidance:
 def guided(
     conditional: Any, unconditional: Any, w: Any, *, draws: int | float = 4000, steps: int | float = 200, seed: int = 0
 ) -> Guidance:
-    """What a diffusion model with classifier-free guidance samples, for distributions whose scores are known.
+    """The samples of a diffusion model with classifier-free guidance, for distributions whose scores are known.
 
     Guidance replaces the conditional score by (1 + w) times the conditional score minus w times the unconditional
     score, at each level of noise. This is not the score of any noisy version of the tilted density p_c^(1+w) p_u^(-w).
-    For normal distributions of deviations s_c and s_0, the probability flow ends with deviation s_c^(1+w) s_0^(-w). The
-    reverse diffusion ends with a third distribution.
+    For normal distributions with deviations s_c and s_0, the probability flow ends with the deviation s_c^(1+w)
+    s_0^(-w). The reverse diffusion ends with a third distribution.
 
     Two normal distributions with commuting covariances are computed by formula. Other mixtures are simulated.
 
@@ -174,8 +174,8 @@ def _common(first: np.ndarray, second: np.ndarray) -> np.ndarray | None:
 def _by_formula(conditional: Mixture, unconditional: Mixture, w: float, basis: np.ndarray) -> Guidance:
     """Both guided distributions along common eigenvectors.
 
-    With a = e^-t and V = a² s² + 1 - a² of each distribution, the flow is linear with the factor e^H, where
-    H = ((1 + w) log V_c - w log V_0)/2, and the reverse diffusion has the factor e^(2H) a^(-1).
+    Let a = e^-t and V = a² s² + 1 - a² for each distribution. The flow is linear with the factor e^H, where H = ((1 +
+    w) log V_c - w log V_0)/2. The reverse diffusion has the factor e^(2H) a^(-1).
     """
     spread = lambda own: np.diag(basis.T @ own.covariances[0] @ basis)
     s_c, s_0 = spread(conditional), spread(unconditional)

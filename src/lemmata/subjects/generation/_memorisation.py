@@ -16,7 +16,7 @@ from ._posterior import Probes, noise_at, probes_of, time_of
 from ._rows import in_unit, principal, rows_of
 
 _CLAIMS = ("generation.memory.collapse_time",)
-_PARTS = 4  # a quarter, a half and all of the rows tell the dimension
+_PARTS = 4  # a quarter, a half and all of the rows determine the dimension
 _STEP = 0.02  # of log sigma, in the slope of the mean weight
 _LARGEST = 30.0  # of the error of a log
 _FAR = 4.0  # an extrapolation of the noise by more than this factor is marked
@@ -34,8 +34,9 @@ class Memorisation:
         time_interval: a confidence interval of the time.
         dimension: the number k of which the noise falls like n^(-1/k) with n rows, at this noise.
         dimension_interval: a confidence interval of `dimension`, for the error from probes.
-        asked: the time that was asked for, None without.
-        rows_needed: for which `time` falls to it, if the dimension stays the same; None without.
+        asked: the requested time, or None.
+        rows_needed: the number of rows for which `time` falls to it, if the dimension stays the same; None without a
+            requested time.
         rows_interval: by the error of the dimension; None without.
         rows_normal: the same for normal rows of this covariance, which carry the most information; None without.
         sigmas: a ladder of noise, in the unit of the rows.
@@ -43,7 +44,7 @@ class Memorisation:
         scale: the standard deviation by which the rows are divided for the times.
         rows: number of rows.
         level: the confidence level of the intervals.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 
@@ -114,7 +115,7 @@ def memorisation(
     Args:
         x: rows, (n, d), for example images as the model sees them, one image a row.
         t: the last time of your sampler, for x_t = e^-t x + sqrt(1 - e^-2t) z with rows of mean variance 1. The result
-            then says with how many rows copying starts only below this time. None asks for no number of rows.
+            then says with how many rows copying starts only below this time. None: do not compute a number of rows.
         probes: rows to which noise is added.
         level: the confidence level of the intervals.
         seed: the random seed of the choice of probes and of the noise.
@@ -202,7 +203,7 @@ def _influence(own: Callable[[float], np.ndarray], root: float, part: int) -> np
     weights = own(root)[part]
     half = weights.shape[1] // 2
     both = (weights[:, :half] + weights[:, half:]) / 2  # noise of both signs is one draw
-    return (both - 0.5) / max(-slope, 1e-12)  # on a plateau, nothing tells where the root is
+    return (both - 0.5) / max(-slope, 1e-12)  # on a plateau, the position of the root cannot be determined
 
 
 def _error(influence: np.ndarray, share: float) -> float:

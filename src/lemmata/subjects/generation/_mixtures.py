@@ -22,8 +22,7 @@ class Mixture:
         covariances: a variance for all, one for each component (k,), or matrices (k, d, d).
         weights: (k,), positive, in any unit; None for equal ones.
 
-    Raises:
-        ShapeError, DataError: for numbers that are no mixture.
+    Raises: ShapeError, DataError: for numbers that are not a mixture.
 
     >>> Mixture([[0.0, 0.0], [3.0, 0.0]], 1.0).weights.tolist()
     [0.5, 0.5]

@@ -32,11 +32,11 @@ class Recovery:
         latent: its latent variables.
         residual: the distance of its measurements from b.
         error: the expected distance from the nearest signal of the generator, if the residual is noise of equal
-            variance in all measurements and the generator is linear near it. It is infinite where nothing bounds it:
+            variance in all measurements and the generator is linear near it. It is infinite if there is not a bound:
             without more measurements than latent variables, the noise cannot be estimated.
         interval: a confidence interval of this distance, by the quantiles of the noise's variance and of the distance.
-        factor: by which a part of the signal outside the range enters the squared error, in the mean over directions,
-            by the linearised generator and these measurements: 1 is the least.
+        factor: the factor of the signal outside the range in the squared error, in the mean over directions, by the
+            linearised generator and these measurements; 1 is the least.
         predicted: the mean of this factor for normal measurements, 1 + k/(m - k - 1); infinite if m is at most k + 1.
         noise: the standard deviation of the residual for each measurement that the latent variables leave free;
             infinite if none.
@@ -46,7 +46,7 @@ class Recovery:
         measurements: their number m.
         dimension: the number k of latent variables.
         level: the confidence level of the interval.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 
@@ -158,7 +158,7 @@ def _recovered(
     rng = np.random.default_rng(seed)
     ends = []
     for _ in range(restarts):
-        # Far starts may overflow; they lose against the others.
+        # Far starts may overflow; then the others are better.
         found = optimize.minimize(numbers, rng.normal(size=k), jac=True, method="L-BFGS-B", options=_OPTIONS)
         if np.isfinite(found.fun):
             ends.append(_polished(numbers, lambda z: slopes_of(jnp.asarray(z)), a, b, found))
@@ -242,7 +242,7 @@ def _predicted(
 
 
 def _times(noise: float, lengths: np.ndarray) -> np.ndarray:
-    """Deviations by the noise; 0 where no noise arrives, even if it is infinite."""
+    """Deviations by the noise; 0 if no noise arrives, even if it is infinite."""
     return np.where(lengths > 0, noise * np.where(lengths > 0, lengths, 1.0), 0.0)
 
 
@@ -259,7 +259,7 @@ def _checked(generator: Any, k: int, n: int) -> None:
     try:
         shape = jax.eval_shape(generator, jax.ShapeDtypeStruct((k,), jnp.float64))
         jax.eval_shape(jax.jacobian(generator), jax.ShapeDtypeStruct((k,), jnp.float64))
-    except Exception as error:  # whatever a user's function raises
+    except Exception as error:  # any error of a user's function
         found = f"{type(error).__name__}: {' '.join(str(error).split())[:80]}"
         rule = f"a function of {k} latent variables that JAX can differentiate"
         raise SettingError("generator", found=found, rule=rule, remedy="write it with jax.numpy") from error

@@ -1,4 +1,4 @@
-"""Rows that a tool is given: checked, and in a unit in which squares neither overflow nor vanish."""
+"""Rows that are passed to a tool: checked, and in a unit in which squares neither overflow nor underflow."""
 
 from typing import Any
 
@@ -68,7 +68,7 @@ def in_unit(*tables: Float[np.ndarray, "_ d"]) -> tuple[list[np.ndarray], float,
     """Tables shifted and scaled into [-1, 1], the unit, and the shift.
 
     Args:
-        tables: with as many columns each.
+        tables: with the same number of columns.
     """
     low = np.min([table.min(axis=0) for table in tables], axis=0)
     high = np.max([table.max(axis=0) for table in tables], axis=0)
@@ -109,7 +109,7 @@ def squarable(name: str, unit: float) -> None:
 
 
 def answered(name: str, function: Any, given: tuple[Any, ...], shape: tuple[int, ...]) -> np.ndarray:
-    """What a user's function returns: finite numbers of the expected shape.
+    """The result of a user's function: finite numbers of the expected shape.
 
     Args:
         name: the name of the function, for messages.
@@ -125,7 +125,7 @@ def answered(name: str, function: Any, given: tuple[Any, ...], shape: tuple[int,
         raise SettingError(name, found=f"a {type(function).__name__}", rule="a function")
     try:
         value = function(*(own.copy() if isinstance(own, np.ndarray) else own for own in given))
-    except Exception as error:  # whatever a user's function raises
+    except Exception as error:  # any error of a user's function
         found = f"{type(error).__name__}: {' '.join(str(error).split())[:80]}"
         raise SettingError(name, found=found, rule="a function that takes the arguments of its description") from error
     numbers = numbers_of(f"values of {name}", value).astype(float)

@@ -28,8 +28,8 @@ class Speciation:
             x_t = e^-t x + sqrt(1 - e^-2t) z.
         interval: a confidence interval of `time`, for its sampling error.
         sigma: the standard deviation of the noise at this time, in the unit of the rows.
-        measured: the time at which two paths from the same noisy row end in the same class as often as theory says for
-            `time`, by the exact score of the rows; NaN if this is nowhere so.
+        measured: the time at which two paths from the same noisy row end in the same class as often as the theory
+            predicts for `time`, by the exact score of the rows; NaN if there is no such time.
         measured_interval: by probes and noise.
         at_time: the theory's probability at `time`, which is the same for all distant pairs of normal classes.
         times: a ladder of times.
@@ -40,7 +40,7 @@ class Speciation:
         classes: number of classes.
         rows: number of rows.
         level: the confidence level of the intervals.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 
@@ -98,8 +98,8 @@ def speciation(
 
     For two distant normal classes, the class is decided at about the time at which the signal along the line between
     the classes has the variance of the noise. This is half the logarithm of the largest eigenvalue of the covariance.
-    The agreement is also computed from the rows: by Bayes' rule, a noisy row has a probability of each class, and two
-    paths from it end in the same class with the sum of the squared probabilities.
+    The agreement is also computed from the rows. By Bayes' rule, a noisy row has a probability of each class. Two paths
+    from it end in the same class with probability equal to the sum of the squared probabilities.
 
     Args:
         x: rows, (n, d).
@@ -184,7 +184,7 @@ def _largest(x: np.ndarray, z: float, seed: int) -> tuple[float, np.ndarray, tup
 
 
 def _divided(scores: np.ndarray) -> np.ndarray:
-    """Two classes along a line: the division with the least variance inside both."""
+    """Two classes along a line: the division with the least variance inside the classes."""
     order = np.sort(scores)
     n = len(order)
     sums, counts = np.cumsum(order)[:-1], np.arange(1, n)

@@ -37,24 +37,24 @@ class Straightness:
     Args:
         energy: the integral over time of the mean squared speed.
         energy_interval: over new rows.
-        moved: the mean squared distance of a row and its end, which is at most the energy, and equal for straight paths
+        moved: the mean squared distance of a row from its end. It is at most the energy, and equal for straight paths
             of constant speed.
-        transport: W2 squared between the rows and their ends, which is at most `moved`, and equal if the flow is the
+        transport: W2 squared between the rows and their ends. It is at most `moved`, and equal if the flow is the
             optimal transport of the rows.
         bent: the share of the energy that straight paths between the same ends would save.
         detour: the share of the energy that the optimal transport to the same ends would save besides.
-        steps: the number of steps of the solver with which the error is at most the error asked for; None if more than
+        steps: the number of steps of the solver with which the error is at most the requested error; None if more than
             4,096.
         reached: the error with this number of steps, measured; NaN without.
-        error: what was asked for: the root mean square distance from the exact ends.
+        error: the requested error: the root mean square distance from the exact ends.
         method: the method of the solver.
         ladder: numbers of steps.
         errors: the measured error of each.
         order: the exponent with which the error falls on the last half of the ladder; NaN if it is 0.
-        ends: where the rows end.
+        ends: the ends of the rows.
         rows: number of rows.
         level: the confidence level of the interval.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 
@@ -114,15 +114,15 @@ def straightness(
 ) -> Straightness:  # fmt: skip
     """How straight the paths of a flow are, how near its map is to optimal transport, and how many steps it needs.
 
-    The flow moves rows from time 0 to time 1. By Benamou and Brenier, its energy is at least the squared distance W2
-    between both ends. The record divides the difference into two parts: paths that bend, and a pairing of the ends that
-    is not optimal. Straight paths of constant speed need one step of the solver.
+    The flow moves rows from time 0 to time 1. By the Benamou-Brenier formula, its energy is at least the squared
+    distance W2 between both ends. The record divides the difference into two parts: paths that bend, and a pairing of
+    the ends that is not optimal. Straight paths of constant speed need one step of the solver.
 
     Args:
         velocity: a function of rows (n, d) and a time in [0, 1] that returns the velocity of each row.
         x0: rows at time 0; W2 is computed on at most 2,000 of them.
-        error: the root mean square distance from the exact ends that is allowed; None is a hundredth of the root mean
-            square distance that rows move.
+        error: the allowed root mean square distance from the exact ends; None is a hundredth of the root mean square
+            distance that rows move.
         method: "euler" or "heun" (two evaluations a step).
         steps: Runge-Kutta steps of order 4 of the solution that counts as exact.
         level: the confidence level of the interval.
@@ -158,7 +158,7 @@ def straightness(
     transport, share = _transport(start, ends, seed)
     asked = (math.sqrt(moved) / 100 or 1e-6) if error is None else positive("error", error)
     errors = np.array([_distance(_solved(field, start, steps, method), ends) for steps in _LADDER])
-    own = _distance(halved, ends) / 15  # of a method of order 4, twice as many steps leave a sixteenth
+    own = _distance(halved, ends) / 15  # for a method of order 4, twice the number of steps leaves a sixteenth
     needed, reached = _steps(field, start, ends, method, asked, errors)
     half = stats.t.ppf((1 + level) / 2, len(start) - 1) * unit**2 * (energies / unit**2).std(ddof=1)
     half = half / math.sqrt(len(start))

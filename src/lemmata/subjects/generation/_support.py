@@ -36,7 +36,7 @@ class EffectiveSupport:
         draws: number of samples.
         degrees: for each sample, how many others are the same.
         level: the confidence level of the interval.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 
@@ -92,13 +92,13 @@ def effective_support(samples: Any, same: Any = None, *, level: float | int = 0.
 
     All pairs are compared, and pairs that share a sample are not independent. The interval is Clopper and Pearson's for
     the number of independent pairs that has the same sampling error, which is estimated from triples. Its lower end
-    also covers a frequent sample that was drawn too rarely: a sample that was seen k times has at most Clopper and
-    Pearson's probability q, and then q² is a part of the sum.
+    also allows for a frequent sample that was drawn too rarely. The Clopper-Pearson limit q of a sample that was seen k
+    times bounds its probability, and then q² is a part of the sum.
 
     Args:
-        samples: independent samples, one a row; numbers, or labels of any kind in one column.
-        same: when two samples are the same: None if they are equal; a number is the largest Euclidean distance; or a
-            function of two samples that returns true or false.
+        samples: independent samples, one in each row; numbers, or labels of any kind in one column.
+        same: defines when two samples are the same. None means equal; a number is the largest Euclidean distance; a
+            function of two samples returns true or false.
         level: the confidence level of the interval.
 
     Raises:
@@ -147,7 +147,7 @@ def _independent(theta: float, triple: float, s: int) -> float:
         s: number of samples.
     """
     pairs = s * (s - 1) / 2
-    if not 0 < theta < 1:  # nothing is known of the variance of no collision, and of only collisions
+    if not 0 < theta < 1:  # the variance is unknown if there is no collision, or if there are only collisions
         return pairs if theta == 0 else s / 2
     inflation = 1 + 2 * (s - 2) * max(triple - theta**2, 0.0) / (theta * (1 - theta))
     # The share of all pairs is never less certain than that of s/2 pairs without common samples (Hoeffding 1963).
@@ -155,7 +155,7 @@ def _independent(theta: float, triple: float, s: int) -> float:
 
 
 def _degrees(samples: Any, same: Any) -> np.ndarray:
-    """For each sample, how many others are the same."""
+    """For each sample, the number of other samples that are the same."""
     if same is None:
         return _equal(samples)
     if callable(same) and not isinstance(same, type):
@@ -216,7 +216,7 @@ def _near(samples: Any, distance: float) -> np.ndarray:
 
 def _called(samples: Any, same: Callable[[Any, Any], Any]) -> np.ndarray:
     array = array_of("samples", samples).copy()
-    array.setflags(write=False)  # a function that changes samples is refused, and the user's stay as they are
+    array.setflags(write=False)  # a function that changes samples is refused, and the user's samples stay unchanged
     _count(array, _MOST_CALLED)
     degrees = np.zeros(len(array), dtype=int)
     for i in range(len(array)):
@@ -230,7 +230,7 @@ def _called(samples: Any, same: Callable[[Any, Any], Any]) -> np.ndarray:
 def _answer(same: Callable[[Any, Any], Any], a: Any, b: Any) -> bool:
     try:
         answer = np.asarray(same(a, b))
-    except Exception as error:  # whatever a user's function raises
+    except Exception as error:  # any error of a user's function
         found = f"{type(error).__name__}: {' '.join(str(error).split())[:80]}"
         raise SettingError("same", found=found, rule="a function of two samples") from error
     if answer.shape != () or answer.dtype.kind not in "biu" or answer not in (0, 1):

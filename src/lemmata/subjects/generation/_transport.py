@@ -27,8 +27,8 @@ class Transport:
     Args:
         cost: its mean cost.
         left: potentials of the rows of x.
-        right: potentials of the rows of y; left[i] + right[j] is at most the cost of the pair, and the means of both
-            add up to the cost.
+        right: potentials of the rows of y. left[i] + right[j] is at most the cost of the pair, and the sum of both
+            means is the cost.
         gap: the cost less this sum.
         critic: a function with Lipschitz constant 1 that is `left` at x and minus `right` at y; None for other costs
             than distances.
@@ -95,7 +95,7 @@ def solved(costs: Float[np.ndarray, "n m"]) -> Transport:
 def distances(x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "n m"]:
     """Euclidean distances to a relative error of about 1e-12; of many columns by a product of matrices.
 
-    Where the product would cancel, at pairs whose distance is small beside their norms, the difference is taken.
+    If the product would cancel, for pairs whose distance is small relative to their norms, the difference is used.
     """
     if x.shape[1] < _COLUMNS:
         return cdist(x, y)
@@ -122,7 +122,7 @@ def assigned(costs: Float[np.ndarray, "n n"]) -> Int[np.ndarray, " n"]:
 
 
 def library() -> Any:
-    """POT, or None where it is not installed."""
+    """POT, or None if it is not installed."""
     try:
         return importlib.import_module("ot")
     except ImportError:

@@ -33,16 +33,16 @@ class Distance:
         floor: W1 between two disjoint sets of `size` rows of x, the mean of two.
         matched: W1 between `size` rows of x and `size` rows of y, the mean of two.
         size: rows in each of these sets.
-        interval: for W1 between the distributions. The lower end is what a critic with Lipschitz constant 1 gains on
-            rows that it has not seen, the better of a linear one and that of a transport between `size` rows; the
-            upper end is W1 between the samples with its sampling error.
+        interval: for W1 between the distributions. The lower end is the gain of a critic with Lipschitz constant 1 on
+            unseen rows. The critic is the better of a linear one and that of a transport between `size` rows. The upper
+            end is W1 between the samples with its sampling error.
         p_value: the p-value of a permutation test that both distributions are equal.
         level: the confidence level of the interval; the samples are called distinguishable if the p-value is at most 1
             - level.
         rows: of x and of y.
         blocks: into which they were divided.
         gap: the largest difference of the cost of a transport and its dual certificate.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 
@@ -81,7 +81,7 @@ class Distance:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """The distance with its interval, beside the sampling floor, as an Altair chart."""
+        """The distance with its interval, and the sampling floor, as an Altair chart."""
         import altair as alt
 
         low, high = self.interval

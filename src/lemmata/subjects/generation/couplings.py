@@ -79,8 +79,8 @@ class RectificationGain(Claim[GaussianPair]):
     from straight. So a second rectification gains nothing if and only if both terms are 0. The trials use normal pairs.
     """
 
-    # E |X_1 - X_0|² is the mean of |v_t(X_t)|² plus the first term, Z_t has the law of X_t, and the mean of v_t(Z_t)
-    # over t is Z_1 - Z_0.
+    # E |X_1 - X_0|² is the mean of |v_t(X_t)|² plus the first term. Z_t has the distribution of X_t, and the mean of
+    # v_t(Z_t) over t is Z_1 - Z_0.
     title = "The gain of rectification is the conditional variance plus the curvature"
     source = Source("liu2023rectified", "Main result", note="the two measures of straightness, as an identity")
     stated = Kind.OWN

@@ -1,6 +1,6 @@
-"""Critics: what the best discriminator measures, and where the Jensen-Shannon divergence has no signal.
+"""Critics: the quantity that the best discriminator measures, and where the Jensen-Shannon divergence has no signal.
 
-This theory is about critics without limits on their size, which see both distributions and not samples. It does not
+This theory is about critics of unlimited size, which see both distributions and not samples. It does not
 explain critics that are networks, or what training finds.
 """
 

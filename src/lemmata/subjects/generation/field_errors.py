@@ -1,4 +1,4 @@
-"""Errors of a flow: what errors of the velocity and steps of a solver do to the samples.
+"""Errors of a flow: the effect of errors of the velocity and of the solver's steps on the samples.
 
 This theory bounds the end of a flow whose velocity is wrong, and gives the error of Euler's method. It assumes a bound
 on the error along the model's own path, or the exact velocity. It does not explain errors that cancel.
@@ -18,7 +18,7 @@ ABOUT = {"tool": "dynamical systems", "architecture": "diffusion model", "object
 
 
 class WrongField(eqx.Module):
-    """v(x) = A x + b sin(<k, x>) k/|k|² and a model v + e cos(f <k, x>) u, where |u| = 1, from a start.
+    """v(x) = A x + b sin(<k, x>) k/|k|² and a model v + e cos(f <k, x>) u with |u| = 1, from a start.
 
     Args:
         matrix: A.
@@ -193,8 +193,8 @@ class EulerErrorConstant(Claim[NormalTarget]):
     """
 
     # With r = sd'/sd and steps h, log prod(1 + h r) - log s = -(h/2)(r(1) - r(0) + int r²) + O(h²). Here r(0) = -1 and
-    # r(1) = 1. With tan(phi) = t s/(1 - t), the integrals of sd^-2 and s² sd^-4 over [0, 1] are pi/(2 s) and
-    # 1 + (pi/4)(s + 1/s), and r² = (1 + s²)/sd² - s²/sd^4, so int r² = (pi/4)(s + 1/s) - 1.
+    # r(1) = 1. Let tan(phi) = t s/(1 - t). The integrals of sd^-2 and s² sd^-4 over [0, 1] are pi/(2 s) and 1 +
+    # (pi/4)(s + 1/s). Since r² = (1 + s²)/sd² - s²/sd^4, int r² = (pi/4)(s + 1/s) - 1.
     title = "The exact leading error of Euler's method on the independent path"
     source = Source("emergence2026", "Figure 16.9", "Figure 16.11", note="for normal laws, with the constant")
     stated = Kind.OWN
@@ -224,8 +224,8 @@ class HeunErrorConstant(Claim[NormalTarget]):
     is of a higher order, because the errors of both halves of the path cancel. The trials use s < 1.
     """
 
-    # One step has the relative error h³ (r''/12 - r³/6) + O(h^4). With r = sd'/sd, r' = s²/sd^4 - r², so r'(1) - r'(0)
-    # = s^-2 - s² and, since r s²/sd^4 is the derivative of -s²/(4 sd^4), int r³ = (s² - s^-2)/4.
+    # One step has the relative error h³ (r''/12 - r³/6) + O(h^4). Let r = sd'/sd. Then r' = s²/sd^4 - r², so r'(1) -
+    # r'(0) = s^-2 - s². Since r s²/sd^4 is the derivative of -s²/(4 sd^4), int r³ = (s² - s^-2)/4.
     title = "The exact leading error of Heun's method on the independent path"
     source = Source("karras2022", "Main result", note="Heun's method as a sampler; the constant is derived here")
     stated = Kind.OWN

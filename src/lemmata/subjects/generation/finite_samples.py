@@ -32,8 +32,10 @@ _TRIES = 8
 
 
 class SampledLaws(eqx.Module):
-    """P and Q are distributions mean + mixing e, where e has independent entries of variance 1; n is a sample size. If
-    `equal` is 1, P is Q. Otherwise their means are a few standard errors apart.
+    """P and Q are distributions mean + mixing e.
+
+    The vector e has independent entries of variance 1, and n is a sample size. If
+    `equal` is 1, P is Q. Otherwise, their means differ by a few standard errors.
     """
 
     shift: Float[Array, " d"]
@@ -158,7 +160,7 @@ class FewAtomsSuffice(Claim[Critics]):
 
 
 class Game(eqx.Module):
-    """A zero-sum game with payoffs 0 and 1: the row player, who takes the first index, wants much."""
+    """A zero-sum game with payoffs 0 and 1: the row player, who chooses the first index, maximises."""
 
     signs: Float[Array, "n n"]
 

@@ -1,4 +1,4 @@
-"""Flows between normal distributions: where flow matching ends, and what its path costs.
+"""Flows between normal distributions: the result of flow matching, and the cost of its path.
 
 This theory is about the interpolation X_t = (1 - t) X_0 + t X_1 of two normal vectors. The velocity is v_t(x) =
 E[X_1 - X_0 | X_t = x], and the generator is the flow dx/dt = v_t(x). The theory assumes that the velocity is known. It
@@ -37,7 +37,7 @@ class GaussianFlowMap(Claim[GaussianPair]):
 
     # With P = S_0^(1/2) Q and P' S_1^-1 P diagonal, S_0 = P P' and S_1 = P D P'. In the coordinates P^-1 x the velocity
     # is diagonal, (t D - (1 - t)) / ((1 - t)² + t² D), and its flow multiplies by D^(1/2): M = P D^(1/2) P^-1.
-    # Hertrich, Chambolle and Delon (2025) also treat rectified flows of normal laws.
+    # Hertrich, Chambolle and Delon (2025) also treat rectified flows of normal distributions.
     title = "The flow between two independent normal distributions in closed form"
     source = Source(_SOURCE, "Figure 16.14", note="for normal laws, where the flow is known")
     stated = Kind.OWN

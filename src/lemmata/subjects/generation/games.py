@@ -1,4 +1,4 @@
-"""Two players near an equilibrium: which steps move away from it, around it, or towards it.
+"""Two players near an equilibrium: the steps that move away from it, around it, or towards it.
 
 This theory computes the factor of each step for bilinear games, and the rate of a generator and a critic with a
 penalty near their goal. It does not explain games of networks far from an equilibrium.
@@ -225,13 +225,15 @@ class OptimisticSteps(Claim[ScalarGame]):
         return jnp.stack([factor(problem.step), factor(jnp.asarray(_EDGE))])
 
     def condition(self, problem: ScalarGame) -> Array:
-        """Roundings of a recursion with roots that are 2 sqrt(|h² - 1/4|) apart."""
+        """Roundings of a recursion whose roots differ by 2 sqrt(|h² - 1/4|)."""
         return 32 / jnp.sqrt(jnp.abs(problem.step**2 - 0.25))
 
 
 class PenalisedCritic(eqx.Module):
-    """A generator of the point a, a critic x -> b x, the loss f(t) = -log(1 + exp(-c t)), h = f'(0) = c/2, a penalty
-    gamma = 2 r h, and the angle of a start. r is at least 0.1 away from 1, where two rates meet.
+    """A generator a, a critic x -> b x, a loss f, a penalty gamma = 2 r h, and the angle of a start.
+
+    The loss is f(t) = -log(1 + exp(-c t)) with h = f'(0) = c/2. r differs from 1 by at least 0.1, because two rates are
+    equal at 1.
     """
 
     slope: Float[Array, ""]
@@ -309,5 +311,5 @@ class PenaltyRate(Claim[PenalisedCritic]):
         return rate(2 * problem.ratio * problem.h) - rate(0.0)
 
     def condition(self, problem: PenalisedCritic) -> Array:
-        """Runge-Kutta steps of h/200 are accurate to 1e-8, for which 32 eps stands."""
+        """Runge-Kutta steps of h/200 are accurate to 1e-8, which 32 eps represents."""
         return jnp.asarray(_ACCURACY / (32 * np.finfo(float).eps))

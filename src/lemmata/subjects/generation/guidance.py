@@ -100,9 +100,9 @@ class GuidedSpread(AbstractGuided):
     """
 
     # With V = 1 + e^-2t (s² - 1), 1/V - 1 = (log V)'/2. So the flow multiplies deviations by V_c^((1+w)/2) V_u^(-w/2).
-    # With noise the variance is V_c^(2+2w) V_u^(-2w) at t = 0 times the integral over u = e^-2t in [0, 1] of
-    # (V_u/V_c)^(2w)/V_c², which is the derivative of (V_u/V_c)^(2w+1)/((2w+1)(s_u² - s_c²)).
-    # The second number is the mean of s_c² q^j over j in [0, 2w], and the first is its value at the middle.
+    # With noise, the variance is V_c^(2+2w) V_u^(-2w) at t = 0 times the integral of (V_u/V_c)^(2w)/V_c² over u = e^-2t
+    # in [0, 1]. The integrand is the derivative of (V_u/V_c)^(2w+1)/((2w+1)(s_u² - s_c²)). The second number is the
+    # mean of s_c² q^j over j in [0, 2w], and the first is its value at the middle.
     title = "The exact spread of guided samples"
     relation = Equal()
     control = Control("both sample the tilted law", lambda variances, problem: jnp.full(2, problem.tilted[0]))
@@ -132,7 +132,7 @@ class GuidedMean(AbstractGuided):
     overshoot this mean.
     """
 
-    # As for the spread, with a = e^-t: the mean of the flow is J(1) times the integral of (1 + w) mu/(V_c J) over a,
+    # For the spread, let a = e^-t. The mean of the flow is J(1) times the integral of (1 + w) mu/(V_c J) over a, where
     # J = V_c^((1+w)/2) V_u^(-w/2), in the unit s_u = 1. With noise it is an integral over a² of V_c^(-2-w) V_u^w, which
     # is the derivative of (V_u/V_c)^(1+w)/((1 + w)(s_u² - s_c²)).
     title = "The exact mean of guided samples, which overshoots"
@@ -164,7 +164,7 @@ class GuidedNoiseApproachesTilted(AbstractGuided):
     Without guidance, w = 0, the amount of noise does not matter. With guidance, more noise gives more diversity.
     """
 
-    # At every time, the part lambda² s ds + lambda sqrt(2) dW is a Langevin process whose law is the tilted law.
+    # At every time, the part lambda² s ds + lambda sqrt(2) dW is a Langevin process with the tilted distribution.
     title = "With much noise in the reverse process, guided samples have the variance of the tilted density"
     relation = Limit("lambda", (1.0, 2.0, 4.0), margin=0.05, resolution=0.03)
     control = Control(

@@ -21,7 +21,7 @@ class WeightedPoints(eqx.Module):
     """Points x_i with probabilities p_i, and other probabilities q_i that a denoiser believes.
 
     Args:
-        points: x_i, one a row.
+        points: x_i, one in each row.
         weights: p_i.
         believed: q_i.
     """

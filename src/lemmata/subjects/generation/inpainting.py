@@ -1,4 +1,4 @@
-"""Inpainting: what a mask leaves of a signal from a linear generator.
+"""Inpainting: what a mask preserves of a signal from a linear generator.
 
 This theory computes the error of least squares on the observed coordinates. It assumes a signal in the range of the
 generator. It does not explain generators that are not linear, or masks that depend on the signal.

@@ -1,5 +1,4 @@
-"""Recovery with a generator: what few measurements of a signal determine if the signal is near the range of a
-generator.
+"""Recovery with a generator: what few measurements determine of a signal near the range of a generator.
 
 This theory gives the error for linear generators exactly, bounds it for any range, and shows where descent on the
 latent code can stop too early. It assumes known measurements. It does not explain how near to a range real signals are.

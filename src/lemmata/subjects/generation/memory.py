@@ -59,10 +59,10 @@ class CollapseTime(Claim[NormalSample]):
     For S = I, t_C = (1/2) log(1 + 1/(n^(2/d) - 1)) = -(1/2) log(1 - n^(-2/d)).
     """
 
-    # Given x_t, the other rows together have a weight of mean n N(x_t; 0, e^-2t S + 1 - e^-2t) beside the density of
-    # the noise: the log of the ratio is log n - I, where I of order d is the mutual information of x_0 and x_t, plus a
-    # symmetric part of order sqrt(d). Near t_C a few rows make the whole weight, which adds O(1): the relative shift of
-    # the time is of order 1/d.
+    # Given x_t, the total weight of the other rows has the mean n N(x_t; 0, e^-2t S + 1 - e^-2t), relative to the
+    # density of the noise. The log of the ratio is log n - I plus a symmetric part of order sqrt(d), where I, of order
+    # d, is the mutual information of x_0 and x_t. Near t_C a few rows make the whole weight, which adds O(1): the
+    # relative shift of the time is of order 1/d.
     title = "The time at which the score of a normal sample points to one row"
     source = Source("biroli2024", "Main result", note="the collapse time, in closed form for normal data")
     stated = Kind.OWN
@@ -196,8 +196,8 @@ class SpeciationTime(Claim[TwoClasses]):
     """
 
     # Given x_t, the class is +1 with probability p = (1 + tanh(<m, x_t> e^-t))/2, since x_t given the class is
-    # N(+-e^-t m, I). Two paths agree with probability p² + (1 - p)², which is 1/2 + tanh²/2, and for equally likely
-    # classes E tanh² = E tanh under the class +1.
+    # N(+-e^-t m, I). Two paths agree with probability p² + (1 - p)², which is 1/2 + tanh²/2. For equally likely
+    # classes, E tanh² = E tanh under the class +1.
     title = "The time at which a reverse diffusion chooses its class"
     source = Source("biroli2023", "Main result", note="the speciation time, with the exact share of agreeing paths")
     stated = Kind.OWN

@@ -192,7 +192,7 @@ class VelocityFromScore(Claim[InterpolatedPlaces]):
         return jax.vmap(at)(problem.points)
 
     def condition(self, problem: InterpolatedPlaces) -> Array:
-        """Exponents up to |x - b m|²/(2 v) are rounded, and so are the shares."""
+        """The exponents, up to |x - b m|²/(2 v), are rounded, and so are the shares."""
         v = problem.target.variances(problem.a, problem.b)
         gaps = jnp.sum((problem.points[:, None, :] - problem.b * problem.target.means) ** 2, axis=2)
         largest = jnp.max(gaps / v)

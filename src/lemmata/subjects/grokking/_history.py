@@ -48,14 +48,13 @@ def read_history(history: Any, step: Any, train: Any, test: Any, weight_decay: A
 
     Args:
         history: a path of a CSV file, a data frame, or a dictionary of columns.
-        step: column of the steps; None finds it by its name, as for the others.
+        step: column of the steps; None finds it by its usual names, as for the other columns.
         train: column of the training values.
         test: column of the validation or test values.
         weight_decay: column of the weight decays; there need not be one.
         metric: "accuracy" or "loss"; None reads it from the names of the columns.
 
-    Raises:
-        SettingError, UnknownNameError, DataError, ShapeError: in one line, for whatever cannot be used.
+    Raises: SettingError, UnknownNameError, DataError, ShapeError: for unusable input, with a message of one line.
     """
     if metric is not None and not (isinstance(metric, str) and metric in METRICS):
         raise SettingError("metric", found=repr(metric), rule='"accuracy" or "loss"')
@@ -129,7 +128,7 @@ def _plain(name: str) -> str:
 def _column(
     table: Mapping[str, Any], given: Any, usual: tuple[str, ...], what: str, option: str, needed: bool = True
 ) -> Any:
-    """The name of a column, as it is given or by usual names; None where there need not be one."""
+    """The given name of a column, or one of its usual names; None if the column is optional and missing."""
     if given is not None:
         if not isinstance(given, str) or given not in table:
             found = f"columns {', '.join(list(table)[:12])}"
@@ -186,7 +185,7 @@ def _metric_of(name: Any) -> str | None:
 
 
 def _numbers(name: str, column: Any) -> Float[np.ndarray, " rows"]:
-    """A column of numbers; what is missing is NaN."""
+    """A column of numbers; missing cells are NaN."""
     if np.ma.isMaskedArray(column):
         column = np.ma.asarray(column, float).filled(np.nan) if column.dtype.kind in "iufb" else column.filled(None)
     values = array_of(f"column {name!r}", column)
@@ -227,7 +226,7 @@ def _number_of(entry: Any) -> Any:
 
 
 def _one_run(table: Mapping[str, Any], used: list[str], decays: np.ndarray | None) -> None:
-    """Refuses several runs of one weight decay, which a column such as `seed` tells apart."""
+    """Refuse several runs of one weight decay, unless a column such as `seed` distinguishes them."""
     for name in (name for name in table if _plain(name) in RUN and name not in used):
         labels = [str(entry) for entry in array_of(f"column {name!r}", table[name]).tolist()]
         of_decay: dict[Any, str] = {}

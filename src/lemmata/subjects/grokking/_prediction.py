@@ -38,9 +38,9 @@ class DelayPrediction:
     Args:
         verdict: a key of VERDICTS.
         train_time: when the training error has fallen to the wanted share of the mean square of y; None for never.
-        test_time: when the start is forgotten, or the error on new rows has fallen to twice its last value, or to
-            the wanted share of that of predicting 0 if this is more; None for never.
-        delay: test_time / train_time; None where there is none.
+        test_time: the time when the start is forgotten, or when the error on new rows has fallen to twice its last
+            value, or, if this is more, to the wanted share of the error of predicting 0; None for never.
+        delay: test_time / train_time; None if there is none.
         unseen_start: length of the start in the directions that no row sees.
         unseen_truth: the same of the truth, if it has no preferred direction.
         rates: the rates of the training error, the largest first.
@@ -49,9 +49,9 @@ class DelayPrediction:
         trivial_error: on the new rows of predicting 0; None without new rows.
         times: the times of the curves.
         train_errors: training errors at these times.
-        test_errors: errors on the new rows at these times; without new rows the squared length of the start in the
-            directions that no row sees.
-        conditions: the conditions on which the numbers rest.
+        test_errors: errors on the new rows at these times; without new rows, the squared length of the start in the
+            directions that no row contains.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 
@@ -106,10 +106,10 @@ def predict_delay(
 
     The flow of mean squares |F w - y|²/(2n) + lambda |w|²/2 is solved exactly. Training errors fall at the rates of the
     data, the eigenvalues of F'F/n. The part of the start that does not affect the outputs on the rows shrinks at the
-    rate lambda. For a network in the lazy regime, F has the gradients of the output at the start, and the outputs less
-    those at the start are y. Pass rows of new data to predict their error. Without them, the start counts as forgotten
-    when it is as long as the truth in the directions that no row sees, where the truth is assumed to have no preferred
-    direction.
+    rate lambda. For a network in the lazy regime, F contains the gradients of the output at the start, and y is the
+    outputs minus those at the start. Pass rows of new data to predict their error. Without them, the start counts as
+    forgotten when it is as long as the truth in the directions that no row contains. The truth is assumed to have no
+    preferred direction there.
 
     Args:
         features: F, (n, d).
@@ -119,8 +119,7 @@ def predict_delay(
         new: features and labels of new rows.
         fitted: the rows are fitted when the mean squared error is this share of the mean square of y.
 
-    Raises:
-        SettingError, ShapeError, DataError: for whatever cannot be used.
+    Raises: SettingError, ShapeError, DataError: for unusable input.
 
     Example:
         >>> rng = np.random.default_rng(0)

@@ -33,7 +33,7 @@ class FourierProgress:
             count as wrong.
         excluded_accuracy: the accuracy of the other part.
         accuracy: the accuracy of the outputs.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 
@@ -130,7 +130,7 @@ def fourier_progress(embedding: Any, logits: Any = None, *, top: Any = None) -> 
 
 
 def _centred(name: str, values: np.ndarray, axis: int, rule: str) -> tuple[np.ndarray, float]:
-    """Less the mean along an axis, divided by the largest size, so that squares neither overflow nor vanish."""
+    """Subtract the mean along an axis and divide by the largest size; then squares neither overflow nor underflow."""
     largest = np.abs(values).max()
     if largest == 0:
         raise DataError(name, found="only zeros", rule=rule)

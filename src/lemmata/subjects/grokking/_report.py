@@ -1,4 +1,4 @@
-"""What a training log says about grokking: when a run fits, when it generalises, and with one clock or two."""
+"""Grokking in a training log: when a run fits, when it generalises, and whether one clock or two govern it."""
 
 import dataclasses
 import math
@@ -57,7 +57,7 @@ class GrokkingRun:
         onset: with two clocks, the step before which the test error does not fall, if it then falls exponentially.
         onset_interval: from the logged steps.
         last: the last logged step of the validation curve.
-        notes: what the reader must know.
+        notes: remarks that the reader needs.
         train: the training curve.
         test: the validation curve.
     """
@@ -131,7 +131,7 @@ class GrokkingReport:
         columns: of the steps, of training and of validation values.
         runs: one for each weight decay.
         slope: how the times depend on the weight decay; None with fewer than two runs that generalise.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 
@@ -188,9 +188,8 @@ def grokking_report(
         weight_decay: column of the weight decays; the table need not have one.
         metric: "accuracy" or "loss", if the names of the columns do not say it.
 
-    Raises:
-        SettingError, UnknownNameError, DataError, ShapeError: for a table without a validation column, and whatever
-            else cannot be used.
+    Raises: SettingError, UnknownNameError, DataError, ShapeError: for a table without a validation column, and other
+    unusable input.
 
     Example:
         >>> log = {"step": [1, 10, 100, 1000], "train_acc": [0.1, 0.6, 1.0, 1.0], "val_acc": [0.1, 0.1, 0.2, 0.95]}
@@ -231,7 +230,7 @@ def _first(curve: Curve, level: float, metric: str) -> tuple[float | None, Inter
 
 
 def _misses(values: np.ndarray, level: float, metric: str, first: float) -> np.ndarray:
-    """Where values do not reach a threshold; rounding is no reason: a loss of 0.3 is a tenth of 3."""
+    """Where values do not reach a threshold, with a tolerance for rounding: a loss of 0.3 is a tenth of 3."""
     return values < level * (1 - 1e-12) if metric == "accuracy" else values > (1 - level) * first * (1 + 1e-12)
 
 

@@ -33,8 +33,9 @@ _NETWORKS = 32  # over which a measurement averages
 
 
 def least_margin(powers: Float[np.ndarray, " modes"], p: int, firsts: int = 4) -> float:
-    """Of the outputs sum_k powers_k cos(2 pi k (a + b - c)/p): the least difference of the right output and another,
-    divided by the sum of the powers. The characters of a and of b are multiplied pair by pair.
+    """The smallest difference of the right output and another one, divided by the sum of the powers.
+
+    The outputs are sum_k powers_k cos(2 pi k (a + b - c)/p). The characters of a and of b are multiplied pair by pair.
 
     Args:
         powers: the powers of the frequencies 1, 2, ...
@@ -68,8 +69,9 @@ class ModePowers(eqx.Module):
 
 
 class RandomModes(Population[ModePowers]):
-    """Random frequencies of power 1; or any number of frequencies with random powers, one alone in half of the
-    problems.
+    """Random frequencies of power 1.
+
+    Or any number of frequencies with random powers, a single frequency in half of the problems.
 
     Args:
         equal: whether all powers are 1, with the number of frequencies as the setting `modes`.

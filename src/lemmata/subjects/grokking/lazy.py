@@ -1,8 +1,8 @@
 """Modular addition in the lazy regime: what a network whose kernel does not change predicts for pairs it has not seen.
 
 This theory computes the predictions of kernel regression on concatenated one-hot codes of (a, b). It assumes that the
-kernel depends on the inner product of two codes alone, as for every dense network of infinite width. It does not
-explain networks whose features change in training, or codes that share one embedding for unordered pairs.
+kernel depends only on the inner product of two codes, as for every dense network of infinite width. It does not explain
+networks whose features change in training, or codes that share one embedding for unordered pairs.
 """
 
 import functools

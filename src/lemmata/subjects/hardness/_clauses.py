@@ -39,7 +39,9 @@ def all_clauses(n: int, size: int) -> Clauses:
 
 
 def surviving(rows: Bool[np.ndarray, "m n"], k: int) -> tuple[list[Clauses], Bool[np.ndarray, " m"]]:
-    """The clauses that every row satisfies, without those that a shorter survivor implies; and who deletes alone.
+    """The clauses that every row satisfies, without those that a shorter survivor implies.
+
+    Also the rows that alone delete a clause.
 
     Deletion begins with all clauses and removes those that a row violates. A row deletes alone if some clause is
     violated by this row and by no other one.
@@ -87,7 +89,9 @@ def satisfied(rows: Bool[np.ndarray, "m n"], clauses: list[Clauses]) -> Bool[np.
 
 
 def shortest_first(n: int, clauses: list[Clauses]) -> list[tuple[int, ...]]:
-    """The clauses as tuples; up to 14 columns, only as many as determine the formula at all 2^n points.
+    """The clauses as tuples.
+
+    Up to 14 columns, only the clauses that are needed to define the formula at all 2^n points.
 
     The clause that is violated at the most points that are not excluded yet is taken next, until all are.
     """

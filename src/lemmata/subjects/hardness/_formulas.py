@@ -12,7 +12,7 @@ from lemmata.engine.problems.generators import generator_of
 
 
 class Terms(eqx.Module):
-    """A disjunction of conjunctions: entry (t, i) is 1 or -1 if term t asks that variable i is true or false."""
+    """A disjunction of conjunctions: entry (t, i) is 1 if term t requires that variable i is true, and -1 if false."""
 
     literals: Int[Array, "terms variables"]
 
@@ -103,5 +103,5 @@ def short_clauses(variables: int, longest: int) -> Int[np.ndarray, "c v"]:
 
 
 def clause_values(clauses: Int[np.ndarray, "c v"], points: Bool[np.ndarray, "p v"]) -> Bool[np.ndarray, "c p"]:
-    """The value of each clause at each point: a literal is right where clause and point have the same sign."""
+    """The value of each clause at each point: a literal is right if clause and point have the same sign."""
     return np.maximum(clauses, 0) @ points.T + np.maximum(-clauses, 0) @ ~points.T > 0

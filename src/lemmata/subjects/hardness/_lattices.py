@@ -73,7 +73,7 @@ def reduced(basis: Basis) -> Basis:
 
 
 def shortest(basis: Basis) -> int:
-    """|v|² of a shortest vector v that is not 0, by trying all vectors that are no longer than the basis vectors.
+    """The |v|² of a shortest nonzero vector v, found by trying all vectors that are no longer than the basis vectors.
 
     >>> shortest([[5, 0], [3, 4]])
     20

@@ -29,18 +29,18 @@ class Rule:
     Args:
         form: "cnf", an AND of clauses, or "dnf", an OR of terms.
         k: the largest number of literals in a clause or term.
-        parts: the clauses or terms, each a tuple of literals in words. Up to 14 columns these are as few as a greedy
-            choice finds for the same formula; beyond, all that no shorter one implies.
-        label: what is predicted where the formula is true.
-        other: what is predicted elsewhere.
+        parts: the clauses or terms, each a tuple of literals in words. Up to 14 columns, these are the few clauses that
+            a greedy choice finds for the same formula; beyond, they are all clauses that no shorter one implies.
+        label: the prediction if the formula is true.
+        other: the prediction otherwise.
         rows: of the training table.
         unfitted: training rows that the formula gets wrong. If there are any, no k-CNF (or k-DNF) fits the table.
         guess: the training error of always answering the more frequent label.
-        alone: rows that delete some clause or term which no other row deletes.
-        leave_one_out: the share of rows that a rule learned without them gets wrong, (unfitted + alone)/rows.
-        bound: if the labels are some k-CNF (or k-DNF) of the columns, the expected error is at most that: the number
-            of all clauses divided by the rows and one more. It is vacuous from `guess` on.
-        conditions: the conditions on which the numbers rest.
+        alone: rows that delete a clause or term that no other row deletes.
+        leave_one_out: the share of rows that a rule learned without them predicts wrongly, (unfitted + alone)/rows.
+        bound: if the labels are some k-CNF (or k-DNF) of the columns, an upper bound of the expected error: the number
+            of all clauses divided by (the number of rows plus one). It is vacuous from `guess` on.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 
@@ -99,12 +99,12 @@ class Rule:
 class RuleLearner(ClassifierMixin, BaseEstimator):
     """A k-CNF or k-DNF formula of binary columns, learned by deletion (Valiant 1984).
 
-    For a k-CNF, begin with all clauses (ORs) of at most k literals, delete those that a positive row violates, and take
-    the AND of the rest. If the labels are some k-CNF f of the columns, no clause of f is ever deleted: the learned
-    formula implies f, so that it errs on positive rows only. For a k-DNF, terms (ANDs) are deleted that are true on a
-    negative row, and the OR of the rest errs on negative rows only.
+    For a k-CNF, the learner begins with all clauses (ORs) of at most k literals, deletes those that a positive row
+    violates, and takes the AND of the rest. If the labels are some k-CNF f of the columns, no clause of f is ever
+    deleted: the learned formula implies f, so that it errs on positive rows only. For a k-DNF, it deletes the terms
+    (ANDs) that are true on a negative row, and takes the OR of the rest, which errs on positive rows only.
 
-    A row that is left out is an error exactly if the formula of all rows gets it wrong, or if the row alone deletes
+    A row that is left out is an error exactly if the formula of all rows is wrong on it, or if this row alone deletes
     some clause. Counting these rows gives the leave-one-out error without fitting again: an unbiased estimate of the
     error of the rule that one row less gives, for one form and fixed thresholds. (The choice of the better of two forms
     makes it a little too small.)
@@ -163,13 +163,13 @@ class RuleLearner(ClassifierMixin, BaseEstimator):
         rows, positive = self.thresholds_ < X, index == len(self.classes_) - 1
         forms = _FORMS[1:] if self.form == "auto" else (self.form,)
         learned = [self._delete(form, k, rows, positive) for form in forms]
-        # Of two equal errors, that of the shorter formula is taken.
+        # Of two equal errors, that of the shorter formula is used.
         order = [(rule.leave_one_out, sum(map(len, rule.parts))) for rule, _ in learned]
         self.rule_, self._clauses = learned[order.index(min(order))]
         return self
 
     def predict(self, X):
-        """Labels (m,): the second class where the formula is true.
+        """Labels (m,): the second class if the formula is true.
 
         Args:
             X: columns (m, d).
@@ -184,7 +184,7 @@ class RuleLearner(ClassifierMixin, BaseEstimator):
         return self.classes_[np.where(true, len(self.classes_) - 1, 0)]
 
     def _delete(self, form: str, k: int, rows: np.ndarray, positive: np.ndarray):
-        """The rule, and its clauses; for a DNF those of its negation, which negative rows delete."""
+        """The rule, and its clauses; for a DNF, those of its negation, which negative rows delete."""
         m, n = rows.shape
         deleting = positive if form == "cnf" else ~positive
         clauses, alone = surviving(rows[deleting], k)

@@ -1,4 +1,4 @@
-"""What the larger class costs: a fast learner that returns clauses against a slow learner that returns terms.
+"""The cost of the larger class: a fast learner that returns clauses against a slow learner that returns terms.
 
 This theory compares two learners of a disjunction of three terms on the same examples. One deletes clauses, which is
 fast. The other searches for three terms that fit, which is slow. The comparison assumes uniform examples without noise.
@@ -34,8 +34,8 @@ def searched_terms(
 ) -> Bool[np.ndarray, " points"]:
     """The values of a disjunction of the fewest terms that fits the examples; all are tried, in a random order.
 
-    Only terms are tried that are false on the negative examples, and of which no other such term is true on all the
-    positive examples that they are true on, and on more. They are enough, because a larger term can replace a smaller.
+    A term is only tried if it is false on the negative examples, and if no other such term is true on a strictly larger
+    set of positive examples. They are enough, because a larger term can replace a smaller.
     """
     fitting = rng.permutation(values[~values[:, negative].any(axis=1)])
     covered, first = np.unique(fitting[:, positive], axis=0, return_index=True)

@@ -59,7 +59,7 @@ class Hypergraphs(Population[Hypergraph]):
 
 
 def splits(sets: Int[np.ndarray, "sets items"], parts: int) -> bool:
-    """Whether the items can be put into so many parts that no set lies within one part; all ways are tried."""
+    """Whether the items can be divided into this many parts so that no set is inside one part; all ways are tried."""
     for places in itertools.product(range(parts), repeat=sets.shape[1]):
         inside = np.stack([sets @ (np.asarray(places) == part) for part in range(parts)])
         if (inside < sets.sum(axis=1)).all():
@@ -164,6 +164,6 @@ class AndGate(Claim[HalfspaceTests]):
 
 
 def _labels(problem: HalfspaceTests, failing: int) -> Array:
-    """1 where at most so many tests fail, else -1."""
+    """1 if at most so many tests fail, else -1."""
     failed = jnp.einsum("nd,md->mn", problem.points, problem.weights) <= problem.thresholds[:, None]
     return jnp.where(failed.sum(axis=0) <= failing, 1.0, -1.0)

@@ -1,5 +1,4 @@
-"""Short vectors of lattices: what a fast reduction finds, and how it learns a neuron that gradient descent cannot
-learn.
+"""Short vectors of lattices: the result of a fast reduction, and how it learns a neuron that gradient descent cannot.
 
 This theory bounds the shortest vector of a lattice, and the vector that lattice reduction returns. Hardness results for
 networks assume that better approximations are hard. Without noise, reduction also recovers a periodic neuron from a few
@@ -46,7 +45,7 @@ class Lattice(eqx.Module):
 
 
 class Lattices(Population[Lattice]):
-    """Bases that reduction leaves as they are, although the last vector is short; random bases; checkerboards."""
+    """Bases that reduction does not change, although the last vector is short; random bases; checkerboards."""
 
     settings = Space(d=Integer(7, 2, 8, "dimension", corners=(5, 8)))
 
@@ -181,7 +180,7 @@ class OneCosineNeuron(Claim[CosineNeuron]):
     predict = (_DIGITS, _DIGITS, _DIGITS)
 
     def measure(self, problem: CosineNeuron, key: Key[Array, ""]) -> Float[Array, "3"]:
-        """Digits without noise; by how many they exceed those with noise, and with exchanged values."""
+        """Digits without noise; the difference from those with noise, and with exchanged values."""
         points, direction = np.asarray(problem.points), np.asarray(problem.direction)
         frequency = float(problem.frequency)
         values = np.cos(2 * np.pi * frequency * (points @ direction))

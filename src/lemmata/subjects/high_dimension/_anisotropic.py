@@ -11,14 +11,14 @@ _RANK = 1e-22  # of the largest eigenvalue, the square of a singular value that 
 
 
 class LinearTarget(NamedTuple):
-    """What the risk depends on: eigenvalues, the target in their directions, noise, and how these were learned.
+    """The inputs of the risk: eigenvalues, the target in their directions, noise, and how these were estimated.
 
     Args:
         eigenvalues: the eigenvalues of the covariance of the columns, or of x'x/N for N rows.
         squares: the squares of the target's coefficient in each of these directions; estimates of them may be negative.
         noise: the variance of the target that no linear function of the columns explains.
         signal: the variance that the best linear function explains.
-        rows: N, where eigenvalues are those of N rows; infinity for a covariance that is known.
+        rows: N, if the eigenvalues are those of N rows; infinity for a known covariance.
     """
 
     eigenvalues: Float[np.ndarray, " p"]
@@ -40,7 +40,7 @@ class Risk(NamedTuple):
 def from_covariance(
     covariance: Float[np.ndarray, "p p"], coefficients: Float[np.ndarray, " p"], noise: float, columns: int
 ) -> LinearTarget:
-    """The problem of the first columns; what the others explain beyond them counts as noise.
+    """The problem of the first columns; the signal of the other columns that they do not explain counts as noise.
 
     Args:
         covariance: the covariance of all columns, positive definite.
@@ -58,14 +58,14 @@ def from_covariance(
 def from_rows(
     x: Float[np.ndarray, "N p"], y: Float[np.ndarray, " N"], noise: float | None
 ) -> LinearTarget | None:  # fmt: skip
-    """The problem that N > p rows tell, by least squares; None where columns are combinations of others.
+    """The problem estimated from N > p rows by least squares; None if columns are combinations of others.
 
     The squared coefficient of least squares in a direction of eigenvalue l is too large by noise/(N l) on average.
 
     Args:
         x: rows.
         y: targets.
-        noise: the variance of the noise where it is known.
+        noise: the variance of the noise if it is known.
     """
     rows, p = x.shape
     left, strengths, _ = np.linalg.svd(x, full_matrices=False)
@@ -83,13 +83,13 @@ def from_rows(
 def ridgeless(problem: LinearTarget, n: int) -> Risk:
     """Bias and variance of the interpolant of smallest norm, or of least squares, on n rows.
 
-    For a known covariance with eigenvalues l_i and coefficients b_i in its directions, kappa solves
-    sum l_i/(l_i + kappa) = n, D = sum (l_i/(l_i + kappa))², the variance is noise D/(n - D) and the bias
-    kappa² sum l_i b_i²/(l_i + kappa)² / (1 - D/n). With n > p, kappa and the bias are 0 and D = p.
+    For a known covariance with eigenvalues l_i and coefficients b_i in its directions, kappa solves sum l_i/(l_i +
+    kappa) = n. Let D = sum (l_i/(l_i + kappa))². The variance is noise D/(n - D), and the bias is kappa² sum l_i
+    b_i²/(l_i + kappa)² / (1 - D/n). With n > p, kappa and the bias are 0 and D = p.
 
     Eigenvalues of N rows are spread further than those of the covariance. If mu solves the equation for them, then
-    kappa = mu/(1 - n/N): mu (S_N + mu)^-1 is close to kappa (S + kappa)^-1 for kappa (1 - D_1(kappa)/N) = mu with
-    D_1 = sum l_i/(l_i + kappa). The derivative of this relation, d mu/d kappa = 1 - D/N, gives D and the bias.
+    kappa = mu/(1 - n/N). The reason: mu (S_N + mu)^-1 is close to kappa (S + kappa)^-1 for kappa (1 - D_1(kappa)/N) =
+    mu with D_1 = sum l_i/(l_i + kappa). The derivative of this relation, d mu/d kappa = 1 - D/N, gives D and the bias.
 
     Args:
         problem: covariance, target and noise.

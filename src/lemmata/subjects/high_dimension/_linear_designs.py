@@ -51,8 +51,8 @@ def draw_design(rows: int, columns: int, fresh: int, signal: float, noise: float
 def pose_design(problem: object, rows: int | None = None) -> LinearDesign | None:
     """The linear model on a regression's own inputs, first output; coefficients and noise by least squares on all rows.
 
-    Noise that the problem declares is kept; otherwise it is the residual standard deviation, in which a part of the
-    target that is not linear counts as noise. `rows` keeps the first rows for training.
+    Noise that the problem declares is kept. Otherwise it is the residual standard deviation, so a nonlinear part of the
+    target counts as noise. `rows` keeps the first rows for training.
     """
     if not isinstance(problem, Regression):
         return None
@@ -66,7 +66,7 @@ def pose_design(problem: object, rows: int | None = None) -> LinearDesign | None
 
 
 def linearity(problem: LinearDesign) -> Hypothesis:
-    """Checks that the residual of the linear fit is no larger than the known noise, where there are rows to see it."""
+    """Checks that the residual of the linear fit is no larger than the known noise, if there are rows to see it."""
     name, freedom = "the target is linear up to the noise", problem.x.shape[0] - problem.x.shape[1]
     if freedom < 1:
         return Hypothesis.unchecked(name, "a fit with as many coefficients as rows has no residual")
@@ -97,7 +97,7 @@ class LinearDesigns(Population[LinearDesign]):
         return draw_design(setting["n"], round(setting["gamma"] * setting["n"]), _FRESH, 1.0, 0.5, key)
 
     def pose(self, problem: object) -> LinearDesign | None:
-        """The linear model on a regression's own inputs; for gamma > 1 on its first d/2 rows where there are more."""
+        """The linear model on a regression's own inputs; for gamma > 1 on its first d/2 rows if there are more."""
         if self.gamma.low < 1 or not isinstance(problem, Regression):
             return pose_design(problem)
         return pose_design(problem, min(problem.x.shape[0], max(1, problem.x.shape[1] // 2)))
@@ -110,7 +110,7 @@ class LinearDesigns(Population[LinearDesign]):
 
 
 class TablesOfRows(Population[Regression]):
-    """Standard normal inputs in d columns, a linear target and noise of variance 1: 4 d rows, and as many held out.
+    """Standard normal inputs in d columns, a linear target, noise of variance 1; 4 d training and 4 d held-out rows.
 
     Args:
         rungs: numbers of rows over d that fits are made on.

@@ -34,9 +34,9 @@ def marchenko_pastur_edges(ratio: float) -> tuple[float, float]:
 def tracy_widom_scales(rows: int, columns: int) -> tuple[float, float]:
     """Sizes of the fluctuations of the smallest nonzero and the largest eigenvalue of X'X/n about the edges.
 
-    |sqrt(n) ∓ sqrt(d)| |1/sqrt(d) ∓ 1/sqrt(n)|^(1/3) / n, which is of order n^(-2/3): for Gaussian entries the largest
-    eigenvalue is the upper edge plus the upper scale times a Tracy-Widom variable of order 1, of mean -1.2065 and
-    standard deviation 1.268 (johnstone2001, Theorem 1.1).
+    |sqrt(n) ∓ sqrt(d)| |1/sqrt(d) ∓ 1/sqrt(n)|^(1/3) / n, which is of order n^(-2/3). For Gaussian entries, the largest
+    eigenvalue is the upper edge plus the upper scale times a Tracy-Widom variable, which is of order 1, with mean
+    -1.2065 and standard deviation 1.268 (johnstone2001, Theorem 1.1).
 
     >>> round(tracy_widom_scales(200, 100)[1], 4)
     0.067
@@ -47,7 +47,7 @@ def tracy_widom_scales(rows: int, columns: int) -> tuple[float, float]:
 
 
 def mean_square_correlation(x: Float[Array, "n d"]) -> Float[Array, ""]:
-    """The mean over pairs of columns of n r², r their uncentred correlation: 1 on average for independent columns."""
+    """The mean over pairs of columns of n r² with their uncentred correlation r; 1 on average if independent."""
     rows, columns = x.shape
     inner = x.T @ x
     squares = rows * inner**2 / jnp.outer(jnp.diagonal(inner), jnp.diagonal(inner))
@@ -57,8 +57,8 @@ def mean_square_correlation(x: Float[Array, "n d"]) -> Float[Array, ""]:
 def isotropy(x: Float[Array, "n d"]) -> list[Hypothesis]:
     """Checks that inputs look like independent standard normals: ends of the covariance spectrum, and kurtosis.
 
-    Too few entries look like anything: there must be enough to tell the kurtosis 3 of a normal law from 1.8, that of
-    the uniform law.
+    Too few entries fit any distribution: there must be enough to distinguish the kurtosis 3 of a normal distribution
+    from the kurtosis 1.8 of the uniform distribution.
     """
     rows, columns = x.shape
     lower, upper = marchenko_pastur_edges(columns / rows)

@@ -1,4 +1,4 @@
-"""What interpolation costs on a user's own columns: ridgeless least squares, and the best number of columns."""
+"""The cost of interpolation on a user's own columns: ridgeless least squares, and the best number of columns."""
 
 import dataclasses
 import html
@@ -49,11 +49,11 @@ class RidgelessRisk:
         best_columns: for each size, the number with the least error.
         best_ratio: `best_columns` divided by the size.
         isotropic_ratio: the best ratio of columns to rows beyond 1 if the covariance were a multiple of the identity
-            and more columns had the same signal, sqrt(SNR)/(sqrt(SNR) - 1) with SNR = signal/noise; None for SNR at
-            most 1, where the error is above that of the prediction 0 at every ratio beyond 1.
-        measured: mean squared error of direct fits to random rows at the other rows; NaN where none were made.
+            and more columns had the same signal: sqrt(SNR)/(sqrt(SNR) - 1) with SNR = signal/noise. None for SNR at
+            most 1, because then, at every ratio beyond 1, the error is above that of the prediction 0.
+        measured: mean squared error at the other rows of direct fits to random rows; NaN if there were no fits.
         spread: the standard error of that over fits; NaN for one fit.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 
@@ -140,19 +140,19 @@ def ridgeless_risk(
 ) -> RidgelessRisk:
     """The expected squared error of least squares of smallest norm on n rows of your columns, without a ridge.
 
-    Let l_i be the eigenvalues of the covariance of the p columns, b_i the coefficients of the target in the directions
-    of its eigenvectors, and kappa the root of sum l_i/(l_i + kappa) = n, with D = sum (l_i/(l_i + kappa))². For
-    p > n, where the fit interpolates, and large p and n,
+    Let l_i be the eigenvalues of the covariance of the p columns, let b_i be the coefficients of the target in the
+    directions of its eigenvectors, let kappa be the root of sum l_i/(l_i + kappa) = n, and let D = sum (l_i/(l_i +
+    kappa))². For p > n, where the fit interpolates, and large p and n,
 
         error = n/(n - D) (noise + kappa² sum l_i b_i²/(l_i + kappa)²).
 
     The factor n/(n - D) is the price of interpolation. For p < n it is n/(n - p), and there is no bias. The covariance
-    is that about 0: columns and target are taken as they are, without an intercept.
+    is about 0: columns and target are used without centring and without an intercept.
 
-    From N rows, noise and coefficients are estimated by least squares, and the formula is corrected for the spread
-    that the eigenvalues of N rows have around those of the covariance. Direct fits to some of the rows test the
-    curve. The errors of the first 1, 2, ... columns are computed likewise, with what the other columns explain counted
-    as noise: order the columns by how soon you would use them.
+    Noise and coefficients are estimated from N rows by least squares. The formula is corrected for the spread of the
+    eigenvalues of N rows around those of the covariance. Direct fits to some of the rows test the curve. The errors of
+    the first 1, 2, ... columns are computed in the same way, and the part that only the other columns explain counts as
+    noise. So order the columns by how soon you would use them.
 
     Args:
         x: rows (N, p), at least p + 10 of them; None if the covariance is given.
@@ -160,7 +160,7 @@ def ridgeless_risk(
         sizes: numbers of training rows.
         covariance: the covariance of the columns (p, p), in place of rows.
         coefficients: the coefficients of the target (p,), with the covariance.
-        noise: variance of the noise, with the covariance or where it is known.
+        noise: variance of the noise, with the covariance or if it is known.
         columns: numbers of leading columns to compare; by default up to 16 of them up to p.
         fits: direct fits at each size; 0 for none.
         seed: the random seed of their rows.
@@ -191,7 +191,7 @@ def ridgeless_risk(
         rows = _rows(x, y)
         p = rows[0].shape[1]
         ns, ks = _wholes("sizes", sizes), _columns(columns, p)
-        # Noise that is given is that of all columns; with fewer, the others add what they explain.
+        # A given noise is that of all columns; with fewer columns, the part that the others explain is added.
         problems = [_of_rows(rows[0][:, :k], rows[1], own if k == p else None) for k in (p, *ks)]
     else:
         matrix, target, own = _population(x, y, covariance, coefficients, own)
@@ -276,7 +276,7 @@ def _population(x: Any, y: Any, covariance: Any, coefficients: Any, noise: float
         raise ShapeError("covariance", found=f"shape {matrix.shape}", rule="a square matrix")
     if target.shape != (len(matrix),):
         raise ShapeError("coefficients", found=f"shape {target.shape}", rule=f"shape ({len(matrix)},)")
-    # Of single precision, the products of a matrix may differ from those of its transpose.
+    # In single precision, the products of a matrix may differ from those of its transpose.
     close = 1e-5 if matrix.dtype == np.float32 else 1e-8
     matrix, target = _moderate("covariance", matrix), _moderate("coefficients", target)
     if not np.allclose(matrix, matrix.T, rtol=close, atol=1e-12 * np.abs(matrix).max()):

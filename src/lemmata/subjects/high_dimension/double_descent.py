@@ -1,4 +1,4 @@
-"""Double descent along rows: more data hurt until there are as many rows as features, and help beyond.
+"""Double descent in the number of rows: more data hurt until there are as many rows as features, and help beyond this.
 
 This theory gives the sign of the change of the held-out error as rows are added, for the least squares fit of smallest
 norm. It assumes isotropic inputs, a linear target and, on the rising side, no more signal than noise. It does not
@@ -43,8 +43,8 @@ def held_out_risk(problem: Regression, rows: int, draws: int, key: Key[Array, ""
 def signal_to_noise(x: Float[Array, "n d"], y: Float[Array, " n"]) -> Float[Array, ""]:
     """|beta|²/sigma² from a least squares fit with n > d + 1 rows, without the fit's own share of noise.
 
-    |b|² exceeds |beta|² by sigma² d/(n - d - 1) on average over standard normal inputs, and the residual variance
-    with n - d degrees of freedom estimates sigma².
+    On average over standard normal inputs, |b|² exceeds |beta|² by sigma² d/(n - d - 1). The residual variance with n -
+    d degrees of freedom estimates sigma².
     """
     rows, columns = x.shape
     fit = jnp.linalg.lstsq(x, y)[0]
@@ -53,7 +53,7 @@ def signal_to_noise(x: Float[Array, "n d"], y: Float[Array, " n"]) -> Float[Arra
 
 
 def _risk_at(problem: Regression, rung: float, key: Key[Array, ""]) -> Array:
-    """The held-out error with rung * d rows, or with all rows where there are fewer."""
+    """The held-out error with rung * d rows, or with all rows if there are fewer."""
     available, columns = problem.x.shape
     return held_out_risk(problem, min(available, max(1, round(rung * columns))), _DRAWS, key)
 

@@ -14,8 +14,8 @@ from lemmata.subjects.high_dimension._random_matrices import Design, RandomMatri
 
 ABOUT = {"tool": "random matrices", "architecture": "linear model", "object": "spectrum"}
 
-# At finite size the mean of the largest eigenvalue is below the edge by 1.2065 Tracy-Widom scales. Within the settings
-# that is most at n = 200, gamma = 1/4, where it is 0.034 of the edge; 0.006 remain for terms of order 1/n.
+# At finite size the mean of the largest eigenvalue is below the edge by 1.2065 Tracy-Widom scales. Within the settings,
+# the largest value is at n = 200, gamma = 1/4: 0.034 of the edge; 0.006 remain for terms of order 1/n.
 _MARGIN = 0.04
 
 
@@ -29,7 +29,7 @@ class MarchenkoPasturEdge(Claim[Design]):
     title = "The limit of the largest eigenvalue of a sample covariance"
     source = Source("yin1988", "main theorem")
     population = RandomMatrices(margin=_MARGIN)
-    # a matrix has one largest eigenvalue: there is nothing to measure twice
+    # a matrix has one largest eigenvalue, so nothing can be measured twice
     relation = EqualInMean(margin=_MARGIN, resolution=0.01, over="problems")
     control = Control(
         "the edge is 1 + 2 sqrt(gamma)", lambda edge, problem: edge - problem.x.shape[1] / problem.x.shape[0]

@@ -1,4 +1,4 @@
-"""The price of interpolating noise: what the spectrum of the inputs says about ridgeless regression.
+"""The price of interpolating noise: consequences of the inputs' spectrum for ridgeless regression.
 
 This theory gives the risk of the least squares fit of smallest norm for normal rows of any covariance. For noise alone,
 the squared error on new rows divided by the variance of the noise is the price of interpolation. It is 1 if noise does
@@ -80,7 +80,7 @@ class AnisotropicRisk(Claim[AnySpectrum]):
         return jnp.stack([spent / (1 - spent), lost / (1 - spent)])
 
     def measure(self, problem: AnySpectrum, key: Key[Array, ""]) -> Float[Array, "2"]:
-        """Fits to noise alone and to the target alone, on four draws of the rows."""
+        """Fits to the noise alone and to the target alone, on four draws of the rows."""
         rng, values, beta = generator_of(key), np.asarray(problem.variances), np.asarray(problem.coefficients)
         found = np.empty((4, 2))
         for own in found:

@@ -19,8 +19,8 @@ ABOUT = {"tool": "random matrices", "architecture": "linear model", "object": "g
 _THEOREM = Source("hastie2022ridgeless", "Section 3", note="the limiting risk for isotropic features")
 _NOISES = 16
 # For Gaussian inputs the mean variance is known at every size: sigma² d/(n - d - 1) and sigma² n/(d - n - 1). It
-# exceeds the limit by the factor 1 + 1/(|n - d| - 1), which is within this margin for |n - d| >= 21. That is the mean
-# over designs; a single one is off by several percent.
+# exceeds the limit by the factor 1 + 1/(|n - d| - 1), which is within this margin for |n - d| >= 21. This is the mean
+# over designs; a single design differs by several percent.
 _MARGIN = 0.05
 _LIMIT = EqualInMean(margin=_MARGIN, resolution=0.05, over="problems")
 # |n - d| >= 21 within the bounds of both
@@ -129,7 +129,7 @@ class OverparameterisedBias(Claim[LinearDesign]):
     title = "The bias of the interpolating fit of smallest norm"
     source = _THEOREM
     population = _BEYOND
-    # a design has one bias: there is nothing to measure twice
+    # a design has one bias, so nothing can be measured twice
     relation = EqualInMean(resolution=0.05, over="problems")
     control = Control("the bias is r² (1 - 1/gamma)²", lambda value, problem: value * (1 - 1 / problem.gamma))
     controls = "the part of the excess risk that is due to missing rows"

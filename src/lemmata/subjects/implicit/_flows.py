@@ -52,7 +52,7 @@ def lowest(objective: Callable[[Array], Array], start: Float[Array, " n"]) -> Fl
         step = jnp.linalg.solve(jax.hessian(objective)(at), jax.grad(objective)(at))
         values = jax.vmap(lambda share: objective(at - share * step))(_HALVINGS)
         best = _HALVINGS[jnp.nanargmin(values)]
-        # where rounding hides the decrease, the whole step is the best one
+        # if rounding hides the decrease, the whole step is the best one
         close = jnp.abs(values[0] - objective(at)) <= 1e-9 * (1 + jnp.abs(objective(at)))
         return at - jnp.where(close, 1.0, best) * step
 

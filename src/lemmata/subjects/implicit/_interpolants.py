@@ -61,7 +61,7 @@ class Interpolants:
         eta: the largest |x_j'nu| over columns outside the support of the l_1 solution, for the dual solution nu where
             it is least. Below 1, the sparse solution is unique. If its support has as many columns as there are rows,
             the excess l_1 norm of a diagonal network falls like alpha^(2 (1 - eta)).
-        conditions: the conditions on which the interpolants rest.
+        conditions: the conditions for the interpolants.
         claims: names of the claims that state them.
     """
 
@@ -110,7 +110,7 @@ def interpolants(
 
     - `descent`: gradient descent from 0, the solution of least l_2 norm.
     - `diagonal ALPHA`: gradient flow on w = u² - v² from u = v = alpha. Large alpha gives least l_2, small alpha l_1.
-    - `square ALPHA`: gradient flow on w = u² from u = alpha, where a positive solution exists.
+    - `square ALPHA`: gradient flow on w = u² from u = alpha, if a positive solution exists.
     - `adam`: Adam, AdaGrad and sign descent from 0, if X sign(X'y) = c y, because they then stay on one ray.
     - `least l_1` and `least l_inf`: by linear programs.
 
@@ -120,9 +120,8 @@ def interpolants(
         alphas: starts of the diagonal and of the square network.
         held: inputs and targets of new rows, for the error.
 
-    Raises:
-        ShapeError, DataError: for rows that do not fit each other, dependent rows, or no fewer rows than columns.
-        SettingError: for a start that is not positive.
+    Raises: ShapeError, DataError: for rows of different shapes, for dependent rows, or if there are not fewer rows than
+        columns. SettingError: for a start that is not positive.
 
     Example:
         >>> import numpy as np

@@ -49,7 +49,7 @@ def weights_of(model: Any) -> list[np.ndarray]:
 
 
 def last_layer(model: Any, inputs: np.ndarray) -> LastLayer | None:
-    """The last layer of a linear model, an MLPClassifier or a torch.nn.Sequential that ends in Linear; or None."""
+    """The last layer of a linear model, an MLPClassifier or a torch.nn.Sequential that ends in Linear; else None."""
     if hasattr(model, "coefs_") or hasattr(model, "coef_"):
         _check(model, inputs)
     if hasattr(model, "coefs_"):

@@ -44,11 +44,11 @@ class Margins:
         smallest: the least value.
         errors: the share of rows with a margin of at most 0.
         norm: in which a linear classifier's margin grows under the optimiser, or None if no optimiser is named.
-        attained: the margin of the last layer over the largest that is possible on its features, in the l_2 norm; None
+        attained: the margin of the last layer over the largest possible margin on its features, in the l_2 norm. None
             if the last layer is not known, its features cannot be separated, or the margin cannot be computed.
         cosine: the cosine of the last layer with the separator of largest margin on its features.
         largest: this largest margin.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 
@@ -84,7 +84,10 @@ class Margins:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """How many rows have which normalised margin; those of at most 0 are errors. An Altair chart."""
+        """The number of rows with each normalised margin; rows with a margin of at most 0 are errors.
+
+        An Altair chart.
+        """
         import altair as alt
 
         rows = [{"margin": float(own), "error": bool(own <= 0)} for own in self.normalised]
@@ -181,7 +184,7 @@ def _scores(model: Any, inputs: np.ndarray) -> np.ndarray:
         model = outputs_of_torch(model, inputs)
     try:
         given = model(inputs) if callable(model) else model
-    except Exception as error:  # whatever a user's function raises
+    except Exception as error:  # any error of a user's function
         found = f"{type(error).__name__}: {' '.join(str(error).split())[:80]}"
         rule = f"a function of a NumPy array of shape {inputs.shape}, which returns scores"
         raise SettingError("model", found=found, rule=rule) from error

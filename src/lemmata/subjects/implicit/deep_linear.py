@@ -1,4 +1,4 @@
-"""Deep linear networks: what gradient flow conserves, and where every norm of their product diverges.
+"""Deep linear networks: what gradient flow conserves, and whether every norm of their product diverges.
 
 This theory is about gradient flow on a product of matrices. It gives what stays constant in training, and an example in
 which the product tends to rank 1 while all its norms diverge. It assumes that the layers are balanced at the start. It
@@ -140,7 +140,7 @@ class Completion(eqx.Module):
         return (basis * jnp.sqrt(self.values)) @ basis.T
 
     def path(self, times: Float[Array, " s"], corner: float) -> tuple[Float[Array, "s 2 2"], Float[Array, " s"]]:
-        """The product at the times, and its loss, if w_22 is observed to be `corner`: M' = -M G, G the gradient."""
+        """The product at the times, and its loss, if w_22 is observed to be `corner`: M' = -M G for the gradient G."""
 
         def loss(product: Array) -> Array:
             return ((product[0, 1] - 1) ** 2 + (product[1, 0] - 1) ** 2 + (product[1, 1] - corner) ** 2) / 2

@@ -55,8 +55,8 @@ def _resolved(problem: DiagonalNetwork) -> Hypothesis:
 class SparseSystems(Population[DiagonalNetwork]):
     """Systems with a sparse solution of unique least l_1 norm, and known distance of its dual certificate from 1.
 
-    The matrix has n columns S on the support, near the identity, and further columns. With the dual solution nu, for
-    which A_S'nu is the sign of the solution, the further columns are scaled so that their |a'nu| are `eta` for one and
+    The matrix has n columns S on the support, near the identity, and further columns. Let nu be the dual solution, for
+    which A_S'nu is the sign of the solution. The further columns are scaled so that |a'nu| is `eta` for one of them and
     at most 0.3 eta for the others.
     """
 
@@ -142,7 +142,7 @@ class DiagonalNetworkLimit(Claim[DiagonalNetwork]):
         return trained(problem, problem.alpha, _LONG / problem.rates[0])
 
     def condition(self, problem: DiagonalNetwork) -> Array:
-        """Each step is exact to the tolerance, and there are as many as the largest rate at the end asks for.
+        """Each step is exact to the tolerance, and the number of steps is determined by the largest rate at the end.
 
         Rates are proportional to u² + v² = sqrt(w² + 4 alpha⁴), which is 2 alpha² at the start.
         """

@@ -115,7 +115,7 @@ class EarlyStoppingIsRidge(Claim[StoppedRegression]):
         return _risks(problem, grown[:d, :d], grown[:d, d:])
 
     def trivial(self, problem: StoppedRegression) -> Array:
-        """The risks of least squares, where the flow ends."""
+        """The risks of least squares, the limit of the flow."""
         return problem.noise**2 / len(problem.x) * jnp.stack(
             [jnp.asarray(1.0 * len(problem.beta)), jnp.trace(jnp.linalg.inv(problem.covariance))]
         )  # fmt: skip

@@ -101,7 +101,7 @@ def square_flow(problem: SquareFlow, times: Float[Array, " s"]) -> Float[Array, 
 
 
 def _integration(problem: SquareFlow) -> Array:
-    """The tolerance of a step, in units of rounding, and how far apart the rates are."""
+    """The tolerance of a step, in units of rounding, and the ratio of the rates."""
     return TOLERANCE / jnp.finfo(float).eps * problem.rates[-1] / problem.rates[0]
 
 

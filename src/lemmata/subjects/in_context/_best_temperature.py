@@ -43,7 +43,7 @@ def rounded_product(x: Float[Array, "*s"], temperature: Float[Array, ""], dtype:
         dtype: the type.
     """
     kind = jnp.finfo(dtype)
-    # Compilers may keep more digits than a type has, unless told to drop them.
+    # Compilers may keep more digits than a type has, unless they are told to drop them.
     store = lambda values: jax.lax.reduce_precision(values, kind.nexp, kind.nmant)
     tau = store(temperature.astype(dtype))
     mass = store(jax.nn.sigmoid(store(store(x.astype(dtype)) / tau)))

@@ -130,7 +130,7 @@ def sufficient_temperature(prompt: Prompt, ladder: Float[Array, " k"]) -> Array:
 
     Args:
         prompt: examples, the query and a transformer.
-        ladder: increasing temperatures; where the last is too low the answer is infinite.
+        ladder: increasing temperatures; if the last is too low the answer is infinite.
     """
     allowed = jnp.stack([error_allowed(prompt), norm_allowed(prompt), gap_allowed(prompt)])
     held = jax.vmap(lambda tau: jnp.all(found_at(prompt, tau) <= allowed))(ladder)

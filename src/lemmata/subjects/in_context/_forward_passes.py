@@ -48,11 +48,10 @@ def penalty_asked(prompt: Prompt) -> Array:
 
 
 def reachable(dtype: Any, number: int, layers: int) -> int:
-    """The largest N at which the temperature of Lemma 7 leaves something of the targets; 0 where none does.
+    """The largest N at which the temperature of Lemma 7 leaves something of the targets; 0 if none does.
 
-    A logistic function at |z| <= eps/2 is 1/2, rounded. Targets up to C_F enter it as eta y / tau with
-    eta = 1/(2(n+1)) and tau = N n² (L + n)(N + n) C_F, so that something is left where N (N + n) n² (L + n)(n + 1) is
-    below 1/eps.
+    A logistic function at |z| <= eps/2 is 1/2, rounded. Targets up to C_F enter it as eta y / tau with eta = 1/(2(n+1))
+    and tau = N n² (L + n)(N + n) C_F. So they are not rounded away if N (N + n) n² (L + n)(n + 1) is below 1/eps.
 
     Args:
         dtype: the type of the computation; eps is the distance from 1 to the next number.
@@ -125,9 +124,9 @@ class ForwardPasses(Population[Prompt]):
         penalty: lambda.
         of_inputs: lambda is this times `penalty_asked` instead, where it is positive.
         of_theory: lambda is this times `penalty_of_theory` instead, where it is positive.
-        temperature: tau; where it is 0, the temperature that the construction asks for.
-        unreached: only sizes at which float32 has nothing left of the targets at that temperature.
-        families: the classes of other settings; all of them where none is named.
+        temperature: tau; 0 means the temperature that the construction requires.
+        unreached: use only sizes at which the targets in float32 are lost to rounding at that temperature.
+        families: the classes of other settings; all of them if none is named.
     """
 
     layers: int = 41
@@ -196,8 +195,8 @@ class ForwardPasses(Population[Prompt]):
 class MomentumPasses(Population[Prompt]):
     """The accelerated transformer of 17 layers at the temperature 10^9, at which truncation is below rounding.
 
-    Corners have no smaller penalty and no more features: the objective would be flatter, and rates along a few depths
-    would not be those of the whole path.
+    The extra settings do not have a smaller penalty or more features: the objective would be flatter, and rates along a
+    few depths would differ from those of the whole path.
 
     Attributes:
         penalty, n: lambda and features by default.

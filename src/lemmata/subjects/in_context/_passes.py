@@ -22,7 +22,7 @@ def dense_tokens(prompt: Prompt, layers: int | None = None) -> Float[Array, "L D
 
 @eqx.filter_jit
 def intended_tokens(prompt: Prompt) -> Float[Array, "L D T"]:
-    """H(0), ..., H(L) as they are meant to be: features, proximal steps and predictions, in equal columns.
+    """H(0), ..., H(L) as intended: features, proximal steps and predictions, in equal columns.
 
     Args:
         prompt: examples, queries and a transformer.
@@ -56,7 +56,7 @@ def inexact_update(
         prompt: examples, the query and a transformer.
         points: values of rho.
         predictions: the prediction that is in the tokens at each.
-        errors_only: 4 tau (sigma(x / tau) - 1/2) - x in place of the first, so that (108) is left out.
+        errors_only: 4 tau (sigma(x / tau) - 1/2) - x in place of the first, so (108) is left out.
     """
     model, examples = prompt.model, len(prompt.y)
     tau, eta = model.temperature, model.step
@@ -106,9 +106,9 @@ def attention_alone(layer: TransformerLayer) -> TransformerLayer:
 def dense_rounding(prompt: Prompt, steps: int, accelerated: bool = False) -> Array:
     """Rounding of a dense pass over 32 eps, at most: T p (N + 8) tau, for tokens with an entry of 1.
 
-    A head adds up N + 1 terms of size 8 tau sigma(.) phi / N, at most 4 tau (1 + 1/N) together, with an error of
-    (N + 4) eps/2 of that; four heads and their sum make 8 (N + 8) tau (1 + 1/N) eps in each entry of rho. A proximal
-    step does not enlarge distances of its p entries, momentum at most by 3.
+    A head adds up N + 1 terms of size 8 tau sigma(.) phi / N, in total at most 4 tau (1 + 1/N), with an error of (N +
+    4) eps/2 of that. Four heads and their sum make an error of 8 (N + 8) tau (1 + 1/N) eps in each entry of rho. A
+    proximal step does not enlarge distances of its p entries, momentum at most by 3.
 
     Args:
         prompt: examples and a transformer.

@@ -67,8 +67,8 @@ def measured_risks(
 ) -> Risks:
     """Risks of the transformer and of the Lasso, averaged over functions, features, prompts and queries.
 
-    The penalty is that of the theory at the deepest L times `constant`; prompts and features of smaller sizes are parts
-    of those of the largest.
+    The penalty is that of the theory at the largest L times `constant`. Prompts and features of smaller sizes are parts
+    of those of the largest size.
 
     Args:
         functions: the class.

@@ -33,7 +33,7 @@ LONGEST = 1024
 
 
 def worth_of_steps(iterations: int) -> Float[Array, " t"]:
-    """c_1, ..., c_T: how many plain steps T accelerated steps are worth where the objective is flat.
+    """c_1, ..., c_T: how many plain steps T accelerated steps are worth if the objective is flat.
 
     Along an eigenvector of small curvature h / eta, a plain step takes away a share h of the distance from the
     minimum, and T accelerated steps c_T h, to first order in h: c_{k+1} = 1 + c_k + beta_k (c_k - c_{k-1}), about T²/8.
@@ -81,7 +81,7 @@ def layers_saved(
 ) -> Float[Array, ""]:
     """How many layers fewer the accelerated transformer has than the plain one of the same objective.
 
-    Two layers a step, and plain steps until the objective is that of the accelerated method after T.
+    Two layers for each step, and plain steps until they reach the objective of the accelerated method after T.
 
     Args:
         features: Phi, one row an example.
@@ -127,7 +127,8 @@ class AcceleratedWeightsExecuteTheSteps(Claim[Prompt]):
     title = "The matrices of the accelerated transformer execute the intended steps"
     source = Source("beck2009fista", "(4.1)", "(4.2)", "(4.3)", note="as layers of a transformer")
     population = DensePasses(layers=7, accelerated=True)  # momentum is left out of the first step and of the last
-    relation = Equal(block=2)  # every H(l) has entries of 1, and `dense_rounding` is an absolute error beside them
+    # every H(l) has entries of 1, and `dense_rounding` is an absolute error relative to these
+    relation = Equal(block=2)
     control = Control(
         "the coefficients are the last iterate, without momentum",
         not_moved_ahead,

@@ -1,10 +1,10 @@
 """A step that depends on the curvature of the prompt, and the number of layers that it saves.
 
-The theory covers proximal gradient with the step 1/lambda_max(H), where H = (2/N) Phi^T Phi, in the place of the
-source's step 1/(2 (n+1)) for n + 1 features. Each of its steps is worth gamma = 2 (n+1)/lambda_max(H) steps of the
-source. It assumes that the largest eigenvalue of the prompt's H is known. The weights of the construction do not
-compute this eigenvalue from the prompt: the step is one of the transformer's parameters. The theory leaves open how to
-find the eigenvalue, except for a bound from the trace.
+The theory covers proximal gradient with the step 1/lambda_max(H), H = (2/N) Phi^T Phi. The source uses the step 1/(2
+(n+1)) for n + 1 features. Each of its steps is worth gamma = 2 (n+1)/lambda_max(H) steps of the source. It assumes that
+the largest eigenvalue of the prompt's H is known. The weights of the construction do not compute this eigenvalue from
+the prompt: the step is one of the transformer's parameters. The theory leaves open how to find the eigenvalue, except
+for a bound from the trace.
 """
 
 import jax.numpy as jnp
@@ -126,13 +126,13 @@ class StepsAlongEigenvectors(Claim[Prompt]):
         return jnp.full(problem.prompt.shape[1] - 1, gain(problem.prompt))
 
     def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
-        """At eigenvalues that are above rounding, and at 1e-9 of the largest where they are not."""
+        """At eigenvalues that are above rounding, and at 1e-9 of the largest if they are not."""
         values, size = curvatures(problem.prompt), 2 * problem.prompt.shape[1]
         values, largest = jnp.maximum(values[:-1], 1e-9 * values[-1]), values[-1]
         return jnp.log1p(-values / largest) / jnp.log1p(-values / size)
 
     def trivial(self, problem: Prompt) -> Array:
-        """A longer step is worth a step."""
+        """A longer step is worth at least one step."""
         return jnp.ones(problem.prompt.shape[1] - 1)
 
 

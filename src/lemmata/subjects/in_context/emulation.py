@@ -1,4 +1,4 @@
-"""A transformer that executes proximal gradient on the Lasso: what its layers compute, row by row.
+"""A transformer that executes proximal gradient on the Lasso: the results of its layers, row by row.
 
 The theory covers every row of the tokens of the constructed transformer, layer by layer. It assumes examples and a
 query as columns, with features in [0, 1]. It leaves open whether training would find such weights.
@@ -57,7 +57,8 @@ class WeightsExecuteTheSteps(AbstractTokens):
         "li2025incontext", "Lemma 4, part i", "Lemma 4, part ii", "(106)", "(107a)", "(107b)", "(108)", "(109a)",
         "(109b)", "(110)", "(111)", "(112)",
     )  # fmt: skip
-    relation = Equal(block=2)  # every H(l) has entries of 1, and `dense_rounding` is an absolute error beside them
+    # every H(l) has entries of 1, and `dense_rounding` is an absolute error relative to these
+    relation = Equal(block=2)
     control = Control(
         "the coefficients are one step late", rho_one_step_late, loose="all other rows of the tokens stay correct"
     )
@@ -149,7 +150,7 @@ def step_intended(problem: Prompt) -> Array:
 
 
 def without_the_query(found: Array, problem: Prompt) -> Array:
-    """(118) without its last term, by which the query, that has no target, is taken out of the sum."""
+    """(118) without its last term, which removes the query from the sum, because it has no target."""
     rho, predictions = path_of(problem)
     return inexact_update(problem, rho[1:2], 0 * predictions[1:2])[0]
 
@@ -183,12 +184,12 @@ class GradientStepOfFourHeads(AbstractTokens):
         return transformer([layer], dense_tokens(problem, 3)[3])[1][problem.model.rows["rho"], 0]
 
     def condition(self, problem: Prompt) -> Array:
-        """Cancellation in one layer, over the size of what is left."""
+        """Cancellation in one layer, relative to the size of the result."""
         return dense_rounding(problem, 1) / jnp.maximum(jnp.abs(self.predict(problem)).max(), 1e-6)
 
 
 class AbstractPrediction(AbstractTokens):
-    """What Attn2 writes as the prediction of the query, for tokens that hold rho_1."""
+    """The value that Attn2 writes as the prediction of the query, for tokens that contain rho_1."""
 
     relation = Equal()
     control = Control(
@@ -206,7 +207,7 @@ class AbstractPrediction(AbstractTokens):
         return after[-1, -1]
 
     def condition(self, problem: Prompt) -> Array:
-        """Cancellation in one layer, over the size of what is left."""
+        """Cancellation in one layer, relative to the size of the result."""
         return dense_rounding(problem, 1) / jnp.maximum(jnp.abs(self.predict(problem)), 1e-6)
 
 

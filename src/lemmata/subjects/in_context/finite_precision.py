@@ -2,8 +2,8 @@
 
 The theory gives the error of one product. Truncation falls as tau^-2, rounding grows as eps tau, and the two balance at
 the best temperature. It assumes rounding to nearest, and a logistic function that is accurate to a unit in the last
-place. It leaves open how errors of many products cancel. At the temperature of Lemma 7, the error is the rounding error
-alone. Beyond a size that `reachable` gives, nothing is left of the product.
+place. It leaves open how errors of many products cancel. At the temperature of Lemma 7, the error is only the rounding
+error. Above a size that `reachable` gives, the product is only rounding.
 """
 
 import abc
@@ -213,7 +213,7 @@ class BestTemperatureGrows(Claim[Products]):
     source = Source("li2025incontext", "(117)", note="in finite precision, the best temperature")
     population = UniformProducts()
     relation = Rate("1 / eps", INVERSES, resolution=0.08)
-    # What (119), an error of x²/tau, would balance.
+    # The error of x²/tau that (119) would balance.
     control = Control("it grows like eps^(-1/2)", lambda exponent, problem: exponent + 1 / 6)
     controls = PRODUCT
     unexplained = CANCEL
@@ -239,7 +239,7 @@ class LeastErrorFalls(Claim[Products]):
     source = Source("li2025incontext", "(117)", note="in finite precision, the least error")
     population = UniformProducts()
     relation = Rate("1 / eps", INVERSES, resolution=0.08)
-    # What (119), an error of x²/tau, would balance.
+    # The error of x²/tau that (119) would balance.
     control = Control("it falls like eps^(1/2)", lambda exponent, problem: exponent + 1 / 6)
     controls = PRODUCT
     unexplained = CANCEL

@@ -86,7 +86,7 @@ PREDICTION, TRAINING = "the prediction of linear attention", "what training find
 def linear_attention(
     tokens: Float[Array, "e T"], value: Float[Array, "e e"], product: Float[Array, "e e"]
 ) -> Float[Array, "e T"]:
-    """H + V H_N (H_N^T (Q^T K) H) / N, H_N the N examples: attention without activation, over the examples.
+    """H + V H_N (H_N^T (Q^T K) H) / N with the N examples H_N: attention without activation, over the examples.
 
     Args:
         tokens: H, examples and then the query.

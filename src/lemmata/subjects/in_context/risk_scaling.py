@@ -56,7 +56,7 @@ def _sizes(scale: float) -> tuple[int, int, int]:
 
 
 class AbstractRiskClaim(Claim[Prompt]):
-    """Statements about the orders of the terms of the theorem, each where the others are small."""
+    """Statements about the orders of the terms of the theorem, each if the others are small."""
 
     controls = "the mean squared error of the transformer's predictions"
     unexplained = "why the risk falls faster than the bound"

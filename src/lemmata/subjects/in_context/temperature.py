@@ -37,7 +37,7 @@ from ._passes import exact_update, path_of
 
 ABOUT = {"tool": "approximation theory", "architecture": "transformer in context", "object": "construction"}
 LADDER = tuple(2.0**k for k in range(-8, 9))
-SHARE = 1 / 32  # of the lambda that the theory asks for: at 1, rho stays 0 at these sizes
+SHARE = 1 / 32  # of the lambda that the theory requires: at 1, rho stays 0 at these sizes
 READING = "the constants in O(.) are 1, and lambda is 1/32 of its order (the source calls its constant large)"
 
 
@@ -158,7 +158,7 @@ class AbstractStepError(AbstractErrorBound):
         return jnp.abs(step_errors(problem)).max(axis=1)
 
     def trivial(self, problem: Prompt) -> Array:
-        """The sum of the sizes of rho_t and of what is meant to be there."""
+        """The sum of the sizes of rho_t and of its intended value."""
         rho, model = path_of(problem)[0], problem.model
         meant = soft_threshold(exact_update(problem, rho[:-1]), model.step * model.penalty)
         return jnp.abs(rho[1:]).max(axis=1) + jnp.abs(meant).max(axis=1)
@@ -247,7 +247,7 @@ class ErrorsAtTheTemperatureAsked(AbstractErrorBound):
         return found_at(problem, self._asked(problem))
 
     def trivial(self, problem: Prompt) -> Array:
-        """2 R, R = mean y² / lambda, as the objective falls from that of rho = 0; (phi^T rho_T)²: y^ is nearer to 0."""
+        """2 R with R = mean y² / lambda, since the objective falls; (phi^T rho_T)², since y^ is nearer to 0."""
         size = jnp.mean(problem.y**2) / problem.model.penalty
         value = value_at_the_end(at_temperature(problem, self._asked(problem)))
         return jnp.stack([2 * size, size, value**2])
@@ -258,7 +258,7 @@ class ErrorsAtTheTemperatureAsked(AbstractErrorBound):
 
 
 class AbstractSufficientTemperature(AbstractErrorBound):
-    """The least power of 2 from which on |e_t|_1, |rho_t|_1 and (59b) are as in Lemma 7."""
+    """The least power of 2 from which on |e_t|_1, |rho_t|_1 and (59b) satisfy Lemma 7."""
 
     population = ForwardPasses(of_inputs=SHARE)
     control = Control(
@@ -369,7 +369,7 @@ class ObjectiveAtTheEnd(AbstractErrorBound):
 
 
 def with_less_penalty(found: Array, problem: Prompt) -> Array:
-    """What the pass leaves with 1/32 of the penalty."""
+    """The result of the pass with 1/32 of the penalty."""
     lower = eqx.tree_at(lambda p: p.model.penalty, problem, problem.model.penalty / 32)
     rho, predictions = path_of(lower)
     return jnp.stack([jnp.abs(rho).max(), predictions[-1]])

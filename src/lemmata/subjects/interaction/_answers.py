@@ -1,4 +1,4 @@
-"""What a Markov decision process answers: values, best policies, losses of greedy policies, fixed points."""
+"""Solutions of a Markov decision process: values, best policies, losses of greedy policies, fixed points."""
 
 import dataclasses
 from typing import Any
@@ -31,7 +31,7 @@ class PolicyValue:
         action_values: the same after each first action.
         expected: the mean over the distribution of the first state.
         error: the values are within this of the exact ones, by the residual of their equation.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state what policies gain over each other.
     """
 
@@ -67,7 +67,7 @@ class OptimalPolicy:
         error: the values are within this of the optimal ones, by a sweep of value iteration.
         rounds: the number of rounds of policy iteration.
         ties: states in which several actions are best.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state how values and policies are related.
     """
 
@@ -121,7 +121,7 @@ class OptimalPolicy:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class GreedyLoss:
-    """What a policy loses that is greedy for estimated values.
+    """The loss of a policy that is greedy for estimated values.
 
     Args:
         policy: the greedy action in each state, the first of equal ones.
@@ -129,7 +129,7 @@ class GreedyLoss:
         error: the largest error of an estimate.
         bound: 2 discount error / (1 - discount), which no loss exceeds.
         shifted_bound: the same for the error after the best constant is added to all estimates.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state the bound.
     """
 
@@ -173,7 +173,7 @@ class TDSolution:
         error: the root mean square error of the fitted values over this law.
         best: that of the best linear fit.
         bound: best / sqrt(1 - discount²), which the error does not exceed.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state the bound.
     """
 

@@ -115,8 +115,10 @@ class ValueGuess(eqx.Module):
 
 
 class ValueGuesses(Population[ValueGuess]):
-    """Half of the problems are random. In the others, state 0 has an action that stays at the reward -2 gamma eps, an
-    action that leaves at no reward, and bad ones; the guess makes the first action look as good as the second.
+    """Half of the problems are random.
+
+    In the others, state 0 has an action that stays at the reward -2 gamma eps, an action that leaves at no reward, and
+    bad actions. The guess makes the first action look as good as the second.
     """
 
     settings = sizes(most=0.95)

@@ -19,7 +19,7 @@ def estimated(steps: Any, *, states: Any, actions: Any, unseen: Any, prior: Any,
     count = int(places[:, [0, 2]].max()) + 1
     s = _number("states", states, count)
     a = _number("actions", actions, int(places[:, 1].max()) + 1)
-    total = s + int(ended.any())  # the end is a state of its own, the last
+    total = s + int(ended.any())  # the end is a separate state, the last
     if 24 * total**2 * a > available_bytes():
         raise MemoryPlanError("steps", found=f"{s} states and {a} actions", rule="tables that fit into memory",
                               remedy="number the states and actions that occur from 0")  # fmt: skip
@@ -71,7 +71,7 @@ def _number(name: str, given: Any, least: int) -> int:
 
 
 def _check_table(table: dict[Any, Any]) -> None:
-    """Refuse a table of Gymnasium whose states and actions are not counted from 0, or whose steps are no steps."""
+    """Refuse a table of Gymnasium whose states and actions are not numbered from 0, or whose steps are invalid."""
     rule = "P[state][action] as a list of (probability, next state, reward, end), counted from 0"
     refuse = lambda place, found: DataError(f"P{place}", found=found, rule=rule)
     if set(table) != set(range(len(table))):
@@ -102,7 +102,7 @@ def read_gymnasium(env: Any) -> tuple[Float[np.ndarray, "s a s"], Float[np.ndarr
                                    remedy="install it with pip install 'lemmata[agents]'") from error  # fmt: skip
         try:
             env = gymnasium.make(env)
-        except Exception as error:  # whatever Gymnasium raises for a name
+        except Exception as error:  # any error of Gymnasium about a name
             found = " ".join(str(error).split())[:100]
             raise SettingError("environment", found=found, rule="the name of an environment of Gymnasium") from error
     inner = getattr(env, "unwrapped", env)

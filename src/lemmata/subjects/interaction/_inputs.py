@@ -1,4 +1,7 @@
-"""What users pass to a Markov decision process: probabilities, rewards, policies, steps; and refusals."""
+"""User input for a Markov decision process: probabilities, rewards, policies, steps.
+
+And the errors for invalid input.
+"""
 
 from typing import Any
 
@@ -53,7 +56,7 @@ def as_transitions(given: Any) -> Float[np.ndarray, "s a s"]:
 
 
 def as_rewards(given: Any, transitions: Float[np.ndarray, "s a s"]) -> Float[np.ndarray, "s a"]:
-    """Mean rewards by state and action, from those by state, by state and action, or by next state, too."""
+    """Mean rewards by state and action, from those by state, by state and action, or by next state."""
     table = numbers_of("rewards", given).astype(float)
     states, actions = transitions.shape[:2]
     if table.shape == (states,):

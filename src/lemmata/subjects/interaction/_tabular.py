@@ -91,15 +91,16 @@ class TabularMDP:
                 episode ended; or a list of such tables, each of which starts an episode. States and actions are whole
                 numbers from 0. An end leads to a further state, the last, which has no rewards.
             discount: the discount of rewards per step, below 1.
-            states: how many states there are; those that the steps name without it.
-            actions: how many actions there are; those that the steps name without it.
+            states: the number of states; by default, those that occur in the steps.
+            actions: the number of actions; by default, those that occur in the steps.
             unseen: the reward of pairs of a state and an action without a step, and every next state is as likely.
             prior: the Dirichlet parameter of each next state; 1 / states without it.
             level: the confidence level of the limits.
 
         Raises:
             DataError: for numbers that are not whole, or pairs without a step if `unseen` is not given.
-            ShapeError, SettingError: for another number of columns, and for counts below what the steps name.
+            ShapeError, SettingError: for another number of columns, and for counts that are smaller than the steps
+                require.
 
         Example:
             >>> steps = [[0, 0, 1.0, 0], [0, 0, 1.0, 1], [0, 1, 0.0, 1], [1, 0, 2.0, 1], [1, 1, 0.0, 0]]
@@ -172,7 +173,7 @@ class TabularMDP:
             better = gains.max(axis=1) > gains[np.arange(self.states), policy] + tie
             seen.add(policy.tobytes())
             following = np.where(better, gains.argmax(axis=1), policy)
-            if following.tobytes() in seen:  # also where rounding decides between policies; the error says how much
+            if following.tobytes() in seen:  # also if rounding decides between policies; the error includes this
                 break
             policy = following
         else:
@@ -185,7 +186,7 @@ class TabularMDP:
         )  # fmt: skip
 
     def greedy_loss_bound(self, estimate: Any) -> GreedyLoss:
-        """What the greedy policy for estimated values loses, and the bound 2 discount error / (1 - discount).
+        """The loss of the greedy policy for estimated values, and the bound 2 discount error / (1 - discount).
 
         A constant that is added to all estimates does not change the policy, so the bound also holds for the error
         after the best constant is added.
@@ -271,8 +272,8 @@ class TabularMDP:
     ) -> tuple[Float[np.ndarray, " s"], Float[np.ndarray, "s a"]]:  # fmt: skip
         """Values of a policy, and what each action gains over it.
 
-        A constant that is added to all rewards, and the value of state 0, which is large for a discount near 1, are
-        solved for apart. So rounding errors do not hide the differences between actions.
+        A constant in all rewards, and the value of state 0, which is large for a discount near 1, are solved for
+        separately. So rounding errors do not hide the differences between actions.
         """
         moves = np.einsum("sa,sat->st", policy, self.transitions)
         middle = self._middle
@@ -299,7 +300,7 @@ class EstimatedMDP(TabularMDP):
         counts: how often each next state followed, (states, actions, states).
         prior: the parameter that each next state has before any step.
         level: the confidence level of the limits.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state what errors of values cost.
     """
 
@@ -311,7 +312,7 @@ class EstimatedMDP(TabularMDP):
 
     @property
     def limits(self) -> Float[np.ndarray, "2 s a s"]:
-        """Lower and upper limits of each probability, by the beta distribution that it has alone."""
+        """Lower and upper limits of each probability, by the beta distribution of this probability alone."""
         own = self.counts + self.prior
         rest = np.maximum(own.sum(axis=2, keepdims=True) - own, 1e-300)
         return np.stack([stats.beta.ppf(p, own, rest) for p in ((1 - self.level) / 2, (1 + self.level) / 2)])
@@ -319,7 +320,7 @@ class EstimatedMDP(TabularMDP):
     def value_interval(self, policy: Any, draws: int = 400, seed: int = 0) -> tuple[float, float]:
         """Limits of the expected value of a policy: quantiles over draws of the transition probabilities.
 
-        The rewards stay at their means.
+        The rewards are fixed at their means.
 
         Args:
             policy: as for `value`.

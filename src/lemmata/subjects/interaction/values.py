@@ -1,4 +1,4 @@
-"""Learning values: where temporal differences end, when they diverge, and why maxima are too large.
+"""Learning values: the limit of temporal differences, when they diverge, and why maxima are too large.
 
 This theory describes the values that linear temporal differences reach on the states that the policy visits, the growth
 of a weight if only some states are updated, and the bias of a maximum of estimates. It assumes linear features or
@@ -60,8 +60,9 @@ class ChainWithFeatures(eqx.Module):
 
 
 class ChainsWithFeatures(Population[ChainWithFeatures]):
-    """Half of the chains have random moves, and values that 3 random features nearly fit. The others go round a cycle,
-    and the error of temporal differences is a sum of waves for which the bound is attained.
+    """Half of the chains have random moves, and values that 3 random features nearly fit.
+
+    The others move round a cycle, and the error of temporal differences is a sum of waves that attains the bound.
     """
 
     settings = Space(
@@ -108,8 +109,8 @@ class TemporalDifferenceError(Claim[ChainWithFeatures]):
     """
 
     # F w - Pi V = gamma Pi P (F w - V), and P and Pi do not increase the norm. Pythagoras: |F w - V|² = |Pi V - V|² +
-    # |F w - Pi V|² <= |Pi V - V|² + gamma² |F w - V|². Equality asks that e = F w - V has P e in the span and
-    # <P e, e> = gamma |e|², as for sums of two waves on a cycle.
+    # |F w - Pi V|² <= |Pi V - V|² + gamma² |F w - V|². Equality requires that e = F w - V satisfies that P e is in the
+    # span and <P e, e> = gamma |e|², as for sums of two waves on a cycle.
     title = "Temporal differences end with at most 1/sqrt(1 - gamma²) times the error of the best linear fit"
     source = Source("tsitsiklis1997", note="main result, for TD(0), by Pythagoras instead of the triangle inequality")
     population = ChainsWithFeatures()

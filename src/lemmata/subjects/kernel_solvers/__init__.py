@@ -1,1 +1,1 @@
-"""What computing with kernels costs: iterations against condition numbers, low rank against effective dimension."""
+"""The cost of computing with kernels: iterations by condition number, low rank by effective dimension."""

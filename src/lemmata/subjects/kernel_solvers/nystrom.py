@@ -127,7 +127,7 @@ class PivotedCholeskyStep(Claim[GramMatrix]):
         return trace - jnp.sum(problem.matrix**2) / trace
 
     def measure(self, problem: GramMatrix, key: Key[Array, ""]) -> Array:
-        """The mean over 64 random pivots of what each leaves."""
+        """The mean over 64 random pivots of the error after each."""
         diagonal = jnp.diagonal(problem.matrix)
         pivots = jax.random.categorical(key, jnp.log(diagonal), shape=(64,))
         columns = problem.matrix[:, pivots] / jnp.sqrt(diagonal[pivots])
@@ -251,6 +251,6 @@ class FeaturesSpectralBound(Claim[RegularisedPoints]):
         )
 
     def trivial(self, problem: RegularisedPoints) -> Array:
-        """What no features at all attain, Z = 0: the largest eigenvalue of K over itself plus the ridge."""
+        """The value without any features, Z = 0: the largest eigenvalue of K over itself plus the ridge."""
         largest = np.linalg.eigvalsh(problem.gram)[-1]
         return jnp.asarray(largest / (largest + problem.ridge))

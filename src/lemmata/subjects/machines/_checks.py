@@ -1,4 +1,4 @@
-"""What machines ask of their settings and numbers; those that are traced pass."""
+"""Checks of the settings and numbers of machines; traced values pass."""
 
 import math
 from typing import Any
@@ -14,7 +14,7 @@ _ROUNDING = 1e-8  # what a variance may be below 0, relative to the largest
 
 
 def check_number(name: str, value: Any, *, zero: bool = True, infinite: bool = False) -> None:
-    """Refuse what is no number above 0.
+    """Refuse what is not a number above 0.
 
     Args:
         name: of the setting.
@@ -135,11 +135,11 @@ def check_variances(name: str, variances: Any, inducing: Any) -> None:
 
 
 def check_factor(name: str, factor: Array) -> None:
-    """Refuse a matrix by its Cholesky factor, where that is not finite or has a pivot of the size of rounding.
+    """Refuse a matrix by its Cholesky factor, if that is not finite or has a pivot of the size of rounding.
 
     Args:
         name: of the matrix.
-        factor: lower triangular, NaN where there is none.
+        factor: lower triangular, NaN if there is none.
 
     Raises:
         NotPositiveDefiniteError: if the matrix is not positive definite; the message names it.

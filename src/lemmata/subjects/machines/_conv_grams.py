@@ -1,4 +1,4 @@
-"""What a layer of a convolutional deep kernel machine hands to the next: no pairs of sites."""
+"""The data that a layer of a convolutional deep kernel machine passes to the next: no pairs of sites."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from ._checks import check_number, check_variances
 
 
 class ConvolutionalGrams(NamedTuple):
-    """Covariances of p inducing points, which lie on no grid, and of the sites of n images of h x w.
+    """Covariances of p inducing points, which are not on a grid, and of the sites of n images of h x w.
 
     Pairs of two sites are never formed: of n h w sites these would be (n h w)² numbers instead of p² + n h w (p + 1).
 

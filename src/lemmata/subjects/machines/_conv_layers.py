@@ -22,10 +22,9 @@ def convolve_grams(
 ) -> ConvolutionalGrams:
     """A convolution of infinitely many channels with inducing points on both sides of it.
 
-    Inducing points are on no grid, so a convolution cannot act on them. Each of the q new ones is a patch that is made
-    of the p old ones: at the place d of the window it holds their sum with the weights C_d = mixing[d]. With
-    independent normal weights of the convolution, of variance 1/(k² channels), covariances behind it are means over
-    places d of the window,
+    Inducing points are on no grid, so a convolution cannot act on them. Each of the q new ones is a patch made of the p
+    old ones: at the place d of the window, it has their sum with the weights C_d = mixing[d]. If the convolution has
+    independent normal weights of variance 1/(k² channels), covariances after it are means over places d of the window,
 
         K_ii' = mean C_d K_ii C_d',   K_ti' = mean K_(t + d)i C_d',   k_t' = mean k_(t + d),
 
@@ -71,12 +70,12 @@ def rectify_grams(
 ) -> ConvolutionalGrams:
     """A ReLU of normal features: every covariance becomes bias + weight 2 E max(0, u) max(0, v).
 
-    Variances stay where weight = 1 and bias = 0.
+    Variances stay if weight = 1 and bias = 0.
 
     Args:
         grams: in front of the ReLU.
         weight: a factor, at least 0.
-        bias: what is added, at least 0.
+        bias: the added number, at least 0.
 
     Raises:
         ShapeError, DataError: for arrays that are not valid Gram matrices.
@@ -103,8 +102,8 @@ def replace_gram(grams: ConvolutionalGrams, learned: Float[Array, "q r"], *, jit
 
         G_ti = K_ti K_ii^-1 G,   g_t = k_t - K_ti K_ii^-1 K_it + G_ti G^-1 G_it.
 
-    What inducing points leave unexplained of a site, k_t - K_ti K_ii^-1 K_it, stays as it was, whatever G is; with
-    G = K_ii all of it does.
+    The part of a site that inducing points leave unexplained, k_t - K_ti K_ii^-1 K_it, does not depend on G. With G =
+    K_ii, nothing changes.
 
     Args:
         grams: of the prior.
@@ -138,7 +137,7 @@ def replace_gram(grams: ConvolutionalGrams, learned: Float[Array, "q r"], *, jit
 
 
 def root(inducing: Float[Array, "p p"], jitter: float = 0.0) -> Float[Array, "p p"]:
-    """The lower triangular L of L L' = K + jitter (mean of the diagonal) I; NaN where K is traced and there is none.
+    """The lower triangular L of L L' = K + jitter (mean of the diagonal) I; NaN if K is traced and there is none.
 
     Args:
         inducing: K.
@@ -169,13 +168,14 @@ def site_weights(grams: ConvolutionalGrams, jitter: float = 0.0) -> Float[Array,
 def normalise_grams(grams: ConvolutionalGrams, over: Norm = "image") -> ConvolutionalGrams:
     """Divide by norms, as batch normalisation divides features: K_ii by a a', K_ti by a b and k_t by b².
 
-    Correlations stay as they are, since every covariance is divided by the norms of its two points.
+    Correlations do not change, since every covariance is divided by the norms of its two points.
 
     Args:
         grams: to be divided.
-        over: which squared norms are b² and a²: the mean of k_t over all sites ("global"), those of an image ("image")
-            or all images' at a site ("location"), with a² the mean of the diagonal of K_ii; or each point's own
-            variance ("local"). "image" and "local" treat an image alone, whatever else is in the batch.
+        over: which squared norms are b² and a². "global" is the mean of k_t over all sites, "image" the mean over the
+            sites of one image, and "location" the mean over all images at a site; a² is then the mean of the diagonal
+            of K_ii. "local" is each point's own variance. "image" and "local" treat each image by itself, independent
+            of the rest of the batch.
 
     Raises:
         ShapeError, DataError: for arrays that are not valid Gram matrices.

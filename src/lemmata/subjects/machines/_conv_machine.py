@@ -25,8 +25,8 @@ _BIAS, _JITTER, _WINDOW = 0.1, 1e-5, 3
 class ConvolutionalMachine(eqx.Module):
     """Patches, then blocks of ReLU, convolution, learned Gram matrix and normalisation, then ReLU and pooling.
 
-    The Gram matrix of block l is G = L V V' L' with L L' = K_ii, so its divergence from the prior is that of V V' from
-    the identity, and 0 where V = I. All of V is free; the diagonal enters by its square.
+    The Gram matrix of block l is G = L V V' L' with L L' = K_ii. So its divergence from the prior is the divergence of
+    V V' from the identity, and 0 if V = I. All of V is free; the diagonal enters by its square.
 
     Attributes:
         patches: the inducing points of the images.
@@ -67,7 +67,7 @@ class ConvolutionalMachine(eqx.Module):
         return sum(parts, start=jnp.zeros(()))
 
     def posterior(self, images: Float[Array, "n h w c"], targets: Float[Array, "n k"]) -> InducedPosterior:
-        """What labels of images say.
+        """The posterior for labels of images.
 
         Args:
             images: n of them.
@@ -95,13 +95,13 @@ def initial_machine(
 ) -> ConvolutionalMachine:
     """A machine whose Gram matrices are the prior's, with patches of images as inducing points of every layer.
 
-    A patch of layer l is written in the inducing points of layer l - 1: at each place of its window stand the weights
-    K_ti K_ii^-1 of the site there, so that the new inducing point is what the old ones know of the patch.
+    A patch of layer l is expressed in the inducing points of layer l - 1: at each place of its window are the weights
+    K_ti K_ii^-1 of the site there. So the new inducing point is the part of the patch that the old ones explain.
 
     Args:
         key: which patches.
         images: from which they are taken.
-        inducing: how many inducing points the patches have, and each block; at most as many as there are sites.
+        inducing: the number of inducing points of the patches and of each block; at most the number of sites.
         strides: of each block, one fewer.
 
     Raises:
@@ -165,13 +165,13 @@ def machine_objective(
     targets: Float[Array, "n k"],
     stiffness: float,
 ) -> Float[Array, ""]:
-    """What training maximises: (bound on the log density of the targets - nu sum of divergences) / n.
+    """The objective of the training: (bound on the log density of the targets - nu sum of divergences) / n.
 
     Args:
         machine: at its parameters.
         images: of the training rows.
         targets: a column an output.
-        stiffness: nu, at least 0; where it is infinite the divergence must be 0, and is left out.
+        stiffness: nu, at least 0; if it is infinite the divergence must be 0, and is left out.
 
     Raises:
         ShapeError: if images do not fit the machine, or targets the images.
@@ -208,13 +208,14 @@ def train_machine(
     steps: int = 100,
     rate: float = 0.01,
 ) -> tuple[ConvolutionalMachine, Float[Array, " steps"]]:
-    """Steps of Adam up the objective, over all rows at once; nothing of it is random.
+    """Steps of Adam that raise the objective, over all rows at once; they are deterministic.
 
     Args:
         machine: to start from.
         images: of the training rows.
         targets: a column an output.
-        stiffness: nu, at least 0; where it is infinite Gram matrices stay those of the prior, and the rest is trained.
+        stiffness: nu, at least 0; if it is infinite, Gram matrices stay those of the prior, and only the other
+            parameters are trained.
         steps: of Adam, 0 or more.
         rate: of Adam, above 0.
 

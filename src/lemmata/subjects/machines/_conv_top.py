@@ -35,13 +35,13 @@ def pool_grams(grams: ConvolutionalGrams, *, residuals: Residuals = "independent
     """Global average pooling: an image's feature is the mean of the features of its S sites.
 
     Its covariance with inducing points is the mean m of K_ti over sites. Its variance would be the mean over all pairs
-    of sites, which are not carried. What inducing points explain of it is m K_ii^-1 m'; with r the mean over sites of
-    k_t - K_ti K_ii^-1 K_it, what they do not is r/S where the rest of one site is independent of that of another
-    ("independent", as the published code has it), and at most r whatever the dependence ("dependent").
+    of sites, which are not carried. Inducing points explain m K_ii^-1 m' of it. Let r be the mean over sites of k_t -
+    K_ti K_ii^-1 K_it. The unexplained part is r/S if the rests of different sites are independent ("independent", as in
+    the published code), and at most r for any dependence ("dependent").
 
     Args:
         grams: of the last layer.
-        residuals: what is added to the variance that is explained; nothing where they are "dropped".
+        residuals: the term that is added to the explained variance; zero if they are "dropped".
         jitter: as in `replace_gram`.
 
     Raises:

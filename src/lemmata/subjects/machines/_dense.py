@@ -94,19 +94,19 @@ def deep_kernel_machine(
 
         sum_c log N(y_c; 0, K(G_L) + s I) - sum_l nu_l D(G_l | K(G_{l-1})),
 
-    D the Gaussian divergence (`gaussian_divergence`), s the noise and K a map of Gram matrices: `rectify`, or the
-    identity. It is the limit of the posterior of a deep Gaussian process whose layers have N nu_l features and whose
-    labels are seen N times, as N grows (Yang et al., 2023). The larger nu, the stiffer the layer: at nu = infinity
-    G_l = K(G_{l-1}), the Gram matrices of an infinitely wide network. By L-BFGS over triangular factors, from the prior
-    or from a random start; time n³ and memory n² for each layer and step. Linear machines have one maximum; machines of
-    ReLUs may have several, of which one is found.
+    where D is the Gaussian divergence (`gaussian_divergence`), s the noise and K a map of Gram matrices: `rectify`, or
+    the identity. It is the limit of the posterior of a deep Gaussian process whose layers have N nu_l features and
+    whose labels are seen N times, as N grows (Yang et al., 2023). The larger nu, the stiffer the layer: at nu =
+    infinity G_l = K(G_{l-1}), the Gram matrices of an infinitely wide network. It uses L-BFGS over triangular factors,
+    from the prior or from a random start, with time n³ and memory n² for each layer and step. Linear machines have one
+    maximum; machines of ReLUs may have several, of which one is found.
 
     Args:
         gram_0: G_0 of the inputs, such that K(G_0) is positive definite.
-        y: labels, a column an output; centred by the caller where that is meant.
+        y: labels, one column for each output; centre them first if you want this.
         layers: L, at least 1.
-        nu: the weight of each layer's divergence beside C columns, above 0; one number for all layers.
-        noise: s, above 0; 0 only where the objective has a maximum, see below.
+        nu: the weight of each layer's divergence relative to C columns, above 0; one number for all layers.
+        noise: s, above 0; 0 only if the objective has a maximum, see below.
         kernel: "relu" or "linear".
         start: a key for a random start of the search; None starts from the prior.
 
@@ -154,11 +154,13 @@ def deep_kernel_machine(
 
 
 def _settled(value: Callable[[np.ndarray], tuple[float, np.ndarray]], start: np.ndarray, scale: float) -> np.ndarray:
-    """Where the gradient is small beside the weights: by descent, and from where rounding of values ends it by roots.
+    """The point where the gradient is small relative to the weights.
 
-    A value that is known to eps |f| shows no gradient below sqrt(eps |f| h) along a curvature h, which is 1e6 where a
-    direction collapses. The gradient itself is known better, so its root is found; one that is not at the value where
-    descent ended is another point, and not taken.
+    Descent comes first; when rounding of values stops it, root finding follows.
+
+    A value that is exact to eps |f| shows no gradient below sqrt(eps |f| h) along a curvature h, which is 1e6 if a
+    direction collapses. The gradient itself has a smaller error, so its root is computed. A root that does not have the
+    value at which descent ended is another point, and is discarded.
     """
     options = {"maxiter": 5000, "maxfun": 20000, "maxcor": 30, "ftol": 0.0, "gtol": 1e-10}
     found = minimize(value, start, jac=True, method="L-BFGS-B", options=options)

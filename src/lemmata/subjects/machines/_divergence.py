@@ -1,4 +1,4 @@
-"""How far the Gram matrix of a layer is from what its prior expects, as a divergence of normal laws."""
+"""The distance of a layer's Gram matrix from its prior expectation, as a divergence of normal distributions."""
 
 import jax.numpy as jnp
 from jax.scipy.linalg import solve_triangular
@@ -13,10 +13,10 @@ def gaussian_divergence(gram: Float[Array, "n columns"], prior: Float[Array, "m 
 
         D(G | K) = 1/2 [tr(K^-1 G) - log det(K^-1 G) - n].
 
-    It is 0 where G = K and above 0 elsewhere, convex in G, and does not change where both are multiplied by one
-    invertible matrix from the left and its transpose from the right. Computed from Cholesky factors R of G and L of K,
-    as 1/2 |L^-1 R|² - sum log(R_ii / L_ii) - n/2; its derivatives in either matrix are those of JAX. Where a matrix is
-    traced and not positive definite the result is NaN.
+    It is 0 if G = K and above 0 otherwise, and convex in G. It does not change if both are multiplied by one invertible
+    matrix from the left and its transpose from the right. Computed from Cholesky factors R of G and L of K, as 1/2
+    |L^-1 R|² - sum log(R_ii / L_ii) - n/2. JAX computes its derivatives in both matrices. If a matrix is traced and not
+    positive definite the result is NaN.
 
     Args:
         gram: G, positive definite.

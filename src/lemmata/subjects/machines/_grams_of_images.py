@@ -84,7 +84,7 @@ class ImageGrams(eqx.Module):
     def parts(
         self, joint: Float[np.ndarray, "all all"]
     ) -> tuple[Float[np.ndarray, "p p"], Float[np.ndarray, "n s p"], Float[np.ndarray, "n s"]]:
-        """What a machine carries of them: K_ii, K_ti and k_t, with sites on one axis.
+        """The parts that a machine stores: K_ii, K_ti and k_t, with sites on one axis.
 
         Args:
             joint: of inducing points and all sites.
@@ -94,7 +94,7 @@ class ImageGrams(eqx.Module):
 
 
 def arc_cosine(joint: Float[np.ndarray, "all all"]) -> Float[np.ndarray, "all all"]:
-    """2 E max(0, u) max(0, v) for all pairs, written out; the diagonal stays.
+    """2 E max(0, u) max(0, v) for all pairs, computed explicitly; the diagonal is not changed.
 
     Args:
         joint: covariances, the diagonal above 0.

@@ -29,7 +29,7 @@ class Grams(NamedTuple):
 
 
 def mapped(grams: Grams, kernel: GramMap) -> Grams:
-    """What the next layer expects: the covariances K(G), of ReLU features by `rectify` or of the features themselves.
+    """The expectation of the next layer: the covariances K(G), of ReLU features by `rectify` or of the features.
 
     Args:
         grams: of a layer.
@@ -63,7 +63,7 @@ def triangular(raw: Float[Array, "p p"]) -> Float[Array, "p p"]:
 
 
 def factor_divergence(raw: Float[Array, "p p"]) -> Float[Array, ""]:
-    """`gaussian_divergence` of L A A' L' from L L', whatever L is, for A = `triangular(raw)`."""
+    """`gaussian_divergence` of L A A' L' from L L', for any L and A = `triangular(raw)`."""
     return 0.5 * jnp.sum(triangular(raw) ** 2) - jnp.trace(raw) - 0.5 * len(raw)
 
 

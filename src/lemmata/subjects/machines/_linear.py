@@ -21,17 +21,17 @@ def linear_deep_kernel_machine(
 
         G_l = G_0^1/2 M^l G_0^1/2,    M = G_0^-1/2 G_1 G_0^-1/2,
 
-    where M has the eigenvectors of G_0^-1/2 S G_0^-1/2 and for each s the one eigenvalue g > 0 of
+    where M has the eigenvectors of G_0^-1/2 S G_0^-1/2 and, for each s, the one eigenvalue g > 0 of
 
         nu g^(L+1) = (nu - C) g^L + C s.
 
-    At nu = C it is s^(1/(L+1)): the Gram matrices go from G_0 to S geometrically (Yang et al., 2023). At nu = infinity
-    it is 1, and nothing moves. It follows from the stationarity of each layer,
-    nu (G_{l-1}^-1 - G_l^-1) = nu' (G_l^-1 G_{l+1} G_l^-1 - G_l^-1), with nu' = nu below the last layer and C, S there.
+    At nu = C it is s^(1/(L+1)): the Gram matrices go from G_0 to S geometrically (Yang et al., 2023). At nu = infinity,
+    it is 1, and nothing changes. It follows from the stationarity of each layer, nu (G_{l-1}^-1 - G_l^-1) = nu' (G_l^-1
+    G_{l+1} G_l^-1 - G_l^-1), with nu' = nu below the last layer and C, S there.
 
     Args:
         gram_0: G_0, positive definite.
-        y: labels, a column an output; of rank n, or fewer where nu is above C.
+        y: labels, one column for each output; of rank n, or of a smaller rank if nu is above C.
         layers: L, at least 1.
         nu: the weight of each layer's divergence, above 0.
 
@@ -81,7 +81,7 @@ def linear_deep_kernel_machine(
 
 
 def _growth(s: Float[np.ndarray, " n"], layers: int, nu: float, columns: int) -> Float[np.ndarray, " n"]:
-    """The largest root of nu g^(L+1) - (nu - C) g^L - C s, which is between 1 and s; Newton after bisection."""
+    """The largest root of nu g^(L+1) - (nu - C) g^L - C s, between 1 and s, by Newton after bisection."""
     rest = lambda g: nu * g ** (layers + 1) - (nu - columns) * g**layers - columns * s
     low, high = np.minimum(s, 1.0), np.maximum(s, 1.0)
     for _ in range(_BISECTIONS):

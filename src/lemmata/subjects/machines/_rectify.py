@@ -20,8 +20,8 @@ def rectify(
         sqrt(left right) [sin theta + (pi - theta) cos theta] / pi,
 
     the arc-cosine kernel of degree 1 (Cho and Saul, 2009), twice `lemmata.architectures.Relu`'s: variances stay. Its
-    derivatives are finite everywhere, at the diagonal, where theta is 0, too: (pi - theta)/pi by `cross`, and
-    sqrt(left right) sin(theta) / (2 pi left) by `left`.
+    derivatives are finite everywhere, also at the diagonal, where theta is 0: (pi - theta)/pi by `cross`, and sqrt(left
+    right) sin(theta) / (2 pi left) by `left`.
 
     Args:
         cross: covariances, of any shape that broadcasts with the others.

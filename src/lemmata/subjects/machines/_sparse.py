@@ -19,16 +19,16 @@ from ._layers import GramMap, Grams, check_kernel, factor_divergence, learned, m
 class SparseMachine(eqx.Module):
     """A deep kernel machine on p inducing points, whose cost is linear in the number of rows: time n p² for a step.
 
-    Rows x have inner products G_0 = <x, x'>/d + 1. In each layer the inducing rows' Gram matrix is L A A' L' for a
-    factor A and the prior K(G) = L L', and other rows follow by their conditional law given these (Yang et al., 2023):
-    G_ti = K_ti K_ii^-1 G_ii. The last layer is a sparse Gaussian process with the same inducing rows.
+    Rows x have inner products G_0 = <x, x'>/d + 1. In each layer, the inducing rows' Gram matrix is L A A' L' for a
+    factor A and the prior K(G) = L L'. Other rows follow by their conditional distribution given these (Yang et al.,
+    2023): G_ti = K_ti K_ii^-1 G_ii. The last layer is a sparse Gaussian process with the same inducing rows.
 
     Attributes:
         points: inducing points, of the inputs.
         raw: free numbers of the factors; 0 is the prior, and A the identity.
         log_noise: the logarithm of the labels' noise s.
         kernel: the map of Gram matrices.
-        jitter: what is added to the diagonal of K_ii, relative to its mean.
+        jitter: the number that is added to the diagonal of K_ii, relative to its mean.
     """
 
     points: Float[Array, "p d"]
@@ -77,8 +77,8 @@ class SparseMachine(eqx.Module):
     def likelihood(self, x: Float[Array, "n d"], y: Float[Array, "n C"]) -> Float[Array, ""]:
         """The bound on log p(Y | X) of the last layer's sparse Gaussian process at its best posterior, in nats.
 
-        With B = L^-1 K_it of K_ii = L L', it is sum_c log N(y_c; 0, B'B + s I) - C/(2s) sum_t (k_t - |B_t|²) (Titsias,
-        2009), and log p itself where the inducing points are all rows.
+        Let B = L^-1 K_it with K_ii = L L'. It is sum_c log N(y_c; 0, B'B + s I) - C/(2s) sum_t (k_t - |B_t|²) (Titsias,
+        2009). If the inducing points are all rows, it is log p itself.
 
         Args:
             x: rows.
@@ -125,7 +125,7 @@ class SparseMachine(eqx.Module):
         return self.likelihood(x, y) - nu * jnp.sum(self.divergences())
 
     def weights(self, x: Float[Array, "n d"], y: Float[Array, "n C"]) -> Float[Array, "p C"]:
-        """What `predict` multiplies covariances with the inducing points by, from training rows.
+        """The factor of covariances with the inducing points in `predict`, from training rows.
 
         Args:
             x: rows.
@@ -185,8 +185,8 @@ def train_sparse_machine(
         machine: where to start.
         x: rows.
         y: labels, a column an output.
-        nu: weight of the layers' divergences, at least 0; at infinity the factors stay where they are, which is the
-            sparse Gaussian process of the infinitely wide network where they are 0.
+        nu: weight of the layers' divergences, at least 0. At infinity, the factors do not change; if they are 0, this
+            is the sparse Gaussian process of the infinitely wide network.
         steps: of Adam, 0 or more.
         learning_rate: of Adam, above 0.
 

@@ -1,4 +1,4 @@
-"""What a machine of one learned Gram matrix, a ReLU and pooling says of labels, by definition, without the library."""
+"""The prediction of labels by a machine of one learned Gram matrix, a ReLU and pooling, by definition."""
 
 import numpy as np
 from jaxtyping import Float
@@ -46,7 +46,7 @@ def fit_by_definition(
     mean, count = sites.mean(axis=(1, 2)), own[0].size
     seen = mean @ np.linalg.solve(inducing, mean.T)
     of_sites = np.einsum("...p,pq,...q->...", sites, np.linalg.inv(inducing), sites)
-    rest = (own - of_sites).mean(axis=(1, 2)) / count  # pooled, where the rests of sites are independent
+    rest = (own - of_sites).mean(axis=(1, 2)) / count  # pooled, if the rests of sites are independent
     law = multivariate_normal(cov=seen + noise * np.eye(len(seen)))  # pyright: ignore[reportArgumentType]
     return float(np.sum(law.logpdf(np.asarray(targets).T)) - targets.shape[1] * rest.sum() / (2 * noise))
 

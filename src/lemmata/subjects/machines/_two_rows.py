@@ -28,8 +28,9 @@ class Posterior(NamedTuple):
     def kurtosis(self, along: Float[np.ndarray, "2"], width: float) -> float:
         """E[f⁴]/E[f²]² of f, a combination of one feature's values at the rows, in a layer of so many features.
 
-        Given G, the features' values are a root of G times a random orthonormal frame times sqrt(width), so that f has
-        the law of a coordinate of a vector of length² width a'G a: E[f²] = a'G a, E[f⁴] = 3 width (a'G a)²/(width + 2).
+        Given G, the features' values are a root of G times a random orthonormal frame times sqrt(width). So f is
+        distributed like a coordinate of a random vector of length² width a'G a: E[f²] = a'G a, E[f⁴] = 3 width (a'G
+        a)²/(width + 2).
         """
         a, b = along
         squares = np.array([a * a, 2 * a * b, b * b]) @ self.grams
@@ -56,9 +57,9 @@ def posterior(
 ) -> Posterior:
     """The posterior of G = F F'/width for F of `width` columns from N(0, prior), labels seen so many times.
 
-    The labels' columns are drawn from N(0, K(G) + noise I), K the covariance of ReLU features. In coordinates u of
-    G = R T T' R', R R' = prior and T = [[e^u0, 0], [u1, e^u2]], Gauss-Hermite nodes stand about the mode, with the
-    spread of the second derivatives there.
+    The labels' columns are drawn from N(0, K(G) + noise I), where K is the covariance of ReLU features. In coordinates
+    u of G = R T T' R', with R R' = prior and T = [[e^u0, 0], [u1, e^u2]], the Gauss-Hermite nodes are placed about the
+    mode, with the spread of the second derivatives there.
     """
     root = np.linalg.cholesky(prior)
     seen = y @ y.T

@@ -87,7 +87,8 @@ class InterDomainGrams(Claim[ImageGrams]):
     unexplained = "covariances of two sites, which pooling over sites needs"
     reading = "two convolutions with windows of 3 x 3, each behind a ReLU"
     traced = False
-    condition = 9.0  # rounding of an angle's cosine moves the covariance behind a ReLU by as much; sums are of 9 places
+    # rounding of an angle's cosine causes an equal error of the covariance after a ReLU; sums have 9 terms
+    condition = 9.0
 
     def predict(self, problem: ImageGrams) -> Array:
         return jnp.asarray(_flat(carried(problem)))
@@ -119,7 +120,10 @@ class WideConvolutionalNetwork(Claim[ImageGrams]):
     predict = -0.5
 
     def measure_at(self, problem: ImageGrams, key: Key[Array, ""], channels: float) -> Array:
-        """Root mean square over networks and covariances; more networks of fewer channels, where one says less."""
+        """Root mean square over networks and covariances.
+
+        More networks if they have fewer channels, where a single one is less accurate.
+        """
         draw, expected = np.random.default_rng(problem.seed), _flat(carried(problem))
         places = [problem.places(number) for number in range(len(problem.mixings))]
         gaps = [
@@ -233,7 +237,7 @@ class ImageNormsAreFactors(Claim[ImageGrams]):
 
 
 def _pooled(problem: ImageGrams) -> Float[np.ndarray, " pairs"]:
-    """Correlations of images' means over sites, what inducing points do not explain included."""
+    """Correlations of images' means over sites, including the part that inducing points do not explain."""
     n, own = len(problem.images), in_full(problem)[len(problem.patches) :, len(problem.patches) :]
     return _correlated(own.reshape(n, -1, n, len(own) // n).mean(axis=(1, 3)))
 

@@ -99,7 +99,7 @@ def _bound(grams: ConvolutionalGrams, targets: Array, noise: Array, factor: np.n
 
 
 class StiffMachines(Population[StiffMachine]):
-    """Images of random sites, and targets that their pooled ReLU features tell."""
+    """Images of random sites, and targets that their pooled ReLU features determine."""
 
     settings = Space(
         n=Integer(10, 4, 40, "images", corners=(8, 14)),
@@ -129,7 +129,7 @@ class StiffMachines(Population[StiffMachine]):
 
 
 class PooledSites(eqx.Module):
-    """Joint covariances of p inducing points, which come first, and of S sites of each of n images."""
+    """Joint covariances of p inducing points, which come first, and of S sites in each of n images."""
 
     joint: Float[np.ndarray, "all all"]
     inducing: int = eqx.field(static=True)
@@ -154,7 +154,7 @@ class PooledSites(eqx.Module):
 
     @property
     def carried(self) -> ConvolutionalGrams:
-        """What a machine keeps of the covariances."""
+        """The part of the covariances that a machine stores."""
         p, n = self.inducing, self.images
         cross = self.joint[p:, :p].reshape(n, 1, -1, p)
         variance = np.diagonal(self.joint)[p:].reshape(n, 1, -1)
@@ -169,7 +169,7 @@ class PooledSites(eqx.Module):
 class Sites(Population[PooledSites]):
     """A third each of spanned sites, of images all of whose sites are equal, and of overlapping patches.
 
-    The features of spanned sites are sums of those of inducing points; the others stand behind a ReLU.
+    The features of spanned sites are sums of the features of inducing points; the other sites have a ReLU.
 
     Args:
         spanned: spanned sites alone.
@@ -267,7 +267,7 @@ class PoolingOfSpannedSites(Claim[PooledSites]):
         return _pooled(problem.carried, residuals="dropped").variance
 
     def condition(self, problem: PooledSites) -> Array:
-        """Of the inducing Gram matrix, and of sums over pairs of sites that cancel."""
+        """The condition of the inducing Gram matrix, and of sums over pairs of sites that cancel."""
         return jnp.asarray(problem.spread * problem.inducing * problem.mean_variance / problem.exact)
 
 
@@ -370,13 +370,13 @@ class FitFallsWithStiffness(Claim[StiffMachine]):
     predict = -1.0
 
     def hypotheses(self, problem: StiffMachine) -> list[Hypothesis]:
-        """The maximiser that is found is one of this machine, and of no other."""
+        """The maximiser that was found belongs to this machine and to no other."""
         given = (problem.grams, np.asarray(problem.targets), float(problem.noise))
         slope = slope_by_definition(*given, problem.best(1.0)[0], 1.0)
         return [Hypothesis("the gradient at the maximiser for nu = 1", slope, "<", 1e-3, "else it is another one")]
 
     def measure(self, problem: StiffMachine, key: Key[Array, ""]) -> Array:
-        """From the stiffest down, each from the one before."""
+        """From the stiffest machine down, each started from the previous one."""
         factor, bounds = None, []
         for stiffness in reversed(self.relation.rungs):
             factor, _ = problem.best(stiffness, factor)

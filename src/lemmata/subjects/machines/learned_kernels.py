@@ -1,4 +1,4 @@
-"""The effect of nu, the one free number of a machine of ReLU layers, and of inducing points.
+"""The effect of nu, the only free number of a machine of ReLU layers, and of inducing points.
 
 The objective is a log likelihood minus nu times divergences from a prior. This theory controls where the optimum is
 at large nu, which is the kernel of an infinitely wide network. It also controls how the two terms move as nu falls,
@@ -63,7 +63,7 @@ class MachineRows(eqx.Module):
 
     @eqx.filter_jit
     def sparse(self, points: Float[Array, "p d"], raw: Float[Array, "layers p p"]) -> Float[Array, ""]:
-        """The objective of the sparse machine with these inducing points and numbers, nothing added to diagonals."""
+        """The objective of the sparse machine with these inducing points and numbers, without added diagonals."""
         machine = SparseMachine(points, raw, jnp.log(jnp.asarray(self.level)), "relu", 0.0)
         return machine.objective(self.x, self.y, self.nu)
 
@@ -78,7 +78,7 @@ class MachineRowsPopulation(Population[MachineRows]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> MachineRows:
-        """Rows of twice as many dimensions, half as many columns of labels."""
+        """Rows with twice as many dimensions, and half as many columns of labels."""
         n = setting["rows"]
         keys = jax.random.split(key, 4)
         x = jax.random.normal(keys[0], (n, 2 * n))
@@ -147,7 +147,7 @@ class DivergenceFallsWithNu(Claim[MachineRows]):
     predict = -2.0
 
     def measure_at(self, problem: MachineRows, key: Key[Array, ""], nu: float) -> Array:
-        """From the Gram matrices, by the eigenvalues of one against the other."""
+        """From the Gram matrices, by the eigenvalues of one relative to the other."""
         found = deep_kernel_machine(problem.gram_0, problem.y, layers=problem.layers, nu=nu, noise=problem.level)
         below, total = np.asarray(problem.gram_0), 0.0
         for gram in np.asarray(found.grams):

@@ -18,7 +18,7 @@ from lemmata.subjects.machines import deep_kernel_machine, linear_deep_kernel_ma
 
 ABOUT = {"tool": "linear algebra", "architecture": "linear model", "object": "kernel"}
 
-_LEAST = 1e-3  # the smallest eigenvalue of G_0 beside its mean
+_LEAST = 1e-3  # the smallest eigenvalue of G_0 relative to its mean
 
 
 class FewRows(eqx.Module):
@@ -53,7 +53,7 @@ class FewRowsPopulation(Population[FewRows]):
     """Normal rows of a dimension twice their number, normal labels of a scale between 1/2 and 2.
 
     Args:
-        columns: of the labels, so many more than rows (negative: fewer).
+        columns: of the labels, this many more than rows (negative: fewer).
         noisy: whether labels have noise, from 1/100 to 1 on a logarithmic scale.
         even: whether nu is the number of columns, and not a random number from a third to three times it.
     """
@@ -153,7 +153,7 @@ class GeometricGrams(Claim[FewRows]):
         return searched(problem, key)
 
     def condition(self, problem: FewRows) -> Array:
-        """What the search is declared to be off by."""
+        """The declared error of the search."""
         return _condition(problem)
 
 
@@ -195,7 +195,7 @@ class GramsForEveryNu(Claim[FewRows]):
         return searched(problem, key)
 
     def condition(self, problem: FewRows) -> Array:
-        """What the search is declared to be off by."""
+        """The declared error of the search."""
         return _condition(problem)
 
 

@@ -1,4 +1,4 @@
-"""One head of attention fitted to another one's outputs, and the law of prompts of linear functions."""
+"""One head of attention fitted to another one's outputs, and the distribution of prompts of linear functions."""
 
 import equinox as eqx
 import jax
@@ -23,7 +23,7 @@ class TaughtHead(eqx.Module):
     teacher: Float[Array, "p p"]
 
     def outputs(self, form: Float[Array, "p p"]) -> Float[Array, " n"]:
-        """What the head with that form answers to the prompts.
+        """The outputs of the head with that form for the prompts.
 
         Args:
             form: in the place of M.

@@ -17,7 +17,7 @@ ABOUT = {"tool": "linear algebra", "architecture": "any", "object": "estimator",
 
 
 class PairedViews(eqx.Module):
-    """The joint law of two views, and an embedding of every value of the first, left, and of the second, right."""
+    """The joint distribution of two views, and an embedding of every value of the first (left) and second (right)."""
 
     joint: Float[Array, "a b"]
     left: Float[Array, "a k"]

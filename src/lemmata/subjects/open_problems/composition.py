@@ -24,8 +24,8 @@ class ComposedTents(eqx.Module):
 
     Args:
         lengthscale: of the Laplace kernel.
-        offset: where the grid begins, in steps.
-        accuracy: the squared error that is asked for, as a share of the variance.
+        offset: the start of the grid, in steps.
+        accuracy: the required squared error, as a share of the variance.
     """
 
     lengthscale: Float[Array, ""]

@@ -1,9 +1,9 @@
 """Fourth problem: can linear recurrences reach the rate of attention? On impulse responses they do.
 
 This is a partial result on impulse responses, which are functions of one variable. Strictly stable recurrences with n
-states, whose cost is linear in the length, reach n^(-2r) at smoothness r. So the obstacle that the problem asks for
-does not exist there. It leaves open functions of several inputs, which no linear recurrence represents, although a
-selective recurrence may.
+states, whose cost is linear in the length, reach n^(-2r) at smoothness r. So the obstacle in the problem does not exist
+there. It leaves open functions of several inputs, which no linear recurrence represents, although a selective
+recurrence may.
 """
 
 import functools
@@ -23,7 +23,7 @@ _RANK = 1e-13  # directions of the states below it are rounding
 
 @functools.cache
 def readable_directions(kind: str, n: int, steps: int) -> np.ndarray:
-    """An orthonormal basis of what a linear readout of 2n + 1 real states makes of an impulse, one column each.
+    """An orthonormal basis of the responses of a linear readout of 2n + 1 real states to an impulse, in columns.
 
     Args:
         kind: of poles, for a period of 1: "undamped", at 2 pi i k for |k| <= n; "damped", at -1/2 + (3/2) pi i k for

@@ -1,9 +1,9 @@
 """Problem 1: does descent bias attention towards low rank? It does if the form is a product of small factors.
 
 This probe controls the rank, as |M|_* / |M|_F, of the form M = A B' that gradient descent finds for one head on fewer
-prompts than M has entries. It compares this rank with that of descent on M itself. The answer depends on how M is
-parameterised and where descent begins. The probe leaves unexplained several heads and layers, values that are trained
-too, and whether low rank helps on new prompts.
+prompts than M has entries. It compares this rank with that of descent on M itself. The answer depends on the
+parameterisation of M and on the start of descent. The probe leaves unexplained several heads and layers, values that
+are trained too, and whether low rank helps on new prompts.
 """
 
 from collections.abc import Callable

@@ -27,8 +27,8 @@ class TwoPointScore(eqx.Module):
     def fitted_seminorm(self, sigma: Float[Array, ""]) -> Float[Array, ""]:
         """The integral over |z| <= m + 2 sigma of the squared derivative of the fitted s(z) + z/sigma².
 
-        Denoising score matching at the noise sigma is least squares of x/sigma² on z = x + sigma xi: 60 nodes of
-        Gauss-Hermite quadrature for xi at either x, and the squared norm of the kernel's space.
+        Denoising score matching at the noise sigma is least squares of x/sigma² on z = x + sigma xi. It uses 60 nodes
+        of Gauss-Hermite quadrature for xi at each x, and the squared norm of the kernel's space.
         """
         nodes, weights = np.polynomial.hermite_e.hermegauss(60)
         x = self.m * jnp.repeat(jnp.array([1.0, -1.0]), 60)

@@ -19,7 +19,7 @@ class Waves(eqx.Module):
     Args:
         directions: of the waves, in radians a side of the square.
         phases: of the waves.
-        mixing: what each wave gives to each channel.
+        mixing: the contribution of each wave to each channel.
     """
 
     directions: Float[Array, "2 waves"]
@@ -57,10 +57,10 @@ def _wave_shapes(channels: int) -> dict[str, jax.ShapeDtypeStruct]:
 
 
 class AttendedField(eqx.Module):
-    """A field, layers of Galerkin attention over places, and places where it is asked for.
+    """A field, layers of Galerkin attention over places, and the requested places.
 
     Args:
-        field: of as many channels as the attention has.
+        field: with as many channels as the attention.
         attentions: layers of it.
         places: in the unit square.
     """
@@ -92,7 +92,7 @@ class AttendedFields(Population[AttendedField]):
     ).where("there are enough places for the channels", lambda s: s["m"] >= 2 * s["heads"] * s["each"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> AttendedField:
-        """Biases that keep the channels of a head apart, scales of norms about 1, shifts of a half."""
+        """Biases that separate the channels of a head, scales of norms about 1, shifts of a half."""
         drawing, placing = jax.random.split(key)
         heads, each = setting["heads"], setting["each"]
         width = heads * each
@@ -113,7 +113,7 @@ def _attention(drawn: dict[str, Array], width: int) -> GalerkinAttention:
 
 
 class ResolvedField(eqx.Module):
-    """Colours as a smooth field, an operator with random weights, and places that it is asked for.
+    """Colours as a smooth field, an operator with random weights, and the requested places.
 
     Args:
         field: of three channels.

@@ -16,9 +16,8 @@ _EPS = 1e-5
 class GalerkinAttention(eqx.Module):
     """The parameters of Galerkin attention of h heads with d channels each, c = h d.
 
-    Args:
-        query, key, value: affine maps of c channels to c channels; head a has channels a d to (a + 1) d.
-        key_scale, key_shift, value_scale, value_shift: of the layer norms of keys and of values, head by head.
+    Args: query, key, value: affine maps of c channels to c channels; head a has channels a d to (a + 1) d. key_scale,
+    key_shift, value_scale, value_shift: of the layer norms of keys and of values, for each head.
     """
 
     query: Affine
@@ -64,11 +63,11 @@ def galerkin_attention(
 ) -> Float[Array, "m c"]:
     """The points x plus Q (K'V) / n, head by head: q from x, normed k and v from n points, x itself by default.
 
-    Each head's term is the mean over the n points of (q(x)·k(y)) v(y), an estimate of the integral of a kernel of rank
-    d against v, and K'V is d x d, so that m points cost m c² operations and not m². A norm is over the d channels of a
-    head, (k - mean)/(std + 1e-5) with the unbiased standard deviation, then scale and shift. Points have no order:
-    permuted rows of x give permuted rows. What is returned at a point depends on all points that the mean is over;
-    with `over` these are named, and the value at a point is that of the point alone.
+    Each head's term is the mean over the n points of (q(x)·k(y)) v(y). This estimates the integral of a kernel of rank
+    d against v. K'V is d x d, so m points cost m c² operations instead of m². A norm is over the d channels of a head,
+    (k - mean)/(std + 1e-5) with the unbiased standard deviation, then scale and shift. Points have no order: permuted
+    rows of x give permuted rows. The value at a point depends on all points in the mean. With `over`, these points are
+    given, and the value at a point depends on no other point.
 
     Source: Wei and Zhang (2023), after Cao (2021).
 

@@ -7,7 +7,7 @@ from jaxtyping import Array, Float, Int, Real
 from lemmata.core import check_numbers, check_whole, known
 from lemmata.errors import DataError, SettingError, ShapeError
 
-_OVERSHOOT = 1.0  # beyond [0, 1]; cubic interpolation goes less than 0.3 beyond
+_OVERSHOOT = 1.0  # beyond [0, 1]; cubic interpolation exceeds it by less than 0.3
 
 
 def pixel_centres(height: int, width: int) -> Float[np.ndarray, "pixels 2"]:
@@ -32,11 +32,11 @@ def corners(
     """The four pixels whose centres surround each position, its coordinates relative to them, and their shares.
 
     Coordinates are in pixels. The share of a corner is the area of the rectangle between the position and the opposite
-    corner; beyond the outermost centres corners fall together.
+    corner. Beyond the outermost centres, corners coincide.
     """
     places = positions * jnp.asarray(shape, positions.dtype) - 0.5
-    # Compiled, `places` may be rounded differently where it is used for the index and for the share; at the centre of
-    # a pixel, where floor jumps, the two would then disagree on the pixel.
+    # When compiled, `places` may be rounded differently for the index and for the share. At the centre of a pixel,
+    # where floor jumps, the two would then use different pixels.
     low = jnp.floor(places + 16 * max(shape) * jnp.finfo(places.dtype).eps)
     offsets = jnp.asarray([[0, 0], [0, 1], [1, 0], [1, 1]])
     fraction = (places - low)[:, None]
@@ -68,9 +68,9 @@ def bilinear(image: Float[Array, "h w channels"], positions: Float[Array, "m 2"]
 
 
 def resize(image: Real[np.ndarray, "h w channels"], shape: tuple[int, int]) -> Real[np.ndarray, "h2 w2 channels"]:
-    """Cubic interpolation to another number of pixels, smoothed by the ratio where that is smaller: "bicubic".
+    """Cubic interpolation to another number of pixels, smoothed by the ratio if that is smaller: "bicubic".
 
-    The kernel is Keys' with a = -1/2, widened by the ratio where pixels are lost, and normed at the edges. Beside an
+    The kernel is Keys' with a = -1/2, widened by the ratio if pixels are lost, and normed at the edges. Beside an
     edge it overshoots; whole numbers, such as bytes, are rounded and clipped to their type.
 
     >>> import numpy as np
@@ -110,7 +110,7 @@ def weighted(
 
 
 def cubic_weights(old: int, new: int) -> Float[np.ndarray, "new old"]:
-    """What each of `old` pixels in a line adds to each of `new` ones, see `resize`."""
+    """The contribution of each of `old` pixels in a line to each of `new` ones, see `resize`."""
     widening = max(old / new, 1.0)
     places = (np.arange(new) + 0.5) * old / new - 0.5
     t = np.abs(places[:, None] - np.arange(old)) / widening
@@ -125,7 +125,7 @@ def peak_signal_to_noise(
     *,
     border: int = 0,
 ) -> float:
-    """-10 log10 of the mean squared error of values in [0, 1], in decibels, over all channels; infinite where equal.
+    """-10 log10 of the mean squared error of values in [0, 1], in decibels, over all channels; infinite if equal.
 
     >>> import numpy as np
     >>> from lemmata.subjects.operators import peak_signal_to_noise
@@ -134,11 +134,11 @@ def peak_signal_to_noise(
 
     Args:
         image: what is judged.
-        reference: what it should be.
+        reference: the correct image.
         border: pixels at each edge that do not count.
 
     Raises:
-        ShapeError: if the two differ in shape, or the border leaves nothing.
+        ShapeError: if the two shapes differ, or if the border leaves no pixels.
         SettingError: for a border that is not a whole number of at least 0.
         DataError: for entries that are not finite, and for a reference whose values are not in [0, 1].
     """
@@ -174,7 +174,10 @@ def check_colours(name: str, image: Real[np.ndarray | Array, "..."]) -> None:
 
 
 def check_positions(name: str, positions: Float[np.ndarray | Array, "..."]) -> None:
-    """Refuse what are no rows of two coordinates in the unit square; traced ones by their shape alone."""
+    """Refuse values other than rows of two coordinates in the unit square.
+
+    For traced ones, only the shape is checked.
+    """
     check_numbers(name, positions)
     if np.ndim(positions) != 2 or np.shape(positions)[1] != 2:
         raise ShapeError(name, found=f"shape {np.shape(positions)}", rule="shape (m, 2), one row for each position")

@@ -15,11 +15,11 @@ from ._interpolation import bilinear, check_colours, check_image, check_position
 
 
 class KernelBlock(eqx.Module):
-    """Galerkin attention and a pointwise network: x -> x + W2 gelu(W1 a), a the attention with its residual.
+    """Galerkin attention and a pointwise network: x -> x + W2 gelu(W1 a), where a is the attention with its residual.
 
     Args:
-        attention: of the kernel integral, or None, where a is x and points do not see each other.
-        inner, outer: W1 and W2 with their biases.
+        attention: of the kernel integral, or None, if a is x and points do not interact. inner, outer: W1 and W2 with
+            their biases.
     """
 
     attention: GalerkinAttention | None
@@ -35,15 +35,15 @@ class KernelBlock(eqx.Module):
 class SuperResolutionOperator(eqx.Module):
     """Super-resolution neural operator: colours at any coordinates from an image, bilinear interpolation and more.
 
-    Three 3 x 3 convolutions with repeated edges make features at the pixels. At a position the features of the four
-    surrounding pixels, each times its share of the area, stand beside the coordinates relative to them and the size of
-    a wanted pixel, both in pixels of the image, 4 (channels + 2) + 2 numbers; an affine map makes `width` channels of
-    them. Blocks of Galerkin attention over the positions follow, and a head whose colours are added to bilinear
-    interpolation. The head starts at 0, so that the operator starts as bilinear interpolation at any scale.
+    Three 3 x 3 convolutions with repeated edges make features at the pixels. The features at a position are those of
+    the four surrounding pixels, each times its share of the area, the coordinates relative to these pixels, and the
+    size of a wanted pixel. Both are in pixels of the image. These 4 (channels + 2) + 2 numbers are mapped by an affine
+    map to `width` channels. Blocks of Galerkin attention over the positions follow, and a head whose colours are added
+    to bilinear interpolation. The head starts at 0, so that the operator starts as bilinear interpolation at any scale.
 
-    The mean in the attention is over all positions of a call: colours at a position depend on which others are asked
-    for, by about the inverse square root of their number where they are drawn at random. With `over`, positions of
-    one's own choice for the mean, they do not.
+    The mean in the attention is over all positions of a call. So colours at a position depend on the other positions of
+    the call. If these are drawn at random, the difference is of the order of the inverse square root of their number.
+    With `over`, positions of one's own choice for the mean, they do not.
 
     Source: Wei and Zhang (2023), whose encoder has 64 channels and 32 convolutions, and whose two blocks have width 256
     and 16 heads.
@@ -54,7 +54,8 @@ class SuperResolutionOperator(eqx.Module):
         width: of the blocks.
         heads: of their attention.
         blocks: how many.
-        attention: whether there is any; without it a position's colours depend on its own features alone, as in LIIF.
+        attention: whether attention is used; without it, a position's colours depend only on its own features, as in
+            LIIF.
         dtype: of all parameters; single precision trains faster.
 
     Raises:
@@ -103,7 +104,7 @@ class SuperResolutionOperator(eqx.Module):
         self.head = (make(width, width), jax.tree.map(jnp.zeros_like, affine(key, width, 3, dtype=dtype)))
 
     def features(self, image: Float[Array, "h w 3"]) -> Float[Array, "h w channels"]:
-        """What the encoder makes of an image whose values are in [0, 1]."""
+        """The encoder's features of an image whose values are in [0, 1]."""
         first, inner, outer = self.encoder
         x = _convolve(2 * image - 1, first)
         return x + _convolve(jax.nn.gelu(_convolve(x, inner)), outer)
@@ -122,7 +123,7 @@ class SuperResolutionOperator(eqx.Module):
             image: with values in [0, 1].
             positions: in the unit square, rows first.
             cell: height and width of a wanted pixel, in pixels of the image: 1/scale.
-            over: positions that the kernel integral is a mean over; those that are asked for by default.
+            over: the positions in the mean of the kernel integral; by default, the requested positions.
 
         Raises:
             ShapeError: if an array has another shape.
@@ -156,12 +157,12 @@ class SuperResolutionOperator(eqx.Module):
 def super_resolve(
     model: SuperResolutionOperator, image: Float[np.ndarray | Array, "h w channels"], scale: float | int
 ) -> Float[np.ndarray, "rows columns 3"]:
-    """An image with `scale` times as many rows and columns, rounded, all of its pixels in one mean.
+    """An image with `scale` times as many rows and columns, rounded, with all of its pixels in one mean.
 
     Args:
         model: the operator.
         image: with values in [0, 1].
-        scale: at least 1; it need not be whole, nor among those of training.
+        scale: at least 1; it need not be a whole number or a scale of the training.
 
     Raises:
         SettingError: for a scale below 1.

@@ -14,7 +14,7 @@ _NAMES = ("china", "flower")
 def photographs() -> dict[str, Float[np.ndarray, "h w 3"]]:
     """The photographs "china" and "flower" of scikit-learn in single precision, values in [0, 1], 427 by 640 pixels.
 
-    scikit-learn reads its files with Pillow, which comes with the extra `photographs`; nothing is fetched.
+    scikit-learn reads its files with Pillow, which is in the extra `photographs`; nothing is downloaded.
 
     Raises:
         DataError: if Pillow or a file is missing.
@@ -26,7 +26,8 @@ def photographs() -> dict[str, Float[np.ndarray, "h w 3"]]:
     """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of Pillow about its own future, which is nothing to a reader of two files
+            # of Pillow about its own future, which does not matter for reading two files
+            warnings.simplefilter("ignore")
             return {name: (load_sample_image(f"{name}.jpg") / np.float32(255)).astype(np.float32) for name in _NAMES}
     except (ImportError, OSError, AttributeError) as error:
         raise DataError(

@@ -31,20 +31,20 @@ def train_super_resolution(
 ) -> tuple[SuperResolutionOperator, Float[np.ndarray, " steps"]]:
     """The operator after Adam on the mean absolute error of colours, with a rate that falls to 0 like a cosine.
 
-    For each patch a scale s is drawn evenly; a square of round(s side) pixels is cut from an image, turned by one of
-    the eight symmetries of the square, and resized to side x side; asked for are `points` of its pixels, drawn at
+    For each patch, a scale s is drawn uniformly. A square of round(s side) pixels is cut from an image, turned by one
+    of the eight symmetries of the square, and resized to side x side. The targets are `points` of its pixels, drawn at
     random with repetition.
 
     Args:
         model: to start from.
-        images: with values in [0, 1]; one array where all have one size.
+        images: with values in [0, 1]; one array if all have one size.
         steps: of Adam.
         side: of the patches that the operator sees, in pixels.
         batch: patches a step.
         points: positions a patch.
         scales: the smallest and the largest.
         learning_rate: at the start.
-        seed: of what is drawn.
+        seed: the seed of the random draws.
 
     Returns:
         The trained operator, and the error of each step before it.

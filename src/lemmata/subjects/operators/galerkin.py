@@ -1,13 +1,13 @@
 """Galerkin attention: a kernel of low rank between points, its cost, and which functions it can make.
 
-Let x(p) be the channels at m points p, and let q, k, v be affine in x, where k and v are then normed over the channels
-of a head. A head adds
+Let x(p) be the channels at m points p, and let q, k, v be affine in x. k and v are then normed over the channels of a
+head. A head adds
 
     z(p) = 1/m sum over points r of (q(p)·k(r)) v(r),
 
-which is q(p) times one small matrix. This theory controls what one such sum is and costs, and in which space of
-functions of p it lies. It leaves open which matrices training finds, and what the pointwise networks between the sums
-add.
+which is q(p) times one small matrix. This theory gives the form and the cost of one such sum, and the space of
+functions of p that contains it. It leaves open which matrices training finds, and what the pointwise networks between
+the sums add.
 """
 
 import functools
@@ -93,7 +93,7 @@ class GalerkinCost(Claim[AttendedField]):
     predict = 1.0
 
     def measure_at(self, problem: AttendedField, key: Key[Array, ""], m: float) -> Array:
-        """As the compiler counts them, before it optimises."""
+        """Counted by the compiler before it optimises."""
         return jnp.asarray(_operations(*problem.attentions[0].key_scale.shape, int(m)))
 
 
@@ -106,7 +106,7 @@ def _operations(heads: int, each: int, m: int) -> float:
 
 
 def stacked(problem: AttendedField) -> Float[Array, "m c"]:
-    """Layers of attention, one after another, with their residuals and nothing between them."""
+    """Layers of attention, one after another, with their residuals and no other layers between them."""
     x = problem.rows
     for own in problem.attentions:
         x = galerkin_attention(x, own)
@@ -136,7 +136,7 @@ class AttentionKeepsTheSpan(Claim[AttendedField]):
         return _with_one(problem.rows[_half(problem) :]) @ _fitted(problem)
 
     def measure(self, problem: AttendedField, key: Key[Array, ""]) -> Array:
-        """What comes out at the other places."""
+        """The outputs at the other places."""
         return stacked(problem)[_half(problem) :]
 
     def condition(self, problem: AttendedField) -> Array:

@@ -1,4 +1,4 @@
-"""Kernel integrals as means over points: how far the answer at a coordinate depends on the other coordinates.
+"""Kernel integrals as means over points: how the answer at a coordinate depends on the other coordinates.
 
 Galerkin attention estimates an integral over the unit square by the mean over the points of one call. This theory
 controls the error of this mean for fixed weights and smooth fields, at random points and on grids. It also controls
@@ -30,7 +30,7 @@ _CELL = (0.5, 0.5)
 
 
 def integrated(problem: AttendedField) -> Float[Array, "m c"]:
-    """What the kernel integral over the unit square adds to the field at the places, by Gauss and Legendre's rule."""
+    """The term that the kernel integral over the unit square adds to the field at the places, by Gauss-Legendre."""
     own, (heads, d) = problem.attentions[0], problem.attentions[0].key_scale.shape
     roots, weights = (jnp.asarray(part) / 2 for part in np.polynomial.legendre.leggauss(_NODES))
     nodes = jnp.stack(jnp.meshgrid(roots + 0.5, roots + 0.5), axis=-1).reshape(-1, 2)

@@ -30,16 +30,15 @@ class AttentionTokens(eqx.Module):
         return Serial([Dense(width), attention, GlobalAveragePool(), Dense(1)])
 
     def channels_attended(self) -> Serial:
-        """The same without the dense layer on tokens: no layer is nonlinear in the channels."""
+        """The same network without the dense layer on tokens: no layer is nonlinear in the channels."""
         return Serial([Attention(8, 2, self.mechanism, scaling=self.scaling), GlobalAveragePool(), Dense(1)])
 
 
 class AttentionSequences(Population[AttentionTokens]):
     """Normal tokens around a common normal mean, so that sequences are positively correlated.
 
-    Attributes:
-        sequences, channels: how many, unless a setting says otherwise.
-        mechanism, scaling: of the attention layer.
+    Attributes: sequences, channels: their numbers, unless a setting replaces them. mechanism, scaling: of the attention
+    layer.
     """
 
     free = ("x",)

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-_DOUBLINGS = 40  # counts up to 2^40; beyond, the rounding of 1 - 1/kappa would be a part in 10^4 of 1/kappa
+_DOUBLINGS = 40  # counts up to 2^40; for larger counts, the rounding of 1 - 1/kappa would be a part in 10^4 of 1/kappa
 
 
 def gradient_descent(
@@ -28,11 +28,11 @@ def gradient_descent(
 def iterations_to_fit(
     matrix: Float[Array, "n n"], residual: Float[Array, "n k"], step: Float[Array, ""], accuracy: float
 ) -> Float[Array, ""]:
-    """The least t with |(I - step K)^t r| <= accuracy |r|; infinity where 2^40 steps are not enough.
+    """The least t with |(I - step K)^t r| <= accuracy |r|; infinity if 2^40 steps are not enough.
 
-    For 0 <= step <= 1 / lambda_max, where residuals never grow. The map of one step is composed with itself 40 times
-    and the count is read off bit by bit: it is the iteration itself, not its eigenvalues, and a million million
-    steps cost as much as one.
+    For 0 <= step <= 1 / lambda_max, if residuals never grow. The map of one step is composed with itself 40 times, and
+    the count is read bit by bit. This is the iteration itself, without its eigenvalues, and a million million steps
+    cost the same as one.
 
     Args:
         matrix: the Gram matrix K.
@@ -58,7 +58,7 @@ def iterations_to_fit(
 def shift_to_condition_number(eigenvalues: Float[Array, " n"], kappa: float | Float[Array, ""]) -> Float[Array, ""]:
     """The s for which K + s I has the condition number kappa: s = (lambda_max - kappa lambda_min) / (kappa - 1).
 
-    Where K has the smaller condition number, s is negative and K + s I is still positive definite.
+    If K has the smaller condition number, s is negative and K + s I is still positive definite.
 
     >>> import jax.numpy as jnp
     >>> from lemmata.subjects.optimisation._descent import shift_to_condition_number

@@ -21,13 +21,13 @@ class LeastSquares(eqx.Module):
     """Minimise 1/2 |features w - y|² by gradient descent w <- w - step features' (features w - y).
 
     Args:
-        features: one row a point; their Gram matrix is features features'.
+        features: one row for each point; their Gram matrix is features features'.
         y: targets, one column an output.
         start: the weights before the first step.
         step: the step size eta.
         steps: how many steps are taken.
         accuracy: the fraction eps of the first residual that counts as fitted.
-        inputs: the training rows that the features belong to, where they are known: to name equal ones.
+        inputs: the training rows that the features belong to, if they are known: to name equal ones.
     """
 
     features: Float[Array, "n p"]
@@ -133,7 +133,7 @@ class Interpolations(Population[LeastSquares]):
     def pose(self, problem: object) -> LeastSquares | None:
         """The kernel's features on up to 64 training and 64 held-out rows together, fitted on the training ones.
 
-        Only the first output; a start drawn at random; as many steps as the condition number asks for, up to 20,000.
+        Only the first output; a random start; the number of steps that the condition number requires, up to 20,000.
         """
         if not isinstance(problem, Regression):
             return None

@@ -100,8 +100,8 @@ def sampled_step(
 ) -> Step:
     """A step that starts near the representing coefficients rho* of a function of the class.
 
-    The start is rho* shifted by a constant, so that where all features are 1 the mean residual at rho* is `ratio`
-    times that at the start. The penalty is a hundredth of the mean residual.
+    The start is rho* shifted by a constant. If all features are 1, the mean residual at rho* is then `ratio` times that
+    at the start. The penalty is a hundredth of the mean residual.
 
     Args:
         key: randomness.

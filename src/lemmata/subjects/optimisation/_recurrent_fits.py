@@ -123,7 +123,7 @@ class ReadoutFits(Population[ReadoutFit]):
     """Rotating, contracting states driven by normal inputs.
 
     In half of the problems, the loss is quadratic and uses every output. In the others, it uses only the last output,
-    and the start lies along the last state. There the loss becomes linear where descent is slowest: at |C_0 - C*| |h| /
+    and the start is along the last state. There the loss becomes linear where descent is slowest: at |C_0 - C*| |h| /
     (2 steps + 1).
     """
 

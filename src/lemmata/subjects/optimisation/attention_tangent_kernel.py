@@ -163,7 +163,7 @@ class TangentDominatesCovariance(Claim[AttentionTokens]):
     control = Control("eight times the covariance", lambda least, problem: 2 * least)
     controls = "the least generalised eigenvalue of the tangent kernel and the output covariance"
     unexplained = "how much queries and keys contribute"
-    trivial = 1.0  # what the readout alone contributes
+    trivial = 1.0  # the contribution of the readout alone
     predict = 4.0
 
     def measure(self, problem: AttentionTokens, key: Key[Array, ""]) -> Array:

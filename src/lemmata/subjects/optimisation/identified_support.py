@@ -1,8 +1,8 @@
 """Proximal gradient for the Lasso after it has found the support of the minimiser: linear convergence.
 
-This theory controls the distance to the minimiser by the curvature on its support S alone. The number of features does
-not enter, and there may be more features than examples. The theory assumes that every slope off the support is smaller
-than the penalty. It leaves unexplained how many steps find the support: the bound on this number is loose.
+This theory controls the distance to the minimiser, using only the curvature on its support S. The number of features
+does not enter, and there may be more features than examples. The theory assumes that every slope off the support is
+smaller than the penalty. It leaves unexplained how many steps find the support: the bound on this number is loose.
 """
 
 import equinox as eqx
@@ -28,7 +28,8 @@ from lemmata.solvers import lasso_objective, proximal_gradient
 
 ABOUT = {"tool": "convex optimisation", "architecture": "linear model", "object": "training"}
 
-_LATE = 1e-5  # the end of a path: the last iterate farther than this, relative to the start, from the minimum
+# the end of a path: the last iterate whose distance from the minimum is more than this, relative to the start
+_LATE = 1e-5
 
 
 class LassoPath(eqx.Module):
@@ -66,7 +67,7 @@ class LassoPath(eqx.Module):
 
     @property
     def kappa(self) -> Float[Array, ""]:
-        """What lambda is above the largest slope |(2/N) Phi^T (y - Phi rho^)| off the support."""
+        """The distance of lambda above the largest slope |(2/N) Phi^T (y - Phi rho^)| off the support."""
         slopes = jnp.abs(2 * (self.y - self.features @ self.minimum) @ self.features / len(self.y))
         return self.penalty - jnp.where(self.minimum != 0, 0.0, slopes).max()
 
@@ -82,18 +83,18 @@ class LassoPath(eqx.Module):
 
     @property
     def halving(self) -> Int[Array, ""]:
-        """K, the least with (1 - eta mu)^K <= 1/2; 0 where mu is not positive."""
+        """K, the least with (1 - eta mu)^K <= 1/2; 0 if mu is not positive."""
         steps = jnp.ceil(jnp.log(2.0) / -jnp.log1p(-self.step * jnp.maximum(self.least, 1e-6)))
         return jnp.where(self.least > 0, steps, 0).astype(int)
 
     @property
     def last_off(self) -> Int[Array, ""]:
-        """The last t where rho_t has an entry off the support; 0 if there is none."""
+        """The last t for which rho_t has an entry off the support; 0 if there is none."""
         return _last(((self.path != 0) & (self.minimum == 0)).any(axis=1))
 
     @property
     def last_signs(self) -> Int[Array, ""]:
-        """The last t where rho_t and rho^ differ in a sign; 0 if there is none."""
+        """The last t for which rho_t and rho^ differ in a sign; 0 if there is none."""
         return _last((jnp.sign(self.path) != jnp.sign(self.minimum)).any(axis=1))
 
 
@@ -164,7 +165,7 @@ _LATE_STEPS, _WHEN = (
 
 
 def shrinkage(problem: LassoPath, exponent: Array | float = 1.0) -> Array:
-    """(1 - eta mu)^(exponent K), K a halving.
+    """(1 - eta mu)^(exponent K), where K is a halving.
 
     Args:
         problem: a path.
@@ -253,7 +254,7 @@ class ObjectiveShrinks(Claim[LassoPath]):
         return gaps[1] / gaps[0]
 
     def condition(self, problem: LassoPath) -> Array:
-        """Of the difference of two objectives, beside that of the minimum."""
+        """The condition of the difference of two objectives, relative to the minimum."""
         size = lasso_objective(problem.features, problem.y, problem.penalty, problem.minimum)
         return rounding(problem) + size / self._gaps(problem)[1]
 

@@ -68,10 +68,10 @@ class MinimumNormInterpolant(Claim[LeastSquares]):
     def condition(self, problem: LeastSquares) -> Array:
         """Rounding eps (|w| + |y| / |Phi|) enters in each of the kappa log(1/eps) steps before the residual is gone.
 
-        Along the row space it is damped by 1/kappa a step, off it it stays. No more steps than are taken can round;
-        kappa is that of the eigenvalues above the rounding floor, so that it is finite for a singular matrix, where
-        descent and pseudo-inverse need not agree. The pseudo-inverse itself rounds by eps times the condition number
-        of the features.
+        Along the row space, the error is damped by 1/kappa in each step; outside the row space, it stays. At most the
+        steps that are taken can round. kappa is computed from the eigenvalues above the rounding error, so it is finite
+        for a singular matrix. Then descent and pseudo-inverse need not agree. The pseudo-inverse itself rounds by eps
+        times the condition number of the features.
         """
         values = jnp.linalg.svd(problem.features, compute_uv=False)
         kappa = values[0] ** 2 / jnp.maximum(values[-1] ** 2, rounding_floor(values**2))

@@ -24,7 +24,7 @@ _INVERSE_ERRORS = (1e3, 1e4, 1e5, 1e6)
 
 
 def contraction_errors(run: Run) -> Float[Array, "r T"]:
-    """E_t = |e_t|_1 (2 |rho*|_1 + 2 |rho_t|_1 + 3 |e_t|_1): what the error of a step adds to squared distances.
+    """E_t = |e_t|_1 (2 |rho*|_1 + 2 |rho_t|_1 + 3 |e_t|_1): the contribution of a step's error to squared distances.
 
     Args:
         run: proximal gradient with errors.
@@ -34,7 +34,7 @@ def contraction_errors(run: Run) -> Float[Array, "r T"]:
 
 
 def objective_errors(run: Run) -> Float[Array, "r T"]:
-    """B_t = |e_t|_1 (2 mean |y_i| + 2 |rho_t|_1 + lambda): what the error of a step adds to the objective.
+    """B_t = |e_t|_1 (2 mean |y_i| + 2 |rho_t|_1 + lambda): the contribution of a step's error to the objective.
 
     Args:
         run: proximal gradient with errors.
@@ -167,12 +167,12 @@ class RisesAddUp(AbstractRunClaim):
     trivial = "an error may raise the objective by any amount"
 
     def predict(self, problem: Run) -> Array:
-        """The sum for every t and k, 0 where k > t."""
+        """The sum for every t and k, 0 if k > t."""
         total = jnp.pad(jnp.cumsum(objective_errors(problem), axis=1), ((0, 0), (1, 0)))
         return jnp.maximum(total[:, 1:, None] - total[:, None, :-1], 0.0)
 
     def measure(self, problem: Run, key: Key[Array, ""]) -> Array:
-        """The difference for every t and k, 0 where k > t."""
+        """The difference for every t and k, 0 if k > t."""
         after, before = _objectives(problem, problem.path[:, 1:]), _objectives(problem, problem.exact)
         return jnp.tril(after[:, :, None] - before[:, None, :])
 

@@ -1,8 +1,8 @@
 """Gradient descent on least squares: how fast each direction of the residual decays.
 
 This theory gives the training residual exactly, at every step, through the eigenvalues of the Gram matrix. It assumes
-that the features do not change (linear models, kernels, networks in the lazy regime). It leaves unexplained what
-happens if features change, and it says nothing about new data.
+that the features do not change (linear models, kernels, networks in the lazy regime). It does not explain what happens
+if features change, and it does not apply to new data.
 """
 
 import jax
@@ -42,7 +42,7 @@ class ResidualsFollowGram(Claim[LeastSquares]):
     title = "Training residuals of gradient descent are (I - eta K)^t times the targets"
     source = Source("yao2007", "Section 2", note="the iteration in a reproducing kernel Hilbert space")
     population = KernelDescents()
-    # rounding in one row reaches all others, so that a residual that happens to be small has the error of the largest
+    # rounding in one row reaches all others, so an accidentally small residual has the error of the largest one
     relation = Equal(block=2)
     control = Control("the residual is that of gradient flow, exp(-eta K t) y", _flow)
     controls = "the training residual at every step"

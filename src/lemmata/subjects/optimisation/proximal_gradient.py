@@ -116,7 +116,7 @@ class Contraction(AbstractStepClaim):
     title = "A proximal gradient step of 1/(2(n+1)) comes nearer to any better coefficients"
     source = Source("li2025incontext", "(97b)", note="proof of Lemma 3, with the number of all features")
     stated = Kind.REPAIR
-    # A larger constant where the distance grows is a stronger statement.
+    # A larger constant if the distance grows is a stronger statement.
     control = Control(
         "the constant is n + 2 for the same step",
         lambda bound, problem: bound * (problem.number + 2) / (problem.number + 1),

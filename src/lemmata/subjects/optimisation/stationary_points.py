@@ -1,7 +1,7 @@
 """Gradient descent without convexity: the least gradient norm falls like t^(-1/2).
 
 This theory bounds the least gradient norm along gradient descent on a smooth function, convex or not. It assumes a
-known bound on the curvature. It says nothing about the loss, which may stay high.
+known bound on the curvature. It makes no statement about the loss, which may stay high.
 """
 
 import equinox as eqx
@@ -21,7 +21,7 @@ class TanhDescent(eqx.Module):
     Huber's function of a number, u²/2 up to 1 and |u| - 1/2 beyond.
 
     Args:
-        weights: the first w, flattened; its first entry is where descent on the ramp starts.
+        weights: the first w, flattened; its first entry is the start of descent on the ramp.
         signs: a.
         x: inputs.
         y: targets.
@@ -46,7 +46,7 @@ class TanhDescent(eqx.Module):
 
     @property
     def smoothness(self) -> Float[Array, ""]:
-        """A bound of the curvature wherever the loss is at most that of the start; 1 for the ramp.
+        """A bound of the curvature at all points whose loss is at most that of the start; 1 for the ramp.
 
         The gradient of f has norm at most |x|, its second derivative at most 0.77 |x|²/sqrt(m), since |tanh''| <= 0.77,
         and a residual is at most sqrt(2 n loss).
@@ -112,7 +112,7 @@ class LeastGradient(Claim[TanhDescent]):
     unexplained = "whether the stationary point is good"
 
     def trivial(self, problem: TanhDescent) -> Array:
-        """What the first step alone shows."""
+        """The gradient after the first step alone."""
         return 2 * problem.smoothness * problem.loss(problem.weights)
 
     def predict(self, problem: TanhDescent) -> Array:

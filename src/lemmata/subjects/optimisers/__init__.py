@@ -1,4 +1,4 @@
-"""Adaptive optimisers: their regret and their failures, the limits and symmetries of their steps, what they cost."""
+"""Adaptive optimisers: their regret and failures, the limits and symmetries of their steps, and their costs."""
 
 from lemmata.core import read_arguments as _read_arguments
 

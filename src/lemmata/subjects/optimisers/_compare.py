@@ -25,10 +25,11 @@ class OptimiserComparison:
     """What `compare_optimisers` found.
 
     Args:
-        losses: the loss after training of every trial of each optimiser, infinite where it diverged.
-        settings: the settings of each trial, one row a trial.
-        luck: the probability that identical optimisers, with as many trials each, are as far apart: the expected best
-            of half of the trials of the first before that of the second, against shuffled trials.
+        losses: the loss after training of every trial of each optimiser, infinite if it diverged.
+        settings: the settings of each trial, one row for each trial.
+        luck: the probability that identical optimisers, with the same numbers of trials, differ by at least this much.
+            The statistic is the expected best of half of the first optimiser's trials minus that of the second; it is
+            compared with shuffled trials.
         seconds: for all trials of each, compilation included.
         state_bytes: bytes of state of each, for these parameters.
     """
@@ -89,7 +90,7 @@ class OptimiserComparison:
 def expected_best(losses: Float[np.ndarray, " n"], k: int) -> float:
     """The expected smallest of k losses that are drawn from these without replacement, from their order.
 
-    The i-th smallest of n is the best with probability C(n - i, k - 1)/C(n, k). Infinite where that can be all of them.
+    The i-th smallest of n is the best with probability C(n - i, k - 1)/C(n, k). Infinite if that can be all of them.
 
     Raises:
         SettingError: for k below 1 or above n.
@@ -119,20 +120,23 @@ def compare_optimisers(
     evaluate: Callable[[PyTree], Float[Array, ""]] | None = None,
     seed: int = 0,
 ) -> OptimiserComparison:
-    """Train with each optimiser under as many random settings, and say who is best and whether that may be luck.
+    """Train with each optimiser under the same number of random settings, and report which is best.
 
-    Of two identical optimisers with k_A and k_B trials the first has the best run with probability k_A/(k_A + k_B): so
-    all have the same number. Settings are drawn evenly on a logarithmic scale. The order is that of the expected best
-    of half of the trials, which depends on no single one.
+    Also report whether this may be luck.
+
+    Of two identical optimisers with k_A and k_B trials, the first has the best run with probability k_A/(k_A + k_B).
+    Therefore all have the same number of trials. Settings are drawn evenly on a logarithmic scale. The order is that of
+    the expected best of half of the trials, which depends on no single one.
 
     Args:
         loss: a scalar loss of the parameters, differentiable.
         params: where every trial starts.
-        transforms: for each name a function that makes an optax transformation, and the range (low, high) of each of
+        transforms: for each name, a function that makes an optax transformation, and the range (low, high) of each of
             its settings, by the names of its arguments.
         trials: settings for each optimiser.
         steps: of every trial.
-        evaluate: what is compared after training, where that is not the loss (the loss on held-out data, say).
+        evaluate: the quantity that is compared after training instead of the loss, for example the loss on held-out
+            data.
         seed: of the settings and of the shuffles.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The picture of a comparison: what more trials buy, for each optimiser."""
+"""The picture of a comparison: the effect of more trials, for each optimiser."""
 
 import html
 import io
@@ -46,7 +46,7 @@ def best_curves(curves: Mapping[str, np.ndarray]) -> Any:
 
 
 def table_and_picture(table: str, chart: Any) -> str:
-    """Both as HTML without scripts: the text as it is, and the chart as SVG.
+    """Both as HTML without scripts: the text unchanged, and the chart as SVG.
 
     Args:
         table: text in columns.

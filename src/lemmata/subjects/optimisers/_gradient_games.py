@@ -16,7 +16,7 @@ class GradientGame(eqx.Module):
 
     Args:
         drawn: gradients that are drawn beforehand.
-        opposing: 1 where the gradient is |drawn| with the sign of the player's point instead.
+        opposing: 1 if the gradient is |drawn| with the sign of the player's point instead.
         start: the first point.
         side: the side D of the box.
     """
@@ -32,7 +32,7 @@ class GradientGame(eqx.Module):
         return jnp.where(self.opposing > 0, against, drawn)
 
     def regret(self, points: Float[Array, "t d"], gradients: Float[Array, "t d"]) -> Float[Array, ""]:
-        """The loss of the points above that of the best fixed point of the box, a corner."""
+        """The loss of the points minus that of the best fixed point of the box, a corner."""
         return jnp.sum(points * gradients) + self.side / 2 * jnp.abs(gradients.sum(axis=0)).sum()
 
 
@@ -65,7 +65,10 @@ class GradientGames(Population[GradientGame]):
 
 
 class PeriodicGame(eqx.Module):
-    """Losses C x in every third round and -x else, on [-1, 1]; Adam's steps rate/sqrt(t) from `start`; C is large."""
+    """Losses C x in every third round and -x otherwise, on [-1, 1]; Adam's steps rate/sqrt(t) from `start`.
+
+    C is large.
+    """
 
     large: Float[Array, ""]
     rate: Float[Array, ""]
@@ -82,7 +85,7 @@ class PeriodicGame(eqx.Module):
 
 
 def _small_steps(problem: PeriodicGame) -> Hypothesis:
-    # Reddi and others need the step below sqrt(1 - beta_2) = C / sqrt(1 + C²), so that x is not clipped on its way up
+    # Reddi and others need a step below sqrt(1 - beta_2) = C / sqrt(1 + C²), so that x is not clipped while it rises
     limit = problem.large / jnp.sqrt(1 + problem.large**2)
     return Hypothesis("the step is below sqrt(1 - beta_2)", problem.rate, "<", limit, "the theorem's condition")
 

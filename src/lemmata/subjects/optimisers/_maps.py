@@ -64,9 +64,9 @@ def trained(
 def deviations(transform: optax.GradientTransformation, shape: tuple[int, int], seed: int) -> dict[str, float]:
     """How far training in mapped coordinates ends from the mapped end, in units of how far training moved.
 
-    Ten steps on mean (tanh(X W) - Y)², a loss without symmetries of its own, and ten on random gradients that do not
-    depend on the weights, and whose sizes vary by three decades: a clip shows in large ones alone, and one of norms
-    where some are clipped and others are not. The largest deviation counts.
+    Ten steps on mean (tanh(X W) - Y)², a loss without symmetries of its own. Ten more use random gradients that do not
+    depend on the weights and whose sizes vary by three decades: clipping only affects large gradients, and clipping by
+    norm only affects some of them. The largest deviation counts.
     """
     rng = np.random.default_rng(seed)
     draw = lambda *size: jnp.asarray(rng.standard_normal(size))

@@ -11,7 +11,10 @@ def as_matrix(parameter: Float[Array, "..."]) -> Float[Array, "m n"]:
 
 
 def inverse_root(matrix: Float[Array, "n n"], order: int, eps: float) -> Float[Array, "n n"]:
-    """matrix^(-1/order) of a positive semidefinite matrix; eigenvalues below eps times the largest count as that."""
+    """matrix^(-1/order) of a positive semidefinite matrix.
+
+    Eigenvalues below eps times the largest are replaced by this value.
+    """
     values, vectors = jnp.linalg.eigh(matrix)
     least = jnp.maximum(eps * values[-1], jnp.finfo(values.dtype).tiny)
     return (vectors * jnp.maximum(values, least) ** (-1 / order)) @ vectors.T

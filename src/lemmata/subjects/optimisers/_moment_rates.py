@@ -23,7 +23,7 @@ class GradientHistory(eqx.Module):
 
 
 class GradientHistories(Population[GradientHistory]):
-    """Rates near the usual ones; gradients between those of the longest step and random ones."""
+    """Rates near the usual ones; gradients between those of the longest step and random gradients."""
 
     free = ("gradients",)
     settings = Space(steps=Integer(100, 2, 10_000, "steps"))

@@ -86,7 +86,7 @@ class NoisyMinima(Population[NoisyMinimum]):
 
 
 class UnequalTuning(eqx.Module):
-    """Two optimisers without any difference, tuned with different numbers of trials; normal log-losses."""
+    """Two identical optimisers, tuned with different numbers of trials; normal log-losses."""
 
     tail: Float[Array, ""]
     more: int = eqx.field(static=True)
@@ -94,7 +94,7 @@ class UnequalTuning(eqx.Module):
 
 
 class TwoFeatures(eqx.Module):
-    """Two features: how often each has a gradient at all, and the second moment of the gradient where it has one."""
+    """Two features: how often each has a gradient, and the second moment of the gradient if it has one."""
 
     often: Float[Array, " 2"]
     moment: Float[Array, " 2"]

@@ -20,8 +20,8 @@ def impulse_response(
 ) -> Float[Array, " window"]:
     """The weight of a gradient of each age in the last of `window` updates, with the sign of a descent.
 
-    Gradients have entries +-1, and one of them is turned round: that changes no second moment, so that the half of the
-    difference of two updates, along the turned gradient, is its weight in the numerator.
+    Gradients have entries +-1, and the sign of one of them is changed. This changes no second moment. So half of the
+    difference of two updates, along the changed gradient, is its weight in the numerator.
     """
     signs = jax.random.rademacher(jax.random.key(seed), (window, *shape), jnp.zeros(()).dtype)
     last = lambda gradients: updates_of(transform, gradients, jnp.zeros(shape))[-1]
@@ -38,10 +38,10 @@ def impulse_response(
 def longest_step(transform: optax.GradientTransformation, shape: tuple[int, int], seed: int, window: int) -> float:
     """The largest root mean square of an update over gradients a_t G with entries +-1 in G.
 
-    Infinite where it grows with G.
+    Infinite if it grows with G.
 
-    Searched among `window` gradients that grow or fade geometrically, a_t = r^t, over r: for Adam the exact supremum of
-    so many steps, for others a lower bound.
+    The search is among `window` gradients that grow or shrink geometrically, a_t = r^t, over r. For Adam, this is the
+    exact supremum of this number of steps; for others, it is a lower bound.
     """
     signs = jax.random.rademacher(jax.random.key(seed), shape, jnp.zeros(()).dtype)
     ages = jnp.arange(window)[::-1]
@@ -109,7 +109,7 @@ def decay_of(transform: optax.GradientTransformation, shape: tuple[int, int], se
 
 
 def _coupled(first: Callable[[Array, Array], Array], at: Array) -> float | None:
-    """The lambda for which the gradient -lambda w leaves w where it is, as it does where lambda w is added to it."""
+    """The lambda for which the gradient -lambda w leaves w unchanged, as it does if lambda w is added to it."""
     pushed = lambda rate: float(jnp.sum(first(-rate * at, at) * at))
     low, high = 1e-12, 1e6
     if not (pushed(low) < 0 < pushed(high)):
@@ -125,10 +125,10 @@ SIZES = (0.01, 1.0, 1e4)
 
 
 def step_shape(transform: optax.GradientTransformation, shape: tuple[int, int], seed: int) -> str:
-    """What the tenth step on random gradients is: 'linear', 'sign', 'orthogonal', 'bounded' or 'free'.
+    """The kind of the tenth step on random gradients: 'linear', 'sign', 'orthogonal', 'bounded' or 'free'.
 
-    The same must be found of gradients of every size in `SIZES`, and of some whose sizes vary by three decades, else it
-    is 'free': a clip shows in large ones alone, and one of norms where some are clipped and others are not.
+    The result must be the same for gradients of every size in `SIZES`, and for some whose sizes vary by three decades;
+    otherwise it is 'free'. Clipping only affects large gradients, and clipping by norm only affects some of them.
     """
     gradients = jax.random.normal(jax.random.key(seed), (10, *shape))
     last = jax.jit(lambda g: updates_of(transform, g, jnp.zeros(shape))[-1])

@@ -1,4 +1,4 @@
-"""What an optimiser is, by experiment."""
+"""The properties of an optimiser, by experiment."""
 
 import dataclasses
 
@@ -21,22 +21,24 @@ _HOLDS = 1e-3
 
 @dataclasses.dataclass(frozen=True)
 class Profile:
-    """What `optimiser_profile` found; learning rate and schedule are part of the transformation, so all is in its unit.
+    """The result of `optimiser_profile`.
+
+    Learning rate and schedule are part of the transformation, so all values are in its unit.
 
     Args:
-        symmetries: how far training in other coordinates ends from where it should, in units of the way that training
-            took; zero up to eps and rounding where the group is one of symmetries.
-        impulse: the weight of a gradient in a step by its age from 0 on; exact where the numerator is linear, else
-            the mean over random signs of gradients.
-        longest_step: the largest root mean square of a step that was found over gradients of any size; infinite where a
+        symmetries: the distance of the end of training in other coordinates from its expected place, in units of the
+            distance that training covered; zero up to eps and rounding if the group consists of symmetries.
+        impulse: the weight of a gradient in a step by its age, from 0 on. It is exact if the numerator is linear;
+            otherwise it is the mean over random signs of gradients.
+        longest_step: the largest root mean square of a step that was found over gradients of any size; infinite if a
             step grows with the gradient.
         steps: the shape of a step: linear in the gradients; the sign of something; orthogonal, with nearly equal
-        singular
-            values; bounded, without regard to the unit of the loss; or free, none of these.
+            singular values; bounded, independent of the unit of the loss; or free, if none of these applies.
         decay: none; box, decoupled from bounded steps; ridge, coupled, or decoupled from linear steps; other.
-        strength: for a box the half of its side, the longest constant step over the share of a weight that decays in a
-            step; for a ridge lambda in lambda |w|²/2; NaN where there is none.
-        stable_curvature: the largest h for which steps on h |w|²/2 stay bounded; infinite where every h does.
+        strength: for a box, half of its side: the longest constant step divided by the share of a weight that decays in
+            a step. For a ridge, lambda in lambda |w|²/2. NaN if there is neither.
+        stable_curvature: the largest h for which steps on h |w|²/2 stay bounded; infinite if every h gives bounded
+            steps.
         state_bytes: bytes of state a parameter, for a matrix of 64 rows and 48 columns.
     """
 
@@ -86,16 +88,16 @@ class Profile:
 
 
 def optimiser_profile(transform: optax.GradientTransformation, *, window: int = 200, seed: int = 0) -> Profile:
-    """What an optax transformation does, by experiment alone: nothing is known of it but its `init` and `update`.
+    """Finds by experiment what an optax transformation does, using only its `init` and `update`.
 
-    A matrix of 6 rows and columns is trained on random losses and fed with chosen gradients: which changes of
-    coordinates it does not notice, how long it remembers, how long its steps can be, how it decays weights, on which
-    quadratics it is stable, what its steps look like, what it stores. Methods that treat vectors otherwise than
-    matrices are profiled on matrices.
+    A matrix of 6 rows and columns is trained on random losses and receives chosen gradients. The profile shows which
+    changes of coordinates have no effect, how long the optimiser remembers, how long its steps can be, how it decays
+    weights, on which quadratics it is stable, the shape of its steps, and what it stores. Methods that treat vectors
+    otherwise than matrices are profiled on matrices.
 
     Args:
         transform: the optimiser, with its learning rate; a schedule is profiled from its beginning.
-        window: steps over which the memory and the longest step are looked for; Adam's longest step needs several times
+        window: steps over which the memory and the longest step are searched; Adam's longest step needs several times
             1/(1 - b2) of them.
         seed: of the random losses, maps and gradients.
 
@@ -147,7 +149,7 @@ def _limit(
         return "ridge", value / float(
             impulse.sum()
         )  # a constant gradient g moves by sum(impulse) g, the decay by value w
-    # where weights stand still at the edge, the gradient is constant: the step then is the one of a long constant run
+    # where weights no longer move at the edge, the gradient is constant: the step is then that of a long constant run
     constant = jnp.ones((400, *_SHAPE))
     last = updates_of(transform, constant)[-1]
     return "box", float(jnp.abs(last).max()) / value

@@ -11,7 +11,7 @@ from ._matrices import as_matrix, inverse_root
 
 
 class ShampooState(NamedTuple):
-    """Sums, or averages, of G G' and G' G; one pair a parameter."""
+    """Sums, or averages, of G G' and G' G; one pair for each parameter."""
 
     left: Any
     right: Any
@@ -20,13 +20,13 @@ class ShampooState(NamedTuple):
 def scale_by_shampoo(decay: float = 1.0, eps: float = 1e-12) -> optax.GradientTransformation:
     """Precondition each matrix of gradients on both sides: L^(-1/4) G R^(-1/4).
 
-    L = sum G G' and R = sum G' G over the steps so far, or averages where `decay` is below 1. Vectors
-    and numbers are matrices of one column, the preconditioner of which is one number a side; tensors are flattened to
-    matrices that keep the first axis.
+    L = sum G G' and R = sum G' G over the steps so far, or averages if `decay` is below 1. Vectors and numbers are
+    matrices with one column, whose preconditioner is one number on each side. Tensors are flattened to matrices that
+    keep the first axis.
 
     Args:
-        decay: 1 sums, as the method was first stated; below 1 forgets: L <- decay L + (1 - decay) G G'.
-        eps: eigenvalues below eps times the largest count as that: the directions that no gradient has seen.
+        decay: 1 sums, as in the original method; a value below 1 forgets: L <- decay L + (1 - decay) G G'.
+        eps: eigenvalues below eps times the largest are replaced by this value: those of directions without a gradient.
 
     >>> step = scale_by_shampoo()
     >>> G = jnp.array([[3.0, 0.0], [0.0, 0.1]])
@@ -58,7 +58,7 @@ def scale_by_shampoo(decay: float = 1.0, eps: float = 1e-12) -> optax.GradientTr
 def shampoo(
     learning_rate: optax.ScalarOrSchedule, decay: float = 1.0, eps: float = 1e-12, momentum: float | None = None
 ) -> optax.GradientTransformation:
-    """Shampoo with a learning rate and, where it is given, momentum; see `scale_by_shampoo`.
+    """Shampoo with a learning rate and, if it is given, momentum; see `scale_by_shampoo`.
 
     >>> method = shampoo(0.1)
     >>> weights = jnp.ones((2, 3))

@@ -24,12 +24,12 @@ class SoapState(NamedTuple):
 def scale_by_soap(
     b1: float = 0.95, b2: float = 0.95, eps: float = 1e-8, every: int = 10
 ) -> optax.GradientTransformation:
-    """Adam on Q_L' G Q_R, its step rotated back; Q_L, Q_R the eigenvectors of averages of G G' and G' G.
+    """Adam on Q_L' G Q_R, with its step rotated back. Q_L, Q_R are the eigenvectors of averages of G G' and G' G.
 
-    The bases come from earlier gradients than the one they turn: the first gradient makes them, and there is no step.
-    They are renewed in every `every`-th step; in between they stand still while the averages move. Momentum is kept in
-    the original coordinates, so that it survives a change of basis; the second moment is kept entry by entry, and what
-    it means changes with the basis. Vectors are matrices of one column.
+    The bases come from gradients before the one that they rotate. The first gradient only makes the bases, and there is
+    no step. They are renewed in every `every`-th step; between, they do not change while the averages move. Momentum is
+    stored in the original coordinates, so it is valid after a change of basis. The second moment is stored entry by
+    entry, and its meaning changes with the basis. Vectors are matrices of one column.
 
     Args:
         b1: the rate of the mean of the gradients.

@@ -37,7 +37,7 @@ class MatrixTraining(eqx.Module):
     steps: int = eqx.field(static=True)
 
     def loss(self, weights: Float[Array, "m n"]) -> Float[Array, ""]:
-        """Smooth, not convex, with no symmetry of its own."""
+        """Smooth, not convex, without any symmetry."""
         return jnp.mean((jnp.tanh(self.x @ weights) - self.y) ** 2)
 
 

@@ -1,4 +1,4 @@
-"""What averages in optimisers are: schedule-free descent, its momentum, and the memory of two second moments.
+"""Averages in optimisers: schedule-free descent, its momentum, and the memory of two second moments.
 
 This theory is about averages of iterates and of squared gradients, exactly and for any gradients. It does not explain
 which of them suits training.
@@ -61,7 +61,7 @@ class ScheduleFreeIsLinearDecay(Claim[GradientHistory]):
         return jax.lax.scan(one, (start, method.init(start)), problem.gradients)[1]
 
     def condition(self, problem: GradientHistory) -> Array:
-        """The average is found anew in each step by a difference, over b1; sums may cancel."""
+        """The average is computed again in each step by a difference, over b1; sums may cancel."""
         sums = jnp.abs(self.predict(problem)).max()
         return len(problem.gradients) * _RATE * jnp.abs(problem.gradients).sum() / (problem.b1 * sums)
 
@@ -152,5 +152,5 @@ class AdamForgetsAdagradSums(Claim[GradientHistory]):
         return (problem.gradients[-1] / last) ** 2
 
     def condition(self, problem: GradientHistory) -> Array:
-        """Each of T updates rounds, and 1 - b2^T cancels where b2 is near 1."""
+        """Each of T updates rounds, and 1 - b2^T cancels if b2 is near 1."""
         return len(problem.gradients) + 1 / (1 - problem.b2)

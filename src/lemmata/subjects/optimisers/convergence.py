@@ -129,7 +129,7 @@ class AdamStepBound(Claim[GradientHistory]):
         return _last_step(problem, problem.gradients)
 
     def condition(self, problem: GradientHistory) -> Array:
-        """Each of T updates of two moments rounds, and 1 - b2^T cancels where b2 is near 1."""
+        """Each of T updates of two moments rounds, and 1 - b2^T cancels if b2 is near 1."""
         return len(problem.gradients) + 1 / (1 - problem.b2)
 
 
@@ -156,5 +156,5 @@ class AdamStepIsAttained(Claim[GradientHistory]):
         return _last_step(problem, problem.longest)
 
     def condition(self, problem: GradientHistory) -> Array:
-        """Each of T updates of two moments rounds, and 1 - b2^T cancels where b2 is near 1."""
+        """Each of T updates of two moments rounds, and 1 - b2^T cancels if b2 is near 1."""
         return len(problem.gradients) + 1 / (1 - problem.b2)

@@ -41,7 +41,7 @@ class IsolatedEigenvalue(eqx.Module):
 
 
 class IsolatedEigenvalues(Population[IsolatedEigenvalue]):
-    """One eigenvalue 1, the others between 0 and 1 - gap, dense at both ends: the hardest for Krylov spaces.
+    """One eigenvalue 1, the others between 0 and 1 - gap, dense at both ends: the hardest case for Krylov spaces.
 
     Gaps are between 0.4 and 1 times what the bound allows to miss with probability 1/10.
     """

@@ -1,8 +1,8 @@
-"""Decoupled weight decay confines weights to a box, and does nothing inside the box.
+"""Decoupled weight decay confines weights to a box, and has no effect inside the box.
 
-This theory is about methods with bounded steps and decoupled decay, on full gradients of a convex loss. It gives the
-point where they end, and shows that coupled decay ends elsewhere. It assumes small steps. It does not explain noise,
-which makes decay shrink the weights.
+This theory is about methods with bounded steps and decoupled decay, on full gradients of a convex loss. It gives their
+limit, and shows that coupled decay has another limit. It assumes small steps. It does not explain noise, which makes
+decay shrink the weights.
 """
 
 import abc
@@ -80,7 +80,7 @@ class DecayedRun(eqx.Module):
 
 
 class DecayedRuns(Population[DecayedRun]):
-    """Starts outside the box; gradients that push outwards in half of the runs, random ones in the others."""
+    """Starts outside the box; gradients that point outwards in half of the runs, random gradients in the others."""
 
     free = ("gradients", "start")
     settings = Space(steps=Integer(40, 5, 1000, "steps"), d=Integer(6, 1, 100, "coordinates"))
@@ -117,8 +117,7 @@ def _schedule(count: ArrayLike) -> Array:
 
 
 def _adam(decay: Float[Array, ""] | float) -> optax.GradientTransformation:
-    # where decay balances the step, gradient and sqrt(v) fall together, no faster than sqrt(b2) a step: 0.999 takes
-    # long
+    # if decay balances the step, gradient and sqrt(v) fall together, at most by sqrt(b2) in each step: 0.999 takes long
     return optax.adamw(_schedule, b2=0.99, eps=1e-12, weight_decay=decay)
 
 
@@ -140,9 +139,9 @@ def _visited(
 
 
 def _stationarity(problem: DecayedQuadratic, at: Float[Array, " d"]) -> Float[Array, ""]:
-    """How far a projected gradient step on the box |x|_inf <= 1/lambda moves x: 0 at the constrained minimiser alone.
+    """How far a projected gradient step on the box |x|_inf <= 1/lambda moves x: 0 only at the constrained minimiser.
 
-    A point outside the box moves by what it is outside at least.
+    A point outside the box moves at least by its distance from the box.
     """
     moved = jnp.clip(at - problem.gradient(at), -1 / problem.decay, 1 / problem.decay)
     return jnp.abs(at - moved).max()

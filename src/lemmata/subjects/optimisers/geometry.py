@@ -1,4 +1,4 @@
-"""At which of many solutions a method ends: the metric decides, and coordinate-wise scales can decide badly.
+"""Which of many solutions a method finds: the metric decides, and coordinate-wise scales can decide badly.
 
 This theory gives the end of training for linear models with more weights than rows. It assumes a metric that does not
 change, or rows on which coordinate-wise methods move along one ray. It does not explain networks.
@@ -55,7 +55,7 @@ class MarginalClasses(eqx.Module):
 
     @property
     def x(self) -> Float[Array, "n p"]:
-        """Training rows: (y, 1, 1, ..), the first private coordinate of a row where y = 1, all five elsewhere."""
+        """Training rows: (y, 1, 1, ..), the first private coordinate of a row if y = 1, all five elsewhere."""
         n = len(self.y)
         five = jnp.where(self.y[:, None] > 0, jnp.eye(1, 5), jnp.ones((1, 5)))
         private = (jnp.eye(n)[:, :, None] * five[:, None, :]).reshape(n, 5 * n)
@@ -155,7 +155,7 @@ class AdaptiveStepsMissTheClass(Claim[MarginalClasses]):
         return jnp.stack([minority, minority, minority, jnp.zeros(())])
 
     def measure(self, problem: MarginalClasses, key: Key[Array, ""]) -> Array:
-        """Errors on new rows; 2 where a training row has the wrong sign."""
+        """Errors on new rows; 2 if a training row has the wrong sign."""
         x, y = problem.x, problem.y
         slope = lambda w: x.T @ (x @ w - y)
 

@@ -1,4 +1,4 @@
-"""Methods that treat weights as matrices: what their steps are, and in what sense a factored second moment is optimal.
+"""Methods that treat weights as matrices: their steps, and in what sense a factored second moment is optimal.
 
 This theory is about single steps of Shampoo, SOAP and Muon, and about Adafactor's table. It does not explain why such
 steps train networks faster.
@@ -64,8 +64,9 @@ class ShampooStepIsPolar(Claim[GradientMatrices]):
         return updates_of(method, problem.gradients[:1])[0]
 
     def condition(self, problem: GradientMatrices) -> Array:
-        """Eigenvalues of G G' are rounded like its largest; directions without a gradient are magnified by
-        floor^-1/4.
+        """Eigenvalues of G G' are rounded relative to its largest.
+
+        Directions without a gradient are magnified by floor^-1/4.
         """
         return len(problem.gradients[0]) * (_squared_condition(problem) + _FLOOR**-0.25)
 
@@ -185,7 +186,7 @@ class MuonMissesOrthogonality(Claim[GradientMatrices]):
     trivial = "an iteration that does not converge has no bound that is known in advance"
 
     def predict(self, problem: GradientMatrices) -> Array:
-        """By the scalar map on a fine grid; infinite where a singular value is smaller."""
+        """By the scalar map on a fine grid; infinite if a singular value is smaller."""
         grid = np.linspace(_LEAST, 1.0, 200_001)
         values = jnp.linalg.svd(problem.gradients[0], compute_uv=False)
         # an inner maximum is missed by no more than its curvature times the square of a spacing of 5e-6

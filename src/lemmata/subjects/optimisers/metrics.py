@@ -15,7 +15,7 @@ ABOUT = {"tool": "linear algebra", "architecture": "linear model", "object": "tr
 
 
 class ChangedMetric(eqx.Module):
-    """1/2 |x w - y|² with fewer rows than weights; `early` steps in one metric, then `late` in another.
+    """1/2 |x w - y|² with fewer rows than weights; `early` steps in one metric, then `late` steps in another.
 
     Args:
         x, y: rows and targets.

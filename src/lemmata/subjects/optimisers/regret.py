@@ -1,7 +1,7 @@
 """The regret of diagonal AdaGrad with a projection, and the step length that it leaves to a rare feature.
 
 This theory bounds the loss of a player above that of the best fixed point of a box, round by round. It assumes convex
-losses (linear losses are the worst) and a projection. It does not explain what regret says about a network.
+losses (linear losses are the worst) and a projection. It does not explain the meaning of regret for a network.
 """
 
 import jax
@@ -18,7 +18,7 @@ ABOUT = {"tool": "convex optimisation", "architecture": "any", "object": "traini
 
 
 def _adagrad(side: Float[Array, ""]) -> optax.GradientTransformation:
-    """The step that the theorem asks for; without eps, which would only shorten it."""
+    """The step that the theorem requires, without eps, which would only shorten it."""
     return optax.adagrad(side / jnp.sqrt(2.0), initial_accumulator_value=0.0, eps=0.0)
 
 
@@ -55,7 +55,7 @@ class AdagradRegret(Claim[GradientGame]):
     unexplained = "which geometry suits unknown losses; losses that are not convex"
 
     def predict(self, problem: GradientGame) -> Array:
-        """From the sizes of the gradients alone, which no adversary here changes."""
+        """Only from the sizes of the gradients, which no adversary here changes."""
         return jnp.sqrt(2.0) * problem.side * jnp.linalg.norm(problem.drawn, axis=0).sum()
 
     def measure(self, problem: GradientGame, key: Key[Array, ""]) -> Array:

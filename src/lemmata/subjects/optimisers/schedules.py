@@ -23,7 +23,7 @@ class AbsoluteLosses(eqx.Module):
     steps: int = eqx.field(static=True)
 
     def risk(self, at: Float[Array, " d"]) -> Float[Array, ""]:
-        """The expected loss: 0 at the optimum alone."""
+        """The expected loss: 0 only at the optimum."""
         return jnp.abs(at - self.optimum).mean()
 
 

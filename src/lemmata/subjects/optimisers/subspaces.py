@@ -1,4 +1,4 @@
-"""State in a subspace of the gradients: what such a method computes, what it misses, and what it stores.
+"""State in a subspace of the gradients: what such a method computes, ignores, and stores.
 
 This theory is about GaLore with a given basis. If the basis is complete, GaLore is Adam in rotated coordinates.
 Otherwise it ignores the rest of the gradient. The theory does not explain how much of the gradients of networks a basis
@@ -30,7 +30,7 @@ _SINGLE = 2.0**29
 
 
 def _square(problem: GradientMatrices) -> Float[np.ndarray, "t k k"]:
-    """The leading square blocks: of a rectangle the basis spans the columns of the first gradient alone."""
+    """The leading square blocks, because the basis of a rectangle spans the columns of the first gradient only."""
     size = min(problem.gradients.shape[1:])
     return np.asarray(problem.gradients[:, :size, :size])
 

@@ -101,8 +101,8 @@ class AbstractCommutes(Claim[MatrixTraining]):
     def condition(self, problem: MatrixTraining) -> Array:
         """Each step divides by a root of squared gradients: the smallest entry has the rounding of the largest.
 
-        Five Newton-Schulz steps or an inverse fourth root magnify a small singular value no more than that; the loss
-        adds 24 points, and rounding of a step moves the next gradient.
+        Five Newton-Schulz steps, or an inverse fourth root, do not magnify a small singular value more than that. The
+        loss adds 24 points, and rounding of a step moves the next gradient.
         """
         slope = jnp.abs(jax.grad(problem.loss)(problem.start))
         values = jnp.linalg.svd(slope, compute_uv=False)

@@ -1,4 +1,4 @@
-"""Two-layer erf networks with a cubic teacher: what one unit does in the field of all others, and when it turns."""
+"""Two-layer erf networks with a cubic teacher: how one unit behaves in the field of all others, and when it turns."""
 
 from collections.abc import Callable
 from functools import partial
@@ -21,9 +21,9 @@ class Transition(eqx.Module):
 
     Args:
         interaction: u_c.
-        share: y = q²/(1 + 2|w|²) of units with the direction; 0 for the others.
+        share: y = q²/(1 + 2|w|²) of units with the direction; 0 for the other units.
         overlap: q of units with the direction, up to its sign.
-        beside: |w|² - q² of these; weight_variance for the others.
+        beside: |w|² - q² of these units; weight_variance for the other units.
         linear: b, the part of the linear component that is not learned.
         barrier: the largest action between the two, over d.
     """
@@ -42,7 +42,7 @@ class MixedPhase(eqx.Module):
     Args:
         linear: b, the part of the linear component that is not learned.
         cubic: c, the part of the cubic one that is not; epsilon before the transition.
-        share: y = q²/(1 + 2|w|²) of units with the direction; 0 where there are none.
+        share: y = q²/(1 + 2|w|²) of units with the direction; 0 if there are none.
         droplets: d times the fraction of units that have it, to leading order in d; 0 before the transition.
     """
 
@@ -55,18 +55,19 @@ class MixedPhase(eqx.Module):
 class CubicTeacher(eqx.Module):
     """A network sum a_i erf(w_i'x) of N units learns H_1(v'x) + epsilon H_3(v'x), x ~ N(0, I_d), |v| = 1.
 
-    It is in equilibrium: priors are w ~ N(0, weight_variance/d I) and a ~ N(0, s/N); n labels have noise of variance
-    sigma². In the field of all others, and with sums over data as expectations, one unit has the density exp(-d A(w)),
+    It is in equilibrium. The priors are w ~ N(0, weight_variance/d I) and a ~ N(0, s/N); n labels have noise of
+    variance sigma². In the field of all others, and with expectations in place of sums over data, one unit has the
+    density exp(-d A(w)),
 
         A(w) = |w|²/(2 weight_variance) - (u/2) (b h_1 + sqrt 6 c h_3)²,    u = n² s/(sigma⁴ d N),
 
     h_1 and h_3 of `hermite_overlaps`, and bH_1 + cH_3 what is left of the teacher. That follows from the units' second
-    moments of h, Q, as (b, sqrt 6 c) = (I + Q s n/sigma²)^-1 (1, sqrt 6 epsilon). Three numbers stay fixed where only
-    sigma² changes: epsilon, weight_variance and ratio = d/(N s); then sigma² d/(n s) = sqrt(ratio/u).
+    moments of h, Q, as (b, sqrt 6 c) = (I + Q s n/sigma²)^-1 (1, sqrt 6 epsilon). Three numbers are fixed if only
+    sigma² changes: epsilon, weight_variance and ratio = d/(N s). Then sigma² d/(n s) = sqrt(ratio/u).
 
     Args:
-        epsilon: of the teacher, below 0: of the other sign than the features' own third component, which h_1 h_3 < 0
-            has; the transition is then of first order.
+        epsilon: of the teacher. Below 0, its sign differs from that of the features' own third component, which is the
+            sign of h_1 h_3 < 0; the transition is then of first order.
         weight_variance: of w, times d.
         ratio: d/(N s).
 
@@ -101,8 +102,8 @@ class CubicTeacher(eqx.Module):
     def gain(self, share: Float[np.ndarray, "*s"] | float, interaction: float, linear: float, cubic: float):
         """-log p(y)/d for large d, up to a constant: y/(2 g (1 - 2y)) - log(1 - 2y)/2 - field(y), g weight_variance.
 
-        At a share y the likeliest rest of w has |w|² - q² = g (1 - 2y): A(w) less the log of the volume, r/(2g) -
-        log(r)/2 with r = |w|² - q², has on q² = y(1 + 2r)/(1 - 2y) the slope 1/(2g(1 - 2y)) - 1/(2r) in r.
+        At a share y, the most likely rest of w has |w|² - q² = g (1 - 2y). The reason: A(w) minus the log of the volume
+        is r/(2g) - log(r)/2 with r = |w|² - q². On q² = y(1 + 2r)/(1 - 2y), its slope in r is 1/(2g(1 - 2y)) - 1/(2r).
 
         Raises:
             SettingError: for a share outside [0, 1/2), a negative interaction, and numbers that are not finite.
@@ -115,7 +116,7 @@ class CubicTeacher(eqx.Module):
     def gain_at_held_norm(
         self, share: Float[np.ndarray, "*s"] | float, interaction: float, linear: float, cubic: float
     ):
-        """The same with |w|² - q² held at weight_variance, as `rubin2024grokking` prints it; above `gain` for y > 0.
+        """The same with |w|² - q² fixed at weight_variance, as `rubin2024grokking` prints it; above `gain` for y > 0.
 
         Raises:
             SettingError: for the same reasons as `gain`.
@@ -128,7 +129,7 @@ class CubicTeacher(eqx.Module):
     def linear_part(self, interaction: float) -> float:
         """The b at which no unit has the direction: 1/b = 1 + k/(sqrt(ratio/u) (1/g - k u b²)), k = 4/(pi (1 + 2g)).
 
-        To leading order in 1/d units are normal there, of variance 1/(d (1/g - k u b²)) along v, and c is epsilon.
+        To leading order in 1/d, units are normal there, with variance 1/(d (1/g - k u b²)) along v, and c is epsilon.
 
         Args:
             interaction: u.
@@ -170,8 +171,9 @@ def _field(share, interaction, linear, cubic):
 def held_norm_interaction(teacher: CubicTeacher, linear: float) -> tuple[float, float]:
     """The transition at a held norm for a given b: the u at which three minima are level, and their overlap.
 
-    With e = -epsilon and g the weight variance, `CubicTeacher.gain_at_held_norm` over y/(1 - 2y) is constant less
-    (2u/pi) (1 - 2y)(b + 2ey)², a cubic, whose largest value 4 (b + e)³/(27 e) is at y = (2e - b)/(6e). Hence
+    Let e = -epsilon and let g be the weight variance. `CubicTeacher.gain_at_held_norm` over y/(1 - 2y) is a constant
+    minus (2u/pi) (1 - 2y)(b + 2ey)². This is a cubic, whose largest value 4 (b + e)³/(27 e) is at y = (2e - b)/(6e).
+    Hence
 
         u = 27 pi e (1 + 2g) / (16 g (b + e)³),    q² = (1 + 2g) (2e - b)/(2 (b + e)).
 
@@ -216,7 +218,7 @@ def transition(teacher: CubicTeacher, *, held_norm: bool = False) -> Transition:
     gain = teacher.gain_at_held_norm if held_norm else teacher.gain
 
     def least(u: float) -> tuple[float, float]:
-        """Where gain/y is least, and what it is there: 0 at the transition."""
+        """If gain/y is least, and what it is there: 0 at the transition."""
         height = partial(_per_share, gain, u, teacher.linear_part(u), teacher.epsilon)
         at = int(np.argmin(height(_GRID)))
         ends = (_GRID[max(at - 1, 0)], _GRID[min(at + 1, len(_GRID) - 1)])
@@ -257,12 +259,12 @@ def _overlap(share: float, beside: float) -> float:
 
 
 def mixed_phase(teacher: CubicTeacher, interaction: float) -> MixedPhase:
-    """What the network has learned at an interaction, to leading order in d, and how many units carry it.
+    """The part that the network has learned at an interaction, to leading order in d, and the number of its units.
 
-    Past the transition the share of units that have the direction is such that they stay as likely as the others: were
-    they likelier, more would turn, and what they have learned would lower their own field. With P(y) the first two
-    terms of `CubicTeacher.gain`, the conditions gain = 0 and gain' = 0 give b and c at a share y, the equation for c
-    the droplets, and the one for b fixes y.
+    Beyond the transition, the share of units with the direction adjusts itself until these units are as likely as the
+    others. If they were more likely, more units would turn, and what they have learned would weaken their own field.
+    Let P(y) be the first two terms of `CubicTeacher.gain`. The conditions gain = 0 and gain' = 0 give b and c at a
+    share y. The equation for c gives the droplets, and the equation for b fixes y.
 
     Args:
         teacher: the model.
@@ -295,7 +297,7 @@ def mixed_phase(teacher: CubicTeacher, interaction: float) -> MixedPhase:
 
 
 def _balance(teacher: CubicTeacher, interaction: float, y):
-    """At a share y of level minima: what the equation for b lacks, b, c, y and d times the fraction of units there."""
+    """At a share y of level minima: the gap in the equation for b, then b, c, y, and d times the fraction of units."""
     rest, g = 1 - 2 * y, teacher.weight_variance
     prior, slope = y / (2 * g * rest) - np.log(rest) / 2, 1 / (2 * g * rest**2) + 1 / rest
     seen = np.sqrt(2 * prior / interaction)  # b h_1 + sqrt 6 c h_3

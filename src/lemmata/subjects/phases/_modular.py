@@ -14,9 +14,9 @@ def modular_action(
     interaction: float,
     decay: float,
 ):
-    """S/P = F + G - 2 u F G + (gamma/3)(F³ + G³) of a unit's powers F = |w_k|², G = |v_k|² at frequencies ±k.
+    """S/P = F + G - 2 u F G + (gamma/3)(F³ + G³) of a unit's powers F = |w_k|² and G = |v_k|² at frequencies ±k.
 
-    Where only part |a| of the teacher is left, u is u a².
+    If only part |a| of the teacher is left, u is u a².
 
     Args:
         first: F, at least 0.
@@ -41,13 +41,14 @@ class ModularAddition(eqx.Module):
     """f_p(x) = sum_i a_pi (w_i'x)², N units, learns y_p = [p = n + m mod P] - 1/P of all pairs, in equilibrium.
 
     x has ones at n and P + m. Priors are w ~ N(0, I), cut by a decay of sixth order, and a ~ N(0, s/N); labels have
-    noise of variance sigma². With u = 2 s P²/(N sigma⁴) and w_n = sum w_k e^(-2 pi i k n/P), likewise v_k of the other
-    P weights, a unit's frequencies are independent with density exp(-P `modular_action`). All of the teacher has one
-    eigenvalue lambda = 4 P² s E[F G] of the units' kernel, so what is left of it is a y, a = sigma²/(sigma² + lambda).
+    noise of variance sigma². Let u = 2 s P²/(N sigma⁴) and w_n = sum w_k e^(-2 pi i k n/P), and define v_k of the other
+    P weights in the same way. A unit's frequencies are independent with density exp(-P `modular_action`). All of the
+    teacher has one eigenvalue lambda = 4 P² s E[F G] of the units' kernel. So the unlearned part is a y, where a =
+    sigma²/(sigma² + lambda).
 
     Args:
-        prime: P. The formulas need an odd one, at least 3, at which no frequency k is its own -k; that P is prime they
-            do not use.
+        prime: P. The formulas need an odd P of at least 3, so that no frequency k equals its own -k. They do not need a
+            prime P.
         width: N.
         readout_variance: s.
         decay: gamma.
@@ -77,7 +78,7 @@ class ModularAddition(eqx.Module):
 
     @property
     def critical_interaction(self) -> float:
-        """The value sqrt(4 gamma/3) of u a²: S/P = 2F (1 - u a² F + gamma F²/3) at F = G has its double root."""
+        """The value sqrt(4 gamma/3) of u a². There, S/P = 2F (1 - u a² F + gamma F²/3) at F = G has its double root."""
         return float(np.sqrt(4 * self.decay / 3))
 
     @property
@@ -91,10 +92,10 @@ class ModularAddition(eqx.Module):
         return float(np.sqrt(self.interaction(1.0) / self.critical_interaction))
 
     def amplitude(self, noise: float) -> float:
-        """a, what is left of the teacher, for large P: 1, then sigma² over its critical value.
+        """a, the unlearned part of the teacher, for large P: 1, then sigma² over its critical value.
 
         Past the transition u a² stays at its critical value as long as a fraction of units below 1 is enough for it.
-        Without noise, at 0, nothing is left.
+        Without noise, at 0, it vanishes.
 
         Raises:
             SettingError: for a noise at which `droplets` is above 1.

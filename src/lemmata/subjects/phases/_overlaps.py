@@ -1,4 +1,4 @@
-"""What an erf unit sees of the first and third Hermite polynomials of one direction of normal inputs."""
+"""The response of an erf unit to the first and third Hermite polynomials of one direction of normal inputs."""
 
 import jax.numpy as jnp
 import numpy as np

@@ -1,9 +1,9 @@
 """Chains of one unit in the field of the others, from both sides of the transition.
 
 Metropolis-corrected Langevin dynamics of a whole weight vector uses neither least actions nor the decoupling of the
-overlap. At 40 to 75 dimensions it shows what a transition of first order means: in the same field there are two states,
-and each of them lasts. The theory controls which of the two is more likely. It leaves open how long a chain takes to
-find this state; the time is exponential in d times the barrier.
+overlap. At 40 to 75 dimensions, it shows the meaning of a transition of first order: in the same field there are two
+states, and each of them lasts. The theory controls which of the two is more likely. It leaves open how long a chain
+takes to find this state; the time is exponential in d times the barrier.
 """
 
 import equinox as eqx
@@ -40,7 +40,7 @@ class FieldedUnit(eqx.Module):
     dimension: int = eqx.field(static=True)
 
     def action(self, w: Float[Array, " d"]) -> Float[Array, ""]:
-        """The action over d, |w|²/(2g) - (2u/pi) y (b - 2cy)², y = q²/(1 + 2|w|²), q the first coordinate."""
+        """The action over d, |w|²/(2g) - (2u/pi) y (b - 2cy)², with y = q²/(1 + 2|w|²) and the first coordinate q."""
         size = jnp.sum(w**2)
         y = w[0] ** 2 / (1 + 2 * size)
         field = 2 * self.interaction / jnp.pi * y * (self.linear - 2 * self.cubic * y) ** 2

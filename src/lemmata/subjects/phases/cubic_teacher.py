@@ -1,12 +1,13 @@
 """A cubic teacher: when units of an erf network turn to its direction, and what the network has learned by then.
 
-Each unit moves in the field of all other units. In d dimensions its density is exp(-d A), so that for large d the least
-action decides. The theory controls where units with the teacher's direction become as likely as units without it, the
-jump of their overlap there, and how many of them balance the field. It leaves open networks of finite width, whose
-units are not independent. It also leaves open small samples, because sums over data are expectations throughout.
+Each unit moves in the field of all other units. In d dimensions, its density is exp(-d A), so for large d the least
+action decides. The theory controls three things: where units with the teacher's direction become as likely as units
+without it, the jump of their overlap there, and how many of them balance the field. It leaves open networks of finite
+width, whose units are not independent. It also leaves open small samples, because sums over data are expectations
+throughout.
 
 Holding |w|² - q² at its mean under the prior is right for units without the direction. It is wrong for units with the
-direction, by as much as the action itself: if the norm is free, the transition comes earlier.
+direction, by the amount of the action itself: if the norm is free, the transition comes earlier.
 """
 
 import functools
@@ -62,7 +63,7 @@ class TaughtUnit(eqx.Module):
     def law(
         self, d: int | float, interaction: float, linear: float, cubic: float, count: int = 100
     ) -> tuple[Float[np.ndarray, "q r"], Float[np.ndarray, "q 1"], Float[np.ndarray, "1 r"]]:
-        """The exact law of q = w'v >= 0 and r = |w|² - q² of one unit in d dimensions on a grid, with sum 1."""
+        """The exact distribution of q = w'v >= 0 and r = |w|² - q² of one unit in d dimensions, on a grid."""
         g, window = self.teacher.weight_variance, np.sqrt(2 / d)
         most = 1.6 * max(1.0, np.sqrt(g) * 2)
         q = ((np.arange(2 * count) + 0.5) * most / (2 * count))[:, None]
@@ -93,7 +94,7 @@ class CubicTeachers(Population[TaughtUnit]):
         return TaughtUnit(teacher, float(2 * epsilon * (0.2 + 0.6 * drawn[3])), float(0.12 + 0.18 * drawn[4]))
 
     def hypotheses(self, problem: TaughtUnit) -> list[Hypothesis]:
-        """A teacher whose transition jumps; what the model takes for granted."""
+        """A teacher whose transition jumps, and the other assumptions of the model."""
         most = -2 * problem.teacher.epsilon
         return [
             Hypothesis("b", jnp.asarray(problem.linear), "<", most, "otherwise the minimum at 0 moves continuously"),
@@ -153,7 +154,10 @@ class LevelMinimaAtHeldNorm(Claim[TaughtUnit]):
 
 
 def share_density(problem: TaughtUnit, d: float, share: float, interaction: float) -> float:
-    """Log density of y = q²/(1 + 2(q² + r)) at a share, up to a constant: over r = |w|² - q², of d - 1 dimensions."""
+    """Log density of y = q²/(1 + 2(q² + r)) at a share, up to a constant.
+
+    It is an integral over r = |w|² - q², of d - 1 dimensions.
+    """
     g, c, b = problem.teacher.weight_variance, problem.teacher.epsilon, problem.linear
     r = np.linspace(1e-4, 1 + 12 * d**-0.5, 6000) * g
     q = np.sqrt(share * (1 + 2 * r) / (1 - 2 * share))
@@ -216,7 +220,7 @@ def overlap_density(problem: TaughtUnit, d: float, q: float, interaction: float)
 
 
 def overlap_action(problem: TaughtUnit, q: float, interaction: float) -> float:
-    """The least action of an overlap over what is beside it, up to a constant."""
+    """The least action of an overlap over the other components, up to a constant."""
     g, c, b = problem.teacher.weight_variance, problem.teacher.epsilon, problem.linear
 
     def action(rest: float) -> float:

@@ -1,10 +1,10 @@
-"""What the network at infinite width learns of a cubic component: almost nothing, below about d³ data.
+"""How little of a cubic component the network at infinite width learns from fewer than about d³ data.
 
 The Gaussian process of wide erf networks has one eigenvalue for all polynomials of degree 3, and this eigenvalue falls
-like d^-3. So kernel regression learns almost nothing of such a component from n rows of order d. What appears along it
-is the linear component, which the kernel divides by a length of the inputs. The theory controls how large this is for n
-rows with a given noise. It leaves open whether a network of finite width can hold n itself at the order of d, instead
-of n over the noise.
+like d^-3. So kernel regression learns almost nothing of such a component from n rows with n of order d. Only the linear
+component appears along it, because the kernel divides by a length of the inputs. The theory controls how large this is
+for n rows with a given noise. It leaves open whether a network of finite width can hold n itself at the order of d,
+instead of n over the noise.
 """
 
 import equinox as eqx
@@ -90,7 +90,7 @@ class CubicEigenvalue(Claim[WideErfNetwork]):
     predict = -3.0
 
     def measure_at(self, problem: WideErfNetwork, key: Key[Array, ""], d: float) -> Array:
-        """By Funk and Hecke: the mean of k(t) P(t), P the cubic Gegenbauer polynomial with P(1) = 1."""
+        """By the Funk-Hecke formula: the mean of k(t) P(t), where P is cubic Gegenbauer with P(1) = 1."""
         t, g = _NODES, problem.weight_variance
         law = (1 - t**2) ** ((d - 2) / 2)  # with the nodes' own density, that of cos(x, z)
         cubic = ((d + 2) * t**3 - 3 * t) / (d - 1)
@@ -116,7 +116,7 @@ class RegressionSeesTheCubicThroughLengths(Claim[WideErfNetwork]):
     title = "Kernel regression sees a cubic component through the lengths of the inputs"
     source = Source(_KEY, "Abstract, beyond Gaussian processes", note="by regression")
     population = WideErfNetworks()
-    # What is left out is of the order of 1/d, 0.05 at d = 20: the cubic term of the arcsine along linear functions.
+    # The omitted part is of the order of 1/d, 0.05 at d = 20: the cubic term of the arcsine along linear functions.
     relation = EqualInMean(margin=0.05, resolution=0.05)
     control = Control("the part is a quarter larger", lambda found, problem: 1.25 * found)
     controls = "how much of a cubic component appears at infinite width: about a per cent at n = 400, d = 20"
@@ -128,13 +128,14 @@ class RegressionSeesTheCubicThroughLengths(Claim[WideErfNetwork]):
         g, d, n, epsilon = problem.weight_variance, problem.dimension, problem.rows, problem.epsilon
         nodes, weights = roots_genlaguerre(40, d / 2 - 1)
         mean = lambda values: weights @ values / np.sum(weights)
-        s = 2 * nodes / d  # |x|²/d, where |x|²/2 has a gamma law
+        s = 2 * nodes / d  # |x|²/d, where |x|²/2 has a gamma distribution
         f = (1 + 2 * g * s) ** -0.5
         b, e = mean(s * f), mean(s * f**2)
         c = 3 * (d / (d + 2) * mean(s**2 * f) - b)
         linear, cubic = 4 * g * e / (np.pi * d), 16 * g**3 / (np.pi * (1 + 2 * g) ** 3 * d**3)
         rest = problem.noise * n / d + 2 / np.pi * mean(np.arcsin(2 * g * s * f**2)) - linear * d
-        # Times a + t the equation for t is n t² + (a (n - d) - rest) t - a rest = 0, with one positive root.
+        # Multiplied by a + t, the equation for t is n t² + (a (n - d) - rest) t - a rest = 0, which has one positive
+        # root.
         half = (rest - linear * (n - d)) / (2 * n)
         t = half + np.sqrt(half**2 + linear * rest / n)
         through = linear / (linear + t) * (b + epsilon * c) * c / (6 * epsilon * e)

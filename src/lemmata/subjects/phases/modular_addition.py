@@ -34,7 +34,7 @@ PRIMES = ("5", "7", "11", "13", "17")
 
 
 class ModularUnit(eqx.Module):
-    """One unit (w_n + v_m)² on the pairs (n, m) of residues; `first` is w, `second` v."""
+    """One unit (w_n + v_m)² on the pairs (n, m) of residues; `first` is w, and `second` is v."""
 
     first: Float[Array, " P"]
     second: Float[Array, " P"]
@@ -69,7 +69,7 @@ class ModularUnits(Population[ModularUnit]):
 
 
 class MixedAddition(eqx.Module):
-    """A model of modular addition, seen at a growing prime with all else that matters held fixed.
+    """A model of modular addition, seen at a growing prime with all else that matters fixed.
 
     Args:
         decay: gamma.
@@ -204,7 +204,7 @@ class ModularLevelMinima(Claim[MixedAddition]):
         return jnp.asarray(root(conditions, [price[at], first[at], second[at]], tol=1e-14).x)
 
     def condition(self, problem: MixedAddition) -> Array:
-        """Newton's last step leaves the square root of nothing: roots are simple."""
+        """Newton's last step leaves no error, because roots are simple."""
         return jnp.asarray(3.0 * (1 + 1 / problem.decay))
 
 

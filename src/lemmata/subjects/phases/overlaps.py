@@ -1,4 +1,4 @@
-"""Overlaps: how an erf unit responds to a cubic teacher, which alone determines its field.
+"""Overlaps: how an erf unit responds to a cubic teacher; only this determines its field.
 
 The theory controls the first two moments of a network's units with H_1 and H_3 of one direction. These are two exact
 functions of the overlap and the length of a unit's weights. It leaves open what finite samples add to these

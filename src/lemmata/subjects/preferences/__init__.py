@@ -1,4 +1,4 @@
-"""What preferences can and cannot show: comparisons, rewards, policies that follow rewards, and optimising too far."""
+"""What preferences can and cannot show: comparisons, rewards, policies that follow rewards, and over-optimisation."""
 
 from lemmata.answers import Condition as Condition
 from lemmata.core import read_arguments as _read_arguments

@@ -1,4 +1,4 @@
-"""The best of n by a reward: what it gains, how far it goes from the reference, and what it does to a gold reward."""
+"""The best of n by a reward: its gain, its distance from the reference, and its effect on a gold reward."""
 
 import dataclasses
 from typing import Any
@@ -43,19 +43,19 @@ class BestOfN:
     Args:
         n: 1, 2, ..., the number of draws.
         reward: the expected reward of the best of n.
-        reward_interval: of it, pointwise; from a list with probabilities it is exact, and the two ends are equal.
-        divergence: KL(best of n | reference); None from a sample, which shows the bound alone.
-        divergence_bound: log n - (n - 1)/n, the value where rewards have no ties and any upper bound else.
-        vacuous: where that bound is no less than log(1/p) of the best answer, beyond which no selection goes.
+        reward_interval: of it, pointwise; from a list with probabilities, it is exact, and the two ends are equal.
+        divergence: KL(best of n | reference); None for a sample, which only shows the bound.
+        divergence_bound: log n - (n - 1)/n, the value if rewards have no ties and any upper bound else.
+        vacuous: whether this bound is at least log(1/p) of the best answer, which no selection exceeds.
         win_rate: how often the best of n beats one more draw by the reward, ties halved.
         win_rate_bound: n/(n + 1).
-        gold: the expected gold reward of the best of n, where gold rewards were given.
+        gold: the expected gold reward of the best of n, if gold rewards were given.
         gold_interval: of it, pointwise.
         peak: the n of the largest gold reward.
         peak_interval: the least and the largest n whose gold reward is not shown to be below that of the peak.
         falls: whether gold at the last n is shown to be below the peak: the proxy was optimised too far.
-        tail: extreme value index of the rewards with its interval; above 0 the tail is heavy; None where unknown.
-        conditions: what the numbers rest on.
+        tail: extreme value index of the rewards with its interval; above 0 the tail is heavy; None if unknown.
+        conditions: the conditions for the results.
         claims: which state them.
     """
 
@@ -87,20 +87,20 @@ def best_of_n(
 ) -> BestOfN:
     """The best of n independent draws by a reward, for every n up to the given one.
 
-    With `logp`, the rewards are those of a list of all answers with these log probabilities, and everything is exact:
-    with F_i the probability of rewards up to the i-th, the best of n has the i-th with probability F_i^n - F_(i-1)^n.
-    Equal rewards are decided by chance.
+    With `logp`, the rewards are those of a list of all answers with these log probabilities, and everything is exact.
+    Let F_i be the probability of rewards up to the i-th. The best of n has the i-th reward with probability F_i^n -
+    F_(i-1)^n. Equal rewards are decided by chance.
 
-    Without, the rewards are those of independent draws of one reference (one prompt, or prompts drawn anew for each),
-    and the best of n is averaged over all choices of n of them, by order statistics: unbiased, without resampling. The
-    intervals are the jackknife's with Student's quantiles. Gold rewards must be independent of the choice: of other
+    Without `logp`, the rewards are those of independent draws of one reference (one prompt, or prompts drawn again for
+    each). The best of n is averaged over all choices of n of them, by order statistics: unbiased, without resampling.
+    The intervals are the jackknife's with Student's quantiles. Gold rewards must be independent of the choice: of other
     judges than the reward, not of its training.
 
     Args:
         rewards: by which the best is chosen.
-        n: the largest number of draws, at least 1; below the number of rewards where they are a sample.
-        gold: what the answers are worth, one for each reward.
-        logp: log probabilities of the answers under the reference, where they are all its answers.
+        n: the largest number of draws, at least 1; below the number of rewards if they are a sample.
+        gold: the true value of the answers, one for each reward.
+        logp: log probabilities of the answers under the reference, if they are all its answers.
         level: confidence of the intervals.
 
     Raises:

@@ -1,8 +1,8 @@
 """Wins of items over items: which parts of them chains of wins join, and the fits by Newton's method.
 
-Without ties the model is that of Bradley and Terry, with ties that of Davidson (1970): a win, a loss and a tie of two
-items whose rewards differ by d have probabilities in the ratio exp(d/2) : exp(-d/2) : nu. The log likelihood is concave
-in the rewards and ln nu.
+Without ties, the model is that of Bradley and Terry; with ties, it is that of Davidson (1970). If the rewards of two
+items differ by d, a win, a loss and a tie have probabilities in the ratio exp(d/2) : exp(-d/2) : nu. The log likelihood
+is concave in the rewards and ln nu.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ _STEPS, _TOLERANCE = 100, 1e-10
 def separated_part(wins: Int[np.ndarray, "k k"]) -> tuple[np.ndarray, int, bool] | None:
     """A part whose items never beat any item outside, how many parts there are, and whether it is compared outside.
 
-    None where chains of wins lead from every item to every other.
+    None if chains of wins lead from every item to every other.
 
     Args:
         wins: how often the row's item beat the column's.
@@ -45,7 +45,7 @@ def laplacian(weights: Float[np.ndarray, "k k"]) -> Float[np.ndarray, "k k"]:
 
 
 def bradley_terry(wins: Int[np.ndarray, "k k"]) -> Float[np.ndarray, " k"]:
-    """The rewards of the largest likelihood, with mean 0, by Newton's method with halved steps where needed.
+    """The rewards of the largest likelihood, with mean 0, by Newton's method with halved steps if needed.
 
     Args:
         wins: strongly connected.
@@ -88,7 +88,7 @@ def _log_likelihood(wins: np.ndarray, rewards: np.ndarray) -> float:
 def ties_are_bounded(wins: Int[np.ndarray, "k k"], ties: Int[np.ndarray, "k k"]) -> bool:
     """Whether some circle of items has more wins than ties, so that the most likely nu is finite.
 
-    Else there are numbers v with v_i - v_j >= 2 for wins and |v_i - v_j| <= 2 for ties, and along them and ln nu the
+    Otherwise, there are numbers v with v_i - v_j >= 2 for wins and |v_i - v_j| <= 2 for ties. Along them and ln nu, the
     likelihood never falls.
 
     Args:
@@ -97,7 +97,7 @@ def ties_are_bounded(wins: Int[np.ndarray, "k k"], ties: Int[np.ndarray, "k k"])
     """
     items = len(wins)
     if connected_components(wins > 0, connection="strong")[0] < items:
-        return True  # a circle of wins alone
+        return True  # only a circle of wins
     winner, loser = np.nonzero(wins)
     one, other = np.nonzero((ties > 0) & (wins == 0))
     lengths = np.concatenate([np.full(len(winner), -1.0), np.ones(len(one))])

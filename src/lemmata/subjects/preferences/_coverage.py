@@ -29,15 +29,15 @@ class Coverage:
         nonnegative: the same by rho - 1 - log rho, rho = reference/policy, which is never negative.
         nonnegative_interval: of it.
         chi_squared: the chi-squared divergence, the mean of 1/rho less 1, at least exp(divergence) - 1.
-        chi_squared_interval: of it; its lower end is raised to exp(KL) - 1 at the lower end of KL.
-        effective_share: 1/(1 + chi_squared), the share of reference draws that are left when they are weighted to stand
-            for the policy.
-        seen: the mean of rho, an estimate of the reference's mass where the policy draws; 1 where nothing is missed.
-        overestimation: at most sqrt(chi_squared) times the error's standard deviation under the reference, in units of
-            it where none is given; at the upper end of chi_squared.
-        vacuous: whether that is no less than the range of the error, or of any error of that range; None where no range
-            is given.
-        conditions: what the numbers rest on.
+        chi_squared_interval: its interval, whose lower end is raised to exp(KL) - 1 at the lower end of KL.
+        effective_share: 1/(1 + chi_squared), the effective share of reference draws when they are weighted to represent
+            the policy.
+        seen: the mean of rho, an estimate of the reference's mass where the policy draws; 1 if all of it is covered.
+        overestimation: at most sqrt(chi_squared) times the error's standard deviation under the reference, at the upper
+            end of chi_squared. If no standard deviation is given, it is the unit.
+        vacuous: whether this bound is at least the range of the error, or of any error with that range; None if no
+            range is given.
+        conditions: the conditions for the results.
         claims: which state them.
     """
 
@@ -67,8 +67,8 @@ def coverage(
 
     Both estimates of KL(policy | reference) are unbiased. The over-estimation of a learned reward by the policy, beyond
     that on the reference, is at most the root of chi² times the standard deviation of the reward's error there. All
-    means have intervals that are corrected for skewness; where few draws carry the mean of policy/reference, the
-    condition says so, and chi² may be much larger than any estimate.
+    means have intervals that are corrected for skewness. If few draws dominate the mean of policy/reference, the
+    condition reports this, and chi² may be much larger than any estimate.
 
     Args:
         logp: log probabilities of the drawn answers under the policy that drew them, sums over tokens.
@@ -99,7 +99,8 @@ def coverage(
     policy, ref = as_log_probabilities("logp", logp, _FEWEST), as_log_probabilities("logp_ref", logp_ref, _FEWEST)
     check_same_length(logp=policy, logp_ref=ref)
     ratio = policy - ref
-    with np.errstate(over="ignore"):  # ratios of whole texts leave the range of a number: what is infinite is said so
+    # ratios of whole texts leave the range of a number; infinite results are reported as such
+    with np.errstate(over="ignore"):
         weights, inverse, terms = np.exp(ratio), np.exp(-ratio), np.expm1(-ratio) + ratio
         kl, (kl_low, kl_high) = _mean(ratio, level)
         least, floor = float(np.expm1(max(kl, 0.0))), float(np.expm1(max(kl_low, 0.0)))
@@ -131,7 +132,7 @@ def coverage(
 
 
 def _mean(values: Float[np.ndarray, " n"], level: float) -> tuple[float, tuple[float, float]]:
-    """The mean and its interval, which reaches from 0 to infinity where a value is infinite."""
+    """The mean and its interval, which reaches from 0 to infinity if a value is infinite."""
     if not np.isfinite(values).all():
         return float("inf"), (0.0, float("inf"))
     return float(values.mean()), mean_interval(values, level)

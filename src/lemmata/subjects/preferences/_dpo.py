@@ -1,4 +1,4 @@
-"""What direct preference optimisation has done to the pairs of a data set, from log probabilities before and after."""
+"""The effect of direct preference optimisation on a data set's pairs, from log probabilities before and after."""
 
 import dataclasses
 
@@ -25,20 +25,22 @@ Share = tuple[float, float, float]
 
 @dataclasses.dataclass(frozen=True)
 class DpoReport:
-    """What a policy has made of its preference pairs; shares come as (share, low, high), with exact binomial limits.
+    """The effect of training on a policy's preference pairs.
+
+    Shares are given as (share, low, high), with exact binomial limits.
 
     Args:
         accuracy: pairs with a positive margin.
         loss: the mean of -log sigma(beta margin), with its interval.
         pull: the mean of sigma(-beta margin), the weight of an update; 1/2 at the start.
-        spent: pairs whose weight is below 0.01: they teach nothing any more.
+        spent: pairs whose weight is below 0.01, which no longer have an effect.
         fallen: pairs whose chosen answer is less likely than under the reference.
         both_fallen: pairs of which both answers are: their probability has gone to answers outside the data.
         moved: the mean change of the log probability of the chosen answer, with its interval.
-        must_fall: pairs whose chosen answer loses probability by the next step on that pair, where features are given.
-        label: the mean of sigma(beta margin): the share of labels that point to the chosen answer, if margins are those
+        must_fall: pairs whose chosen answer loses probability by the next step on that pair, if features are given.
+        label: the mean of sigma(beta margin): the share of labels that prefer the chosen answer, if margins are those
             of the smallest loss. Compare it with the agreement of annotators.
-        conditions: what the numbers rest on.
+        conditions: the conditions for the results.
         claims: which state them.
     """
 
@@ -66,10 +68,11 @@ def dpo_report(
 ) -> DpoReport:
     """Where the probability of chosen answers has gone under direct preference optimisation.
 
-    The margin of a pair is log(pi(chosen)/pi(rejected)) - log(ref(chosen)/ref(rejected)); with the log probabilities of
-    the chosen answer it gives those of the rejected. The loss sees margins alone, so that a chosen answer may fall as
-    long as the rejected one falls more. With features of a log-linear last layer, the chosen answer loses probability
-    by the next step on its pair exactly if <phi_chosen - mean phi, phi_chosen - phi_rejected> < 0.
+    The margin of a pair is log(pi(chosen)/pi(rejected)) - log(ref(chosen)/ref(rejected)). Together with the log
+    probabilities of the chosen answer, it gives those of the rejected one. The loss only depends on margins, so a
+    chosen answer may become less likely if the rejected one falls more. With features of a log-linear last layer, the
+    next step on a pair lowers the probability of its chosen answer exactly if <phi_chosen - mean phi, phi_chosen -
+    phi_rejected> < 0.
 
     Args:
         margins: reference-corrected, one for each pair.

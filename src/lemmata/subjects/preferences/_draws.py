@@ -15,7 +15,7 @@ def as_vector(name: str, values: ArrayLike | Any, least: int = 2) -> Float[np.nd
     """Finite numbers in one dimension, at least so many.
 
     Args:
-        name: what they are, for the message.
+        name: the name in the message.
         values: the numbers.
         least: how many there must be.
 
@@ -35,7 +35,7 @@ def as_log_probabilities(name: str, values: ArrayLike | Any, least: int = 2) -> 
     """Finite logarithms of probabilities, none of them above 0 beyond rounding.
 
     Args:
-        name: what they are, for the message.
+        name: the name in the message.
         values: the numbers.
         least: how many there must be.
 
@@ -50,7 +50,7 @@ def as_log_probabilities(name: str, values: ArrayLike | Any, least: int = 2) -> 
 
 
 def check_same_length(**arrays: np.ndarray | None) -> None:
-    """Refuse arrays of different lengths; what is None does not count.
+    """Refuse arrays of different lengths; None is ignored.
 
     Args:
         arrays: by their names.

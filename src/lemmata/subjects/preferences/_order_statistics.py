@@ -10,7 +10,7 @@ _GRID = np.linspace(-12.0, 12.0, 2401)  # the trapezium rule: the integrands are
 
 
 def divergence_bound(n: int | float | Float[Array, "*m"] | np.ndarray) -> Float[Array, "*m"]:
-    """The bound log n - (n - 1)/n on KL(best of n | reference); its value where rewards have no ties.
+    """The bound log n - (n - 1)/n on KL(best of n | reference); it is attained if rewards have no ties.
 
     Args:
         n: draws, at least 1.
@@ -27,11 +27,11 @@ def divergence_bound(n: int | float | Float[Array, "*m"] | np.ndarray) -> Float[
 def best_of_n_law(logp: Float[Array, " k"], n: int | Float[Array, ""]) -> Float[Array, " k"]:
     """Log probabilities of the best of n independent draws, from those of answers in the order of their rewards.
 
-    With F_i the probability of the first i answers, the best is answer i with probability F_i^n - F_{i-1}^n, here
-    F_i^n (1 - (1 - p_i/F_i)^n), without cancellation.
+    Let F_i be the probability of the first i answers. The best is answer i with probability F_i^n - F_{i-1}^n, computed
+    as F_i^n (1 - (1 - p_i/F_i)^n), without cancellation.
 
     Args:
-        logp: log probabilities of the answers, that of the smallest reward first; no two rewards are equal.
+        logp: log probabilities of the answers, that of the smallest reward first; rewards must be different.
         n: draws, at least 1.
 
     Example:

@@ -39,7 +39,7 @@ def chi_squared(log_policy: Float[Array, " k"], log_ref: Float[Array, " k"]) -> 
         >>> round(float(chi_squared(jnp.log(jnp.array([1.0, 0.0])), jnp.log(jnp.array([0.5, 0.5])))), 6)
         1.0
     """
-    # ref (policy/ref - 1)² has no cancellation where the two are close
+    # ref (policy/ref - 1)² has no cancellation if the two are close
     return jnp.sum(jnp.exp(log_ref) * jnp.expm1(log_policy - log_ref) ** 2)
 
 

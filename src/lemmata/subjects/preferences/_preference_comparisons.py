@@ -1,4 +1,4 @@
-"""Comparisons of items: who beat whom, how often each pair meets, annotators of several kinds, rewards of prompts."""
+"""Comparisons of items: results, how often each pair meets, annotators of several kinds, rewards of prompts."""
 
 from typing import Literal
 
@@ -107,7 +107,7 @@ class Opinions(eqx.Module):
 
 
 class MixedOpinions(Population[Opinions]):
-    """Two kinds of annotators who nearly agree, and a smaller third of the opposite opinion with stronger feelings."""
+    """Two kinds of annotators who nearly agree. A smaller third kind has the opposite opinion and stronger feelings."""
 
     settings = Space(answers=Integer(6, 3, 20, "answers"))
 

@@ -23,7 +23,7 @@ class FeaturePair(eqx.Module):
 
 
 class FeaturePairs(Population[FeaturePair]):
-    """Normal features; those of the pair have a cosine between 0 and 0.95 before rounding by chance."""
+    """Normal features; those of the pair have a cosine between 0 and 0.95 before random rounding."""
 
     settings = Space(answers=Integer(8, 3, 100, "answers"), features=Integer(6, 2, 100, "features"))
 
@@ -45,7 +45,7 @@ class FeaturePairs(Population[FeaturePair]):
 
 
 class LabelledPair(eqx.Module):
-    """One pair of answers of which the first is preferred with a probability; time scales steps of descent."""
+    """One pair of answers, of which the first is preferred with a probability; `time` scales steps of descent."""
 
     probability: Float[Array, ""]
     beta: Float[Array, ""]

@@ -34,13 +34,13 @@ class Rewards:
         borda: the share of comparisons that each item wins, averaged over the items that it was compared with; a tie
             is half a win.
         deviance: how much better probabilities of their own for each pair fit, twice the log likelihood ratio.
-        freedom: pairs that were compared less k - 1, with ties twice as many less k; the law of the deviance where one
-            reward will do is chi-squared.
-        p_value: of a deviance at least as large; small where preferences are intransitive or otherwise no rewards'. NaN
-            where no pair is left to test.
+        freedom: the number of compared pairs minus k - 1; with ties, twice this number of pairs minus k. If one reward
+            is enough, the deviance is chi-squared distributed.
+        p_value: of a deviance at least as large; small if preferences are intransitive or do not follow rewards for
+            other reasons. NaN if no pair is left to test.
         worst: the pair that deviates most, with the share that the first won and the probability by the rewards.
         level: confidence of the intervals.
-        conditions: what the numbers rest on.
+        conditions: the conditions for the results.
         claims: which state them.
         tie: the probability that two items of equal rewards tie, and its interval; (0, NaN, NaN) without ties.
     """
@@ -110,17 +110,17 @@ def fit_rewards(comparisons: Iterable[Any], *, ties: Iterable[Any] = (), level: 
     A tie is a link of such chains in both directions. With ties, some circle of items must also have more wins than
     ties, for example two items that have beaten each other.
     Intervals are those of the Laplacian L of the graph of comparisons, with the weights m_ij p_ij p_ji: the covariance
-    of the rewards is L^+ for many comparisons. Beside the rewards stand the Borda scores, which they follow where all
-    pairs are compared equally often, and a test whether rewards explain the comparisons at all.
+    of the rewards is L^+ for many comparisons. Rewards are given with the Borda scores, which have the same order if
+    all pairs are compared equally often, and with a test whether rewards explain the comparisons at all.
 
     Args:
         comparisons: pairs (winner, loser) of names or numbers, one for each comparison; an array of shape (m, 2).
-        ties: pairs of items that were compared without a winner, in any order, likewise.
+        ties: pairs of items that were compared without a winner, in the same form, in any order.
         level: confidence of the intervals.
 
     Raises:
-        DataError: for any other input, an item that is compared with itself, or wins that do not connect all items in
-            both directions; the message names the part that is cut off.
+        DataError: for any other input, for an item that is compared with itself, or for wins that do not connect all
+            items in both directions; the message names the unconnected part.
         SettingError: for a level outside (0, 1).
 
     Example:
@@ -175,7 +175,7 @@ def fit_rewards(comparisons: Iterable[Any], *, ties: Iterable[Any] = (), level: 
 
 
 def _log_nu(tie: float) -> float:
-    """Of the probability nu / (nu + 2) of a tie of equal items."""
+    """log nu from the probability nu / (nu + 2) of a tie of equal items."""
     return float(np.log(2 * tie / (1 - tie))) if tie > 0 else -np.inf
 
 
@@ -188,7 +188,7 @@ def _counted(pairs: list[tuple[Hashable, Hashable]], items: tuple[Hashable, ...]
 
 
 def _covariances(games: np.ndarray, win: np.ndarray, tie: np.ndarray) -> tuple[Float[np.ndarray, "k k"], float]:
-    """Of the rewards, and the variance of ln nu; NaN without ties."""
+    """The covariances of the rewards, and the variance of ln nu; NaN without ties."""
     items = len(games)
     own, mixed, last = information(games, win, tie)
     profile = own - np.outer(mixed, mixed) / last if last > 0 else own
@@ -212,7 +212,7 @@ def _pairs(comparisons: Iterable[Any], what: str) -> list[tuple[Hashable, Hashab
             raise DataError(f"{what} {number}", found=repr(row), rule=rule, remedy=remedy)
         winner, loser = row
         for item in (winner, loser):
-            if not isinstance(item, Hashable) or item != item:  # NaN alone differs from itself
+            if not isinstance(item, Hashable) or item != item:  # only NaN differs from itself
                 raise DataError(f"{what} {number}", found=repr(row), rule="names or numbers, and none of them NaN")
         if winner == loser:
             rule = "two different items"
@@ -222,7 +222,7 @@ def _pairs(comparisons: Iterable[Any], what: str) -> list[tuple[Hashable, Hashab
 
 
 def _items(pairs: list[tuple[Hashable, Hashable]]) -> tuple[Hashable, ...]:
-    """In their order where they have one, else as they came."""
+    """In their order if they have one, else as they came."""
     items = dict.fromkeys(item for pair in pairs for item in pair)
     try:
         return tuple(sorted(items))  # pyright: ignore[reportArgumentType]

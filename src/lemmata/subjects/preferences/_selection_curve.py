@@ -36,7 +36,7 @@ def ranked(rewards: Float[np.ndarray, " K"], columns: Float[np.ndarray, "K c"]) 
 
     Args:
         rewards: which the best is chosen by.
-        columns: what is asked of the best.
+        columns: the quantities that are evaluated at the best.
     """
     order = np.argsort(rewards, kind="stable")
     _, groups, counts = np.unique(rewards[order], return_inverse=True, return_counts=True)
@@ -107,8 +107,8 @@ def standard_error(left_out: Float[np.ndarray, "K *c"]) -> Float[np.ndarray, "*c
 def win_rate(sample: RankedSample, m: int, logs: np.ndarray) -> float:
     """The share of choices of m + 1 draws in which the best of the first m beats the last, ties halved.
 
-    The last draw is at the top with all its equals, or at the top alone: it loses unless the one, and wins if the
-    other.
+    The last draw is at the top together with all draws equal to it, or alone at the top. It loses unless the first
+    event happens, and wins if the second happens.
 
     Args:
         sample: the draws.

@@ -17,9 +17,9 @@ class TabularPolicy(eqx.Module):
     Args:
         log_ref: log probabilities of the reference.
         log_policy: log probabilities of the policy.
-        rewards: of each answer; where a claim speaks of a proxy, its error.
+        rewards: of each answer; if the claim is about a proxy, its error.
         beta: the price of divergence, positive.
-        scale: the sub-Gaussian scale of the rewards under the reference, where it is known.
+        scale: the sub-Gaussian scale of the rewards under the reference, if it is known.
     """
 
     log_ref: Float[Array, " k"]
@@ -87,7 +87,7 @@ class ProxyErrors(Population[TabularPolicy]):
         return eqx.tree_at(lambda p: p.rewards, problem, jnp.where(half, ratio, problem.rewards))
 
     def hypotheses(self, problem: TabularPolicy) -> list[Hypothesis]:
-        """Two probabilities; nothing about the error."""
+        """Two probabilities; there is no hypothesis on the error."""
         return _probabilities(problem)
 
 
@@ -100,8 +100,8 @@ def _hermite(nodes: int) -> tuple[np.ndarray, np.ndarray]:
 class SubGaussianRewards(Population[TabularPolicy]):
     """Rewards on the nodes of Gauss-Hermite quadrature, and policies that tilt them, in half of the problems purely.
 
-    The discrete reference is 1-sub-Gaussian times its scale: its even moments are at most those of the normal law, with
-    equality up to order 2k - 1, so that tilting it is tilting a normal law to rounding.
+    The discrete reference is 1-sub-Gaussian times its scale: its even moments are at most those of the normal
+    distribution, with equality up to order 2k - 1. So tilting it equals tilting a normal distribution up to rounding.
     """
 
     free = ("log_policy",)
@@ -142,8 +142,7 @@ class Rankings(Population[RankedAnswers]):
     """Answers with normal logits of a random spread, and n drawn evenly on a logarithmic scale.
 
     Args:
-        answers: how many, by default.
-        fewest, most: of the draws n.
+        answers: their default number. fewest, most: of the draws n.
     """
 
     free = ("logp",)

@@ -1,4 +1,4 @@
-"""One reward for people who disagree ranks answers by how often they win, not by their mean utility.
+"""If people disagree, one reward ranks answers by how often they win, not by their mean utility.
 
 This theory controls the Bradley-Terry rewards that are fitted to comparisons by annotators of several kinds, if
 every pair of answers is compared equally often. It assumes that each kind has its own utilities. It leaves

@@ -36,8 +36,8 @@ def _connected(problem: ComparisonGraphs, connection: str) -> Array:
 def _has_one_fit(wins: np.ndarray) -> bool:
     """Whether no change of rewards but a constant leaves every comparison at least as likely as before.
 
-    A direction d with d_i >= d_j for each win of i over j never lowers the likelihood: where one gains, by the linear
-    program, there is no maximum; where one changes nothing and is no constant, by the rank, there are many.
+    A direction d with d_i >= d_j for each win of i over j never lowers the likelihood. If one raises it (by the linear
+    program), there is no maximum. If one changes nothing and is not constant (by the rank), there are many maxima.
     """
     winners, losers = np.nonzero(wins)
     items = len(wins)

@@ -201,7 +201,7 @@ class UnseenAnswersTakeTheMass(Claim[UnseenAnswer]):
         return 1 - problem.left
 
     def measure(self, problem: UnseenAnswer, key: Key[Array, ""]) -> Array:
-        """The mass of the third answer where the loss is the entropy, else 0."""
+        """The mass of the third answer if the loss is the entropy, else 0."""
         logs, q = _with_mass_on_the_unseen(problem), problem.probability
         logit = problem.beta * ((logs[0] - logs[1]) - (problem.log_ref[0] - problem.log_ref[1]))
         loss = -q * jax.nn.log_sigmoid(logit) - (1 - q) * jax.nn.log_sigmoid(-logit)

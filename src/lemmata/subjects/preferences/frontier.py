@@ -46,7 +46,7 @@ class DivergenceFrontier(Claim[TabularPolicy]):
         return 100 * (1 + 1 / jnp.sqrt(2 * divergence(problem.log_policy, problem.log_ref)))
 
     def trivial(self, problem: TabularPolicy) -> Array:
-        """The gain of the best answer alone."""
+        """The gain of the best answer."""
         return problem.rewards.max() - jnp.sum(jnp.exp(problem.log_ref) * problem.rewards)
 
 

@@ -61,7 +61,10 @@ class NormalProxies(Population[NormalProxy]):
 
 
 class CurvedGold(eqx.Module):
-    """Proxy s standard normal under the reference, gold s - curvature s² / 2; tilts at which it is asked for."""
+    """The proxy s is standard normal under the reference, and the gold reward is s - curvature s² / 2.
+
+    With the requested tilts.
+    """
 
     curvature: Float[Array, ""]
     tilts: Float[Array, " t"]
@@ -161,14 +164,17 @@ class CurvedGoldPeaks(Claim[CurvedGold]):
     control = Control("the peak is at twice the tilt", lambda gains, problem: _gains(problem, 0.5))
     controls = "the gain in gold reward of a tilted policy, and where it is largest"
     unexplained = "why a learned reward should have this form"
-    # Nodes and weights are known to about 1e-13; bisection of a rounded derivative ends within that of 1/c.
+    # Nodes and weights are exact to about 1e-13; bisection of a rounded derivative ends within this error of 1/c.
     condition = 1000.0
 
     def predict(self, problem: CurvedGold) -> Array:
         return _gains(problem, 1.0)
 
     def measure(self, problem: CurvedGold, key: Key[Array, ""]) -> Array:
-        """Means under the tilted law by Gauss-Hermite quadrature; the peak by bisection of the gain's derivative."""
+        """Means under the tilted distribution by Gauss-Hermite quadrature.
+
+        The peak by bisection of the gain's derivative.
+        """
         points, weights = map(jnp.asarray, np.polynomial.hermite_e.hermegauss(60))
         gold = points - problem.curvature * points**2 / 2
 

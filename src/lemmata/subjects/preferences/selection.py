@@ -54,7 +54,7 @@ def _as_a_density(problem: FewAnswers) -> Array:
 
 
 def _measured_divergence(problem: RankedAnswers) -> Array:
-    """KL(best of n | reference) by the differences of powers of the distribution function, where they are positive."""
+    """KL(best of n | reference) by the differences of powers of the distribution function, if they are positive."""
     chance = jnp.exp(problem.logp)
     after = jnp.cumsum(chance)
     law = after**problem.draws - (after - chance) ** problem.draws
@@ -90,7 +90,7 @@ class DivergenceOfBestOfN(Claim[RankedAnswers]):
         return 16.0 * len(problem.logp)
 
     def trivial(self, problem: RankedAnswers) -> Array:
-        """The divergence of the best answer alone."""
+        """The divergence of the best answer."""
         return -problem.logp[-1]
 
 

@@ -80,7 +80,7 @@ def by_divergences(event: Any, delta: float, package: Any) -> float:
 
 
 def by_losses(event: Any, package: Any, scale: float) -> Any:
-    """The losses' distribution, rounded up, on a grid in proportion to the budget; None where a step is too large.
+    """The losses' distribution, rounded up, on a grid in proportion to the budget; None if a step is too large.
 
     Args:
         event: the steps.
@@ -92,7 +92,7 @@ def by_losses(event: Any, package: Any, scale: float) -> Any:
 
 
 def eps_of(losses: Any, delta: float) -> float:
-    """The eps by losses, infinite where there are none.
+    """The eps by losses, infinite if there are none.
 
     Args:
         losses: of `by_losses`.
@@ -103,7 +103,10 @@ def eps_of(losses: Any, delta: float) -> float:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Without the warnings of Rényi orders whose series do not converge: they are left out, and the rest bounds."""
+    """Suppress warnings of Rényi orders whose series do not converge.
+
+    They are left out, and the others give the bound.
+    """
     log = logging.getLogger("absl")
     level = log.level
     log.setLevel(logging.ERROR)
@@ -114,7 +117,7 @@ def _quiet() -> Iterator[None]:
 
 
 def accountants(needed: bool) -> Any:
-    """The package dp_accounting, None where it is missing and not needed.
+    """The package dp_accounting, None if it is missing and not needed.
 
     Args:
         needed: whether to refuse without it.

@@ -1,4 +1,4 @@
-"""A threshold attack: what the scores of a canary show of the privacy of trainings."""
+"""A threshold attack: what the scores of a canary show about the privacy of trainings."""
 
 import dataclasses
 import math
@@ -22,12 +22,10 @@ class ThresholdAttack:
         ceiling: the largest eps that so many held-out scores can show.
         threshold: chosen on the first half of the scores.
         above: whether the event is a score above the threshold, or else one at or below it.
-        member: whether the event is the likelier one with the canary, or else without.
-        hits, trials: how often the event came in held-out runs where it is the likelier one.
-        false_hits, false_trials: how often in the others.
+        member: whether the event is more likely with the canary than without it. hits, trials: how often the event
+            happened in held-out runs of the more likely kind. false_hits, false_trials: how often in the other runs.
         likelier: the lower limit of its probability where it is the likelier one.
-        rarer: the upper limit of its probability in the others.
-        delta, alpha: as asked.
+        rarer: the upper limit of its probability in the other runs. delta, alpha: the requested values.
     """
 
     eps: float
@@ -56,9 +54,10 @@ class ThresholdAttack:
 def threshold_attack(with_canary: Any, without: Any, delta: float = 1e-5, alpha: float = 0.05) -> ThresholdAttack:
     """A lower bound of eps from independent scores of a canary in runs with it and without it.
 
-    (eps, delta)-privacy asks P(E) <= e^eps Q(E) + delta of every event E, P and Q the laws with and without the canary
-    in either order. The event, a score beyond a threshold, is chosen on the first half of the scores; on the other half
-    p, the lower exact (Clopper-Pearson) limit of P(E), and q, the upper one of Q(E), each at alpha/2, give
+    (eps, delta)-privacy requires P(E) <= e^eps Q(E) + delta for every event E. Here P and Q are the distributions with
+    and without the canary, in either order. The event, a score beyond a threshold, is chosen on the first half of the
+    scores. On the other half, let p be the lower exact (Clopper-Pearson) limit of P(E) and q the upper limit of Q(E),
+    each at alpha/2. They give
 
         eps >= log((p - delta)/q).
 
@@ -121,7 +120,7 @@ def threshold_attack(with_canary: Any, without: Any, delta: float = 1e-5, alpha:
 def _limits(
     hits: np.ndarray, trials: int, others: np.ndarray, size: int, alpha: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """For each count the lower limit of the first probability and the upper one of the second, each at alpha/2."""
+    """For each count, the lower limit of the first probability and the upper limit of the second, each at alpha/2."""
     low = np.where(hits > 0, stats.beta.ppf(alpha / 2, np.maximum(hits, 1), trials - hits + 1), 0.0)
     high = np.where(others < size, stats.beta.isf(alpha / 2, others + 1, np.maximum(size - others, 1)), 1.0)
     return low, high

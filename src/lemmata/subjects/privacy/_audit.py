@@ -22,17 +22,18 @@ _DELTAS = (1e-4, 1e-3, 0.003, 0.01, 0.03, 0.06, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.
 
 @dataclasses.dataclass(frozen=True)
 class PrivacyAudit:
-    """What trainings with and without a canary show of their privacy, beside what an accountant promises.
+    """What trainings with and without a canary show about their privacy, compared with an accountant's promise.
 
     Args:
         lower: with confidence 1 - alpha, the training is not (e, delta)-private for any e below this.
-        upper: the accountant's eps; None where no noise was given.
-        broken: whether the event contradicts the accountant at any delta: the training is not what it was told.
-        contradicted: that delta, the lower bound there and the accountant's eps there; None where there is none.
+        upper: the accountant's eps; None if no noise was given.
+        broken: whether the event contradicts the accountant at any delta: then the training differs from its
+            description.
+        contradicted: that delta, the lower bound there and the accountant's eps there; None if there is none.
         attack: the event, its counts and the largest bound that they could have given.
         spent: the accountant's record.
         trainings: how many there were.
-        conditions: what the numbers rest on.
+        conditions: the conditions for the results.
         claims: which state them.
     """
 
@@ -79,22 +80,23 @@ def privacy_audit(
     alpha: float = 0.05,
     seed: int = 0,
 ) -> PrivacyAudit:
-    """Train many times with and without a canary, and bound eps from below by how well a score tells which is which.
+    """Train many times with and without a canary, and bound eps from below by how well a score distinguishes the two.
 
     Each run draws one of the canaries; half of the runs append it to the data. An accountant's promise holds at every
-    delta, and one event's limits for all of them, so that it is compared at many deltas: at 1e-5 few trainings show
-    little. A lower bound above the promise refutes the implementation. One of 0 says nothing: the attack may be weak.
+    delta, and the limits of one event hold for all deltas together. So the two are compared at many deltas: at 1e-5,
+    few trainings show little. A lower bound above the promise refutes the implementation. A lower bound of 0 does not
+    show privacy, because the attack may be weak.
 
     Args:
-        train: train(x, y, seed) returns a model; whatever is random in it must follow from the seed.
+        train: train(x, y, seed) returns a model; all of its randomness must follow from the seed.
         x: rows.
-        y: their targets; None where there are none.
-        canaries: rows (k, ...) and their targets (k, ...), or None for the targets. Without, the row of the largest
-            norm with the target of the row that differs most from its own.
+        y: their targets; None if there are none.
+        canaries: rows (k, ...) and their targets (k, ...), or None for the targets. By default, the canary is the row
+            of the largest norm with the target of the row that differs most from it.
         score: score(model, row, target) is how well a model knows a row, minus its loss, say; without it the model is
             called: model(row, target).
         trainings: how many in all, at least 8.
-        noise: of `privacy_spent`, with `rate` and `steps`, where the training is meant to be private.
+        noise: of `privacy_spent`, with `rate` and `steps`, if the training is meant to be private.
         rate: the probability with which a row takes part in a step.
         steps: how many.
         delta: of the privacy, inside (0, 1).

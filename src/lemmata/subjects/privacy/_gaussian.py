@@ -24,9 +24,9 @@ def gaussian_delta(eps: float, sensitivity: float, sigma: float) -> float:
         delta = Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu),
 
     exact for one release. T releases of the same noise are one with sqrt(T) times the sensitivity. The two terms are
-    taken as one density times a difference of Mills ratios, so that nothing overflows or cancels before a delta of
-    1e-300. The answer is rounded up by what rounding may have taken: below 1e-9 of it, for mu above 0.01
-    below 1e-11.
+    computed as one density times a difference of Mills ratios. So nothing overflows or cancels for a delta above
+    1e-300. The answer is rounded up by the possible rounding error: below 1e-9 of it, and below 1e-11 for mu above
+    0.01.
 
     Args:
         eps: of the privacy, above 0.
@@ -49,7 +49,7 @@ def gaussian_delta(eps: float, sensitivity: float, sigma: float) -> float:
 def gaussian_eps(delta: float, sensitivity: float, sigma: float) -> float:
     """The least eps for which noise N(0, sigma² I) is (eps, delta)-private: the inverse of `gaussian_delta` in eps.
 
-    It is 0 where delta is no less than the total variation 2 Phi(mu/2) - 1, mu = sensitivity/sigma. Else it is rounded
+    It is 0 if delta is at least the total variation 2 Phi(mu/2) - 1 with mu = sensitivity/sigma. Else it is rounded
     up: the release is (eps, delta)-private at the number that is returned.
 
     Args:
@@ -142,7 +142,8 @@ def curve_above(eps: float, ratio: float) -> float:
     near, start = eps / ratio, _start(eps, ratio)
     if start > _FAR:
         return value
-    # `start` is off by half an eps of itself, which the density multiplies by |start|, and so is its square
+    # `start` has an error of half an eps of itself, which the density multiplies by |start|; its square has a similar
+    # error
     density = math.exp(-start * start / 2) / _ROOT_TWO_PI if start > -_FAR else 0.0
     if ratio < _NEAR:
         terms = density * ratio * (1 + near * _mills(near))
@@ -189,7 +190,7 @@ def ratio_for(eps: float, delta: float) -> float:
 
 
 def _settled(excess: Callable[[float], float], low: float, high: float, sense: float) -> float:
-    """A root of an excess between two ends, moved up (sense 1) or down (-1) until there is no excess."""
+    """A root of an excess between two ends, moved up (sense 1) or down (-1) until the excess is gone."""
     while sense > 0 and excess(high) > 0:
         high *= 2
     found = float(optimize.brentq(excess, low, high, xtol=_TINY, rtol=1e-14))  # pyright: ignore

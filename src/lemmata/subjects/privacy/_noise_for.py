@@ -27,7 +27,7 @@ class NoiseFor:
         eps: the budget.
         too_little: a smaller noise, which exceeds the budget by an accounting that is a little coarser below rate 1.
         spent: what `noise` spends.
-        conditions: what the numbers rest on.
+        conditions: the conditions for the results.
         claims: which state them.
     """
 

@@ -1,4 +1,4 @@
-"""What noisy gradient steps spend, by several accountants beside each other."""
+"""The privacy budget that noisy gradient steps spend, by several accountants."""
 
 import dataclasses
 import math
@@ -23,13 +23,13 @@ class PrivacySpent:
     """The eps that steps of clipped, sampled, noisy gradients have spent at a delta.
 
     Args:
-        eps: an upper bound that is certain up to rounding: the exact curve, else the smaller of `pld` and `rdp`.
-        delta, noise, rate, steps: as asked.
-        exact: of the Gaussian curve; None where rows are sampled.
+        eps: an upper bound that is certain up to rounding: the exact curve, else the smaller of `pld` and `rdp`. delta,
+            noise, rate, steps: the arguments.
+        exact: of the Gaussian curve; None if rows are sampled.
         pld: by the distribution of the privacy loss, rounded up; None without dp-accounting at rate 1.
         rdp: by Rényi divergences; None without dp-accounting at rate 1.
-        central_limit: as if the sum of losses were normal. It is no bound; mostly it is too small.
-        conditions: what the numbers rest on.
+        central_limit: as if the sum of losses were normal. It is not a bound; usually it is too small.
+        conditions: the conditions for the results.
         claims: which state them.
     """
 
@@ -47,7 +47,10 @@ class PrivacySpent:
 
     @property
     def advantage(self) -> float:
-        """By how much the mean of a loss in [0, 1] can move: 1 - 2 (1 - delta)/(1 + e^eps), 1 where nothing is kept."""
+        """The largest change of the mean of a loss in [0, 1]: 1 - 2 (1 - delta)/(1 + e^eps).
+
+        1 if nothing is private.
+        """
         return 1 - 2 * (1 - self.delta) * math.exp(-self.eps) / (1 + math.exp(-self.eps))
 
     def __str__(self) -> str:
@@ -71,10 +74,10 @@ class PrivacySpent:
 def privacy_spent(noise: float, rate: float, steps: int, delta: float) -> PrivacySpent:
     """The (eps, delta)-privacy of steps that add normal noise to sums of clipped gradients of sampled rows (DP-SGD).
 
-    Neighbouring data sets differ in one row more or less. In each step every row takes part independently with
-    probability `rate`, its gradient is clipped to a norm C, and the sum gets noise of standard deviation noise C. At
-    rate 1 the steps are one Gaussian release with mu = sqrt(steps)/noise, whose curve is exact, and nothing has to be
-    installed. Below, the accountants are dp-accounting's.
+    Neighbouring data sets differ in one row more or less. In each step, every row takes part independently with
+    probability `rate`. Its gradient is clipped to a norm C, and the sum gets noise of standard deviation noise C. At
+    rate 1, the steps are one Gaussian release with mu = sqrt(steps)/noise. Its curve is exact and needs no optional
+    package. Below, the accountants are dp-accounting's.
 
     Args:
         noise: standard deviation of the noise in units of the clipping norm.

@@ -1,4 +1,4 @@
-"""Statistical queries: what gradients can see of a target, and what they cannot."""
+"""Statistical queries: the part of a target that gradients can see, and the part that they cannot see."""
 
 from lemmata.core import read_arguments as _read_arguments
 

@@ -45,8 +45,8 @@ class FilterResult:
         name: the name of the filter.
         eigenvalues: the eigenvalues of the mean of psi(y) zz' with psi of mean 0 and variance 1, the largest in
             absolute value first.
-        p_values: that the eigenvalues are zero, for as many as were tested: the first that is not found, and those
-            before it. Each half of the rows tests an eigenvector of the other half.
+        p_values: for the hypotheses that the eigenvalues are zero, up to and including the first that is not rejected.
+            Each half of the rows tests an eigenvector of the other half.
         count: eigenvalues that are found to be other than zero.
     """
 
@@ -62,14 +62,14 @@ class FilteredPCA:
 
     Args:
         results: one for each filter.
-        best: the name of the filter that found most directions, and of several the one with the least p-value.
-        directions: what the best filter found, one unit vector a column, in the units of x: the label depends on x
+        best: the name of the filter that found most directions; of several, the one with the smallest p-value.
+        directions: found by the best filter, one unit vector in each column, in the units of x; the label depends on x
             through x @ directions.
         correlation: whether correlations of the label with linear or quadratic functions find a direction.
         linear_p: the p-value of the correlation with linear functions.
         rows: number of rows.
         level: probability with which any filter finds a direction if no matrix has an eigenvalue other than zero.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 
@@ -131,15 +131,15 @@ def filtered_pca(
 ) -> FilteredPCA:
     """Directions of x on which y depends, by principal components of the rows that a filter of y selects or weights.
 
-    The inputs are whitened. If y depends on a few directions of normal inputs, then an eigenvector of the mean of
-    psi(y)(zz' - I) with an eigenvalue other than zero is one of them, for any filter psi. The filter "label" is the
+    The inputs are whitened. Let y depend on a few directions of normal inputs. For any filter psi, an eigenvector of
+    the mean of psi(y)(zz' - I) whose eigenvalue is not zero is one of these directions. The filter "label" is the
     correlation with quadratic functions. Other filters can find directions that no correlation with the label shows.
     Each half of the rows tests the eigenvectors of the other half, one after the other.
 
     Args:
         x: inputs, (n, d).
         y: one number for each row.
-        filters: by name, functions of all labels that return one number for each row; None for those of "square",
+        filters: by name, functions of all labels that return one number for each row. None means those of "square",
             "large" and "top" that vary with the label. The filter "label" is always added.
         level: probability with which any filter finds a direction if no matrix has an eigenvalue other than zero.
         seed: the random seed of the halves.
@@ -195,7 +195,7 @@ def _chosen(filters: Any) -> dict[str, Filter]:
 def _standardised(name: str, function: Filter, y: np.ndarray) -> np.ndarray:
     try:
         given = function(y.copy())
-    except Exception as error:  # whatever a user's function raises
+    except Exception as error:  # any error of a user's function
         found = f"{type(error).__name__}: {' '.join(str(error).split())[:80]}"
         rule = "a function of the array of all labels, which returns one number for each row"
         raise SettingError(f"filter '{name}'", found=found, rule=rule) from error

@@ -40,7 +40,7 @@ class GradientSignal:
         targets: the number of targets.
         rows: how many inputs.
         level: the confidence level of the interval.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 
@@ -126,8 +126,8 @@ def gradient_signal(
 
     The gradient of mean (f - y)²/2 for the target y differs from the gradient for the mean target by one correlation
     for each parameter. The signal is the sum of the variances of these correlations over the family. If it is small,
-    noise of the size of its root hides the target: see `steps`. A signal near that of random signs means that the
-    family is no more visible than labels without a pattern. A gradient that differs by rounding alone counts as equal.
+    noise of the size of its root hides the target: see `steps`. If the signal is close to that of random signs, the
+    family is no more visible than labels without a pattern. A gradient that differs only by rounding counts as equal.
 
     Args:
         outputs: a function of the parameters that returns one output for each of n inputs, in JAX.
@@ -167,7 +167,7 @@ def gradient_signal(
     _check(params)
     try:
         values, back = jax.vjp(outputs, params)
-    except Exception as error:  # whatever a user's function raises
+    except Exception as error:  # any error of a user's function
         found = f"{type(error).__name__}: {' '.join(str(error).split())[:80]}"
         rule = "a function of the parameters in JAX, which returns one number for each input"
         raise SettingError("outputs", found=found, rule=rule, remedy="call outputs(params) to see the error") from error

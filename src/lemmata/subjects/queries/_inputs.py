@@ -15,7 +15,7 @@ def checked(x: Any, y: Any) -> tuple[Float[np.ndarray, "n d"], Float[np.ndarray,
     """Inputs and labels as arrays of numbers.
 
     Args:
-        x: inputs, (n, d); a data frame is taken by its values.
+        x: inputs, (n, d); of a data frame, only the values are used.
         y: one number for each row.
 
     Raises:

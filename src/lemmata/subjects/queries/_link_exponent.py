@@ -19,7 +19,7 @@ from ._inputs import checked, normality
 _CLAIMS = ("queries.hermite_flow.gradient_of_a_correlation", "queries.hermite_flow.flow_at_high_exponents")
 _BINS, _FEW = 10, 1000
 _FEWEST, _MOST = 499, 9999  # permutations of the labels
-# Without it, intervals of level 0.95 for four degrees held together in 0.91 to 0.98 of samples of links without tails.
+# Without it, intervals of level 0.95 for four degrees held jointly in 0.91 to 0.98 of samples of links without tails.
 _STRETCH = 1.15
 
 
@@ -31,13 +31,14 @@ class InformationExponent:
         exponent: the first degree whose coefficient is shown to be other than zero; None if there is none.
         coefficients: means of y h_k(z) for the degrees k = 1, 2, ..., in the unit of y, with E h_k² = 1.
         intervals: confidence intervals of the coefficients, (degrees, 2), which hold together.
-        p_values: that a coefficient is zero: the larger one of a test of the mean and of permuted labels.
+        p_values: for the hypothesis that a coefficient is zero: the larger of a test of the mean and a test with
+            permuted labels.
         label_p_values: that the mean of the polynomial is the same for all labels, by degree.
         label_exponent: the first degree for which it is not: the exponent after the best filter of the label.
         dimension: number of columns of x.
         rows: number of rows.
         level: the confidence level of the intervals together.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 
@@ -57,7 +58,7 @@ class InformationExponent:
     def samples(self) -> float | None:
         """The order of the samples that online gradient descent needs from a random start: d^(k-1), d log d, or d.
 
-        For exponents above 2, 2 and 1 in dimension d, without constants; None if no exponent is shown.
+        For exponents above 2, 2, and 1 in dimension d, without constants; None if no exponent was found.
         """
         if self.exponent is None:
             return None
@@ -106,9 +107,9 @@ def information_exponent(
 ) -> InformationExponent:
     """The first Hermite polynomial of a projection of x that y correlates with, and the samples that descent needs.
 
-    The projection is scaled to mean 0 and variance 1. If y depends on one direction of normal inputs, and the first
-    coefficient other than zero has the degree k, then gradient descent on new samples finds the direction from a
-    random start after about d^(k-1) samples for k above 2, about d log d for k = 2, and about d for k = 1.
+    The projection is scaled to mean 0 and variance 1. Let y depend on one direction of normal inputs, and let the first
+    nonzero coefficient have the degree k. Then gradient descent on new samples finds the direction from a random start
+    after about d^(k-1) samples for k above 2, about d log d for k = 2, and about d for k = 1.
 
     The intervals are normal ones, 15 % wider, with Bonferroni's correction over the degrees. The exponent is an upper
     limit: a lower degree may have a coefficient that is too small for these rows.
@@ -171,7 +172,7 @@ def information_exponent(
 
 
 def _polynomials(z: np.ndarray, degrees: int) -> np.ndarray:
-    """h_1, ..., h_degrees with E h² = 1 under the normal distribution, one a column."""
+    """h_1, ..., h_degrees with E h² = 1 under the normal distribution, one in each column."""
     columns = [np.ones_like(z), z]
     for k in range(1, degrees):
         columns.append((z * columns[k] - math.sqrt(k) * columns[k - 1]) / math.sqrt(k + 1))
@@ -194,10 +195,10 @@ def _permuted(y: np.ndarray, polynomials: np.ndarray, values: np.ndarray, trials
 
 
 def _by_label(polynomials: np.ndarray, y: np.ndarray, trials: int) -> np.ndarray:
-    """P-values that the means in ten groups of labels are equal: the larger one of two tests.
+    """P-values for equal means in ten groups of labels: the larger of two tests.
 
-    Alexander and Govern's test allows groups of different variances. It finds too much in small groups with heavy
-    tails, so the share of permutations of the labels with means as far apart counts as well.
+    Alexander and Govern's test allows groups of different variances. In small groups with heavy tails it finds too
+    much. So the share of permutations of the labels whose means are at least as far apart is also computed.
     """
     edges = np.unique(np.quantile(y, np.linspace(0, 1, _BINS + 1)[1:-1]))
     groups = np.unique(np.searchsorted(edges, y, side="right"), return_inverse=True)[1]

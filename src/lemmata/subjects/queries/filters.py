@@ -1,7 +1,7 @@
 """Which directions a target depends on, from the covariance of inputs that its value selects.
 
 This theory finds the span of the hidden weights of a shallow network from the matrix E[psi(y)(xx' - I)], where psi is a
-filter of the label. It assumes Gaussian inputs and labels without noise that depend on the span alone. It does not
+filter of the label. It assumes Gaussian inputs, and labels without noise that only depend on the span. It does not
 explain how many samples are needed.
 """
 

@@ -1,6 +1,6 @@
 """Gradients of the squared loss are correlations with the target, and a parity correlates with almost nothing.
 
-This theory writes every coordinate of a gradient as one correlation of the target with a known function, and bounds how
+This theory writes every coordinate of a gradient as one correlation of the target with a known function. It bounds how
 much the coordinate depends on which of many orthogonal targets is the true one. It assumes that the distribution of the
 inputs is known. It does not explain methods that use single samples, which are not limited to correlations.
 """

@@ -28,7 +28,7 @@ class HiddenSets(eqx.Module):
         noise: the noise of the query, at all points.
         planted: how many networks the query adds up.
         r: size of the hidden sets.
-        pure: whether the query is the sum of the networks alone.
+        pure: whether the query is only the sum of the networks.
     """
 
     lengths: Float[Array, "n d"]

@@ -73,7 +73,10 @@ class SignFlipsGiveParities(Claim[FlippedPoint]):
         return problem.each(lambda part, unit: parity_network(flipped[part], unit, problem.scale))
 
     def condition(self, problem: FlippedPoint) -> Array:
-        """2^r terms cancel, for the ReLU to nothing if one coordinate is larger than the others together."""
+        """2^r terms cancel.
+
+        For the ReLU, they cancel completely if one coordinate is larger than the sum of the others.
+        """
 
         def one(part: slice, unit: Unit) -> Array:
             terms = magnitude(problem.x[part], unit, problem.scale)

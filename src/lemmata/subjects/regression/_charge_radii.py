@@ -1,4 +1,4 @@
-"""Charge radii as problems: a base model, what it misses of the measured radii, and which nuclei are left out."""
+"""Charge radii as problems: a base model, its errors on the measured radii, and the nuclei that are left out."""
 
 import dataclasses
 import functools
@@ -47,9 +47,9 @@ class MeasuredRadii:
 
 @functools.cache
 def measured_radii(least: int = 8) -> MeasuredRadii:
-    """The table of Angeli and Marinova (2013), as the installed package nucleardatapy has it; nothing is fetched.
+    """The table of Angeli and Marinova (2013) from the installed package nucleardatapy; nothing is downloaded.
 
-    The package is not imported, since that draws in its plots: its table is read where it lies. Its licence is
+    The package is not imported, because this would import its plots; only its table is read. Its licence is
     CC BY-NC-ND 4.0, so that lemmata holds no copy.
 
     >>> nuclei = measured_radii()
@@ -70,7 +70,7 @@ def measured_radii(least: int = 8) -> MeasuredRadii:
 
 
 def model_radii(model: str, nuclei: MeasuredRadii) -> Float[np.ndarray, " nuclei"]:
-    """Charge radii of a microscopic model in fm, NaN where its table has none.
+    """Charge radii of a microscopic model in fm, NaN if its table has none.
 
     >>> radii = model_radii("BSkG4", measured_radii())
     >>> int(np.isnan(radii).sum()), bool(np.nanmax(abs(radii - measured_radii().radius)) < 0.2)
@@ -133,7 +133,7 @@ BASES = ("isospin", "BSkG1", "BSkG2", "BSkG3", "BSkG4")
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class RadiiTable:
-    """Measured radii beside those of a base model.
+    """Measured radii with those of a base model.
 
     Args:
         name: of the base model.
@@ -149,7 +149,7 @@ class RadiiTable:
 
     @property
     def rest(self) -> Float[np.ndarray, " n"]:
-        """What the base model misses."""
+        """The errors of the base model."""
         return self.radius - self.base
 
     @functools.cached_property
@@ -163,7 +163,7 @@ def radii_table(base: str) -> RadiiTable:
     """The measured nuclei from oxygen on of which the base model gives a radius: BSkG1 to BSkG4 lack neon-17.
 
     Args:
-        base: one of `BASES`: the isospin formula fitted to all of them, or a model of the optional package.
+        base: one of `BASES`: the isospin formula fitted to all nuclei, or a model of the optional package.
     """
     nuclei = measured_radii()
     radii = isospin_radii(nuclei) if base == "isospin" else model_radii(base, nuclei)
@@ -175,7 +175,7 @@ class RadiiHalf(eqx.Module):
     """A table of radii in two parts.
 
     Args:
-        choose: the nuclei by whose errors hyper-parameters are chosen; errors count at the others.
+        choose: the nuclei whose errors choose the hyper-parameters; errors count at the other nuclei.
         table: the radii.
     """
 
@@ -211,7 +211,7 @@ class RadiiHalves(Population[RadiiHalf]):
 
 
 class HiddenRadii(eqx.Module):
-    """A table of radii of which some are hidden by chance, beside those that a claim hides."""
+    """A table of radii some of which are hidden at random, in addition to those that a claim hides."""
 
     hidden: Bool[Array, " n"]
     table: RadiiTable = eqx.field(static=True)
@@ -255,7 +255,7 @@ class HiddenEndsOfChains(Population[HiddenEnds]):
     settings = Space(share=Real(0.5, 0.2, 1.0, "share of long chains that are cut", corners=(0.45, 0.6)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> HiddenEnds:
-        """As many elements as the share says, at random."""
+        """A random set of elements of the size that the share gives."""
         table = radii_table("isospin")
         chain, steps, count = _ends(table)
         rank = jax.random.permutation(key, count)
@@ -269,7 +269,10 @@ class HiddenEndsOfChains(Population[HiddenEnds]):
 
 
 def _ends(table: RadiiTable) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " n"], int]:
-    """Of each nucleus the number of its long chain, its step among the last four (0 before them); how many chains."""
+    """For each nucleus, the number of its long chain and its step among the last four (0 before them).
+
+    The number of chains.
+    """
     z = table.points[:, 0].astype(int)
     long = [element for element in np.unique(z) if np.sum(z == element) >= _LONG]
     chain, steps = np.zeros(len(z), int), np.zeros(len(z), int)

@@ -18,8 +18,8 @@ _MOST, _REFERENCE = 0.9, 1024  # largest |2 eta - 1|, and on which grid
 def interval_modes(n: int) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, "n n"]]:
     """Eigenvalues and eigenvectors of min(x_j, x_k)/n at x_j = j / (n + 1/2), in closed form.
 
-    The inverse of the matrix is the second difference with a free right end, so that the eigenvectors are
-    sin((i - 1/2) pi x_j) and the eigenvalues 1 / (4 n (n + 1/2) sin²((i - 1/2) pi / (2 n + 1))).
+    The inverse of the matrix is the second difference with a free right end. So the eigenvectors are sin((i - 1/2) pi
+    x_j), and the eigenvalues are 1 / (4 n (n + 1/2) sin²((i - 1/2) pi / (2 n + 1))).
     """
     index, x = np.arange(1, n + 1) - 0.5, np.arange(1, n + 1) / (n + 0.5)
     values = 1 / (4 * n * (n + 0.5) * np.sin(index * np.pi / (2 * n + 1)) ** 2)
@@ -27,13 +27,13 @@ def interval_modes(n: int) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, "
 
 
 class LabelledModes(eqx.Module):
-    """A target 2 eta - 1 = a sum_i sign_i i^(-(s beta + 1)/2) e_i on a grid of n points; labels are drawn from it.
+    """A target 2 eta - 1 = a sum_i sign_i i^(-(s beta + 1)/2) e_i on a grid of n points, from which labels are drawn.
 
     Args:
-        signs: of the modes, as many as the largest grid may have.
+        signs: of the modes, as many as the largest grid can have.
         s: interpolation smoothness.
         n: points.
-        depth: hidden layers, where the kernel is a network's.
+        depth: hidden layers, if the kernel is a network's.
     """
 
     signs: Float[np.ndarray, " most"]
@@ -115,13 +115,13 @@ class CircleTargets(Population[LabelledModes]):
 
 
 class Bumps(eqx.Module):
-    """Targets +-h, signs by a seed, on m equal pieces of [0, 1]; h is a bump of the order r: s = 1, beta = 2 r."""
+    """Targets +-h, with signs by a seed, on m equal pieces of [0, 1]; h is a bump of the order r: s = 1, beta = 2 r."""
 
     seed: Float[np.ndarray, " two"]
     r: int = eqx.field(static=True)
 
     def height(self, n: int) -> float:
-        """n^(-r / (2r + 1)): with n^(1/(2r+1)) pieces the norm in H^r stays bounded."""
+        """n^(-r / (2r + 1)): with n^(1/(2r+1)) pieces, the norm in H^r stays bounded."""
         return float(n) ** (-self.r / (2 * self.r + 1))
 
     def shape(self, t: Float[np.ndarray, "*k"]) -> Float[np.ndarray, "*k"]:

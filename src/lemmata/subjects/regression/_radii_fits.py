@@ -1,7 +1,8 @@
-"""Fits of what base models miss of charge radii: five kinds of kernels, their grids, and nuclei that are left out.
+"""Fits to the errors of base models of charge radii: five kinds of kernels, their grids, and nuclei left out.
 
-With Q = (K + ridge I)^-1 of all nuclei, what a fit to the others misses at the nuclei of a set S is Q_SS^-1 (Q y)_S,
-and Q of the nuclei outside S is their block of Q - Q_S Q_SS^-1 Q_S': one inverse answers for every set.
+Let Q = (K + ridge I)^-1 of all nuclei. The errors at the nuclei of a set S, of a fit to all other nuclei, are Q_SS^-1
+(Q y)_S. The matrix Q of the nuclei outside S is their block of Q - Q_S Q_SS^-1 Q_S'. So one inverse is enough for every
+set.
 """
 
 import functools
@@ -18,18 +19,20 @@ from lemmata.subjects.regression._charge_radii import BASES, RadiiTable, radii_t
 
 _RIDGES = (0.0005, 0.0016, 0.005, 0.016)
 # Length scales in steps of about 3/2, weights and ridges of about 3. The odd-even kernel has four hyper-parameters, the
-# Gaussian with length scales of its own for Z and N three, the Gaussian two; with the parity of N it has six.
+# Gaussian with separate length scales for Z and N three, the Gaussian two. With the parity of N, the odd-even kernel
+# has six.
 GRIDS = {
     "smooth": list(itertools.product((2.0, 3.0, 4.5), _RIDGES)),
     "odd-even": list(itertools.product((1.5, 2.25), (2.25, 3.0), (0.1, 0.3, 1.0), _RIDGES[:3])),
     "two scales": list(itertools.product((0.67, 1.0, 1.5), (4.5, 7.0), _RIDGES[1:])),
-    # the odd-even kernel that knows the parity of Z alone: as many hyper-parameters, and no pairs of neutrons
+    # the odd-even kernel that only uses the parity of Z: the same number of hyper-parameters, but no pairing of
+    # neutrons
     "parity of Z": list(itertools.product((1.5, 2.25), (2.25, 3.0), (0.1, 0.3, 1.0), _RIDGES[:3])),
     # two length scales, and the parity of N with two of its own
     "parity of N": list(itertools.product((1.0,), (7.0,), (0.67, 1.0), (1.5,), (0.03, 0.1), (0.0016, 0.005))),
 }
 
-# What of each grid has the least left-out error over all nuclei, for the isospin formula.
+# The setting of each grid with the least leave-one-out error over all nuclei, for the isospin formula.
 CHOSEN = {"smooth": (3.0, 0.005), "odd-even": (2.25, 3.0, 0.3, 0.0016), "two scales": (1.0, 7.0, 0.016)}
 
 
@@ -71,7 +74,7 @@ def _kept(table: RadiiTable, kind: str) -> list[tuple[Float[np.ndarray, "n n"], 
 
 @functools.cache
 def _left_out(kind: str, count: int) -> dict[str, Float[np.ndarray, "settings n"]]:
-    """By base model, of those with so many nuclei, which are the same ones."""
+    """By base model; for those with this number of nuclei, these are the same nuclei."""
     tables = [table for table in map(radii_table, BASES) if len(table.radius) == count]
     rests = np.stack([table.rest for table in tables], axis=1)
     errors = np.stack([own @ rests / np.diagonal(own)[:, None] for own in _inverses(kind, tables[0].points)])
@@ -79,7 +82,7 @@ def _left_out(kind: str, count: int) -> dict[str, Float[np.ndarray, "settings n"
 
 
 def left_out(table: RadiiTable, kind: str) -> Float[np.ndarray, "settings n"]:
-    """What fits to all other nuclei miss of each nucleus, for every setting of the grid."""
+    """The errors on each nucleus of fits to all other nuclei, for every setting of the grid."""
     return _left_out(kind, len(table.radius))[table.name]
 
 
@@ -97,7 +100,7 @@ def _best_inverse(table: RadiiTable, kind: str) -> Float[np.ndarray, "n n"]:
 
 
 def missed(table: RadiiTable, kind: str, hidden: Bool[np.ndarray, " n"]) -> Float[np.ndarray, " hidden"]:
-    """What a fit to the nuclei that are not hidden misses of those that are."""
+    """The errors on hidden nuclei of a fit to the other nuclei."""
     own = _best_inverse(table, kind)
     return np.linalg.solve(own[np.ix_(hidden, hidden)], (own @ table.rest)[hidden])
 
@@ -105,8 +108,9 @@ def missed(table: RadiiTable, kind: str, hidden: Bool[np.ndarray, " n"]) -> Floa
 def chosen_on_known(
     table: RadiiTable, kind: str, hidden: Bool[np.ndarray, " n"]
 ) -> tuple[tuple[float, ...], Float[np.ndarray, " hidden"]]:
-    """What a fit to the nuclei that are not hidden misses of those that are, and its setting: of the grid the one of
-    least left-out error over the nuclei that are not hidden, computed from these alone.
+    """The errors on hidden nuclei of a fit to the other nuclei, and its setting.
+
+    The setting is the one on the grid with the least leave-one-out error over the nuclei that are not hidden.
     """
     found = []
     for (own, fitted), setting in zip(_kept(table, kind), GRIDS[kind], strict=True):

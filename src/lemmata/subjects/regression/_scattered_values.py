@@ -1,4 +1,4 @@
-"""Values at scattered points, each with a noise of its own, and other points at which a function is asked for."""
+"""Values at scattered points, each with its own noise, and other points at which the function is evaluated."""
 
 import equinox as eqx
 import jax
@@ -20,7 +20,7 @@ def logarithmic(x: Float[np.ndarray, "n d"], z: Float[np.ndarray, "m d"]) -> Flo
 
 
 def power(x: Float[np.ndarray, "n d"], z: Float[np.ndarray, "m d"], exponent: float) -> Float[np.ndarray, "n m"]:
-    """-r^e for e below 2, r^e for e between 2 and 4: positive definite beside an affine drift."""
+    """-r^e for e below 2, r^e for e between 2 and 4: positive definite with an affine drift."""
     return (-1.0 if exponent < 2 else 1.0) * squared_gaps(x, z) ** (exponent / 2)
 
 
@@ -62,7 +62,7 @@ class ScatteredValues(eqx.Module):
         return self.magnification * points @ self.turn.T + self.shift
 
     def conditioning(self, K: Float[np.ndarray, "n n"]) -> float:
-        """The condition number of K + noise beside an affine drift, times that of the drift."""
+        """The condition number of K + noise with an affine drift, times that of the drift."""
         basis = complement(self.x)
         values = np.abs(np.linalg.eigvalsh(basis.T @ (K + np.diag(self.noise)) @ basis))
         return float(values.max() / values.min() * np.linalg.cond(affine_columns(self.x)) ** 2)

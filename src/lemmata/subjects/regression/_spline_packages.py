@@ -20,7 +20,7 @@ def some_slope(key: Key[Array, ""]) -> Float[Array, ""]:
 
 
 class SplineValues(eqx.Module):
-    """Values at points, and where the splines through them are asked for, with a cotangent.
+    """Values at points, and the points at which the splines through them are evaluated, with a cotangent.
 
     Args:
         points: t.
@@ -69,7 +69,7 @@ class SplinePackages(Population[SplineValues]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SplineValues:
-        """Uniform in the ball where they are scattered; b from 2.5 to 8."""
+        """Uniform in the ball if they are scattered; b from 2.5 to 8."""
         keys = jax.random.split(key, 6)
         p, nodes = setting["p"], setting["nodes"]
         direction = jax.random.normal(keys[0], (nodes, p))
@@ -93,7 +93,7 @@ class SplinePackages(Population[SplineValues]):
 
 
 class ScatteredPoints(eqx.Module):
-    """N points t of R^p, steps h, and as many places z around which splines are tried."""
+    """N points t of R^p, steps h, and an equal number of places z around which splines are evaluated."""
 
     points: Float[Array, "N p"]
     z: Float[Array, "n p"]
@@ -148,8 +148,8 @@ class IdentityStacks(Population[IdentityStack]):
     """Starts in a random direction with a norm from 0.4 to 1.2.
 
     Args:
-        most: inputs of the widest package; a claim may take the first p of them, scaled to the same norm.
-        low, high: range of the scale.
+        most: inputs of the widest package; a claim may use the first p of them, scaled to the same norm. low, high:
+            range of the scale.
     """
 
     most: int = eqx.field(static=True, default=64)

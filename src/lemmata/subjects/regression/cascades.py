@@ -5,7 +5,7 @@ coordinates, the tangent kernel is a sum over packages of products of two small 
 function on the rows is a damped Gauss-Newton step on all values.
 
 Packages whose values are their constellation are nearly the identity. The sphere of radius sqrt(4/e - 1) is attracting.
-On this sphere the packages are the identity to leading order in 1/p, for every b and c, so the gradients of a deep
+On this sphere, the packages are the identity to leading order in 1/p, for every b and c. So the gradients of a deep
 cascade do not vanish. This theory controls cascades before training. It does not say how training changes the behaviour
 at the sphere.
 """
@@ -101,7 +101,7 @@ def flat_jacobian(problem: CascadeRows) -> Float[Array, "n v"]:
 
 
 def cascade_condition(problem: CascadeRows) -> Float[Array, ""]:
-    """Of the covariances, one after the other, by the eigenvalues of hyperoctahedra."""
+    """The condition of the covariances, one after the other, by the eigenvalues of hyperoctahedra."""
     total = jnp.zeros(())
     for package in problem.cascade.packages:
         h = package.constellation
@@ -182,12 +182,12 @@ class CascadeStep(Claim[CascadeRows]):
         return jax.scipy.linalg.solve_triangular(r, q.T @ residual)
 
     def condition(self, problem: CascadeRows) -> Array:
-        """Of T + alpha I beside that of the covariances."""
+        """The condition of T + alpha I, with that of the covariances."""
         return cascade_condition(problem) * (1 + jnp.trace(problem.cascade.tangent_gram(problem.z)) / problem.damping)
 
 
 def _change(problem: CascadeRows, damping: Array) -> Array:
-    # Cascade.step asks for a damping that is known to be positive; a trial's is traced
+    # Cascade.step needs a damping that is known to be positive; in a trial it is traced
     states, influences, cotangents, tangent = problem.cascade.passes(problem.z)
     force = jnp.linalg.solve(tangent + damping * jnp.eye(len(tangent)), problem.y - states[-1][:, 0])
     parts = zip(influences, cotangents[1:], strict=True)
@@ -195,7 +195,7 @@ def _change(problem: CascadeRows, damping: Array) -> Array:
 
 
 def through(problem: IdentityStack, start: Array, layers: int) -> tuple[Array, Array]:
-    """What a stack makes of a start, and the gradient in the start of the inner product with the readout."""
+    """The result of a stack for a start, and the gradient in the start of the inner product with the readout."""
     h = Hyperoctahedron(len(start))
     package = Package(h, problem.covariance, problem.scale * h.points)
     coefficients = package.coefficients()

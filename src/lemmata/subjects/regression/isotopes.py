@@ -3,8 +3,8 @@
 Kernel ridge regression on the known nuclei corrects the isospin formula. The errors at hidden nuclei are computed from
 the inverse for all nuclei (`_radii_fits`). For staggering and kinks, the hyper-parameters minimise the left-out error
 over the table, and a tenth of all nuclei is hidden at random. For radii beyond the last known isotopes, the
-hyper-parameters are chosen on the known nuclei alone, and the elements that are cut are drawn at random. No claim
-depends on one choice of known nuclei. The grids and thresholds were chosen after looking at the table.
+hyper-parameters are chosen only on the known nuclei, and the removed elements are drawn at random. No claim depends on
+one choice of known nuclei. The grids and thresholds were chosen after looking at the table.
 """
 
 import jax.numpy as jnp
@@ -36,7 +36,7 @@ _CALCIUM, _SHELL = 20, 82
 
 
 def neighbours(table: RadiiTable, z: int) -> list[tuple[int, int, int]]:
-    """The rows of nuclei of an element with those of the isotopes beside them, where all three are measured."""
+    """The rows of nuclei of an element with those of the neighbouring isotopes, if all three are measured."""
     place = table.place
     rows = [(place.get((z, n)), place.get((z, n - 1)), place.get((z, n + 1))) for n in range(200)]
     return [(at, left, right) for at, left, right in rows if at is not None and left is not None and right is not None]
@@ -94,7 +94,7 @@ class CalciumStaggers(Claim[HiddenRadii]):
 
 
 def shell_rows(table: RadiiTable) -> Int[np.ndarray, "3 k"]:
-    """The rows of even elements at N = 80, 82 and 84, where all three are measured."""
+    """The rows of even elements at N = 80, 82 and 84, if all three are measured."""
     place = table.place
     sets = [[place.get((z, _SHELL + step)) for step in (-2, 0, 2)] for z in range(8, 100, 2)]
     return np.array([rows for rows in sets if None not in rows]).T
@@ -176,7 +176,7 @@ class ExtrapolationGainsOnAverage(Claim[HiddenEnds]):
     predict = -1.0
 
     def measure(self, problem: HiddenEnds, key: Key[Array, ""]) -> Array:
-        """Without parities, and with them."""
+        """Errors without parities, and with them."""
         return jnp.stack([extrapolated(problem, kind, LAST) for kind in ("smooth", "odd-even")])
 
 

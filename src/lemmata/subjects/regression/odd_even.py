@@ -3,7 +3,7 @@
 Numbers at nuclei (Z, N) are fitted by f + g. Here f is a combination of Gaussians, and g is a combination of Gaussians
 that couple only nuclei of equal parities. Each term has its own ridge. This theory reduces the two terms to one kernel.
 It bounds the staggering of a smooth function, and it gives the error at a left-out nucleus with and without the second
-term. It does not say where the staggering of nuclei comes from.
+term. It does not explain the origin of the staggering of nuclei.
 """
 
 import equinox as eqx
@@ -331,7 +331,7 @@ class ExpectedLeftOutError(Claim[StaggeredCurve]):
 def _refitted(
     matrix: Float[np.ndarray, "n n"], y: Float[np.ndarray, "n draws"], ridge: float
 ) -> Float[np.ndarray, "n draws"]:
-    """What n fits miss, each without one of the nuclei, of that nucleus."""
+    """The errors of n fits, each without one nucleus, on this nucleus."""
     missed = []
     for out in range(len(y)):
         rest = np.arange(len(y)) != out

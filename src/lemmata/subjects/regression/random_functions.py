@@ -5,7 +5,7 @@ A Gaussian distribution of functions that is invariant under shifts and rotation
 r = |x - y|. Suppose that magnification by s multiplies functions by s^(e/2). Up to affine functions, the generalised
 covariance is then homogeneous of degree e: it is r^e, or r² ln r for e = 2. Regression is then universal kriging: a
 spline with affine drift, with the variance v_i of the noise at x_i on the diagonal. This theory controls the predictor
-for a given e. It does not determine e, and no symmetry does.
+for a given e. It does not determine e, and no symmetry determines it.
 """
 
 import equinox as eqx
@@ -63,9 +63,9 @@ def spline_at(
 def gaussian_mixture(squares: Float[np.ndarray, "n m"], weights: Float[np.ndarray, " n"]) -> Float[np.ndarray, ""]:
     """1/2 int over s > 0 of sum_ij w_i w_j e^(-s r_ij²) s^(-2), for weights that annihilate affine functions.
 
-    The sum is taken of e^(-u) - 1 + u, u = s r², which is the same for such weights and does not cancel for small s. By
-    the trapezoid rule in log s, of step 1/4: the integrand is analytic in a strip of half-width pi/2, which leaves
-    e^(-pi²/step) of it.
+    The sum is of e^(-u) - 1 + u with u = s r², which is the same for such weights and does not cancel for small s. By
+    the trapezoid rule in log s with step 1/4. The integrand is analytic in a strip of half-width pi/2, so the relative
+    error is e^(-pi²/step).
     """
     scales = np.exp(np.arange(-_REACH, _REACH, _STEP))
     u = scales[:, None, None] * squares
@@ -253,7 +253,7 @@ class BestUnder(Claim[ScatteredValues]):
         return _error(problem, _weights(problem, _power_of(problem)), logarithmic)
 
     def measure(self, problem: ScatteredValues, key: Key[Array, ""]) -> np.ndarray:
-        """The variance that the spline itself tells."""
+        """The variance that the spline itself gives."""
         return spline_at(problem, problem.noise, problem.z, part=1)
 
     def condition(self, problem: ScatteredValues) -> float:
@@ -272,6 +272,6 @@ def _weights(problem: ScatteredValues, covariance) -> Float[np.ndarray, "t n"]:
 
 
 def _error(problem: ScatteredValues, weights: Float[np.ndarray, "t n"], covariance) -> Float[np.ndarray, " t"]:
-    """E (w'y - f(z))² under a law; a generalised covariance is 0 at 0."""
+    """E (w'y - f(z))² under a distribution; a generalised covariance is 0 at 0."""
     K = covariance(problem.x, problem.x) + np.diag(problem.noise)
     return np.sum((weights @ K) * weights, axis=1) - 2 * np.sum(weights * covariance(problem.z, problem.x), axis=1)

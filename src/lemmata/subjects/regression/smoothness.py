@@ -2,8 +2,8 @@
 noise floor.
 
 The mean power of labels in the i-th mode of K/n is f_i² + v/n, where v is the mean of 1 - f² and f = 2 eta - 1. This
-theory controls the exponent of f_i². It does not treat targets whose powers do not follow a power law, for which s has
-no value.
+theory controls the exponent of f_i². It does not cover targets whose powers do not follow a power law, for which s is
+undefined.
 """
 
 import functools

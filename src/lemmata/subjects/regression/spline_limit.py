@@ -2,7 +2,7 @@
 
 The terms -b r² and c act as a prior of the affine part of the function. This theory controls the Gaussian process with
 that covariance for large b and c, and the spline that is its limit. It does not treat balls in more than two
-dimensions. For these the least level is larger than for the disc, and has no closed form here.
+dimensions. For these, the least level is larger than for the disc, and has no closed form here.
 """
 
 import numpy as np
@@ -30,8 +30,8 @@ _SLOPES = (30.0, 100.0, 300.0, 1000.0)
 def process_minus_spline(problem: ScatteredValues, slope: float, level: float) -> float:
     """The root mean square difference of the process' mean with b and c from the spline of r² ln r at other points.
 
-    The constant and the slopes are eliminated instead of inverted with the rest: the process is the one with
-    K + 2b XX' + c uu' - (b²/c) qq', u = 1 - (b/c) q and q_i = |x_i|².
+    The constant and the slopes are eliminated, not inverted together with the other unknowns. The process is the one
+    with K + 2b XX' + c uu' - (b²/c) qq', where u = 1 - (b/c) q and q_i = |x_i|².
     """
     x, z = problem.x, problem.z
     q, there = np.sum(x**2, axis=1), np.sum(z**2, axis=1)
@@ -140,7 +140,7 @@ class WeightedSmoothing(Claim[ScatteredValues]):
         return spline_at(problem, problem.noise, problem.x)
 
     def condition(self, problem: ScatteredValues) -> float:
-        """Of both systems; that of E has no noise beside it, so that close points matter more."""
+        """The condition of both systems. That of E has no noise term, so close points matter more."""
         K, basis = logarithmic(problem.x, problem.x), complement(problem.x)
         range_of_noise = float(problem.noise.max() / problem.noise.min())
         return problem.conditioning(K) * range_of_noise + float(np.linalg.cond(basis.T @ K @ basis))

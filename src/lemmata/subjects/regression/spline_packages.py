@@ -38,7 +38,7 @@ _SIZES = (16.0, 64.0, 256.0)
 
 
 def spline_at(problem: SplineValues, z: Float[Array, " p"]) -> Float[Array, " m"]:
-    """F(z) from differences and a general solve; the logarithm is masked at 0, so that derivatives are finite."""
+    """F(z) from differences and a general solve; the logarithm is masked at 0, to make derivatives finite."""
     squared = jnp.sum((z - problem.points) ** 2, axis=1)
     k = jnp.where(squared > 0, squared, 1.0)
     k = jnp.where(squared > 0, k * (jnp.log(k) / 2 - problem.slope), 0.0) + 16 * problem.slope**2
@@ -99,7 +99,7 @@ class PackageByProducts(Claim[SplineValues]):
         return jax.vmap(along)(problem.z, problem.cotangent)
 
     def condition(self, problem: SplineValues) -> Array:
-        """Of K, and of differences of squares beside squares."""
+        """The condition of K, and of differences of squares relative to the squares."""
         squared = jnp.sum((problem.z[:, None] - problem.points) ** 2, axis=-1)
         return gram_condition(problem) * (1 + 1 / jnp.min(squared))
 
@@ -208,7 +208,7 @@ class IdentityPackageGain(Claim[IdentityStack]):
         return _derivative_at_centre(problem)
 
     def condition(self, problem: IdentityStack) -> Array:
-        """Coefficients beside their sum with terms of size c."""
+        """Coefficients relative to their sum with terms of size c."""
         return jnp.asarray(problem.covariance.level / (problem.slope - math.log(2)))
 
 
@@ -247,7 +247,7 @@ class CurvedDirections(Claim[ScatteredPoints]):
         z, h = problem.z, problem.steps
         second = values(z + h) - 2 * values(z) + values(z - h)
         sizes = jnp.linalg.svd(second, compute_uv=False)
-        # Second differences of affine functions are rounding; those of splines are of the order of 1
+        # Second differences of affine functions are only rounding; those of splines are of order 1
         return jnp.sum(sizes > jnp.sqrt(jnp.finfo(float).eps)).astype(float)
 
 

@@ -1,4 +1,4 @@
-"""Projected gradient descent on a margin: what an adversary reaches, an upper bound of every certificate."""
+"""Projected gradient descent on a margin: the changes that an adversary finds, an upper bound of every certificate."""
 
 import numpy as np
 from jaxtyping import Float
@@ -26,7 +26,7 @@ def attack(
         rows: one combination of outputs a row.
         starts: a first guess for each row; the centre without it.
         steps: how many, their size falling from half the radius.
-        restarts: random starts beside the first.
+        restarts: random starts in addition to the first.
         seed: the random seed of those.
     """
     generator, count = np.random.default_rng(seed), len(rows)

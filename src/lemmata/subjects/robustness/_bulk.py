@@ -22,7 +22,7 @@ class Bulk:
         scores: the rows along the first eigenvector.
         gamma: r/n.
         noise: the variance of a direction, from the median eigenvalue.
-        misplaced: how many eigenvalues at most are on the wrong side of a point, by Marchenko and Pastur's law.
+        misplaced: the largest number of eigenvalues on the wrong side of a point, by the Marchenko-Pastur law.
         allowed: how many isotropic rows misplace in 99 of 100 draws.
     """
 
@@ -35,12 +35,12 @@ class Bulk:
 
     @property
     def isotropic(self) -> bool | None:
-        """Whether the eigenvalues are those of isotropic rows; None for too few of them to tell."""
+        """Whether the eigenvalues are those of isotropic rows; None if there are too few to decide."""
         return None if len(self.values) < FEWEST else self.misplaced <= self.allowed
 
     @property
     def edge(self) -> float:
-        """(1 + sqrt(gamma))² noise, where the eigenvalues of noise end."""
+        """(1 + sqrt(gamma))² noise, the upper end of the eigenvalues of noise."""
         return self.noise * (1 + np.sqrt(self.gamma)) ** 2
 
     def chance(self, number: int) -> float:
@@ -93,7 +93,7 @@ def _misplaced(values: Float[np.ndarray, " k"], gamma: float) -> float:
     """k times the largest difference between the distribution of the values and Marchenko and Pastur's."""
     ratio, factor = min(gamma, 1 / gamma), max(gamma, 1.0)
     low, high = (1 - np.sqrt(ratio)) ** 2, (1 + np.sqrt(ratio)) ** 2
-    # x = middle - half cos(t) takes the square roots at both ends away
+    # x = middle - half cos(t) removes the square roots at both ends
     angles = np.linspace(0, np.pi, 2001)
     points = (low + high) / 2 - (high - low) / 2 * np.cos(angles)
     density = np.sin(angles) ** 2 / np.maximum(points, np.finfo(float).tiny)

@@ -21,7 +21,7 @@ from ._relaxation import NORMS, Ball, crown, interval, optimised, pre_activation
 from ._rounding import rounding
 
 METHODS = ("interval", "crown", "alpha", "lp", "exact")
-"""From the cheapest to the tightest; each is at least as tight as those before it."""
+"""From the cheapest to the tightest; each is at least as tight as the methods before it."""
 _STEPS = 40  # of ascent in the slopes
 _PROGRAMMES = 2e-7  # what a bound by HiGHS is taken to be off by: twice the tolerance of its constraints
 
@@ -36,20 +36,20 @@ _CLAIMS = {
 
 @dataclasses.dataclass(frozen=True)
 class Certificate:
-    """What is known of a network around one input.
+    """The known facts about a network around one input.
 
     Args:
         label: the class whose margins these are; 1 or 0, the sign, for a network of one output.
         rivals: the other classes.
         margins: lower bounds of output[label] - output[rival] on the ball, one a rival, rounded down.
         attack: the smallest margins that an attack found, upper bounds of the same.
-        adversary: an input of another class where one was found, else that of the smallest margin.
-        verdict: "attacked" where an input of another class was found; "robust" where the bounds exclude one, that is
-            where every margin is above 0, or is 0 and the label wins the tie; else "unknown". The class of tied outputs
-            is the first of them, and a single output of 0 is class 0.
-        radius: as asked; an array in the shape of the input if each coordinate has its own.
-        norm, method: as asked.
-        conditions: the conditions on which the numbers rest.
+        adversary: an input of another class if one was found, else that of the smallest margin.
+        verdict: "attacked" if an input of another class was found; "robust" if the bounds exclude one: every margin is
+            above 0, or is 0 and the label wins the tie; else "unknown". The class of tied outputs is the first of them,
+            and a single output of 0 is class 0.
+        radius: the argument; an array in the shape of the input if each coordinate has its own radius. norm, method:
+            the arguments.
+        conditions: the conditions for the results.
         claims: names of the claims that state the bound.
     """
 
@@ -72,7 +72,7 @@ class Certificate:
 
     @property
     def gap(self) -> float:
-        """How far the attack is above the bound: 0 where both are exact."""
+        """How far the attack is above the bound: 0 if both are exact."""
         return float(self.attack.min() - self.bound)
 
     def __str__(self) -> str:
@@ -98,19 +98,20 @@ def certify(
     """Bound every margin of a ReLU network over all inputs within `radius` of x.
 
     The methods are nested: intervals, CROWN, optimised slopes, the triangle linear programme, the mixed-integer
-    programme, which is exact where it ends in time. The first two start from bounds of the hidden units by CROWN, the
-    others from tighter ones: each hidden unit that may be active or inactive is bounded by slopes of its own. (Where
-    there are so many such units that the matrices between them are four times as large as the network, the first
-    bounds stay.) The bounds are rounded down by what float64 may have lost, and those of the two programmes by 2e-7 of
-    1 + |bound|, twice the tolerance of HiGHS.
+    programme, which is exact if it ends in time. The first two methods start from bounds of the hidden units by CROWN.
+    The others start from tighter bounds: each hidden unit that may be active or inactive is bounded by its own slopes.
+    (If there are so many such units that the matrices between them are four times as large as the network, the first
+    bounds stay.) The bounds are rounded down by the possible rounding error of float64. Those of the two programmes are
+    also lowered by 2e-7 of 1 + |bound|, twice the tolerance of HiGHS.
 
     Args:
-        network: a list of (weight, bias) of dense layers with ReLU between them; a `Serial`, with its params; a
-            `torch.nn.Sequential`, an Equinox `Sequential` or `MLP`; a module of Flax that takes a batch, linen with its
-            variables as params, or nnx. Layers are affine ones (dense, convolution, average pooling) and ReLU.
+        network: one of these: a list of (weight, bias) of dense layers with ReLU between them; a `Serial`, with its
+            params; a `torch.nn.Sequential`, an Equinox `Sequential` or `MLP`; a module of Flax that takes a batch
+            (linen with its variables as params, or nnx). Layers are affine ones (dense, convolution, average pooling)
+            and ReLU.
         x: one input, of the shape that the network reads.
-        radius: the radius of the ball, above 0; in "linf" also an array of the shape of x, of a number of at least 0
-            for each coordinate. Coordinates of radius 0 stay as they are.
+        radius: the radius of the ball, above 0; for "linf", also an array of the shape of x with a number of at least 0
+            for each coordinate. Coordinates of radius 0 do not change.
         norm: "linf", or "l2" for all but the programmes.
         method: "interval", "crown", "alpha", "lp" or "exact".
         params: the parameters of a `Serial`, the variables of a linen module.

@@ -13,13 +13,14 @@ FEWEST = 4  # classes from which one can be compared with the others
 
 @dataclasses.dataclass(frozen=True)
 class Compared:
-    """A class beside the other classes.
+    """One class compared with the other classes.
 
     Args:
-        value: log of the largest eigenvalue of its covariance, whitened by the others, over (1 + sqrt(d/n))².
-        low, high: the smallest and the largest such value of the other classes.
+        value: log of the largest eigenvalue of its covariance, whitened by the other classes, over (1 + sqrt(d/n))².
+            low, high: the smallest and the largest such value of the other classes.
         scores: its rows along the eigenvector.
-        chance: that a draw from the normal law of the other values is as large, by Student's law.
+        chance: the probability that a draw from the normal distribution of the other values is as large, by Student's
+            distribution.
         normal: the p-value of Shapiro and Wilk's test that the other values are normal.
         median: of the other values.
         bulk: log (1 + sqrt(d/n))².
@@ -48,13 +49,13 @@ class Compared:
 
 
 def compared_classes(moved: Sequence[Float[np.ndarray, "_ d"]]) -> list[Compared]:
-    """Each class beside the others.
+    """Each class compared with the others.
 
-    Let S be the covariance that the other classes share within themselves, shrunk towards a multiple of the identity
-    as Ledoit and Wolf (2004) choose it. A class of rows x has the value log(top eigenvalue of S^(-1/2) cov(x) S^(-1/2))
-    - 2 log(1 + sqrt(d/n)): the last term is what n rows of noise in d dimensions add. If clean classes have values that
-    are independent draws of one normal law, a further draw minus their mean, over their standard deviation and
-    sqrt(1 + 1/(C - 1)), has Student's law with C - 2 degrees of freedom.
+    Let S be the covariance within the other classes, shrunk towards a multiple of the identity by the rule of Ledoit
+    and Wolf (2004). A class of rows x has the value log(top eigenvalue of S^(-1/2) cov(x) S^(-1/2))
+    - 2 log(1 + sqrt(d/n)): the last term is what n rows of noise in d dimensions add. Suppose that the values of clean
+      classes are independent draws of one normal distribution. A further draw minus their mean, divided by their
+      standard deviation and by sqrt(1 + 1/(C - 1)), follows Student's distribution with C - 2 degrees of freedom.
 
     Args:
         moved: the rows of at least four classes, each minus the mean of its class.

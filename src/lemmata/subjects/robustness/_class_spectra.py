@@ -1,4 +1,4 @@
-"""Directions that a backdoor leaves in the features of a class, and whether they can be told from clean structure."""
+"""Directions that a backdoor leaves in the features of a class, and whether they differ from clean structure."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -27,12 +27,12 @@ class ClassSpectrum:
 
     Args:
         label, n: the class and its number of rows.
-        visible: whether its rows fall into two groups along a direction of more variance than clean rows have; None if
-            that cannot be told.
-        noise: the variance of the bulk, from the median eigenvalue and Marchenko and Pastur's law.
-        eigenvalue, edge: the largest eigenvalue of the covariance, and the edge (1 + sqrt(gamma))² noise of the bulk.
-        spike: l = fraction (1 - fraction) shift²/noise of a two-part class that would explain the eigenvalue; 0 for
-            an eigenvalue that noise explains; None if the bulk is not isotropic.
+        visible: whether its rows form two groups along a direction with more variance than clean rows have; None if
+            this cannot be decided.
+        noise: the variance of the bulk, from the median eigenvalue and the Marchenko-Pastur law. eigenvalue, edge: the
+            largest eigenvalue of the covariance, and the edge (1 + sqrt(gamma))² noise of the bulk.
+        spike: l = fraction (1 - fraction) shift²/noise of a two-part class that would explain the eigenvalue. 0 for an
+            eigenvalue that noise explains; None if the bulk is not isotropic.
         threshold: sqrt(gamma), gamma = d/n: a spike below it leaves no trace in the eigenvalues.
         unseen: the power at these features and this level: a spike below it would not be seen. If the bulk is
             isotropic, it is in units of `noise`. Otherwise it is what may be added to the class in any direction, in
@@ -40,8 +40,8 @@ class ClassSpectrum:
             larger spike is seen if its rows form a group of their own.
         overlap: the squared cosine of the eigenvector with the direction of the shift that the spike predicts.
         chance: how likely so large an eigenvalue is for a clean class, if the conditions hold; None if undecided.
-        suspicious: rows, as positions in what was passed, of the smaller of the two groups; empty if not visible.
-        conditions: the conditions on which the reading rests.
+        suspicious: the rows of the smaller of the two groups, as positions in the input; empty if not visible.
+        conditions: the conditions for the reading.
         found: the reading in words.
     """
 
@@ -66,7 +66,7 @@ class ClassSpectrum:
 
 @dataclasses.dataclass(frozen=True)
 class BackdoorReport:
-    """What the spectrum of each class says of rows that do not belong.
+    """The evidence in the spectrum of each class for rows that do not belong to it.
 
     Args:
         classes: one record a class.
@@ -96,15 +96,16 @@ class BackdoorReport:
 def backdoor_report(features: ArrayLike, labels: ArrayLike, *, level: float = 0.05) -> BackdoorReport:
     """Classes whose features fall into two groups along a direction of too much variance, and the rows behind it.
 
-    A fraction of a class's rows shifted by one vector adds a spike to the covariance of the class. Clean features have
-    directions of large variance, too, so the report looks for a reference first, and says which one it found:
+    A fraction of a class's rows shifted by one vector adds a spike to the covariance of the class. Clean features also
+    have directions of large variance. So the report first looks for a reference, and says which one it found:
 
-    * If the eigenvalues of a class are those of isotropic noise (Marchenko and Pastur's law), the noise is the
-      reference. Baik, Ben Arous and Péché's threshold says which spikes can be seen at this number of rows, and the
-      overlap how well the direction is found.
+    * If the eigenvalues of a class are those of isotropic noise (the Marchenko-Pastur law), the noise is the reference.
+      The threshold of Baik, Ben Arous and Péché gives the spikes that are visible at this number of rows, and the
+      overlap gives the accuracy of the direction.
     * Otherwise the other classes are the reference, if there are at least four classes. The rows of the class are
       whitened by the covariance within the other classes, and the top eigenvalue is compared with the other classes'.
-    * Without a reference, the class is undecided: one direction of a single class cannot be told from clean structure.
+    * Without a reference, the class is undecided: one direction of a single class cannot be distinguished from clean
+      structure.
 
     A class is visible if its top eigenvalue is above the reference, and its rows fall into two groups along the
     eigenvector: two normal laws fit them far better than one, with a valley between. If more than half of the classes
@@ -157,12 +158,12 @@ class _Group:
         self.moved = distinct - distinct.mean(axis=0)
 
     def positions(self, chosen: np.ndarray) -> tuple[int, ...]:
-        """Where the chosen distinct rows, and their copies, stand in what was passed."""
+        """The places of the chosen distinct rows, and of their duplicates, in the input."""
         return tuple(int(row) for row in self.where[np.isin(self.which.ravel(), np.flatnonzero(chosen))])
 
 
 def _read(features: ArrayLike, labels: ArrayLike) -> tuple[Float[np.ndarray, "n d"], np.ndarray, float]:
-    """Features divided by their size, without columns that say nothing; labels; and the size."""
+    """Features divided by their size, without constant columns; labels; and the size."""
     table, given = np.asarray(features), np.asarray(labels)
     if table.ndim != 2 or table.shape[1] < 2:
         raise ShapeError(
@@ -200,7 +201,7 @@ def _dimension(moved: list[np.ndarray], dtype: np.dtype) -> int:
 
 
 def _readings(groups: Sequence[_Group], dimension: int, unit: float, chance: float) -> list[ClassSpectrum]:
-    """What each class says; a class that is visible is no longer compared with the rest."""
+    """The results for each class; a class that was found to be visible is no longer compared with the rest."""
     bulks = [bulk_of(group.moved, dimension) if group.n_distinct >= _ROWS else None for group in groups]
     found = [_reading(group, bulk, None, dimension, unit, chance) for group, bulk in zip(groups, bulks, strict=True)]
     rest = [number for number, bulk in enumerate(bulks) if bulk is not None and bulk.noise > 0]
@@ -219,7 +220,7 @@ def _readings(groups: Sequence[_Group], dimension: int, unit: float, chance: flo
 def _reading(
     group: _Group, bulk: Bulk | None, beside: Compared | None, dimension: int, unit: float, chance: float
 ) -> ClassSpectrum:
-    """What a class says; its label is entered by the caller."""
+    """The result for a class; the caller enters its label."""
     copies = group.n - group.n_distinct
     rules = [Condition("rows that repeat another row of the class", float(copies), copies == 0, "a copy counts once")]
     if bulk is None or not bulk.noise > 0:

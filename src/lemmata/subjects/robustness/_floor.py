@@ -27,18 +27,18 @@ class RobustFloor:
 
     Args:
         radii: as asked.
-        floors: for each radius, a share of the rows: every classifier errs somewhere in the balls of so many.
+        floors: for each radius, a share of the rows: every classifier errs somewhere in the balls of this share.
         reached: for each radius, the robust error of a classifier: the nearest row outside the cover.
-        pairs: for each radius, rows in conflict that prove the floor, as positions, one pair a row. With two classes no
-            row occurs twice, and each pair counts as one error; with more, a row may occur twice, and each pair counts
-            half.
+        pairs: for each radius, rows in conflict that prove the floor, as positions, one pair in each row. With two
+            classes, no row occurs twice, and each pair counts as one error. With more classes, a row may occur twice,
+            and each pair counts as half an error.
         covers: for each radius, rows that meet all conflicts, as positions.
         conflicts: for each radius, the number of pairs in conflict.
         separation: half of the smallest distance between rows of different classes: the floor is 0 below it.
         norm: the norm of the changes.
         classes: the number of classes.
         rows: the number of rows.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 
@@ -217,7 +217,7 @@ def _cover(
 ) -> tuple[Int[np.ndarray, "k 2"], Int[np.ndarray, " c"]]:
     """Pairs that prove the floor, and rows that meet all conflicts.
 
-    With more than two classes, each row stands on both sides: a matching there is twice a fractional one.
+    With more than two classes, each row occurs on both sides: a matching there is twice a fractional one.
     """
     both = pairs if classes == 2 else np.concatenate([pairs, pairs[:, ::-1]])
     n = len(labels)
@@ -232,7 +232,7 @@ def _cover(
 def _reached(
     graph: sparse.csr_array, partner: Int[np.ndarray, " n"]
 ) -> tuple[Bool[np.ndarray, " n"], Bool[np.ndarray, " n"]]:
-    """König's construction: what alternating paths reach from rows of the first side without a partner."""
+    """König's construction: the rows that alternating paths reach from rows of the first side without a partner."""
     mate = np.full(len(partner), -1)
     mate[partner[partner >= 0]] = np.flatnonzero(partner >= 0)
     first, second = partner < 0, np.zeros(len(partner), bool)

@@ -1,9 +1,9 @@
 """Graphs of affine maps and ReLUs as layers one after the other.
 
-A value is an affine function of units: of the input, and of ReLUs at any depth. Where a later layer needs the units of
-an earlier one (a connection around a ReLU, one argument of a maximum), the layers between carry them: what is at least
-0 passes a ReLU as it is, the input as its two parts of either sign. Leaky ReLUs, clips and maxima are sums of ReLUs:
-max(a, b) = a + max(b - a, 0). So every such graph is a `ReluNetwork` of the same outputs.
+A value is an affine function of units: of the input, and of ReLUs at any depth. If a later layer needs the units of an
+earlier one (a connection around a ReLU, one argument of a maximum), the layers between carry these units. A value of at
+least 0 passes a ReLU unchanged; the input is carried as its positive and its negative part. Leaky ReLUs, clips and
+maxima are sums of ReLUs: max(a, b) = a + max(b - a, 0). So every such graph is a `ReluNetwork` of the same outputs.
 """
 
 import dataclasses
@@ -36,7 +36,7 @@ class Signal:
 
 @dataclasses.dataclass(frozen=True)
 class _Block:
-    """Units max(pre, 0) of one depth; the input has no `pre` and depth 0."""
+    """Units max(pre, 0) of one depth; the input has no `pre`, and its depth is 0."""
 
     depth: int
     size: int
@@ -48,7 +48,7 @@ class Graph:
 
     Args:
         shape: that of the input.
-        array: what arrays the values are.
+        array: the type of the arrays.
     """
 
     def __init__(self, shape: tuple[int, ...], array: Callable[[np.ndarray], Any]):
@@ -68,12 +68,12 @@ class Graph:
         return self._units(len(self.blocks) - 1, shape)
 
     def leaky(self, signal: Signal, slope: Any) -> Signal:
-        """The signal where it is positive, and slope times it elsewhere."""
+        """The signal where it is positive, and slope times the signal otherwise."""
         other = self.relu(combined([-1.0], [signal]))
         return combined([1.0, -slope], [self.relu(signal), other])
 
     def largest(self, first: Signal, second: Signal) -> Signal:
-        """The larger of two signals; the one with fewer units of its own is carried."""
+        """The larger of two signals; the signal with fewer units is carried."""
         return combined([1.0, 1.0], [first, self.relu(combined([1.0, -1.0], [second, first]))])
 
     def largest_of(self, signals: Sequence[Signal]) -> Signal:
@@ -102,7 +102,7 @@ class Graph:
             for own, until in sorted(last.items()):
                 block = self.blocks[own]
                 if block.depth == layer:
-                    assert block.pre is not None  # the input alone has none, at depth 0
+                    assert block.pre is not None  # only the input has none, at depth 0
                     rows.append(self._affine(block.pre, present))
                     kept[own] = np.eye(block.size)
                 elif block.depth < layer <= until:
@@ -115,7 +115,7 @@ class Graph:
         return ReluNetwork(tuple(weight for weight, _ in maps), tuple(bias for _, bias in maps))
 
     def _last_use(self, output: Signal, depth: int) -> dict[int, int]:
-        """For each block that the output rests on, the last layer whose units it must be among."""
+        """For each block that the output depends on, the last layer that must carry its units."""
         last: dict[int, int] = {}
         waiting = [(output, depth)]
         while waiting:
@@ -139,7 +139,9 @@ class Graph:
 
 
 def _carried(value: Float[np.ndarray, "k u"], signed: bool) -> tuple[np.ndarray, np.ndarray]:
-    """What units a layer adds to carry a value, and the value from these: the input's parts of either sign, else units.
+    """The units that a layer adds to carry a value, and the value from these.
+
+    The input is carried as its positive and negative parts.
 
     Args:
         value: from the units of the layer before; of later layers units that are at least 0, or a difference of two.

@@ -36,7 +36,7 @@ def as_radius(name: str, radius: Any, point: Float[np.ndarray, "*shape"], norm: 
     Raises:
         SettingError: for other numbers, or an array with another norm than "linf".
         ShapeError: for an array of another shape than the input.
-        DataError: for what is not an array.
+        DataError: for objects that are not arrays.
     """
     radii = array_of(name, radius)
     if radii.ndim == 0:
@@ -61,7 +61,7 @@ def as_radius(name: str, radius: Any, point: Float[np.ndarray, "*shape"], norm: 
 
 
 def check_vector(x: np.ndarray) -> None:
-    """ShapeError for what is not one vector.
+    """ShapeError for anything but one vector.
 
     Args:
         x: the input.

@@ -10,10 +10,9 @@ from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
 
 
 class IntervalRule(eqx.Module):
-    """A rule that answers 1 where a coordinate of the input is in one of some intervals, and noise on that coordinate.
+    """A rule that answers 1 if a coordinate of the input is in one of some intervals, and noise on that coordinate.
 
-    Args:
-        lows, highs: the ends of the intervals, disjoint; infinite ones are allowed.
+    Args: lows, highs: the ends of the intervals, disjoint; they may be infinite.
         scale: sigma of normal noise, lambda of uniform noise on [-lambda, lambda], b of Laplace noise.
         noise: "normal", "uniform" or "laplace".
     """

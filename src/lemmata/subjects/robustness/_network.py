@@ -68,7 +68,7 @@ class ReluNetwork:
         return found
 
     def gradient(self, x: Float[np.ndarray, "n d"], rows: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n d"]:
-        """The gradient of <row, outputs> by each input; 0 where a unit is at its kink."""
+        """The gradient of <row, outputs> by each input; 0 if a unit is at its kink."""
         trace = self.trace(x)
         found = rows @ self.weights[-1]
         for weight, z in zip(self.weights[-2::-1], trace[-2::-1], strict=True):

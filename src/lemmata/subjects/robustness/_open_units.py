@@ -1,7 +1,8 @@
 """A network on a ball as a function of the few units that may be active or inactive there: all others are affine or 0.
 
-With r_k = max(z_k, 0) of the open units alone, every layer's open units are z_k = M_k [1, x, r_1, ..., r_(k-1)], since
-what is between them is affine on the ball. Relaxations are those of `_relaxation`, in a fraction of the operations.
+Let r_k = max(z_k, 0) of the open units only. Then every layer's open units are z_k = M_k [1, x, r_1, ..., r_(k-1)],
+because the maps between them are affine on the ball. Relaxations are those of `_relaxation`, in a fraction of the
+operations.
 """
 
 import dataclasses
@@ -15,7 +16,8 @@ from ._relaxation import Ball, Bounds, adaptive_slopes, lines
 
 # Steps of ascent for the bounds of hidden units.
 _STEPS = 30
-# Numbers of all M_k beside those of the weights, at most: many open units in many layers make them large.
+# The largest number of entries of all M_k relative to the number of weights: many open units in many layers make it
+# large.
 _LARGEST = 4
 
 
@@ -43,7 +45,7 @@ class OpenNetwork:
         return self._units(x) @ self.last.T
 
     def gradient(self, x: Float[np.ndarray, "n d"], rows: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n d"]:
-        """The gradient of <row, outputs> by each input in the ball; 0 where a unit is at its kink."""
+        """The gradient of <row, outputs> by each input in the ball; 0 if a unit is at its kink."""
         units, found = self._units(x), rows @ self.last
         for matrix in reversed(self.maps):
             start = matrix.shape[1]
@@ -97,7 +99,7 @@ class OpenNetwork:
         return self.maps[layer].shape[1] if layer < len(self.maps) else self.last.shape[1]
 
     def _backward(self, rows: np.ndarray, chords: list) -> np.ndarray:
-        """Coefficients of [1, x], and beyond them those of each open unit before it was replaced by a line."""
+        """Coefficients of [1, x], and also those of each open unit before it was replaced by a line."""
         found = rows.copy()
         for matrix, (below, above, constant) in zip(self.maps[: len(chords)][::-1], chords[::-1], strict=True):
             start = matrix.shape[1]
@@ -122,7 +124,7 @@ class OpenNetwork:
 
 
 def open_network(network: ReluNetwork, bounds: Bounds) -> OpenNetwork | None:
-    """The network on the ball of these bounds; None where its matrices would be far larger than the network's own.
+    """The network on the ball of these bounds; None if its matrices would be far larger than the network's own.
 
     Args:
         network: the network.

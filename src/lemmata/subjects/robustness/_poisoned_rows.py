@@ -30,7 +30,7 @@ class ShiftedRows(eqx.Module):
 
     Args:
         eps: the fraction.
-        per_dimension: rows for each dimension where their number grows with it.
+        per_dimension: rows for each dimension if their number grows with it.
     """
 
     eps: float = eqx.field(static=True)
@@ -46,14 +46,14 @@ SHIFTED_ROWS = Drawn(
 
 
 class Parts(eqx.Module):
-    """Two parts of a class: covariances at most sigma² I, means so far apart that |distance|² = 6 sigma²/eps.
+    """Two parts of a class: covariances at most sigma² I, and |distance|² of the means is 6 sigma²/eps.
 
     Args:
         eps: the fraction of the second part.
         sigma: as said.
-        atoms: whether the parts lie, in the direction of the distance, on two points each: the second point has the
-            fraction `stray` of the part, and lies beyond the middle, among the other part.
-        n, d: sizes of a sample.
+        atoms: whether each part is concentrated on two points along the direction of the distance. The second point has
+            the fraction `stray` of the part, and is beyond the middle, on the side of the other part. n, d: sizes of a
+            sample.
     """
 
     eps: float = eqx.field(static=True)
@@ -114,8 +114,7 @@ class Backdoor(eqx.Module):
 class Backdoors(Population[Backdoor]):
     """Spikes of `low` to `high` times the threshold sqrt(d/n), and half of them below it where `hidden`.
 
-    Args:
-        low, high: as said.
+    Args: low, high: the ends of the range above.
         hidden: whether half of the spikes are 0.3 to 0.6 times the threshold.
     """
 

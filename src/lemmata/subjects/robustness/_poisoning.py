@@ -20,7 +20,7 @@ class PartitionCertificate:
         label: the class with the most votes, the smallest of equal ones.
         counts: votes of each class.
         rows: how many training rows may be changed, each within its part, without changing the label.
-        conditions: the conditions on which the number rests.
+        conditions: the conditions for the number.
         claims: names of the claims that state it.
     """
 
@@ -130,7 +130,7 @@ def bulk_median(gamma: float) -> float:
         return gamma * bulk_median(1 / gamma)
     low, high = (1 - np.sqrt(gamma)) ** 2, (1 + np.sqrt(gamma)) ** 2
 
-    # x = middle + half cos(t) takes the square roots at both ends away
+    # x = middle + half cos(t) removes the square roots at both ends
     def mass(angle: float) -> float:
         middle, half = (low + high) / 2, (high - low) / 2
         density = lambda t: (half * np.sin(t)) ** 2 / (2 * np.pi * gamma * (middle + half * np.cos(t)))

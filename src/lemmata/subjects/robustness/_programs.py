@@ -16,8 +16,8 @@ from ._relaxation import Ball, Bounds
 def _triangles(network: ReluNetwork, ball: Ball, bounds: Bounds, whole: bool):
     """Rows A v <= b, equalities, boxes and integrality over v = (x, hidden a_1, ..., hidden a_H[, switches]).
 
-    A unit with l < 0 < u has a >= z, a >= 0 and a <= u (z - l)/(u - l); with a switch s in {0, 1} instead of the last
-    a <= z - l (1 - s) and a <= u s. The boxes 0 <= a <= u keep what the bounds know of z.
+    A unit with l < 0 < u satisfies a >= z, a >= 0 and a <= u (z - l)/(u - l). With a switch s in {0, 1}, the last
+    condition is replaced by a <= z - l (1 - s) and a <= u s. The boxes 0 <= a <= u keep what the bounds know of z.
     """
     sizes = [network.inputs, *(len(low) for low, _ in bounds)]
     starts = np.concatenate([[0], np.cumsum(sizes)])
@@ -96,13 +96,13 @@ def exact(
 ) -> tuple[Float[np.ndarray, " r"], Float[np.ndarray, "r d"]]:
     """The smallest <row, outputs> of the network on the ball, by branch and bound within `seconds` in all.
 
-    Returns the lower bounds, which are the minima where the search ended in time (Tjeng et al., 2019), -inf where it
+    It returns the lower bounds, which are the minima if the search ended in time (Tjeng et al., 2019) and -inf if it
     did not begin, and the best inputs found.
     """
     upper, limits, equal, values, low, high = _triangles(network, ball, bounds, whole=True)
     switches = len(low) - network.inputs - sum(len(lower) for lower, _ in bounds)
     integrality = np.concatenate([np.zeros(len(low) - switches), np.ones(switches)])
-    # SciPy's stubs know scalar limits alone
+    # SciPy's stubs only know scalar limits
     rules: list[tuple[Any, Any, Any]] = [(upper, np.full(len(limits), -np.inf), limits), (equal, values, values)]
     constraints = [optimize.LinearConstraint(*rule) for rule in rules if len(rule[2])]
     box: Any = (low, high)

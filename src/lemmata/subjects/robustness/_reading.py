@@ -26,7 +26,7 @@ _NNX = frozenset(("Linear", "Conv", "BatchNorm", "Dropout"))
 
 @dataclasses.dataclass(frozen=True)
 class _Affine:
-    """A layer that is affine in its input: by matrix and bias, or by what it makes of a batch of inputs.
+    """A layer that is affine in its input, given by matrix and bias, or by its result for a batch of inputs.
 
     `linear` is the layer without its bias, of which each unit vector gives one column exactly.
     """
@@ -43,9 +43,9 @@ def read_network(network: Any, params: Any = None, shape: tuple[int, ...] | None
     """A network that the certificates can bound.
 
     Args:
-        network: a `ReluNetwork`; a list of (weight, bias) of dense layers, with ReLU between them; a `Serial` with its
-            `params`; a `torch.nn.Sequential`, an `eqx.nn.Sequential` or `eqx.nn.MLP`, nested ones, too; a module of
-            Flax that takes a batch of inputs, linen with its variables as `params`, or nnx.
+        network: one of these: a `ReluNetwork`; a list of (weight, bias) of dense layers, with ReLU between them; a
+            `Serial` with its `params`; a `torch.nn.Sequential`, an `eqx.nn.Sequential` or `eqx.nn.MLP`, also nested
+            ones; a module of Flax that takes a batch of inputs (linen with its variables as `params`, or nnx).
         params: the parameters of a `Serial` or the variables of a linen module, as its `init` returns them.
         shape: that of an input, for a network that begins with a ReLU or reads fields.
 
@@ -229,7 +229,7 @@ def _composed(steps: list[_Step], shape: tuple[int, ...] | None) -> ReluNetwork:
             )
         shape = (pairs[0][0].shape[1],)
     maps: list[tuple[np.ndarray, np.ndarray]] = []
-    fresh = True  # the next affine map begins a layer of its own
+    fresh = True  # the next affine map begins a new layer
     for step in steps:
         if step is None:
             if not maps:

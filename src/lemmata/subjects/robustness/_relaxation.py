@@ -89,7 +89,7 @@ def interval(network: ReluNetwork, ball: Ball, bounds: Bounds, rows: Float[np.nd
 
 
 def adaptive_slopes(bounds: Bounds) -> list[np.ndarray]:
-    """CROWN's lower slopes: 1 where u > -l, else 0, the choice of the smaller area."""
+    """CROWN's lower slopes: 1 if u > -l, else 0, the choice of the smaller area."""
     return [(high > -low).astype(float) for low, high in bounds]
 
 
@@ -142,7 +142,7 @@ def crown(
     rows: Float[np.ndarray, "r k"],
     slopes: list[np.ndarray] | None = None,
 ) -> Float[np.ndarray, " r"]:
-    """The bound with the given lower slopes, each layer's (units,) or (rows, units); CROWN's own without them."""
+    """The bound with the given lower slopes, each layer's (units,) or (rows, units); by default CROWN's own slopes."""
     return _backward(network, bounds, rows, adaptive_slopes(bounds) if slopes is None else slopes).value(ball)
 
 
@@ -151,9 +151,9 @@ def optimised(
 ) -> tuple[Float[np.ndarray, " r"], Float[np.ndarray, "r d"]]:
     """The best bound of so many steps of projected ascent in the slopes of each row, from CROWN's; and minimisers.
 
-    Every choice of slopes is a sound bound, so that stopping early costs tightness alone. The derivative of the bound
-    by a slope is max(row, 0) z, z the pre-activation in the relaxation at the minimiser, since the chosen lines and the
-    minimiser stay what they are in a neighbourhood.
+    Every choice of slopes gives a valid bound, so stopping early only costs tightness. The derivative of the bound
+    by a slope is max(row, 0) z, where z is the pre-activation in the relaxation at the minimiser. The reason: the
+    chosen lines and the minimiser do not change in a neighbourhood.
     """
     slopes = [np.tile(slope, (len(rows), 1)) for slope in adaptive_slopes(bounds)]
     best, where = np.full(len(rows), -np.inf), np.tile(ball.center, (len(rows), 1))

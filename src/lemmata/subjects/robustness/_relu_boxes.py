@@ -85,7 +85,7 @@ class ReluBoxes(Population[ReluBox]):
 
 
 class LinearChain(eqx.Module):
-    """A product of random matrices, d inputs through hidden layers of one width to as many outputs as inputs."""
+    """A product of random matrices: d inputs, hidden layers of one width, and as many outputs as inputs."""
 
     inputs: int = eqx.field(static=True)
     width: int = eqx.field(static=True)

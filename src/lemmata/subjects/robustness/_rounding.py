@@ -1,4 +1,4 @@
-"""What rounding may have added to the bounds of a network's outputs, from above."""
+"""An upper bound of the rounding errors in the bounds of a network's outputs."""
 
 import numpy as np
 from jaxtyping import Float
@@ -12,12 +12,12 @@ _UNIT = np.finfo(float).eps
 def rounding(
     network: ReluNetwork, ball: Ball, bounds: Bounds, rows: Float[np.ndarray, "r k"]
 ) -> Float[np.ndarray, " r"]:
-    """A bound of the rounding errors of the lower bounds of <row, outputs>: 0 where nothing is added up.
+    """A bound of the rounding errors of the lower bounds of <row, outputs>: 0 if there are no sums.
 
-    Every bound is a sum of products along paths from the inputs to an output, with slopes of at most 1. Their sizes
-    add up to M = |C W_L| ... |W_2| (|W_1| (|x| + radius) + |b_1|) + ... of the units that are not off on the whole
-    ball, and a sum of n products is off by at most n eps times their sizes (Higham 2002, section 3.1). Bounds of
-    hidden units carry their own errors on, once a layer.
+    Every bound is a sum of products along paths from the inputs to an output, with slopes of at most 1. Their sizes add
+    up to M = |C W_L| ... |W_2| (|W_1| (|x| + radius) + |b_1|) + ... of the units that are not off on the whole ball.
+    The error of a sum of n products is at most n eps times their sizes (Higham 2002, section 3.1). Bounds of hidden
+    units carry their own errors on, once a layer.
 
     Args:
         network: the network.

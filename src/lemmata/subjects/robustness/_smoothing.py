@@ -51,16 +51,15 @@ class SmoothCertificate:
     """The class of a smoothed classifier at one input, and how far it is certain.
 
     Args:
-        label: the class; None where the lower limit of its probability does not exceed 1/2: it abstains.
-        candidate: the class that was most frequent among the first draws.
-        count, n: how often the candidate was seen in the second draws, and how many they were.
+        label: the class; None (it abstains) if the lower limit of its probability does not exceed 1/2.
+        candidate: the most frequent class among the first draws. count, n: how often the candidate was seen in the
+            second draws, and the number of these draws.
         p_lower: the lower limit of its probability, exact at level 1 - alpha.
-        radius: the radius of the l2 ball on which the class stays with that confidence; 0 where it abstains.
+        radius: the radius of the l2 ball on which the class stays the same with that confidence; 0 if it abstains.
         linf: the radius of the infinity-norm ball inside the l2 ball, radius/sqrt(d).
         l1: the radius of the l1 ball inside the l2 ball, which equals `radius`.
-        ceiling: sigma Phi^-1(alpha^(1/n)), the largest l2 radius that n draws can give.
-        sigma, alpha: as asked.
-        conditions: the conditions on which the numbers rest.
+        ceiling: sigma Phi^-1(alpha^(1/n)), the largest l2 radius that n draws can give. sigma, alpha: the arguments.
+        conditions: the conditions for the results.
         claims: names of the claims that state the radius.
     """
 
@@ -107,9 +106,9 @@ def smooth(
     ball. The classifier that is certified is the smoothed one, not f.
 
     Args:
-        f: classes (batch,) or scores (batch, classes) of inputs (batch, d), where a single score is a sign; or a
-            network, as `certify` takes them, or a fitted classifier of scikit-learn, whose classes are counted in their
-            order.
+        f: classes (batch,) or scores (batch, classes) of inputs (batch, d); the sign of a single score is the class. f
+            can also be a network of a kind that `certify` takes, or a fitted classifier of scikit-learn, whose classes
+            are numbered in their order.
         x: one input; of a network it may be a field, such as an image.
         sigma: the standard deviation of the noise.
         n: draws that bound the probability.
@@ -121,7 +120,7 @@ def smooth(
     Raises:
         SettingError: for a network in training mode, a sigma that is not positive, an alpha outside (0, 1/2), or
             invalid counts.
-        ShapeError: for answers of f that are neither classes nor scores.
+        ShapeError: for outputs of f that are neither classes nor scores.
         DataError: for scores that are not finite.
 
     Example:

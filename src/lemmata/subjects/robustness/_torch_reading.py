@@ -1,7 +1,7 @@
 """Reading modules of PyTorch, by the graph of their operations that torch.fx traces.
 
-Whatever its code is called, an operation of which the outputs are affine in the inputs is one of the layers: that is
-tried on numbers. ReLUs, leaky ones, clips and maxima are known by their names; all else is refused by its name.
+Any operation whose outputs are affine in the inputs is a layer, for any name in its code: this is tested on numbers.
+ReLUs, leaky ones, clips and maxima are known by their names; all else is refused by its name.
 """
 
 import copy
@@ -98,7 +98,7 @@ class _Run:
     def apply(
         self, kind: str, call: Callable[..., Any], where: str, given: tuple[Any, ...], settings: Any, named: Any = None
     ) -> Any:
-        """One operation, by its name where it is one of the known kinks, else as an affine one."""
+        """One operation: by its name if it is a known kink, else as an affine one."""
         named, kind = named or {}, kind.lower().strip("_")
         signals = [one for one in _flat((given, named)) if isinstance(one, Signal)]
         if not signals:
@@ -131,7 +131,7 @@ class _Run:
         return self._affine(call, where, given, named)
 
     def _max_pool(self, call: Callable[..., Any], where: str, signal: Signal, settings: Any, given: Any) -> Signal:
-        """The largest of the entries of each window, which pooling of their numbers tells."""
+        """The largest of the entries of each window, which is found by pooling their numbers."""
         import torch  # pyright: ignore[reportMissingImports]
 
         padding, ceil = (_setting(settings, given, *own) for own in ((3, "padding", 0), (5, "ceil_mode", False)))
@@ -189,7 +189,7 @@ class _Run:
 
     @staticmethod
     def _try(run: Callable[[list[Any]], Any], where: str, zeros: list[Any], at_zero: Any) -> None:
-        """SettingError where the operation of two sums is not the sum of its values."""
+        """SettingError if the operation of two sums is not the sum of its values."""
         import torch  # pyright: ignore[reportMissingImports]
 
         draw = torch.Generator().manual_seed(0)
@@ -207,7 +207,7 @@ def _positive(signal: Signal) -> bool:
 
 
 def _setting(settings: Any, given: tuple[Any, ...], place: int, name: str, usual: Any) -> Any:
-    """What a layer or a call is set to: an attribute or a keyword, else an argument by its place."""
+    """The setting of a layer or a call: an attribute or a keyword, else an argument by its place."""
     if isinstance(settings, dict) and name in settings:
         return settings[name]
     return given[place] if len(given) > place else usual

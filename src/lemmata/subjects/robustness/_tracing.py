@@ -1,8 +1,8 @@
-"""Reading functions of JAX into affine maps and ReLUs, from what they compute.
+"""Reads functions of JAX as affine maps and ReLUs, by tracing them.
 
-A module of Flax is such a function: whatever its layers are called and however its code joins them, tracing it leaves
-sums, products, convolutions and maxima. A value that depends on the input is kept as an affine function of units, by
-one column for each unit; a maximum makes new ones.
+A module of Flax is such a function. For any names of its layers and any code that connects them, tracing it leaves
+sums, products, convolutions and maxima. A value that depends on the input is stored as an affine function of units, by
+one column for each unit; a maximum makes new units.
 """
 
 import dataclasses
@@ -45,7 +45,7 @@ def read_function(call: Callable[[jax.Array], jax.Array], shape: tuple[int, ...]
     with jax.enable_x64(True):
         try:
             closed = jax.make_jaxpr(call)(jnp.zeros((1, *shape)))
-        except Exception as error:  # whatever the user's code raises
+        except Exception as error:  # any error of the user's code
             why = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             rule = f"a network in evaluation mode that reads a batch of inputs, here of shape {(1, *shape)}"
             raise SettingError(f"network {name}", found=why, rule=rule) from error
@@ -135,7 +135,7 @@ def _times(sign: float, value: Any) -> Any:
 def _mapped(
     primitive: Primitive, params: Any, values: list[Any], which: list[int], signals: list[Signal], *, fixed: bool
 ) -> Signal:
-    """The primitive on offsets as it is, on columns as its linear part.
+    """The primitive itself on offsets, and its linear part on columns.
 
     Of that a product keeps its other factor, and a sum drops its other terms.
     """

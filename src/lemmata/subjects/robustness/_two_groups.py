@@ -11,7 +11,7 @@ _STEPS = 100
 
 @dataclasses.dataclass(frozen=True)
 class TwoGroups:
-    """Two normal laws of one variance.
+    """Two normal distributions of one variance.
 
     Args:
         gain: twice the gain of the log-likelihood over a single normal law.
@@ -34,7 +34,7 @@ class TwoGroups:
 
 
 def two_groups(numbers: Float[np.ndarray, " n"]) -> TwoGroups:
-    """The likeliest mixture of two normal laws of one variance, by expectation and maximisation from several starts.
+    """The most likely mixture of two normal distributions of one variance, by EM from several starts.
 
     Args:
         numbers: three or more that are not all equal.

@@ -1,8 +1,8 @@
 """Rows with a backdoor: when the spectrum of the features shows them, and votes that they cannot change.
 
 This theory describes the top eigenvalue and eigenvector of features of which a fraction is shifted. It also says how
-many rows must change before a vote of models on disjoint parts changes. It assumes features that are isotropic apart
-from the shift. It does not explain an adversary who hides in a direction of large variance.
+many rows must change before a vote of models on disjoint parts changes. It assumes features that are isotropic except
+for the shift. It does not explain an adversary who hides in a direction of large variance.
 """
 
 import itertools

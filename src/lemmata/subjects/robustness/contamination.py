@@ -92,7 +92,7 @@ class MediansAddUp(Claim[ShiftedRows]):
 
 
 def _filtered_mean(rows: Float[np.ndarray, "n d"], eps: float) -> Float[np.ndarray, " d"]:
-    """The mean of what a spectral filter leaves of rows whose covariance is the identity but for a fraction eps.
+    """The mean of the rows that a spectral filter leaves. Their covariance is the identity except for a fraction eps.
 
     Rows far along the direction of largest variance go, by quarters of that fraction.
     """

@@ -39,7 +39,7 @@ class LabelledCloud(eqx.Module):
 
 
 class LabelledClouds(Population[LabelledCloud]):
-    """Two normal clouds whose centres are apart by half to twice a standard deviation."""
+    """Two normal clouds whose centres differ by half to twice a standard deviation."""
 
     settings = Space(
         n=rows(80, 20, 300, corners=(50, 120)),

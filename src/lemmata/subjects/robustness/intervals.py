@@ -1,6 +1,6 @@
 """Interval bounds of networks: when they are exact, and how fast they become loose.
 
-This theory describes the outputs of a network on a box of inputs, layer by layer, with each coordinate alone. It
+This theory describes the outputs of a network on a box of inputs, layer by layer, for each coordinate separately. It
 ignores that coordinates depend on each other. The bounds are nevertheless exact if no weight is negative. With weights
 of random signs, each further layer makes the bounds looser by a factor of the square root of its width.
 """
@@ -37,7 +37,7 @@ class IntervalsExactWhereMonotone(Claim[ReluBox]):
     controls = "the outputs of a network on a box"
     unexplained = "weights of both signs, for which the worst corners of two units differ"
     traced = False  # the bounds are NumPy's
-    condition = 10000.0  # sums of products of as many terms as there are units, which may cancel against a bias
+    condition = 10000.0  # sums of products with one term for each unit, which may cancel against a bias
 
     def predict(self, problem: ReluBox) -> Array:
         return _output_bounds(problem)

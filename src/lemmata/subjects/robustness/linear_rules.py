@@ -228,7 +228,10 @@ class BestRobustLinearRule(Claim[AttackedClasses]):
         return jnp.stack([jnp.exp(best.fun), clean])
 
     def condition(self, problem: AttackedClasses) -> Array:
-        """The search ends where slopes round: at the root of eps in w, which the least error does not feel."""
+        """The search ends at the rounding error of slopes.
+
+        This is at the root of eps in w, which hardly changes the least error.
+        """
         return jnp.array([1e5, 1e8])
 
 
@@ -246,7 +249,7 @@ class FragileRule(eqx.Module):
         return self.strength / jnp.sqrt(len(self.weights))
 
     def accuracy(self, means: Float[Array, " d"]) -> Float[Array, ""]:
-        """For weak features of these means times the label."""
+        """The accuracy if weak features have these means times the label."""
         score = self.weights @ means / jnp.linalg.norm(self.weights)
         right = ndtr(score + jnp.array([1.0, -1.0]) * self.pull)
         return right @ jnp.stack([self.keep, 1 - self.keep])

@@ -50,7 +50,7 @@ def _distance_to_change(problem: IntervalRule) -> Array:
 
 
 def _precision(problem: IntervalRule) -> Array:
-    """Bisection ends where the probability is 1/2 to rounding; a quantile of p has the condition number 1/(1 - p)."""
+    """Bisection ends at the probability 1/2 up to rounding; a quantile of p has the condition number 1/(1 - p)."""
     p = problem.probability(jnp.zeros(()))
     return 100.0 / jnp.maximum(jnp.minimum(1 - p, jnp.abs(p - 0.5)), 1e-12)
 
@@ -111,7 +111,7 @@ class SmoothedRadiusInThePlane(Claim[PlanarRule]):
         return problem.sigma * jnp.maximum(norm.ppf(jnp.clip(p, 0.5, 1 - 1e-15)), 0.0)
 
     def measure(self, problem: PlanarRule, key: Key[Array, ""]) -> Array:
-        """The first change along each of some rays, by a grid and bisection; far away where there is none."""
+        """The first change along each of some rays, by a grid and bisection; far away if there is none."""
         angles = 2 * jnp.pi * (jnp.arange(_RAYS) + jax.random.uniform(key)) / _RAYS
         rays = jnp.stack([jnp.cos(angles), jnp.sin(angles)], axis=1)
         leads = lambda reach: problem.probability(problem.place + reach[..., None] * rays) > 0.5
@@ -129,7 +129,7 @@ class SmoothedRadiusInThePlane(Claim[PlanarRule]):
         return jnp.where(problem.probability(problem.place) > 0.5, near, 0.0)
 
     def condition(self, problem: PlanarRule) -> Array:
-        """Bisection ends where the probability is 1/2 to rounding; a quantile of p has the condition 1/(1 - p)."""
+        """Bisection ends at the probability 1/2 up to rounding; a quantile of p has the condition 1/(1 - p)."""
         p = problem.probability(problem.place)
         return 1000.0 / jnp.maximum(jnp.minimum(1 - p, jnp.abs(p - 0.5)), 1e-12)
 
@@ -197,7 +197,7 @@ class LaplaceNoiseRadius(Claim[IntervalRule]):
 def _steepest(problem: IntervalRule, key: Key[Array, ""]) -> Array:
     """The largest difference quotients of the smoothed function and of its quantile, over random pairs.
 
-    The pairs are a tenth of the noise apart, at most.
+    The distance of the pairs is at most a tenth of the noise.
     """
     place_key, step_key = jax.random.split(key)
     left = problem.scale * jax.random.uniform(place_key, (1024,), minval=-2.0, maxval=2.0)
@@ -297,7 +297,7 @@ def _certified(problem: Drawn, count: int) -> Array:
 
 
 def _typical(problem: Drawn) -> Array:
-    """The certified radius where the class is seen as often as expected; half of the certificates are above it."""
+    """The certified radius if the class is seen as often as expected; half of the certificates are above it."""
     return _certified(problem, round(problem.n * float(problem.p)))
 
 

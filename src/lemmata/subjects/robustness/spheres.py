@@ -1,8 +1,8 @@
 """Errors on a high-dimensional sphere: how near the nearest error is.
 
-This theory describes the mean distance from a random point of the sphere to a set of errors, by the measure of the set
-alone. Caps are the farthest sets, and even caps are within a few times n^(-1/2). It assumes inputs that are uniform on
-the sphere. It does not explain data on a manifold, for which a set of that measure may be far away.
+This theory describes the mean distance from a random point of the sphere to a set of errors, using only the measure of
+the set. Caps are the farthest sets, and even caps are within a few times n^(-1/2). It assumes inputs that are uniform
+on the sphere. It does not explain data on a manifold, for which a set of that measure may be far away.
 """
 
 import functools

@@ -1,4 +1,4 @@
-"""What attention reads, how sharply, and which algorithm a predictor runs on the examples in its prompt."""
+"""The tokens that attention reads, how sharply, and the algorithm that a predictor runs on its prompt."""
 
 from lemmata.core import read_arguments as _read_arguments
 

@@ -39,7 +39,7 @@ class Prompts:
 
 @dataclasses.dataclass(frozen=True)
 class Scales:
-    """What the algorithms know of the whole set of prompts.
+    """Facts about the whole set of prompts that the algorithms use.
 
     Args:
         ridge: the variance of the noise over that of a weight, by the evidence.
@@ -100,13 +100,13 @@ def _residuals(prompts: Prompts) -> Float[np.ndarray, "m t"]:
 
 
 def predictions(prompts: Prompts, known: Scales, target: Float[np.ndarray, " m"]) -> dict[str, Float[np.ndarray, " m"]]:
-    """What each algorithm predicts at the queries.
+    """The predictions of each algorithm at the queries.
 
     The step size of descent is one number for all prompts, at which the algorithm is nearest to the target.
 
     Args:
-        prompts: with as many examples as the algorithms may see.
-        known: what is known of the whole set.
+        prompts: with the number of examples that the algorithms may see.
+        known: the known facts about the whole set.
         target: predictions that the step sizes are fitted to.
     """
     n = prompts.x.shape[1]

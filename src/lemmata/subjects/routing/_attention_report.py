@@ -1,4 +1,4 @@
-"""What an attention matrix reads: the effective number of tokens, dispersal at other lengths, and contraction."""
+"""Properties of an attention matrix: the effective number of tokens, dispersal at other lengths, and contraction."""
 
 import dataclasses
 import html
@@ -27,20 +27,20 @@ _MASK = 1000.0
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class AttentionReport:
-    """What the rows of an attention matrix read.
+    """The tokens that the rows of an attention matrix read.
 
     Args:
         effective: for each query, exp of the entropy of its weights: the number of tokens that it reads.
         largest: for each query, its largest weight.
-        span: the largest difference between two logits of one query.
-        lengths, bounds: numbers of keys, and the largest weight that logits of this span can give to one of them.
+        span: the largest difference between two logits of one query. lengths, bounds: numbers of keys, and the largest
+            weight that logits with this span can give to one of them.
         half: with this many keys or more, no weight can exceed 1/2.
         contraction: the largest factor by which the spread of any values is multiplied: the largest total variation
             distance between two rows.
         mixed: the largest mixed difference M of four logits; the contraction is at most tanh(M/4). It is infinite for
             logits with a mask that differs between queries.
         masked: how many logits are minus infinity.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 
@@ -102,13 +102,13 @@ def attention_report(logits: Any, *, lengths: Any = None) -> AttentionReport:
 
     Pass the logits before the softmax, after the division by sqrt(d). A masked entry is minus infinity.
 
-    The effective number of tokens is exp of the entropy of a row. Logits that span S can give one of n keys at most the
-    weight 1/(1 + (n - 1) e^-S), so a head whose span does not grow with the length stops reading single tokens. The
+    The effective number of tokens is exp of the entropy of a row. Logits with span S can give one of n keys at most the
+    weight 1/(1 + (n - 1) e^-S). So a head whose span does not grow with the length stops reading single tokens. The
     contraction is exact for these logits: no values spread more than this factor of their spread after the layer. If
     tokens approach each other by a factor s, M falls by s², so the spread falls by s³.
 
     Args:
-        logits: shape (queries, keys); numbers, or minus infinity where a query may not look.
+        logits: shape (queries, keys); numbers, or minus infinity if a query may not look.
         lengths: numbers of keys for the bound; by default 1, 4 and 16 times the number of keys.
 
     Raises:
@@ -164,7 +164,7 @@ def attention_report(logits: Any, *, lengths: Any = None) -> AttentionReport:
 def _table(logits: Any) -> np.ndarray:
     array = single_of("logits", logits)
     if array.dtype.kind not in "fiub":
-        array = numbers_of("logits", array)  # names the entry that is no number
+        array = numbers_of("logits", array)  # names the entry that is not a number
     if array.ndim != 2 or 0 in array.shape:
         raise ShapeError(
             "logits", found=f"shape {array.shape}", rule="shape (queries, keys)",
@@ -213,7 +213,7 @@ def _contraction(weights: np.ndarray) -> tuple[float, bool]:
 
 
 def _mixed(table: np.ndarray, seen: np.ndarray) -> float:
-    """The largest (L_ij - L_ik) - (L_lj - L_lk); infinite where one query sees a key that another one does not."""
+    """The largest (L_ij - L_ik) - (L_lj - L_lk); infinite if one query attends to a key that another one does not."""
     if (seen != seen[0]).any():
         return math.inf
     table = table[:, seen[0]]

@@ -15,12 +15,12 @@ _CLOSE = 0.01  # to the gap of equal logits, below which differences from 1 are 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Draws:
-    """Keys around a query, one row for each draw: the nearest ones, and nodes that stand for the others.
+    """Keys around a query, one row for each draw: the nearest keys, and nodes that represent the others.
 
     Args:
         halves: sin²(t/2) for the angles t.
-        counts: how many keys each stands for.
-        drawn: how many of them are keys; the rest are nodes.
+        counts: how many keys each represents.
+        drawn: how many of them are keys; the others are nodes.
         noise: a standard normal number a draw, by which the sum over the others differs from its mean.
     """
 
@@ -63,12 +63,12 @@ def draws_of(n: int, d: int, count: int) -> Draws:
 
 
 def gap_of(n: int, weight: float) -> float:
-    """The necessary lead of the right logit if all others are equal; also exact near the weight 1/n."""
+    """The necessary lead of the right logit if all others are equal; it is also exact near the weight 1/n."""
     return math.log1p((n * weight - 1) / (1 - weight))
 
 
 def needed(draws: Draws, n: int, weight: float, unit: float = 0.0) -> Float[np.ndarray, " m"]:
-    """The inverse temperature at which the right key has the weight, for each draw; infinite where there is none.
+    """The inverse temperature at which the right key has the weight, for each draw; infinite if there is none.
 
     Args:
         draws: of the other keys.

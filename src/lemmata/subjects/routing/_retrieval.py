@@ -38,13 +38,13 @@ _ROUNDING = 1e-12
 
 @dataclasses.dataclass(frozen=True)
 class LogitFormat:
-    """What a number format leaves of a lookup.
+    """The effect of a number format on a lookup.
 
     Args:
         name: the name of the format.
         bits: its significant bits, p.
         resolves: 2u/(1 + u), u = 2^-p: leads above it survive rounding at every inverse temperature.
-        sharpness: the inverse temperature that keeps the weight after rounding; infinite where none is sure to.
+        sharpness: the inverse temperature that keeps the weight after rounding; infinite if none is sure to.
         holds: whether there is one, and the format can hold its logits.
     """
 
@@ -65,12 +65,12 @@ class Retrieval:
         gap: by how much its logit must be above the others if these are equal.
         sharpness: the inverse temperature for keys that are uniform on the sphere, and the range of 90 % of draws.
         lead: the lead of the right key over the nearest one, 1 minus their inner product: median, 5 % and 95 %.
-        spread: the inverse temperature for the best arrangement; None where the best arrangement is not known.
+        spread: the inverse temperature for the best arrangement; None if the best arrangement is not known.
         least: no arrangement of keys needs less.
         dimension: from here on, random keys need an inverse temperature of the order of `gap`. In fewer dimensions, the
             nearest wrong key determines the inverse temperature.
         formats: number formats of the logits.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 
@@ -128,11 +128,11 @@ class Retrieval:
 
 
 def retrieval(n: int | float, d: int | float, bits: int | str | None = None, *, weight: float | int = 0.5) -> Retrieval:
-    """What a softmax lookup among n unit keys in d dimensions needs, and whether a number format can hold its logits.
+    """The scale that a softmax lookup among n unit keys in d dimensions needs, and whether a number format is enough.
 
     The query is one of the keys, and the logits are the inverse temperature times the inner products. With p
-    significant bits each logit is rounded by a relative error of at most u = 2^-p. The worst case of rounding lowers
-    the lead D of the right key to D - u(2 - D), so a format is sure to keep a lookup if D is above 2u/(1 + u).
+    significant bits each logit is rounded by a relative error of at most u = 2^-p. In the worst case, rounding lowers
+    the lead D of the right key to D - u(2 - D). So a format always preserves a lookup if D is above 2u/(1 + u).
 
     Args:
         n: keys.
@@ -228,7 +228,7 @@ def _spread(n: int, d: int, weight: float) -> float | None:
         return None
     if n > 2 * _ALL_KEYS and weight < 1e-3:
         return None
-    near = np.arange(1, min((n - 1) // 2, _ALL_KEYS) + 1)  # on either side; farther keys have no weight
+    near = np.arange(1, min((n - 1) // 2, _ALL_KEYS) + 1)  # on each side; farther keys have no weight
     times = np.full(len(near), 2.0)
     if n % 2 == 0 and n <= 2 * _ALL_KEYS:
         near, times = np.append(near, n // 2), np.append(times, 1.0)

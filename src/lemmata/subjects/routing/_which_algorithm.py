@@ -46,7 +46,7 @@ class AlgorithmDistances:
         ridge: the variance of the noise over the variance of a weight, by the evidence of all prompts.
         prompts: the number of prompts.
         level: the confidence level of the intervals.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 
@@ -157,8 +157,8 @@ def which_algorithm(
 
     Raises:
         SettingError: for a predictor that cannot be called, or invalid settings.
-        ShapeError, DataError: for prompts that do not fit each other, fewer than 20 prompts, numbers that are not
-            finite, targets or predictions that are all 0, or answers that are no numbers.
+        ShapeError, DataError: for prompts whose shapes differ, fewer than 20 prompts, numbers that are not finite,
+            targets or predictions that are all 0, or answers that are not numbers.
 
     Example:
         >>> rng = np.random.default_rng(0)
@@ -289,7 +289,7 @@ def _answers(predict: Callable[..., Any], x: np.ndarray, y: np.ndarray, queries:
             given = predict(x[place, :n].copy(), y[place, :n].copy(), queries[place].copy())
         except LemmataError:
             raise
-        except Exception as error:  # whatever a user's function raises
+        except Exception as error:  # any error of a user's function
             text = f"{type(error).__name__}: {' '.join(str(error).split())[:120]}"
             raise SettingError("predict", found=text, rule="a function of inputs, targets and a query") from error
         answer = single_of("answer of predict", given)
@@ -300,7 +300,7 @@ def _answers(predict: Callable[..., Any], x: np.ndarray, y: np.ndarray, queries:
 
 
 def _interval(values: Float[np.ndarray, "k a m"], level: float, signed: bool = False) -> Float[np.ndarray, "k a 2"]:
-    """Student's intervals of means; those of squares are not below 0."""
+    """Student's intervals of means; those of squares are cut at 0."""
     m = values.shape[2]
     half = stats.t.ppf((1 + level) / 2, m - 1) * values.std(axis=2, ddof=1) / np.sqrt(m)
     mean = values.mean(axis=2)

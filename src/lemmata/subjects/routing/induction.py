@@ -1,4 +1,4 @@
-"""Two heads that copy a continuation, and what a causal mask tells about positions.
+"""Two heads that copy a continuation, and the information of a causal mask about positions.
 
 This theory gives the probability with which a previous-token head and a content head find what followed an earlier
 occurrence of a token. It assumes one-hot tokens and positions. It does not explain how training finds such heads.

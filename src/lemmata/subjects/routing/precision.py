@@ -57,7 +57,7 @@ _BITS = Integer(6, 3, 11, "significant bits", corners=(4, 8))
 
 
 class RoundedLookups(Population[RoundedLookup]):
-    """In half of the problems beta is rounded down and all other logits up, each by almost u; otherwise at random."""
+    """In half of the problems, beta is rounded down and all other logits up, each by almost u; otherwise at random."""
 
     settings = Space(n=rows(64, 2, 4096, corners=(16, 128)), bits=_BITS)
 

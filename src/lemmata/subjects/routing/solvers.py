@@ -1,7 +1,7 @@
 """Depth as computation: what L layers of attention can compute about a linear regression.
 
-This theory says how fast the residual falls if each layer is a Newton iteration or a step of gradient descent with its
-own step size. It assumes exact arithmetic. It does not say which algorithm a trained model follows.
+This theory gives the speed at which the residual falls if each layer is a Newton iteration or a step of gradient
+descent with its own step size. It assumes exact arithmetic. It does not say which algorithm a trained model follows.
 """
 
 import equinox as eqx
@@ -181,6 +181,9 @@ class LayersAreAPolynomial(Claim[Spectrum]):
         return jnp.asarray([best_residual(low, high, problem.layers), float(np.abs(error).max())])
 
     def condition(self, problem: Spectrum) -> Array:
-        """The program is accurate to _ACCURACY, relative, for which 32 eps stands; the layers to rounding."""
+        """The program has the relative accuracy _ACCURACY, which 32 eps represents.
+
+        The layers are accurate to rounding.
+        """
         exact = problem.layers * problem.kappa**2
         return jnp.stack([jnp.asarray(_ACCURACY / (32 * np.finfo(float).eps)), exact])

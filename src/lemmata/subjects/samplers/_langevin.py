@@ -36,11 +36,11 @@ def langevin(
     *,
     every: int = 1,
 ) -> Chains:
-    """Unadjusted Langevin dynamics, x <- x + h grad log p(x) + sqrt(2 h) xi with xi ~ N(0, I), h the step.
+    """Unadjusted Langevin dynamics, x <- x + h grad log p(x) + sqrt(2 h) xi with xi ~ N(0, I) and step h.
 
-    Its stationary law is p for h -> 0 alone. For a normal p with precision lambda it is normal with variance
-    1/(lambda (1 - h lambda/2)), which is finite for h lambda < 2 (x <- (1 - h lambda) x + sqrt(2h) xi is an
-    autoregression); where the gradient grows faster than linearly, chains may run off to infinity and NaN.
+    Its stationary distribution is p only for h -> 0. For a normal p with precision lambda, it is normal with variance
+    1/(lambda (1 - h lambda/2)), which is finite for h lambda < 2, because x <- (1 - h lambda) x + sqrt(2h) xi is an
+    autoregression. If the gradient grows faster than linearly, chains may diverge to infinity and NaN.
 
     Args:
         log_density: log p of one point up to a constant, in JAX.
@@ -53,7 +53,7 @@ def langevin(
     Raises:
         SettingError: for a step that is not one positive number, numbers of steps that do not fit, or a density that is
             not a function.
-        ShapeError: if the start has no rows, or the density is not one number.
+        ShapeError: if the start has no rows, or if the density is not a single number.
         DataError: for entries that are not finite, whole numbers as densities, and a start at which the gradient is not
             finite.
 
@@ -78,13 +78,13 @@ def mala(
 ) -> Chains:
     """Langevin dynamics with proposals y = x + h grad log p(x) + sqrt(2 h) xi that Metropolis and Hastings correct.
 
-    A proposal is taken with probability min(1, p(y) q(x|y) / (p(x) q(y|x))), log q(y|x) = -|y - x - h grad log
-    p(x)|²/(4h); else the chain stays. Then p is the stationary law for every h, and h decides how fast it is reached:
-    in many dimensions an acceptance near 0.57 is best. A proposal of density 0 or NaN is refused.
+    A proposal is accepted with probability min(1, p(y) q(x|y) / (p(x) q(y|x))), where log q(y|x) = -|y - x - h grad log
+    p(x)|²/(4h). Otherwise the chain stays. Then p is the stationary law for every h, and h decides how fast it is
+    reached: in many dimensions an acceptance near 0.57 is best. A proposal of density 0 or NaN is refused.
 
     Args:
         log_density: log p of one point up to a constant, in JAX.
-        start: one row a chain, where p > 0.
+        start: one row a chain, if p > 0.
         step: h, above 0.
         steps: how many.
         key: of the noise.
@@ -93,7 +93,7 @@ def mala(
     Raises:
         SettingError: for a step that is not one positive number, numbers of steps that do not fit, or a density that is
             not a function.
-        ShapeError: if the start has no rows, or the density is not one number.
+        ShapeError: if the start has no rows, or if the density is not a single number.
         DataError: for entries that are not finite, whole numbers as densities, and a start at which the log density or
             its gradient is not finite.
 

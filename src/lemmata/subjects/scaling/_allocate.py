@@ -23,7 +23,7 @@ class AttemptPlan(AbstractFinding):
 
     Args:
         attempts: for each problem.
-        uniform: the expected number solved where every problem gets as many, the first ones one more.
+        uniform: the expected number solved if every problem gets the same number, and the first ones get one more.
     """
 
     attempts: Int[np.ndarray, "problems"]
@@ -33,9 +33,9 @@ class AttemptPlan(AbstractFinding):
 def allocate(p: object, budget: int, *, n: object = None, level: float | int = 0.9) -> AttemptPlan:
     """Spend a budget of attempts so that the expected number of solved problems is largest.
 
-    Attempt j on problem i solves it, where those before have failed, and adds p_i (1 - p_i)^(j-1): each problem's
-    gains fall, so that taking the largest gain next is best for every budget. Probabilities that were estimated are
-    given as counts: with n, p holds successes among n, and the next attempt counts with the posterior mean of its gain
+    Attempt j on problem i solves it if the earlier attempts have failed, and adds p_i (1 - p_i)^(j-1). Each problem's
+    gains decrease. So, for every budget, it is best to take the largest gain next. Estimated probabilities are given as
+    counts: with n, p contains the successes among n. The next attempt then counts with the posterior mean of its gain
     under Jeffreys' prior, which falls with every failure. The interval holds the number of problems solved, not its
     mean: it has all probability but (1 - level)/2 on either side.
 
@@ -85,7 +85,7 @@ def allocate(p: object, budget: int, *, n: object = None, level: float | int = 0
 
 
 def _beliefs(p: object, n: object) -> tuple[np.ndarray, np.ndarray]:
-    """Probabilities and nothing, or the parameters of each problem's posterior."""
+    """Probabilities and None, or the parameters of each problem's posterior."""
     if n is not None:
         successes, trials = counts("successes", p, n)
         return successes + _PRIOR, trials - successes + _PRIOR

@@ -12,7 +12,7 @@ _LARGEST = 3
 
 
 class Attempted(eqx.Module):
-    """One problem: n attempts are made, each right with probability p, and k are asked about."""
+    """One problem: n attempts are made, each right with probability p, and the result is about k attempts."""
 
     success: Float[Array, ""]
     made: int = eqx.field(static=True)
@@ -46,7 +46,7 @@ class Difficulties(eqx.Module):
     def draw(self, key: Key[Array, ""], count: int) -> Float[Array, "count"]:
         """Success probabilities of so many problems.
 
-        Beta(a, b) is the law of the product of U_i^(1/(a + i)), i = 0, ..., b - 1, of uniform U_i.
+        Beta(a, b) is the distribution of the product of U_i^(1/(a + i)), i = 0, ..., b - 1, with uniform U_i.
         """
         order = jnp.arange(_LARGEST)
         power = jnp.where(order < self.b, 1 / (self.a + order), 0.0)

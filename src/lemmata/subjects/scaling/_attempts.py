@@ -1,4 +1,4 @@
-"""How often k attempts solve a problem, from counts of successes; and beyond the attempts that were made."""
+"""How often k attempts solve a problem, from counts of successes, also for more attempts than were made."""
 
 import dataclasses
 
@@ -18,7 +18,7 @@ UNBIASED = "scaling.attempts.unbiased_pass_at_k"
 TAIL = "scaling.attempts.beta_failures"
 _GRID, _ZOOMS = 61, 4
 _LEAST = 5
-_EQUAL, _WIDE = 0.01, 0.25  # of log-likelihood, which nobody can tell; of the interval, from which on it matters
+_EQUAL, _WIDE = 0.01, 0.25  # of log-likelihood, which is not noticeable; of the interval, where it begins to matter
 _STRETCH = 1.08  # likelihood intervals at 0.9 held 0.868 of 500 true values, of 30 and 100 problems
 
 
@@ -28,7 +28,7 @@ class PassAtK(AbstractFinding):
 
     Args:
         k: attempts.
-        each: the estimate of each problem; of the fitted law where k is beyond n.
+        each: the estimate for each problem; from the fitted distribution if k is beyond n.
         beta: a and b of the fitted distribution of success probabilities; None within the data.
     """
 
@@ -40,22 +40,23 @@ class PassAtK(AbstractFinding):
 def pass_at_k(successes: object, n: object, k: int, *, level: float | int = 0.9) -> PassAtK:
     """The probability that at least one of k attempts solves a problem, averaged over problems.
 
-    Up to n attempts it is the unbiased 1 - C(n-c, k)/C(n, k) of c successes among n. One problem alone has Clopper and
-    Pearson's limits of its success probability; the mean of several has those of the binomial law with as many trials
-    as the spread of the estimates amounts to (Korn and Graubard), for problems drawn from a larger number of them.
+    Up to n attempts it is the unbiased 1 - C(n-c, k)/C(n, k) of c successes among n. A single problem has the
+    Clopper-Pearson limits of its success probability. The mean of several problems, drawn from a larger number, has
+    binomial limits. The number of trials is the one that gives the spread of the estimates (Korn and Graubard).
 
-    Beyond n attempts nothing was seen. Success probabilities are then taken to follow Beta(a, b) over problems, fitted
-    to the counts by maximum likelihood, with the interval by profile likelihood: the number rests on that shape near
-    p = 0, where n attempts see nothing, and a note says so. Where laws of very different pass@k fit the counts equally
-    well, as all of one mean do for one attempt a problem, the value is the middle of them, and a note says so, too.
+    Beyond n attempts, there are no observations. Success probabilities are then assumed to follow Beta(a, b) over
+    problems, fitted to the counts by maximum likelihood, with an interval by profile likelihood. The number depends on
+    this shape near p = 0, where n attempts show nothing, and a note says so. If distributions with very different
+    pass@k fit the counts equally well, the value is the middle of them, and a note says so. With one attempt for each
+    problem, all distributions of one mean do.
 
-    On simulated problems that nothing was tuned on, intervals of level 0.9 held the mean in 90 to 94 % (10 and 50
-    problems) and beyond n, where that shape is right, in 93 % (30 and 100 problems).
+    On simulated problems that were not used for tuning, intervals of level 0.9 contained the mean in 90 to 94 % (10 and
+    50 problems). Beyond n, if that shape is right, they did in 93 % (30 and 100 problems).
 
     Args:
         successes: how many attempts were right, one number a problem.
         n: how many were made, one number for all or one a problem.
-        k: how many attempts are asked about.
+        k: the number of attempts in the question.
         level: the confidence of the interval.
 
     Raises:
@@ -89,7 +90,7 @@ def pass_at_k(successes: object, n: object, k: int, *, level: float | int = 0.9)
 
 
 def _all_fail(found: np.ndarray, trials: np.ndarray, k: int) -> np.ndarray:
-    """C(n-c, k)/C(n, k) by logarithms of factorials: nought where fewer than k attempts failed."""
+    """C(n-c, k)/C(n, k) by logarithms of factorials: zero if fewer than k attempts failed."""
     failures = trials - found
     possible = failures >= k
     left = np.where(possible, failures - k, 0.0)
@@ -109,7 +110,10 @@ def _mean_limits(each: np.ndarray, level: float) -> tuple[float, float]:
 
 
 def _log_likelihood(found: np.ndarray, trials: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Of Beta(a, b) success probabilities, up to a constant; counts that occur often are evaluated once."""
+    """Log-likelihood of Beta(a, b) success probabilities, up to a constant.
+
+    Counts that occur often are evaluated once.
+    """
     pairs, times = np.unique(np.stack([found, trials - found]), axis=1, return_counts=True)
     total = np.zeros_like(a)
     for (right, wrong), count in zip(pairs.T, times, strict=True):
@@ -160,8 +164,8 @@ def _beta_region(
 ) -> tuple[float, float, tuple[float, float], tuple[float, float]]:
     """The fitted a and b, the extremes of pass@k within the likelihood's interval, and those that fit equally well.
 
-    On a grid of the mean's logit and the logarithm of a + b, which zooms to the region. The extremes of the equally
-    good fits are given where they differ much; a and b are then of the fit nearest to the middle of them.
+    On a grid of the mean's logit and the logarithm of a + b, which zooms to the region. If the equally good fits differ
+    much, their extremes are given; a and b are then those of the fit nearest to the middle.
     """
     mean = np.clip(found.sum() / trials.sum(), 1e-6, 1 - 1e-6)
     centre = np.log(mean / (1 - mean))

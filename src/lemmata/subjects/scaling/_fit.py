@@ -25,7 +25,7 @@ class Fit:
         log_loss: the measured log losses.
         theta: the parameters.
         clip: residuals beyond this count linearly.
-        scale: the squared unit of `excess`: what noise alone adds to the objective for each parameter.
+        scale: the squared unit of `excess`: the amount that noise alone adds to the objective for each parameter.
     """
 
     design: Design
@@ -40,11 +40,14 @@ class Fit:
         return self.log_loss - self.design.log_loss(self.theta, self.design.sizes)[0]
 
     def excess(self, theta: Float[np.ndarray, "p"]) -> float:
-        """By how much another law fits worse, as the square of a t variable."""
+        """How much worse another law fits, as the square of a t variable."""
         return (_objective(self, theta) - _objective(self, self.theta)) / self.scale
 
     def covariance(self) -> Float[np.ndarray, "p p"]:
-        """Of the parameters, from the derivatives at the fit; a direction that data do not see is infinite."""
+        """The covariance of the parameters, from the derivatives at the fit.
+
+        A direction that data do not determine is infinite.
+        """
         slopes = self.design.log_loss(self.theta, self.design.sizes)[1]
         return self.scale * np.linalg.pinv(slopes.T @ slopes, rcond=1e-12, hermitian=True)
 
@@ -62,7 +65,7 @@ class Fit:
 
 
 def _raised(design: Design, log_loss: np.ndarray, theta: np.ndarray, share: float) -> np.ndarray:
-    """The same parameters with a floor of at least a share of the least loss: one that is nought has no slope."""
+    """The same parameters with a floor of at least a share of the least loss, because a floor of zero has no slope."""
     theta = theta.copy()
     if design.floor:
         theta[0] = max(theta[0], log_loss.min() + np.log(share))
@@ -90,14 +93,17 @@ def _minimise(residuals, slopes, start: np.ndarray) -> np.ndarray:
 
 
 def _starts(design: Design, log_loss: np.ndarray) -> list[np.ndarray]:
-    """For each set of exponents on a grid the best floor and amplitudes in relative error; the best few."""
+    """For each set of exponents on a grid, the best floor and amplitudes in relative error.
+
+    The best few are returned.
+    """
     away = design.sizes - design.centre
     found = []
     for exponents in itertools.product(_EXPONENTS if design.terms == 1 else _EXPONENTS[1:6], repeat=design.terms):
         powers = np.exp(-np.asarray(exponents) * away)
         columns = np.column_stack([np.ones(len(away)), powers]) if design.floor else powers
         parts, misfit = nnls(columns * np.exp(-log_loss)[:, None], np.ones(len(away)))
-        # a term that is nought has no slope to grow by
+        # a term that is zero has no slope along which to grow
         parts = np.log(np.maximum(parts, _SEEN * np.exp(log_loss.min())))
         first = int(design.floor)
         start = np.empty(design.parameters)
@@ -126,8 +132,9 @@ def without_each_scale(fit: Fit) -> list[Fit]:
 def fit_law(design: Design, log_loss: Float[np.ndarray, "m"], robust: bool = True) -> Fit:
     """Least squares from the best starts of a grid, then Huber's fit at 1.345 robust standard deviations.
 
-    The unit of `excess` is Huber's: the mean square of the clipped residuals, over the share that is not clipped, with
-    as many degrees of freedom as points beyond parameters; without a clipped residual it is the usual variance.
+    The unit of `excess` is Huber's: the mean square of the clipped residuals, over the share that is not clipped. The
+    degrees of freedom are the number of points minus the number of parameters. Without a clipped residual, it is the
+    usual variance.
     """
     spare = len(log_loss) - design.parameters
     starts = _starts(design, log_loss)

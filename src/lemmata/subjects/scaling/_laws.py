@@ -1,4 +1,4 @@
-"""The separable law E + A n^-alpha + B d^-beta in logarithms: values, slopes, and where a budget is spent best."""
+"""The separable law E + A n^-alpha + B d^-beta in logarithms: values, slopes, and the best use of a budget."""
 
 import dataclasses
 
@@ -12,12 +12,12 @@ _STEEPEST = 3.0  # log of the largest exponent that is considered, 20
 
 @dataclasses.dataclass(frozen=True)
 class Design:
-    """The sizes that were measured, centred, so that a term is known best at its own parameter.
+    """The measured sizes, centred, so that a term is most certain at its own parameter.
 
     Args:
-        sizes: log n, and log d where it was varied, one row a run.
+        sizes: log n, and log d if it was varied, one row a run.
         floor: whether the law has a constant term.
-        centre: the mean logarithm of each size, or where amplitudes are to be given.
+        centre: the mean logarithm of each size, or if amplitudes are to be given.
     """
 
     sizes: Float[np.ndarray, "m terms"]
@@ -46,7 +46,7 @@ class Design:
 
         Args:
             theta: [log E,] then for each term the logarithm of its value at the centre, and of its exponent.
-            sizes: log n and log d where the law is wanted.
+            sizes: log n and log d at which the law is evaluated.
         """
         away = sizes - self.centre
         first = int(self.floor)

@@ -1,4 +1,4 @@
-"""Numbers that a law has, in logarithms and with their derivatives: what intervals are wanted for."""
+"""Numbers derived from a law, in logarithms and with their derivatives, for which intervals are computed."""
 
 import numpy as np
 from jaxtyping import Float
@@ -8,8 +8,8 @@ from ._laws import Design
 from ._profile import Functional
 
 _STEP = 1e-6
-_STEEPEST = 100.0  # log of an exponent: an interval's end may pull a law that far, where its amplitude is infinite
-_SMALL = 30.0  # e^-30 is lost beside 1
+_STEEPEST = 100.0  # log of an exponent: an interval's end may pull a law this far, if its amplitude is infinite
+_SMALL = 30.0  # e^-30 is lost when added to 1
 _NEAR = 5.0  # e^5 is the log of a ratio of n to its end that few optima exceed
 
 
@@ -64,7 +64,10 @@ def best_data(design: Design, budget: float, cost: float, served: float) -> Func
 
 
 def best_loss(design: Design, budget: float, cost: float, served: float) -> Functional:
-    """The least log loss with cost n d + 2 n served = budget: at an optimum it moves as the law does, not the place."""
+    """The least log loss with cost n d + 2 n served = budget.
+
+    At an optimum, it changes as the law does, and the place does not matter.
+    """
 
     def number(theta):
         value, slope = design.log_loss(theta, np.array([optimum(design, theta, budget, cost, served)]))
@@ -76,10 +79,11 @@ def best_loss(design: Design, budget: float, cost: float, served: float) -> Func
 def optimum(design: Design, theta: np.ndarray, budget: float, cost: float, served: float) -> tuple[float, float]:
     """Where marginal returns balance, log n and log d: alpha A n^-alpha = beta B d^-beta (1 + 2 served / (cost d)).
 
-    Without served tokens that is linear in log n; with them the left side falls in n and the right side rises.
+    Without served tokens, this is linear in log n. With served tokens, the left side falls in n and the right side
+    rises.
     """
     first = int(design.floor)
-    # exponents of the pulled laws of an interval can go far; beyond the law's own limits they do not matter
+    # the exponents of the laws that an interval tries can be extreme; beyond the law's own limits, they do not matter
     steep = np.exp(np.clip(theta[first + 1 :: 2], -12.0, 3.0))
     returns = theta[first + 1 :: 2] + theta[first::2] + steep * design.centre
     every = np.log(budget / cost)
@@ -89,7 +93,7 @@ def optimum(design: Design, theta: np.ndarray, budget: float, cost: float, serve
     share = np.log(2 * served / cost)
 
     def place(gap: float) -> tuple[float, float]:
-        """Log n and log d, from cost d = budget / n - 2 served, where log n is e^gap below the budget's end."""
+        """Log n and log d, from cost d = budget / n - 2 served, with log n equal to e^gap below the budget's end."""
         below = np.exp(gap)
         return every - share - below, share + below + (gap if gap < -_SMALL else np.log(-np.expm1(-below)))
 

@@ -1,4 +1,4 @@
-"""Intervals by profile likelihood, how far a number can go before the data object, and by the jackknife."""
+"""Intervals by profile likelihood, the range of a number that the data do not reject, and by the jackknife."""
 
 import math
 from collections.abc import Callable
@@ -20,15 +20,15 @@ _FARTHEST = 30.0  # numbers are logarithms: beyond a factor e^30 an end is as go
 
 
 def quantile(fit: Fit, level: float) -> float:
-    """Of Student's t, with as many degrees of freedom as there are points beyond parameters."""
+    """Of Student's t, whose degrees of freedom are the number of points minus the number of parameters."""
     return float(stats.t.ppf((1 + level) / 2, len(fit.log_loss) - fit.design.parameters))
 
 
 def profile_interval(fit: Fit, number: Functional, level: float) -> tuple[float, float]:
-    """All values of a number that laws have which fit not significantly worse; an end may be infinite.
+    """All values of a number in laws that do not fit significantly worse; an end may be infinite.
 
-    An end is found by pulling the fit towards a value beyond it: the best law under a pull is the best law among those
-    with its own value of the number, so that every pull gives one point of the profile.
+    An end is found by pulling the fit towards a value beyond it. The best law under a pull is the best law with its own
+    value of the number, so every pull gives one point of the profile.
     """
     ends = [_end(fit, number, _STRETCH * quantile(fit, level), sign) for sign in (-1.0, 1.0)]
     return ends[0], ends[1]
@@ -80,7 +80,7 @@ def jackknife_interval(fit: Fit, others: list[Fit], number: Functional, level: f
 def both_intervals(
     fit: Fit, others: list[Fit], number: Functional, level: float
 ) -> tuple[tuple[float, float], tuple[float, float]]:
-    """By profile, and by the jackknife where there are other fits, of a number that is given as its logarithm."""
+    """By profile, and by the jackknife if there are other fits, for a number that is given as its logarithm."""
     low, high = (_exponential(end) for end in profile_interval(fit, number, level))
     if not others:
         return (low, high), (math.nan, math.nan)

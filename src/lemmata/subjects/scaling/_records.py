@@ -1,4 +1,4 @@
-"""What a question about scaling is answered with: the number, its interval, the conditions, the claim behind it."""
+"""The answer to a question about scaling: the number, its interval, the conditions, the claim behind it."""
 
 import dataclasses
 import math
@@ -13,11 +13,11 @@ class AbstractFinding:
 
     Args:
         value: the number.
-        interval: where the true number is with probability `level`; both ends are the value where nothing is unsure.
+        interval: where the true number is with probability `level`; both ends are the value if it is certain.
         level: the confidence of the interval.
-        claim: the name of the claim that the answer rests on; `lemmata show` states it.
+        claim: the name of the claim behind the answer; use `lemmata show` to read it.
         hypotheses: the conditions of the answer, with their values.
-        notes: what the reader must know before using the number.
+        notes: remarks to read before using the number.
     """
 
     value: float

@@ -28,7 +28,7 @@ class Extrapolation(AbstractFinding):
     """A loss that the law gives at one point, or the size that a loss needs.
 
     Args:
-        leave_one_out: the jackknife's interval over scales; infinite ends where it has none.
+        leave_one_out: the jackknife's interval over scales; its ends are infinite if it has none.
         beyond: how many times the largest size that was fitted it lies at.
     """
 
@@ -40,9 +40,7 @@ class Extrapolation(AbstractFinding):
 class Allocation(AbstractFinding):
     """How a budget of compute is spent best; the value is the loss.
 
-    Args:
-        n, d: the sizes of least loss.
-        n_interval, d_interval: where they are with the confidence of the record.
+    Args: n, d: the sizes of least loss. n_interval, d_interval: their intervals at the record's level.
     """
 
     n: float
@@ -53,16 +51,17 @@ class Allocation(AbstractFinding):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ScalingLaw(AbstractFinding):
-    """loss = floor + A n^-alpha + B d^-beta as fitted; the value is alpha.
+    """The fitted law loss = floor + A n^-alpha + B d^-beta; the value is alpha.
 
     Args:
-        constants: floor, A, alpha, and B and beta where d was given.
+        constants: floor, A, alpha, and B and beta if d was given.
         intervals: of each constant by profile likelihood.
         leave_one_out: of each constant by the jackknife over sizes n.
-        told: whether the data tell a constant at all: a floor from zero, others to a factor of 4.
+        told: whether the data determine a constant: a floor must be distinguishable from zero, other constants must be
+            known to a factor of 4.
         noise: the standard deviation of the log losses around the law.
         runs: how many runs of equal signs the residuals have.
-        broken: the probability of as few runs under the law; small where the law breaks.
+        broken: the probability of at most this many runs under the law; small if the law breaks.
         largest: the largest n, and the largest d.
     """
 
@@ -93,7 +92,7 @@ class ScalingLaw(AbstractFinding):
         return preformatted(self)
 
     def extrapolate(self, n: float | int, d: float | int | None = None) -> Extrapolation:
-        """The loss of the law at n, and at d where the law has it: not of one noisy run.
+        """The loss of the law at n, and at d if the law has it: not of one noisy run.
 
         Raises:
             SettingError: if n or d is not positive and finite, if d is given for a law without d, or if d is missing.
@@ -105,7 +104,7 @@ class ScalingLaw(AbstractFinding):
         return self._answer(value, interval, jackknife, beyond)
 
     def needed(self, loss: float | int, d: float | int | None = None) -> Extrapolation:
-        """The n at which the law comes down to a loss; infinite where the floor is in the way.
+        """The n at which the law reaches a loss; infinite if the floor is above this loss.
 
         The interval holds every n at which the loss lies in the interval of `extrapolate`.
 
@@ -140,7 +139,7 @@ class ScalingLaw(AbstractFinding):
         return dataclasses.replace(answer, notes=notes + answer.notes)
 
     def allocate(self, compute: float | int, cost: float | int = 6.0, served: float | int = 0.0) -> Allocation:
-        """The n and d of least loss where `cost` n d + 2 n `served` = compute.
+        """The n and d of least loss if `cost` n d + 2 n `served` = compute.
 
         Args:
             compute: the budget, in operations.

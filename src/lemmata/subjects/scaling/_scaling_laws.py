@@ -1,4 +1,4 @@
-"""Separable scaling laws with a budget of compute: what an allocation is chosen for."""
+"""Separable scaling laws with a budget of compute, for choosing an allocation."""
 
 import equinox as eqx
 import jax

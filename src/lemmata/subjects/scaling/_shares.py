@@ -13,7 +13,7 @@ Share = float | int | tuple[int, int]
 
 @dataclasses.dataclass(frozen=True)
 class Known:
-    """A probability with limits: its own value twice where it was given as a number."""
+    """A probability with limits: its own value twice if it was given as a number."""
 
     value: float
     low: float
@@ -21,7 +21,7 @@ class Known:
 
 
 def read_share(name: str, given: Share, level: float) -> Known:
-    """A probability with Clopper and Pearson's exact limits; SettingError or DataError where it is none.
+    """A probability with its exact Clopper-Pearson limits; SettingError or DataError for anything else.
 
     >>> read_share("p", (8, 10), 0.9).value
     0.8

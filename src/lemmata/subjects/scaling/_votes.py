@@ -19,11 +19,11 @@ _MOST = 200_000
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Votes(AbstractFinding):
-    """How many votes are enough; infinite where no number is.
+    """How many votes are enough; infinite if no number is.
 
     Args:
         exponent: the rate at which the error falls, error ~ exp(-exponent votes) / sqrt(votes).
-        sure: votes that are enough whatever the other wrong answers are, by a sum over all of them.
+        sure: a number of votes that is enough for any other wrong answers, by a sum over all of them.
     """
 
     exponent: float
@@ -43,7 +43,7 @@ class Ceiling(AbstractFinding):
     fpr: float
 
     def accuracy(self, attempts: int) -> float:
-        """Of an accepted answer among so many attempts; where none is accepted, of one at random."""
+        """Of an accepted answer among so many attempts; if none is accepted, of one at random."""
         accepted = self.p * self.tpr + (1 - self.p) * self.fpr
         none = (1 - accepted) ** attempts
         blind = self.p * (1 - self.tpr) / (1 - accepted) if accepted < 1 else 0.0
@@ -51,7 +51,7 @@ class Ceiling(AbstractFinding):
 
 
 def plurality_error(p1: float, p2: float, votes: int, ahead: int = 0) -> float:
-    """The probability that an answer of probability p2, some votes ahead, has as many votes as one of p1, or more.
+    """The probability that an answer of probability p2, some votes ahead, ties with or beats one of probability p1.
 
     Votes for neither leave a binomial number for the two, and those a binomial share for the first: exact sums.
 
@@ -72,11 +72,10 @@ def plurality_error(p1: float, p2: float, votes: int, ahead: int = 0) -> float:
 def votes_needed(p1: Share, p2: Share, error: float | int, *, level: float | int = 0.9) -> Votes:
     """How many samples a plurality vote needs to be wrong with probability at most `error`.
 
-    The value is the smallest number from which on the strongest wrong answer alone reaches the right one, ties
-    included, with probability at most `error`, by exact sums; that falls as exp(-c K)/sqrt(K) in the number K of votes,
-    c = -log(1 - (sqrt p1 - sqrt p2)²).
-    `sure` is enough whatever the other wrong answers are. Given as (successes, trials), p1 and p2 have exact limits and
-    the number of votes the interval that they imply.
+    The value is the smallest number of votes from which on the strongest wrong answer alone reaches the right one, ties
+    included, with probability at most `error`, by exact sums. This probability falls as exp(-c K)/sqrt(K) in the number
+    K of votes, where c = -log(1 - (sqrt p1 - sqrt p2)²). `sure` is enough for any other wrong answers. Given
+    as (successes, trials), p1 and p2 have exact limits and the number of votes the interval that they imply.
 
     Args:
         p1: the probability of the right answer, or (successes, trials).
@@ -129,10 +128,10 @@ def _exponent(p1: float, p2: float) -> float:
 
 
 def _smallest(p1: float, p2: float, error: float) -> float:
-    """The least number of votes from which on the error stays at or below the one that is allowed.
+    """The least number of votes from which on the error stays at or below the allowed error.
 
-    One more vote can make it larger, by parity: along odd and along even numbers it falls. Where the later of the two
-    begins to be good, so is every number from the one before it.
+    One more vote can increase it, by parity: it falls along odd and along even numbers. If the later of the two
+    numbers is good from some point on, so is every number from the one before it.
     """
 
     def end(parity: int) -> int:
@@ -152,11 +151,12 @@ def _smallest(p1: float, p2: float, error: float) -> float:
 
 
 def _enough(p1: float, p2: float, error: float) -> float:
-    """Votes that are enough however the remaining probability is split into answers of at most p2 each.
+    """A number of votes that is enough for any split of the remaining probability into answers of at most p2 each.
 
-    That an answer of probability q <= p2 has a vote, and as many as the right one, is less probable than its number of
-    such votes is large in the mean: K q times the probability that K - 1 others leave it at most one vote behind, which
-    rises with q. The sum over answers replaces q by 1 - p1. No vote for the right answer has probability (1 - p1)^K.
+    Consider an answer of probability q <= p2. The probability that it has at least one vote, and at least as many as
+    the right answer, is at most its mean number of such votes: K q times the probability that K - 1 other votes leave
+    it at most one vote behind, which increases with q. The sum over answers replaces q by 1 - p1. No vote for the right
+    answer has probability (1 - p1)^K.
     """
 
     def bound(votes: int) -> float:
@@ -172,10 +172,10 @@ def _enough(p1: float, p2: float, error: float) -> float:
 
 
 def verifier_ceiling(p: Share, tpr: Share, fpr: Share, *, level: float | int = 0.9) -> Ceiling:
-    """The accuracy that best-of-K tends to where a verifier says yes or no.
+    """The accuracy that best-of-K tends to if a verifier says yes or no.
 
-    An accepted answer is right with probability p t / q, q = p t + (1 - p) f, whatever the number of attempts: attempts
-    make sure that some answer is accepted, not that it is right. Only f = 0 has no ceiling.
+    An accepted answer is right with probability p t / q, with q = p t + (1 - p) f, for any number of attempts. Attempts
+    ensure that some answer is accepted, not that it is right. Only f = 0 has no ceiling.
 
     Args:
         p: the probability that one attempt is right.

@@ -143,7 +143,7 @@ class BetaTail(Claim[Difficulties]):
     title = "Hard problems make the failure rate a power law in the number of attempts"
     source = _MONKEYS
     population = BetaDifficulties()
-    # B(a, b + K)/B(a, b) is K^-a up to a relative a (a + 2b - 1)/(2K): 1 % at the first rung for the largest a and b
+    # B(a, b + K)/B(a, b) is K^-a up to a relative a (a + 2b - 1)/(2K): 1 % at the first size for the largest a and b
     relation = Rate("attempts", (1024.0, 4096.0, 16384.0, 65536.0), margin=0.02, resolution=0.05)
     control = Control("it falls as 1/K, as for evenly spread probabilities", lambda rate, problem: -jnp.ones(()))
     controls = "the tail of coverage in the number of attempts"
@@ -173,7 +173,7 @@ def _all_fail(log_success: Float[Array, ""], attempts: Float[Array, ""]) -> Floa
 
 
 def _best_success(before: Float[Array, ""], factor: Float[Array, ""]) -> Float[Array, ""]:
-    """Where (1-p)^m - (1-p)^(Km) is largest, by golden section in log p: from some p on nothing is left of it."""
+    """Where (1-p)^m - (1-p)^(Km) is largest, by golden section in log p; above some p, the difference vanishes."""
     gain = lambda u: _all_fail(u, before * factor) - _all_fail(u, before)
     return jnp.exp(lowest_point(gain, jnp.asarray(_LEAST), jnp.zeros(())))
 

@@ -1,8 +1,8 @@
 """Separable scaling laws: the best use of a budget, a fit without a floor, and how far a fit can be trusted.
 
-This theory controls the loss L(N, D) = E + A N^-alpha + B D^-beta of N parameters and D tokens, its best allocation
-under a budget, and the extrapolation of a fit to noisy losses. It assumes that one such law holds over all sizes. It
-leaves unexplained why losses follow power laws, and what happens where they stop doing so.
+This theory controls the loss L(N, D) = E + A N^-alpha + B D^-beta of N parameters and D tokens. It covers its best
+allocation under a budget, and the extrapolation of a fit to noisy losses. It assumes that one such law holds over all
+sizes. It does not explain why losses follow power laws, or what happens where they stop doing so.
 """
 
 import equinox as eqx
@@ -312,12 +312,12 @@ class InferenceAwareAllocation(Claim[SeparableLaw]):
         return jnp.stack([jnp.exp(log), data(log)])
 
     def condition(self, problem: SeparableLaw) -> Array:
-        """That of a flat optimum, in a cost whose logarithm is of size 50; D answers to N by the other exponent."""
+        """That of a flat optimum, in a cost whose logarithm is of size 50; D depends on N by the other exponent."""
         return 30 * _flat(problem)
 
 
 def _wanted(problem: SeparableLaw):
-    """An excess loss, and the tokens that reach it with exp(log) parameters; no finite number where none do."""
+    """An excess loss, and the tokens that reach it with exp(log) parameters; infinite if no number does."""
     wanted = problem.parts(*_balanced(problem, problem.exponents)).sum()
     (alpha, beta), (a, b) = problem.exponents, problem.amplitudes
 
@@ -362,7 +362,7 @@ class ExtrapolationInterval(Claim[MeasuredCurve]):
         return jnp.stack([law, -law])
 
     def trivial(self, problem: MeasuredCurve) -> Array:
-        """Between nought and the law at the largest size."""
+        """Between zero and the law at the largest size."""
         return jnp.stack([problem.law(problem.sizes[-1]), jnp.zeros(())])
 
 

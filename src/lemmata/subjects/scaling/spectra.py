@@ -1,8 +1,8 @@
 """Learning curves from spectra: power laws of eigenvalues and of coefficients make power laws of the error.
 
 This theory controls the error of learners that learn modes in order, through the energy of the target beyond the
-learned modes. It assumes spectra that are power laws and features that are independent normal variables. It leaves
-unexplained where the spectra of real data come from.
+learned modes. It assumes spectra that are power laws and features that are independent normal variables. It does not
+explain the origin of the spectra of real data.
 """
 
 import equinox as eqx
@@ -21,7 +21,7 @@ class PowerSpectrum(eqx.Module):
 
     Args:
         decay: a > 1.
-        share: r/(2a), where r > 0: the energy beyond m modes falls as m^-r.
+        share: r/(2a) with r > 0: the energy beyond m modes falls as m^-r.
         signs: of the first coefficients.
     """
 
@@ -46,7 +46,7 @@ class PowerSpectrum(eqx.Module):
 
 
 def _power_spectra(decay: Real, share: Real, *conditions: Condition, modes: int = 2000) -> Drawn:
-    """Decays and shares as they are set, and random signs."""
+    """Decays and shares as set, and random signs."""
     return Drawn(
         PowerSpectrum,
         lambda own: Hypothesis(
@@ -67,9 +67,9 @@ _KERNEL = Source("cui2021", note="main result, the noise-free regime without a r
 def _kernel_error(problem: PowerSpectrum, key: Key[Array, ""], n: int) -> Float[Array, ""]:
     """Of kernel interpolation of n values without noise, features independent and normal: exact over new inputs.
 
-    Of many modes only sums count: those beyond the ones at hand add their eigenvalues' sum to the diagonal of the
-    kernel matrix, and noise of their energy to the values. The error is the mean over several tables of few rows,
-    whose errors vary most.
+    If there are many modes, only sums over them matter. Omitted modes add the sum of their eigenvalues to the diagonal
+    of the kernel matrix, and noise of their energy to the values. The error is the mean over several tables of few
+    rows, whose errors vary most.
     """
     values, end = problem.modes**-problem.decay, problem.modes[-1] + 0.5
     diagonal = end ** (1 - problem.decay) / (problem.decay - 1) * jnp.eye(n)

@@ -87,7 +87,7 @@ class Verified(eqx.Module):
 
 
 class Scored(eqx.Module):
-    """Attempts, right with probability `success`, with normal scores: N(lead, 1) where right, else N(0, spread²)."""
+    """Attempts, right with probability `success`, with normal scores: N(lead, 1) if right, else N(0, spread²)."""
 
     success: Float[Array, ""]
     lead: Float[Array, ""]
@@ -227,7 +227,7 @@ class VerifierCeiling(Claim[Verified]):
         shape = (_DRAWS, problem.attempts)
         right = jax.random.bernoulli(right_key, problem.success, shape)
         rate = jnp.where(right, problem.accepts_right, problem.accepts_wrong)
-        # the first accepted one; where none is, the first of all
+        # the first accepted one; if none is, the first of all
         chosen = jnp.argmax(jax.random.bernoulli(accept_key, rate), axis=1)
         return jnp.take_along_axis(right, chosen[:, None], axis=1).mean()
 
@@ -235,8 +235,8 @@ class VerifierCeiling(Claim[Verified]):
 def _best_is_right(problem: Scored, key: Key[Array, ""], attempts: int) -> Float[Array, ""]:
     """How often the highest score of so many attempts is a right one's, in the mean of draws of the highest score.
 
-    The highest score x has a survival probability 1 - U^(1/K) among all scores, U uniform; at x a score is a right
-    one's in proportion to the two densities.
+    The highest score x has a survival probability 1 - U^(1/K) among all scores, where U is uniform. The probability
+    that a score of x is a right one's is proportional to its density.
     """
     below = jax.random.uniform(key, (_SCORES,), minval=1e-300)
     above = -jnp.expm1(jnp.log(below) / attempts)
@@ -244,7 +244,7 @@ def _best_is_right(problem: Scored, key: Key[Array, ""], attempts: int) -> Float
 
     def half(_, ends):
         middle = (ends[0] + ends[1]) / 2
-        # the upper tails themselves, which rounding would lose beside 1
+        # the upper tails themselves, because 1 minus them would lose digits
         survival = p * norm.cdf(lead - middle) + (1 - p) * norm.cdf(-middle / spread)
         return jnp.where(survival > above, middle, ends[0]), jnp.where(survival > above, ends[1], middle)
 

@@ -1,4 +1,4 @@
-"""Feature vectors that a coding rate is asked of: random ones, and ones of equal second moments in all directions."""
+"""Feature vectors for coding rates: random ones, and vectors with equal second moments in all directions."""
 
 import equinox as eqx
 import jax
@@ -56,8 +56,8 @@ class FeatureClouds(Population[CodedFeatures]):
     """Normal vectors with unequal spreads. In half of the problems they are changed to have equal second moments.
 
     Args:
-        trap: instead, in half of the problems, as many axes as are chosen and a longer vector along their sum, which
-            the best set leaves out where the distortion is small.
+        trap: instead, in half of the problems, axes as many as the number of chosen rows, and a longer vector along
+            their sum. If the distortion is small, the best set leaves this vector out.
         even: equal second moments in all problems.
     """
 

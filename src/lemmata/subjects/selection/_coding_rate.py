@@ -13,10 +13,10 @@ _ROUNDING = 16.0  # the multiple of n eps |K| by which an eigenvalue may be belo
 def coding_rate(features: Float[Array, "n d"], eps: float | Float[Array, ""]) -> Float[Array, ""]:
     """R(Z, eps) = 1/2 log det(I + d / (n eps²) Z'Z) for n feature vectors of dimension d, the rows of Z, in nats.
 
-    It is the mutual information of a normal vector with the vectors' second moments Z'Z/n and itself with normal noise
-    of variance eps²/d in each coordinate, and so at least the least number of nats at which such a vector can be told
-    with that noise's squared error; the two are equal where all eigenvalues of Z'Z are. By Sylvester's identity it is
-    `kernel_coding_rate` of Z Z' with the dimension d.
+    It is the mutual information of two vectors: a normal vector with the vectors' second moments Z'Z/n, and the same
+    vector with normal noise of variance eps²/d in each coordinate. So it is at least the smallest number of nats that
+    describe such a vector with that noise's squared error. The two are equal if all eigenvalues of Z'Z are equal. By
+    Sylvester's identity it is `kernel_coding_rate` of Z Z' with the dimension d.
 
     Args:
         features: Z.
@@ -47,9 +47,9 @@ def kernel_coding_rate(
 ) -> Float[Array, ""]:
     """R(K, eps) = 1/2 log det(I + d / (n eps²) K) of n points with Gram matrix K, in nats.
 
-    Features enter by their inner products alone, so a kernel may stand in their place: the tangent kernel of a proxy
-    network, say. With d / (n eps²) = 1 / noise it is the information that noisy values at the points give about a
-    Gaussian process of covariance K.
+    Only inner products of features are used, so a kernel can replace them, for example the tangent kernel of a proxy
+    network. With d / (n eps²) = 1 / noise, it is the information that noisy values at the points give about a Gaussian
+    process with covariance K.
 
     Args:
         gram: K, positive semidefinite.
@@ -79,7 +79,7 @@ def kernel_coding_rate(
 
 
 def _half_log_det(matrix: Float[Array, "n n"]) -> Float[Array, ""]:
-    """1/2 log det(I + M), NaN where I + M is not positive definite."""
+    """1/2 log det(I + M), NaN if I + M is not positive definite."""
     factor = jnp.linalg.cholesky(matrix + jnp.eye(len(matrix)))
     return jnp.sum(jnp.log(jnp.diagonal(factor)))
 

@@ -17,14 +17,14 @@ def greedy_log_determinant(
     *,
     allowed: Bool[Array, " points"] | None = None,
 ) -> tuple[Int[Array, " count"], Float[Array, " count"]]:
-    """Points chosen one by one so that each adds most to log det(K_S + D_S), D the diagonal matrix of the noise.
+    """Points chosen one by one so that each adds most to log det(K_S + D_S) with the diagonal matrix D of the noise.
 
-    What a point adds is the logarithm of its pivot k_ii + d_i - |l_i|² in a Cholesky factorisation of K + D of the
-    chosen points, l_i the row of the factor; it is the variance of a noisy value there, given noisy values at those.
-    Rows of all candidates are updated by each pivot, so that c of n points cost n c² operations. With one noise for
-    all, the sum of log(pivot / noise) = log det(I + K_S / noise) is a monotone submodular function of the set, and what
-    the greedy choice reaches is at least 1 - 1/e of what is possible (Nemhauser, Wolsey and Fisher, 1978). Ties go to
-    the first.
+    A point adds the logarithm of its pivot k_ii + d_i - |l_i|² in a Cholesky factorisation of K + D of the chosen
+    points, where l_i is the row of the factor. The pivot is the variance of a noisy value at the point, given noisy
+    values at the chosen points. Rows of all candidates are updated by each pivot, so that c of n points cost n c²
+    operations. With one noise for all points, the sum of log(pivot / noise) = log det(I + K_S / noise) is a monotone
+    submodular function of the set. So the greedy choice reaches at least 1 - 1/e of the maximum (Nemhauser, Wolsey and
+    Fisher, 1978). Ties go to the first.
 
     Args:
         gram: K of all candidates, positive semidefinite.

@@ -1,4 +1,4 @@
-"""What a kernel still does not know: its posterior given labelled points, and the tangent kernel of a proxy network."""
+"""The remaining uncertainty of a kernel: its posterior given labelled points, and a proxy network's tangent kernel."""
 
 from collections.abc import Sequence
 
@@ -21,12 +21,12 @@ def posterior_gram(
 ) -> Float[Array, "n n"]:
     """K - K_L (K_LL + noise I)^-1 K_L': the covariance of a Gaussian process at all points, given noisy values at some.
 
-    It is the Schur complement of K_LL + noise I, positive semidefinite where K is. Points near labelled ones have
-    little left of their variance, so that a choice by it turns to what is new.
+    It is the Schur complement of K_LL + noise I, positive semidefinite where K is. Points near labelled points have a
+    small posterior variance, so a choice by this variance prefers new points.
 
     Args:
         gram: K of all points, labelled ones among them.
-        labelled: their rows; none leaves K as it is.
+        labelled: their rows; if there are none, K is not changed.
         noise: variance of the labels, above 0.
 
     Raises:
@@ -66,12 +66,12 @@ def proxy_tangent_gram(
     """The tangent kernel of a small network that has begun to imitate a model's outputs from its features.
 
     A dense network with SiLU between its layers is trained by a few full steps of Adam on the squared error to the
-    outputs. Its kernel, the mean over outputs, is the sum over layers of the Gram matrix of what goes in times the
-    Gram matrix of derivatives in what comes out: products of Jacobians that are never formed.
+    outputs. Its kernel is the mean over outputs. It is the sum over layers of the Gram matrix of the layer's inputs
+    times the Gram matrix of the derivatives in its outputs: products of Jacobians that are never formed.
 
     Args:
-        features: of a model that is too large to be differentiated, say; standardised.
-        outputs: of that model, one row a point.
+        features: of a model that is, for example, too large to be differentiated; standardised.
+        outputs: of that model, one row for each point.
         key: of the first weights.
         widths: of the hidden layers.
         steps: of Adam.

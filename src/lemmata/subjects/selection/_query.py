@@ -29,12 +29,12 @@ def query(
 ) -> Int[np.ndarray, " count"]:
     """Rows of a pool to be labelled next, in their order; see `select` for the rules.
 
-    Rows are standardised by the mean and standard deviation of pool and labelled rows together, and the kernel is the
-    tangent kernel of a ReLU network with one hidden layer unless another one is given. "coding rate" asks the model
-    nothing unless `entropy_weight` is above 0.
+    Rows are standardised by the mean and standard deviation of pool and labelled rows together. By default, the kernel
+    is the tangent kernel of a ReLU network with one hidden layer. "coding rate" does not use the model unless
+    `entropy_weight` is above 0.
 
     Args:
-        model: fitted, with `predict_proba` where the rule needs probabilities; None where it needs none.
+        model: fitted, with `predict_proba` if the rule needs probabilities; None if it needs none.
         pool: rows without labels.
         count: rows to choose, a whole number.
         labelled: rows that have labels, which the choice should not repeat.
@@ -65,7 +65,7 @@ def query(
         raise ShapeError("pool and labelled rows", found=f"pool {pool.shape}, labelled rows {known.shape}", rule=rule_)
     rows = np.concatenate([pool, known])
     check_numbers("pool and labelled rows", rows)
-    # Columns in units of a power of 2 near their largest entry, which rounds nothing: squares then do not overflow.
+    # Columns in units of a power of 2 near their largest entry, which does not round: then squares do not overflow.
     rows = np.ldexp(rows, -np.frexp(np.abs(rows).max(axis=0))[1])
     spread = rows.std(axis=0)
     rows = jnp.asarray((rows - rows.mean(axis=0)) / np.where(spread > 0, spread, 1.0) / math.sqrt(rows.shape[1]))
@@ -77,5 +77,5 @@ def query(
 
 
 def _probabilities(model: Any, rows: np.ndarray) -> np.ndarray | None:
-    """What the model thinks of rows; None where it has no probabilities."""
+    """The model's probabilities of rows; None if it has none."""
     return np.asarray(model.predict_proba(rows), float) if hasattr(model, "predict_proba") else None

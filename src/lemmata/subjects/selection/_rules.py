@@ -24,12 +24,12 @@ _SUMS = 1e-6
 
 @dataclasses.dataclass(frozen=True)
 class Candidates:
-    """Rows of which some have labels, what a kernel sees of them, and what a model thinks of them.
+    """Rows some of which have labels, the kernel's view of them, and the model's predictions for them.
 
     Args:
         gram: K of all rows.
         labelled: which have labels.
-        probabilities: of classes at all rows, by the model at hand; None where there are none.
+        probabilities: of classes at all rows, by the model at hand; None if there are none.
 
     Raises:
         ShapeError: if the three arrays have different numbers of rows.
@@ -87,9 +87,9 @@ def select(
     `entropy_weight` times each row's entropy on its diagonal (Luo et al., 2023). The entropy is not added to the
     objective: on the diagonal it acts as more noise at rows that the model is unsure of.
     "random": each row alike. "entropy": the rows of largest entropy. "k-centre": each time the row farthest, in the
-    kernel's distance, from all labelled and chosen ones. "gradients": rows drawn as k-means++ draws its centres, by
-    the squared distance of their gradients (p - e) x features from those chosen before, e the class that the model
-    calls (as BADGE does; Ash et al., 2020): the kernel of the gradients is K times the Gram matrix of p - e.
+    kernel's distance, from all labelled and chosen ones. "gradients": rows are drawn as k-means++ draws its centres, by
+    the squared distance of their gradients (p - e) x features from those chosen before. Here e is the class that the
+    model predicts (as in BADGE; Ash et al., 2020). The kernel of the gradients is K times the Gram matrix of p - e.
 
     Args:
         candidates: rows, kernel and probabilities.
@@ -144,12 +144,12 @@ def select(
 
 
 def _by_coding_rate(candidates: Candidates, count: int, shares: np.ndarray | float, noise: float) -> np.ndarray:
-    """Shares of the mean diagonal that stand on the diagonal; the noise is that of labels."""
+    """Shares of the mean diagonal that are added to the diagonal; the noise is that of labels."""
     gram, labelled = candidates.gram, np.flatnonzero(candidates.labelled)
     level = np.diagonal(gram).mean()
     on_diagonal = np.broadcast_to(level * shares, len(gram))
     if len(labelled):
-        # what posterior_gram does, without compiling for each number of labels anew
+        # the same as posterior_gram, without a new compilation for each number of labels
         own = gram[np.ix_(labelled, labelled)] + noise * level * np.eye(len(labelled))
         half = scipy.linalg.solve_triangular(np.linalg.cholesky(own), gram[labelled], lower=True)
         gram = gram - half.T @ half
@@ -162,7 +162,10 @@ def _squared_distances(gram: np.ndarray, row: int) -> np.ndarray:
 
 
 def _farthest(gram: np.ndarray, taken: np.ndarray, count: int) -> np.ndarray:
-    """Each time the row whose nearest taken one is farthest; the first is the one of the largest variance."""
+    """Each time, the row that is farthest from its nearest chosen row.
+
+    The first is the row with the largest variance.
+    """
     taken, found = taken.copy(), []
     known = [_squared_distances(gram, row) for row in map(int, np.flatnonzero(taken))]
     nearest = np.min(known, axis=0) if known else np.diagonal(gram).copy()
@@ -182,7 +185,8 @@ def _by_gradients(gram: np.ndarray, p: np.ndarray, free: np.ndarray, count: int,
     weights = np.maximum(np.diagonal(gram), 0.0)  # the first by its length
     for _ in range(count):
         shares = np.where(free, weights, 0.0)
-        shares = shares if shares.any() else free.astype(float)  # a model that is sure everywhere tells nothing
+        # a model that is certain everywhere gives no information
+        shares = shares if shares.any() else free.astype(float)
         row = int(draw.choice(len(shares), p=shares / shares.sum()))
         own = _squared_distances(gram, row)
         weights = np.minimum(weights, own) if found else own

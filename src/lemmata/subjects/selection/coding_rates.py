@@ -1,4 +1,4 @@
-"""Coding rates: what the log determinant of a Gram matrix counts, and what a greedy choice by it reaches.
+"""Coding rates: the meaning of the log determinant of a Gram matrix, and the result of a greedy choice by it.
 
 Let the rows of an n x d matrix Z be feature vectors of dimension d, and let eps be a distortion. The coding rate is
 
@@ -26,7 +26,7 @@ _BISECTIONS = 100
 def least_nats(values: Float[Array, " d"], distortion: Float[Array, ""]) -> Float[Array, ""]:
     """The rate-distortion function of N(0, Lambda), values the eigenvalues: sum 1/2 log+(value / w), in nats.
 
-    The water level w is where sum min(value, w) is the distortion (Shannon; Kolmogorov).
+    The water level w solves: sum min(value, w) equals the distortion (Shannon; Kolmogorov).
     """
 
     def half(_: Array, ends: tuple) -> tuple:

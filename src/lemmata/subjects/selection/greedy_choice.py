@@ -1,8 +1,8 @@
 """Greedy choices: how near a choice of one row at a time comes to the best rows, and the kernels that it uses.
 
 This theory controls the coding rate of rows that are chosen one by one. It also controls two kernels that the coding
-rate can use: what labelled rows leave unknown, and the tangent kernel of a small network in place of a large one. It
-leaves open how much the labels of the chosen rows improve a model.
+rate can use: the posterior kernel given labelled rows, and the tangent kernel of a small network in place of a large
+one. It leaves open how much the labels of the chosen rows improve a model.
 """
 
 import itertools
@@ -224,7 +224,7 @@ class LayersGiveTheTangentKernel(Claim[ProxyNetwork]):
 
 
 def _by_layers(problem: ProxyNetwork, first: int = 0) -> Array:
-    """From what goes into each layer and derivatives in what comes out, from that layer on."""
+    """Computed from the inputs of each layer and the derivatives in its outputs, from that layer on."""
     inputs, slopes, u = [], [], problem.x
     for w, b in zip(problem.weights, problem.biases, strict=True):
         inputs.append(u)

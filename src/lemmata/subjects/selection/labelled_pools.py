@@ -1,9 +1,9 @@
 """Labels for chosen rows of three bundled tables: accuracy with coding rates compared with random rows.
 
 Kernel ridge regression on the labelled rows predicts the classes of the other rows, and each round labels more rows.
-The area under the curve of accuracy, which is its mean over rounds, is compared on the same split. This theory controls
-nothing here. The information that rows give about a random function of the kernel and the gain of a model from their
-labels are different things. Only tables can show how far the two agree.
+The area under the curve of accuracy, which is its mean over rounds, is compared on the same split. This theory does not
+control anything here. The information that rows give about a random function of the kernel and the gain of a model from
+their labels are different things. Only tables can show how far the two agree.
 """
 
 import functools
@@ -43,7 +43,7 @@ def table_gram(name: str) -> Float[np.ndarray, "n n"]:
 
 
 class RowPool(eqx.Module):
-    """Rows in random order: the first have labels, those up to `pool` may get one, the others are to be called.
+    """Rows in random order: the first have labels, those up to `pool` may get one, the others are to be predicted.
 
     Args:
         gram: a kernel of all rows, of mean diagonal about 1.
@@ -102,7 +102,7 @@ class RowPools(Population[RowPool]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> RowPool:
-        """A permutation of the rows, cut where the pool ends."""
+        """A permutation of the rows, cut at the end of the pool."""
         name = setting["table"]
         classes = table(name)[1]
         rows = np.asarray(jax.random.permutation(key, len(classes)))[: _POOL[name] + _TESTED[name]]

@@ -20,8 +20,8 @@ ACTIVATIONS = ("relu", "exp", "softmax")
 def limit_gram(activation: str, x: Float[Array, "n d"], sigma: float) -> Float[Array, "n n"]:
     """The tangent kernel over W, at infinite width, of each output of f(x) = m^(-1/2) sum_r a_r phi(<w_r, x>).
 
-    E[phi'(<w, x>) phi'(<w, y>)] <x, y> for w ~ N(0, sigma² I): for the ReLU <x, y> (pi - angle) / (2 pi), for the
-    exponential <x, y> exp(sigma² |x + y|² / 2); for the softmax network m <a, S(x)> it is <x, y> exp(sigma² <x, y>).
+    E[phi'(<w, x>) phi'(<w, y>)] <x, y> for w ~ N(0, sigma² I). For the ReLU, it is <x, y> (pi - angle) / (2 pi); for
+    the exponential, <x, y> exp(sigma² |x + y|² / 2); for the softmax network m <a, S(x)>, <x, y> exp(sigma² <x, y>).
 
     Args:
         activation: relu, exp or softmax.
@@ -83,7 +83,7 @@ def time_to_fit(
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
     """The time of the tangent kernel's flow at which descent reaches |F - Y|² <= error, and the loss there.
 
-    Descent takes steps of 1 / (2 lambda_max(H)), H at the initialisation. The time is infinite where the horizon, or
+    Descent takes steps of 1 / (2 lambda_max(H)), H at the initialisation. The time is infinite if the horizon, or
     the largest number of steps, comes first.
 
     Args:
@@ -93,7 +93,7 @@ def time_to_fit(
         x: inputs.
         y: targets.
         units: the width, of the units that are given.
-        error: the squared norm asked for.
+        error: the required squared norm.
         horizon: the latest time.
         steps: the most steps that are taken.
     """
@@ -126,7 +126,9 @@ def largest_eigenvalue(
     units: float | Float[Array, ""],
     rounds: int = 30,
 ) -> Float[Array, ""]:
-    """lambda_max(H) at these weights by power iteration, without forming H; from below, by a few percent at most.
+    """lambda_max(H) at these weights by power iteration, without forming H.
+
+    A lower bound, too small by at most a few percent.
 
     Args:
         activation: relu, exp or softmax.
@@ -153,7 +155,7 @@ def largest_eigenvalue(
 def sufficient_width(
     times: Float[Array, " w"], widths: Sequence[float] | Sequence[int], horizon: Float[Array, ""]
 ) -> Float[Array, ""]:
-    """The smallest width from which on every width of the ladder fits in time; twice the last where the last does not.
+    """The smallest width from which on every width of the ladder fits in time; twice the last if the last does not.
 
     Args:
         times: the time to fit at every width.

@@ -79,7 +79,7 @@ def initialised(
     """Unit inputs and targets in random directions, and the symmetric initialisation, from one table of normal draws.
 
     One draw instead of five: a generator compiles longer than all that is computed here. The first width/2 rows are
-    pairs of units, then come n training points, then test points; the last k columns decide signs and targets.
+    pairs of units, then n training points follow, then test points. The last k columns determine signs and targets.
 
     Args:
         normal: independent standard normal numbers, of d + k columns.
@@ -99,7 +99,7 @@ def posed(problem: object) -> Initialised | None:
     """A network of width 256 for the first 12 rows and 2 outputs of a regression, scaled into the unit ball.
 
     Args:
-        problem: anything; None where it is no regression.
+        problem: any object; None if it is not a regression.
     """
     if not isinstance(problem, Regression):
         return problem if isinstance(problem, Initialised) else None
@@ -114,7 +114,7 @@ def posed(problem: object) -> Initialised | None:
 
 
 def definite(tangent: Float[Array, "r r"]) -> Hypothesis:
-    """That the smallest eigenvalue stands above the rounding floor.
+    """The condition that the smallest eigenvalue is above the rounding error.
 
     Args:
         tangent: H*.
@@ -139,7 +139,7 @@ def kernel_cause(problem: Initialised) -> str | None:
 def tangent_matrix(
     network: SoftmaxNetwork, params: dict[str, Array], x: Float[Array, "q d"], other: Float[Array, "n d"] | None = None
 ) -> Float[Array, "kq kn"]:
-    """H (or K_te, where there are other points) as a matrix: outputs outside, points inside (Definition 3.6).
+    """H (or K_te, if there are other points) as a matrix: outputs outside, points inside (Definition 3.6).
 
     Args:
         network: the network.

@@ -82,7 +82,7 @@ def against_smallest_eigenvalue(first: Training, time: Float[Array, ""], steps: 
 
 
 def along_smallest_eigenvector(first: Training, time: Float[Array, ""], steps: int) -> Training:
-    """Units moved by 0.05, so that the smallest eigenvalue of H falls fastest; F - Y is along its eigenvector."""
+    """Units moved by 0.05 so that the smallest eigenvalue of H falls fastest; F - Y is along its eigenvector."""
     later = eqx.tree_at(lambda t: t.moved, first, _FAR * _against(first))
     direction = jnp.linalg.eigh(later.tangent)[1][:, 0].reshape(later.y.T.shape).T
     return eqx.tree_at(lambda t: t.y, later, later.outputs - direction)
@@ -98,7 +98,10 @@ def _against(first: Training) -> Float[Array, "d m"]:
 
 
 def beyond_targets(first: Training, time: Float[Array, ""], steps: int) -> Training:
-    """Members of pairs moved apart by 0.0099 along the first input; targets of the sign that outputs do not have."""
+    """Members of pairs moved apart by 0.0099 along the first input.
+
+    The targets have the opposite sign of the outputs.
+    """
     reach = _REACH * first.sign[0] * first.x[0][:, None]
     forward = eqx.tree_at(lambda t: t.moved, first, reach)
     return eqx.tree_at(lambda t: t.y, forward, -0.4 * jnp.sign(forward.outputs) * jnp.abs(first.y))
@@ -161,7 +164,7 @@ class SoftmaxRuns(Population[Training]):
 class RunsWithinRadius(Population[Training]):
     """Networks so wide, of so small targets, that D < R: no unit can leave the radius in which H keeps half of lambda.
 
-    Weights are so small that B = 1; targets lie along the smallest eigenvector of the limit of H.
+    Weights are so small that B = 1; targets are along the smallest eigenvector of the limit of H.
 
     Args:
         steps: steps of coarse descent that went before.

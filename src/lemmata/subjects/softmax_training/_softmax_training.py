@@ -1,8 +1,8 @@
 """A softmax network some way along its training, and one step of descent from there, computed without cancellation.
 
 The steps of the theory are so short (eta m is about 1e-9) that W(tau + 1) - W(tau) drowns in the rounding of W. So the
-displacement from the initialisation is kept beside it, and outputs change by closed forms in expm1: with u = <w', x> -
-<w, x> for every unit, S' - S = S (expm1(u) - e) / (1 + e), e = <S, expm1(u)>.
+displacement from the initialisation is stored, and outputs change by closed forms in expm1. Let u = <w', x> - <w, x>
+for every unit and e = <S, expm1(u)>. Then S' - S = S (expm1(u) - e) / (1 + e).
 """
 
 import math
@@ -153,7 +153,7 @@ def output_change(
     Args:
         shares: S, before the change.
         sign: the rows a_l.
-        change: u, one row a point.
+        change: u, one row for each point.
     """
     grown = jnp.expm1(change)
     mean = jnp.sum(shares * grown, axis=1, keepdims=True)
@@ -161,7 +161,9 @@ def output_change(
 
 
 def loss_decrease(training: Training, step: Float[Array, ""]) -> Float[Array, ""]:
-    """1 - |F(tau + 1) - Y|² / |F(tau) - Y|², without cancellation: -<G, G + 2 (F - Y)> / |F - Y|², G the change of F.
+    """1 - |F(tau + 1) - Y|² / |F(tau) - Y|², without cancellation.
+
+    It is -<G, G + 2 (F - Y)> / |F - Y|² with the change G of F.
 
     Args:
         training: the network at tau.
@@ -178,7 +180,8 @@ def initialise(
     """A network of width 2 pairs at its symmetric initialisation (Definition 3.7), with these data.
 
     Args:
-        drawn: d + k rows of standard normal numbers: the first d are the weights over sigma, the signs of the others a.
+        drawn: d + k rows of standard normal numbers: the first d are the weights over sigma, and the signs of the
+            others are a.
         x: inputs.
         y: targets.
         sigma: standard deviation of the weights.
@@ -215,7 +218,7 @@ def pose_training(problem: object, sigma: float = 0.05, steps: int = 0) -> Train
     """A network of width 256 on the first rows of a user's table; None for anything else.
 
     Args:
-        problem: what the user has.
+        problem: the user's problem.
         sigma: standard deviation of the weights.
         steps: coarse steps of descent that it has been trained for.
     """
@@ -236,11 +239,13 @@ def coarse_step(training: Training) -> Float[Array, ""]:
 
 
 def positive_eigenvalue(training: Training, why: str = "") -> Hypothesis:
-    """That lambda > 0: the smallest eigenvalue of H* is above 16 n k eps times the trace of H*, where rounding ends.
+    """The condition lambda > 0.
+
+    The smallest eigenvalue of H* must be above 16 n k eps times the trace of H*, the rounding error.
 
     Args:
         training: the network and its data.
-        why: what the condition protects.
+        why: the reason for the condition.
     """
     return Hypothesis("the smallest eigenvalue of H* is positive", training.smallest, ">", floor(training), why)
 
@@ -261,7 +266,7 @@ def floor(training: Training) -> Array:
 
 
 def small_eigenvalue_cause(training: Training) -> str | None:
-    """Why lambda = 0: rows that are zero or repeat, where they do.
+    """Why lambda = 0: rows that are zero or repeat, if they do.
 
     Args:
         training: the network and its data.

@@ -39,12 +39,12 @@ def spread_points(drawn: Float[Array, "n d"]) -> Float[Array, "n d"]:
 def horizon(smallest: float | Array, size: int, error: float) -> Array:
     """The time T m eta = 2 log(n k / error) / lambda of H after which the loss is at most the error.
 
-    That is when a contraction by 1 - m eta lambda / 2 a step, from |F - Y|² = n k, has reached it.
+    This is the time when a contraction by 1 - m eta lambda / 2 in each step, from |F - Y|² = n k, has reached it.
 
     Args:
         smallest: lambda.
         size: n k.
-        error: the squared norm asked for.
+        error: the required squared norm.
     """
     return 2 * jnp.log(size / error) / jnp.asarray(smallest)
 

@@ -20,7 +20,7 @@ def drawn_units(
     x: Float[Array, "n d"], width: int, sigma: Number, radius: Number, key: Key[Array, ""]
 ) -> tuple[Float[Array, "d m"], Float[Array, "6 d m"]]:
     """Weights N(0, sigma² I) of `width` units, and their `moves`."""
-    # Drawing is most of what there is to compile: one draw serves both.
+    # Compiling is mostly for drawing, so one draw serves both.
     first, second = jax.random.normal(key, (2, x.shape[1], width))
     return sigma * first, moves(x, sigma * first, radius, second)
 
@@ -62,7 +62,7 @@ class AbstractPart(Claim[RandomUnits]):
 
     @abc.abstractmethod
     def quantity(self, x: Float[Array, "n d"], weight: Float[Array, "d m"], change: Float[Array, "d m"]) -> Array:
-        """What the part bounds, at weights W that are moved to W + change."""
+        """The quantity that the part bounds, at weights W that are moved to W + change."""
 
     def measure(self, problem: RandomUnits, key: Key[Array, ""]) -> Array:
         """The quantity at random weights, largest over random and adversarial moves."""

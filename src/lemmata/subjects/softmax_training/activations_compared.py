@@ -28,14 +28,14 @@ ABOUT = {"tool": "spectral theory", "architecture": "dense network", "object": "
 
 
 class WidthRow(NamedTuple):
-    """What one statement asks for on a table of data, and what was enough.
+    """The requirement of one statement on a table of data, and the size that was enough.
 
     Args:
         statement: relu, exp or softmax as Table 1 has them, or the softmax of Theorem 4.2 with its exponentials.
-        smallest: lambda, of the limit of the tangent kernel.
-        required_width, required_steps: what the statement asks for.
+        smallest: lambda, of the limit of the tangent kernel. required_width, required_steps: the requirements of the
+            statement.
         sufficient_width: the smallest width of the ladder from which on training was in time; twice the last for none.
-        sufficient_steps: the time in which the last width was trained, in steps of the statement's size; infinite where
+        sufficient_steps: the time in which the last width was trained, in steps of the statement's size; infinite if
             it was not.
     """
 
@@ -48,7 +48,7 @@ class WidthRow(NamedTuple):
 
 
 def table_width(activation: str, smallest: float | Array, size: int) -> Array:
-    """Table 1: n² log(n) / lambda² for the ReLU, n² log²(n) / lambda² for the others, n the size of H.
+    """Table 1: n² log(n) / lambda² for the ReLU, n² log²(n) / lambda² for the others, where n is the size of H.
 
     Args:
         activation: relu, exp or softmax.
@@ -64,7 +64,7 @@ def table_steps(smallest: float | Array, size: int, error: float) -> Array:
     Args:
         smallest: lambda.
         size: n k.
-        error: the squared norm asked for.
+        error: the required squared norm.
     """
     return size**2 * jnp.log(size / error) / jnp.asarray(smallest) ** 2
 
@@ -79,17 +79,18 @@ def width_table(
     widths: Sequence[int] = (2, 4, 8, 16, 32, 64, 128, 256, 512),
     steps: int = 1024,
 ) -> list[WidthRow]:
-    """The widths and steps that are asked for, beside those that suffice, for three activations.
+    """The required widths and steps, and those that are enough, for three activations.
 
     Args:
         x: inputs in the unit ball.
         y: targets in the unit ball.
         sigma: standard deviation of the weights.
         delta: failure probability.
-        error: the squared Frobenius norm of F - Y that is asked for.
+        error: the required squared Frobenius norm of F - Y.
         key: randomness of the weights, which all activations share.
         widths: the ladder of widths.
-        steps: the most steps of descent for each network; one that would need more counts as not trained.
+        steps: the largest number of steps of descent for each network; a network that would need more counts as not
+            trained.
     """
     n, k = y.shape
     drawn = jax.random.normal(jax.random.key(0) if key is None else key, (x.shape[1] + k, widths[-1] // 2), x.dtype)

@@ -44,7 +44,7 @@ def differences(problem: Flow) -> tuple[Float[Array, " s"], Float[Array, " q"]]:
 
 
 def _apart(problem: Flow) -> Float[Array, " q"]:
-    """Both predictions are integrals of kernel times residual, and differ by no more than their sizes."""
+    """Both predictions are integrals of kernel times residual, and differ by at most the sum of their sizes."""
     size, left = problem.cross_sizes, problem.smallest - problem.moved
     return problem.targets * (size / problem.smallest + (size + problem.moved_test) / left)
 
@@ -82,7 +82,7 @@ class TrainingPerturbation(Claim[Flow]):
         return differences(problem)[0].max()
 
     def trivial(self, problem: Flow) -> Array:
-        """Neither residual grows: each output stays within |Y| of the targets."""
+        """Neither residual grows, so each output stays within |Y| of the targets."""
         return 2 * problem.targets
 
 

@@ -42,13 +42,13 @@ def log_loss_ratio(training: Training, steps: int) -> Array:
 
 
 def width_asked() -> Hypothesis:
-    """That the width is not what the source asks for."""
+    """A note that the width is not the one that the source requires."""
     name = "the width is above lambda^-2 n^2 k^2 exp(18 B) log^2(nk/delta)"
     return Hypothesis.violated(name, "this width is above 10^8; small targets satisfy D < R at a width of 4096")
 
 
 def within_displacement(problem: Training) -> Hypothesis:
-    """That the weights are where earlier steps may have led."""
+    """The condition that the weights can be reached by earlier steps."""
     return Hypothesis("no unit has moved by more than D", problem.farthest, "<=", problem.displacement, "Lemma C.2")
 
 

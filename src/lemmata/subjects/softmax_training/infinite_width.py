@@ -5,8 +5,8 @@ This theory is about H at the symmetric initialisation. As m grows, H tends to t
     K(x, y) = <x, y> exp(sigma² <x, y>),
 
 with fluctuations of size m^(-1/2) and a known bias of size 1/m. So lambda = lambda_min(H) of the convergence theorems
-is, up to m^(-1/2), the smallest eigenvalue of an n x n matrix; `definiteness` says when that is positive. The theory
-assumes units drawn in pairs. It does not explain what training does to H.
+is, up to m^(-1/2), the smallest eigenvalue of an n x n matrix; `definiteness` has the condition under which it is
+positive. The theory assumes units drawn in pairs. It does not explain what training does to H.
 """
 
 import jax
@@ -30,9 +30,9 @@ def width_correction(x: Float[Array, "n d"], sigma: Float[Array, ""], m: int) ->
 
         c_ij = 2 (e(x_i, x_i) + e(x_j, x_j) + e(x_i, x_j) - e(x_i, x_i + x_j) - e(x_j, x_i + x_j) - 1)
 
-    with e(x, y) = exp(sigma² <x, y>). H_ll / <x_i, x_j> is a ratio A / (B C) of means over m/2 pairs of
-    exp(<w, x_i + x_j>), exp(<w, x_i>) and exp(<w, x_j>); c collects Var B + Var C + Cov(B, C) - Cov(A, B) - Cov(A, C),
-    each relative, where normal exponentials have Cov(exp <w, x>, exp <w, y>) = (e(x, y) - 1) E exp <w, x> E exp <w, y>.
+    with e(x, y) = exp(sigma² <x, y>). H_ll / <x_i, x_j> is a ratio A / (B C) of means over m/2 pairs of exp(<w, x_i +
+    x_j>), exp(<w, x_i>) and exp(<w, x_j>). c collects Var B + Var C + Cov(B, C) - Cov(A, B) - Cov(A, C), each relative.
+    Normal exponentials have Cov(exp <w, x>, exp <w, y>) = (e(x, y) - 1) E exp <w, x> E exp <w, y>.
 
     Args:
         x: points.
@@ -73,9 +73,9 @@ class TangentWidth(Claim[KernelPoints]):
     source = Source("gu2024softmax", "Definition 3.6", "Definition 3.7", note="infinite width (not in the source)")
     stated = Kind.OWN
     population = SpherePoints()
-    # The terms are products of lognormals, of relative variance up to exp(4 sigma²) - 1 on the unit ball; the
-    # denominators of the softmax add a relative exp(sigma²)/m to the mean square, which bends the slope by less than
-    # 0.02 from m = 256 on for sigma <= 1/2; sigma = 0.8 bends it by 0.06.
+    # The terms are products of lognormals, of relative variance up to exp(4 sigma²) - 1 on the unit ball. The
+    # denominators of the softmax add a relative exp(sigma²)/m to the mean square. From m = 256 on, this bends the slope
+    # by less than 0.02 for sigma <= 1/2; sigma = 0.8 bends it by 0.06.
     relation = Rate(along="m", rungs=WIDTHS, margin=0.02, resolution=0.1, replicates=2)
     control = Control("the kernel converges as 1/m", lambda exponent, problem: 2 * exponent)
     controls = _CONTROLS
@@ -153,7 +153,7 @@ class SmallestEigenvalueWidth(Claim[KernelPoints]):
     predict = -0.5
 
     def hypotheses(self, problem: KernelPoints) -> list[Hypothesis]:
-        """Beside an eigenvalue 0 of the limit there is nothing but rounding to measure."""
+        """If an eigenvalue of the limit is 0, only rounding can be measured."""
         values = jnp.linalg.eigvalsh(problem.limit)
         floor = 16 * len(values) * jnp.finfo(values.dtype).eps * values[-1]
         name = "lambda of the limit is above the rounding floor"

@@ -49,7 +49,10 @@ def changes_of_kernel(problem: RandomUnits, key: Key[Array, ""]) -> Float[Array,
 
 
 def largest_change(problem: RandomUnits) -> Array:
-    """|H_ij| <= 4 m sum_r S_ir S_jr is at most 4 m, and 4 exp(2B + 2R) with bounded logits; a difference, twice."""
+    """|H_ij| <= 4 m sum_r S_ir S_jr is at most 4 m, and 4 exp(2B + 2R) with bounded logits.
+
+    For a difference, twice this.
+    """
     return 8 * jnp.minimum(problem.width, jnp.exp(2 * problem.bound + 2 * problem.radius))
 
 
@@ -142,11 +145,10 @@ class SharperEntryPerturbation(Claim[RandomUnits]):
     """
 
     # Put c_r = <v_lr, S_i> = a_lr - <a_l, S_i>, |c_r| <= 2, and q_r the same of the other output at x_j. Logits move by
-    # at most R, so shares by factors between exp(-2R) and exp(2R), products S_ir S_jr between exp(-4R) and exp(4R); and
-    # |<a_l, S_i - S~_i>| <= 2 tanh(R/2) <= R, so that |c_r q_r - c~_r q~_r| <= 4 R. Therefore
-    #   |H - H~| <= m sum_r (4 R S_ir S_jr + 4 |S_ir S_jr - S~_ir S~_jr|)
-    #            <= (4 R exp(4R) + 4 (exp(4R) - 1)) m sum_r S~_ir S~_jr
-    # where m sum_r S~_ir S~_jr <= m max_r S~_ir <= exp(2 B), and the bracket is at most 20.5 R for R <= 0.01.
+    # at most R. So shares change by factors between exp(-2R) and exp(2R), and products S_ir S_jr between exp(-4R) and
+    # exp(4R). Also |<a_l, S_i - S~_i>| <= 2 tanh(R/2) <= R, so |c_r q_r - c~_r q~_r| <= 4 R. Therefore |H - H~| <= m
+    # sum_r (4 R S_ir S_jr + 4 |S_ir S_jr - S~_ir S~_jr|) <= (4 R exp(4R) + 4 (exp(4R) - 1)) m sum_r S~_ir S~_jr. Here m
+    # sum_r S~_ir S~_jr <= m max_r S~_ir <= exp(2 B), and the bracket is at most 20.5 R for R <= 0.01.
     title = "Moved units change an entry of the tangent kernel by at most 21 R exp(2B)"
     source = Source("gu2024softmax", "Lemma 5.1", note="with a better constant")
     stated = Kind.OWN
@@ -182,8 +184,8 @@ class PerturbationLinearInRadius(Claim[RandomUnits]):
     source = Source("gu2024softmax", "Lemma 5.1", note="the order in R")
     stated = Kind.OWN
     population = _LAYERS
-    # The second order is at most about 4 R of the first, exp(4 R) being the factor of a product of two shares: between
-    # R = 0.0005 and 0.008 it bends the slope by less than 4 * 0.0075 / log(16) = 0.011.
+    # The second order is at most about 4 R of the first, since exp(4 R) is the factor of a product of two shares.
+    # Between R = 0.0005 and 0.008, it bends the slope by less than 4 * 0.0075 / log(16) = 0.011.
     relation = Rate(along="R", rungs=_RADII, margin=0.02, resolution=0.05)
     control = Control("the change grows as R^1.1", lambda exponent, problem: 1.1 * exponent)
     controls = "the order in R of the change of the tangent kernel"
@@ -214,7 +216,7 @@ def _mean_changes(x: Array, sigma: Array, rho: Array, key: Key[Array, ""]) -> Ar
         half = jnp.sign(drawn[-1, start : start + m // 2])
         sign = jnp.stack([half, -half], axis=1).reshape(1, m)
         noise = rho * drawn[d:-1, start : start + m]
-        # Both signs of the noise have the same law; their mean is free of the first order.
+        # Both signs of the noise have the same distribution, so the first order cancels in their mean.
         changes = [kernel_change(x, sign, weight, move)[0, :, 0] for move in (noise, -noise)]
         return (jnp.trace(changes[0]) + jnp.trace(changes[1])) / (2 * len(x))
 
@@ -234,8 +236,8 @@ class MeanPerturbationNotZero(Claim[NoisyUnits]):
     title = "Noise with mean 0 in the weights changes the mean softmax tangent kernel"
     source = Source("gu2024softmax", "Remark 5.2")
     population = NoisyLayers()
-    # For sigma = rho = 1/2 and |x| = 1 the denominators and <a, S> make a bias of -5/m in an entry (delta method; units
-    # of a pair share the lognormal moments of w): 0.0012 at the last width.
+    # For sigma = rho = 1/2 and |x| = 1, the denominators and <a, S> cause a bias of -5/m in an entry (delta method;
+    # units of a pair share the lognormal moments of w). This is 0.0012 at the last width.
     relation = Limit(along="m", rungs=_WIDTHS, margin=0.01, resolution=0.03, relative=False)
     control = Control(
         "the limit is three quarters of that, as if a part of the noise cancelled",

@@ -1,9 +1,9 @@
 """The proof of Lemma B.2: the change of an entry of the tangent kernel as a sum of five terms.
 
-This theory bounds each of the five differences that lead from H(W) to H(W~) by replacing one factor after the other:
-the exponentials, the two averages of signs and the two denominators. It assumes logits bounded by B and moves of at
-most R < 0.01. The five bounds add up to at most R exp(10 B) from B = 2.7745 on. The theory does not cover smaller B,
-for which the lemma needs another proof (`SharperEntryPerturbation`).
+This theory bounds each of the five differences that lead from H(W) to H(W~) by replacing one factor after the other.
+The factors are the exponentials, the two averages of signs and the two denominators. It assumes logits bounded by B and
+moves of at most R < 0.01. The five bounds add up to at most R exp(10 B) from B = 2.7745 on. The theory does not cover
+smaller B, for which the lemma needs another proof (`SharperEntryPerturbation`).
 """
 
 from typing import ClassVar
@@ -25,7 +25,7 @@ ABOUT = {"tool": "concentration", "architecture": "dense network", "object": "ke
 
 
 class LogitScale(eqx.Module):
-    """The bound B on logits, alone."""
+    """Only the bound B on logits."""
 
     bound: Float[Array, ""]
 
@@ -47,8 +47,8 @@ def five_terms(
 ) -> Float[Array, "5 k n k n"]:
     """B_1, ..., B_5 of the proof of Lemma B.2, for all pairs of outputs and inputs.
 
-    With e and e~ the exponentials of logits at W and W~, alpha and alpha~ their sums, c_lri = <v_lr, S_i> and c~ the
-    same at W~, each term is a difference of two means over units (1/m) sum_r ... of
+    Let e and e~ be the exponentials of logits at W and W~, alpha and alpha~ their sums, c_lri = <v_lr, S_i>, and c~ the
+    same at W~. Each term is a difference of two means over units (1/m) sum_r ... of
 
         c_ri c_rj e_ri e_rj / (alpha_i alpha_j);   e -> e~ in B_1;   c_rj -> c~_rj in B_2;   c_ri -> c~_ri in B_3;
         alpha_j -> alpha~_j in B_4;   alpha_i -> alpha~_i in B_5.
@@ -123,7 +123,7 @@ class FiveTermsTelescope(Claim[MovedUnits]):
     def condition(self, problem: MovedUnits) -> Array:
         """Kernels with entries up to 4 (m max S |x|)², rounded over m units, leave the entries of their difference.
 
-        Where all units move alike, that is nothing but rounding.
+        If all units move by the same vector, only rounding remains.
         """
         m = problem.sign.shape[1]
         share = jax.nn.softmax(problem.x @ problem.start, axis=1).max()
@@ -141,8 +141,8 @@ def _share(part: float) -> Control:
 class AbstractTermBound(Claim[RandomUnits]):
     """One of the five terms at random weights and their moves, against the printed bound.
 
-    The random weights are W~ here and W in Lemma B.1, from which the bounds on 1/alpha_i are taken; the factors exp(R)
-    that this costs have room.
+    The random weights are W~ here and W in Lemma B.1, which gives the bounds on 1/alpha_i; there is room for the
+    factors exp(R) that this costs.
     """
 
     population = RandomLayers(radius=1e-4, outputs=2)

@@ -31,7 +31,7 @@ _ROUNDING = 16.0
 
 
 def eigensystem(matrix: Float[Array, "r r"]) -> Spectrum:
-    """The eigensystem of a positive semidefinite matrix inside traced code, where no error can be raised."""
+    """The eigensystem of a positive semidefinite matrix inside traced code, if no error can be raised."""
     values, vectors = jnp.linalg.eigh((matrix + matrix.T) / 2)
     floor = _ROUNDING * len(values) * jnp.finfo(values.dtype).eps * values[-1]
     return Spectrum(jnp.maximum(values[::-1], 0.0), vectors[:, ::-1], floor, values[0])
@@ -76,7 +76,7 @@ def ntk_descent(
         rate: eta m.
         steps: how many steps.
     """
-    # The solver takes a rate that is known; traced ones go into the kernel.
+    # The solver needs a known rate, so traced ones are put into the kernel.
     return _both(gradient_descent(eigensystem(rate * tangent), y, 1.0, steps, rate * cross))
 
 
@@ -132,7 +132,7 @@ def _step(problem: Initialised) -> Array:
 
 
 class AbstractKernelRegression(Claim[Initialised]):
-    """What claims on the regression share: vectors and matrices that come from sums, judged by their largest entry."""
+    """The common part of claims on the regression: arrays that come from sums, judged by their largest entry."""
 
     population = InitialisedNetworks()
     relation = Equal(block=-1)

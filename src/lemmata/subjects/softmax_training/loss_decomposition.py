@@ -1,8 +1,9 @@
 """One step of descent on a softmax network as a sum of terms.
 
 This theory gives the exact change of the loss in one step. It has four terms, of which two are of first order in the
-step. For all weights, these two add up to -2 m eta v' H v, where v = vec(F - Y). The theory assumes only that a step
-is taken. It does not explain how large the terms are, which is the subject of `loss_progress` and `loss_remainders`.
+step. For all weights, the sum of these two is -2 m eta v' H v, where v = vec(F - Y). The theory assumes only that a
+step is taken. It does not explain how large the terms are, which is the subject of `loss_progress` and
+`loss_remainders`.
 """
 
 import equinox as eqx
@@ -25,7 +26,7 @@ class Terms(eqx.Module):
     Args:
         normaliser: v_0, which comes from the change of the softmax's denominator.
         linear: v_1, first order in the step.
-        remainder: v_2, what is left of the exponential.
+        remainder: v_2, the remainder of the exponential.
         change: C_0, C_1, C_2, C_3, whose sum is the change of |F - Y|².
     """
 
@@ -36,12 +37,12 @@ class Terms(eqx.Module):
 
 
 def exp_curvature(u: Float[Array, "*s"]) -> Float[Array, "*s"]:
-    """theta(u) = (exp(u) - 1 - u) / u², 1/2 at 0; 0.498 to 0.502 where |u| <= 0.01, the Theta(1) of Fact A.8.
+    """theta(u) = (exp(u) - 1 - u) / u², 1/2 at 0; 0.498 to 0.502 if |u| <= 0.01, the Theta(1) of Fact A.8.
 
     Args:
         u: any real numbers.
     """
-    # (1 + u/3 (1 + u/4 (1 + ...))) / 2: where |u| < 0.1, ten factors leave a relative remainder of 0.1^11 / 13!.
+    # (1 + u/3 (1 + u/4 (1 + ...))) / 2: if |u| < 0.1, ten factors leave a relative remainder of 0.1^11 / 13!.
     series = jnp.ones_like(u)
     for k in range(12, 2, -1):
         series = 1 + u / k * series
@@ -61,8 +62,8 @@ def exp_remainder(u: Float[Array, "*s"]) -> Float[Array, "*s"]:
 def terms(training: Training, step: Float[Array, ""]) -> Terms:
     """v_0, v_1, v_2 and C_0 to C_3 of Lemma E.1, without cancellation.
 
-    With S the shares at tau, u = -eta <Delta w, x> and e = <S, expm1(u)>: 1/alpha(tau + 1) - 1/alpha(tau) is
-    -e / alpha(tau + 1), so that v_0 = -e F(tau + 1).
+    Let S be the shares at tau, u = -eta <Delta w, x> and e = <S, expm1(u)>. Then 1/alpha(tau + 1) - 1/alpha(tau) is -e
+    / alpha(tau + 1), so v_0 = -e F(tau + 1).
 
     Args:
         training: the network at tau.

@@ -28,7 +28,7 @@ ABOUT = {"tool": "spectral theory", "architecture": "dense network", "object": "
 
 
 class AbstractProgressIdentity(Claim[Descent]):
-    """What the identities on C_1 / eta share: its measurement, by the derivative of the numerators."""
+    """The common part of the identities on C_1 / eta: its measurement, by the derivative of the numerators."""
 
     population = Descents()
     relation = Equal()
@@ -85,7 +85,7 @@ class ProgressSplit(AbstractProgressIdentity):
 
 
 def at_the_start(problem: Descent) -> Hypothesis:
-    """That the weights are those of the initialisation."""
+    """The condition that the weights are those of the initialisation."""
     return Hypothesis("training has not begun", problem.training.farthest, "<=", 0.0, "F = 0 there, and so Q_2 = 0")
 
 

@@ -102,7 +102,8 @@ class NormaliserRate(Claim[Training]):
     source = Source("gu2024softmax", "Lemma E.3", note="the order in the width, which the source does not state")
     stated = Kind.OWN
     # Networks of the ladder's widths are the first units of one long draw. The allowance is for the kernel at width 16,
-    # which differs from its limit by a relative m^(-1/2); its mean over draws by 1/m = 6 %, 0.06 / log(16) of slope.
+    # which differs from its limit by a relative m^(-1/2). Its mean over draws differs by 1/m = 6 %, which is 0.06 /
+    # log(16) of slope.
     population = SoftmaxRuns(pairs=128, narrowest=128, sigma=0.3, steps=0)
     relation = Rate(along="m", rungs=(16.0, 32.0, 64.0, 128.0, 256.0), margin=0.05, resolution=0.1)
     control = Control("the part falls as m^(-3/2)", lambda exponent, problem: 0.75 * exponent)

@@ -1,6 +1,6 @@
 """The two-layer softmax network: its outputs, gradient and tangent kernel.
 
-This theory describes the first-order behaviour of F(x)_l = m <a_l, S(x)> in its trained weights W, where S(x) is the
+This theory describes the first-order behaviour of F(x)_l = m <a_l, S(x)> in its trained weights W. Here S(x) is the
 softmax of (<w_1, x>, ..., <w_m, x>). It gives the gradient of the squared loss, and the matrix H of inner products of
 gradients, which decides how fast descent moves every output. It holds at every W, trained or not. It does not explain
 how H moves in training.
@@ -136,7 +136,7 @@ class OutputGradient(Claim[MovedNetwork]):
         return jax.jacobian(lambda weight: naive_outputs(weight, problem.sign, problem.x))(problem.weight)
 
     def condition(self, problem: MovedNetwork) -> Array:
-        """a_lr - <a_l, S> cancels where one unit has nearly all of the mass."""
+        """a_lr - <a_l, S> cancels if one unit has nearly all of the mass."""
         left = jnp.abs(problem.sign[None] - (problem.shares @ problem.sign.T)[:, :, None])
         return problem.rounding * jnp.broadcast_to(2 / left[:, :, None, :], self.predict(problem).shape)
 
@@ -229,7 +229,7 @@ class TangentKernelSemidefinite(Claim[MovedNetwork]):
         return [Hypothesis("some input is not 0", jnp.abs(problem.x).max(), ">", 0.0, "H scales with |x_i| |x_j|")]
 
     def predict(self, problem: MovedNetwork) -> Array:
-        """The form at u, for which the targets stand."""
+        """The quadratic form at u, which the targets represent."""
         tangent = problem.network.tangent(problem.params, problem.x)
         return jnp.einsum("il,litj,jt->", problem.y, tangent, problem.y)
 

@@ -7,14 +7,14 @@ all logits, although only a mean over units is needed. The theory assumes units 
 training moves the units less badly.
 
 Proof. Logits move by delta_ir = <v_r, x_i>. So S_ir becomes S_ir exp(delta_ir)/Z_i with exp(-R) <= Z_i <= exp(R), and
-eps_i = <a_l, S_i> grows from 0 to at most 2 tanh(R/2) <= R. Let p_r = S_ir S_jr, let P be their sum, and let p' = p
-after the move, so that |p' - p| <= (exp(4R) - 1) p. With s_r = a_lr a_cr, an entry changes by m <x_i, x_j> times
+eps_i = <a_l, S_i> grows from 0 to at most 2 tanh(R/2) <= R. Let p_r = S_ir S_jr, let P be their sum, and let p' be p
+after the move, so |p' - p| <= (exp(4R) - 1) p. With s_r = a_lr a_cr, an entry changes by m <x_i, x_j> times
 
     sum (p' - p) s - eps_i sum (p' - p) a_c - eps_j sum (p' - p) a_l + eps_i eps_j sum p',
 
-because sum_r p_r a_lr = 0. This is at most P ((exp(4R) - 1)(1 + 2R) + R² exp(4R)) <= 4.18 R P. Its linear part is
-sum_r <v_r, beta_r x_i + gamma_r x_j> with beta_r = p_r s_r - (sum p s) S_ir, and gamma alike with S_jr. As log Z_i is
-within R²/2 of <S_i, delta_i>, the rest is at most 19 R² P in all.
+because sum_r p_r a_lr = 0. This is at most P ((exp(4R) - 1)(1 + 2R) + R² exp(4R)) <= 4.18 R P. Its linear part is sum_r
+<v_r, beta_r x_i + gamma_r x_j> with beta_r = p_r s_r - (sum p s) S_ir; gamma is defined in the same way with S_jr. As
+log Z_i is within R²/2 of <S_i, delta_i>, the total rest is at most 19 R² P.
 """
 
 import jax
@@ -73,7 +73,7 @@ def largest_changes(problem: PairedUnits) -> Float[Array, " e"]:
 
 
 def largest_sum(problem: PairedUnits, mass: Array) -> Array:
-    """|H(W~)| + |H(W)|, at most 1 + (1 + R)² exp(4R) times the mass: what an entry's change is at most.
+    """An upper bound on the change of an entry: |H(W~)| + |H(W)|, at most 1 + (1 + R)² exp(4R) times the mass.
 
     Args:
         problem: the layer.

@@ -124,7 +124,7 @@ class PredictionPerturbationWithFloor(Claim[NearbyInputs]):
     reading = "log² is read as at least 1, and the constant in O as 2 max(1, sqrt(lambda K_tt))"
 
     def predict(self, problem: NearbyInputs) -> Array:
-        """At eps_H = n k/(m lambda), where max(1, log²) is 1."""
+        """At eps_H = n k/(m lambda). There, max(1, log²) is 1."""
         second = 2**0.5 * problem.allowed / problem.smallest**2
         return _factor(problem) * (_first_terms(problem) + second)
 
@@ -132,7 +132,7 @@ class PredictionPerturbationWithFloor(Claim[NearbyInputs]):
         return _found(problem)
 
     def trivial(self, problem: NearbyInputs) -> Array:
-        """Both predictions are integrals of kernel times residual, and differ by no more than their sizes."""
+        """Both predictions are integrals of kernel times residual, and differ by at most the sum of their sizes."""
         size = jnp.stack([network.cross_sizes[0] for network in problem.networks])
         moved = jnp.stack([network.moved_test[0] for network in problem.networks])
         return 2**0.5 * (size / problem.smallest + (size + moved) / (problem.smallest - problem.moved))
@@ -239,6 +239,6 @@ class PredictionPerturbationThroughRegression(Claim[Flow]):
         return differences(problem)[1]
 
     def trivial(self, problem: Flow) -> Array:
-        """Both predictions are integrals of kernel times residual, and differ by no more than their sizes."""
+        """Both predictions are integrals of kernel times residual, and differ by at most the sum of their sizes."""
         size, left = problem.cross_sizes, problem.smallest - problem.moved
         return problem.targets * (size / problem.smallest + (size + problem.moved_test) / left)

@@ -56,7 +56,7 @@ def near_zero(key: Key[Array, ""], largest: float) -> Array:
 
 
 def below_one(key: Key[Array, ""], largest: float) -> Array:
-    """In (0, 0.1), or with 1 - x log-uniform between 1 - largest and 0.9; each in half of the draws."""
+    """In (0, 0.1), or with 1 - x log-uniform between 1 - largest and 0.9; each for half of the draws."""
     side_key, value_key = jax.random.split(key)
     value, nearest = jax.random.uniform(value_key), 1 - largest
     return jnp.where(jax.random.bernoulli(side_key), 0.1 * value, 1 - 0.9 * (nearest / 0.9) ** value)
@@ -67,7 +67,7 @@ class Arguments(Population[Argument]):
 
     Args:
         largest: how large they may be.
-        law: how they are drawn, from a key and `largest`.
+        law: the function that draws them from a key and `largest`.
     """
 
     free = ("x",)
@@ -97,7 +97,7 @@ class Pairs(Population[Pair]):
 
 
 class SoftmaxLayers(Population[SoftmaxLayer]):
-    """Inputs on the unit sphere and normal weights, large ones by default: the exponentials alone overflow."""
+    """Inputs on the unit sphere and normal weights, by default so large that the exponentials alone overflow."""
 
     settings = Space(
         n=Integer(8, 1, 100, "inputs"),
@@ -135,7 +135,7 @@ class SquaredDistance(Claim[Pair]):
         return jnp.sum((problem.u - problem.v) ** 2)
 
     def condition(self, problem: Pair) -> Array:
-        """Rounding of n products, and what cancels where the vectors are close; equal ones have |u - v| = 0."""
+        """Rounding of n products, and what cancels if the vectors are close; equal ones have |u - v| = 0."""
         terms = problem.u @ problem.u + problem.v @ problem.v
         left = jnp.sum((problem.u - problem.v) ** 2)
         return len(problem.u) * terms / jnp.where(left > 0, left, terms + (terms == 0))
@@ -285,5 +285,8 @@ class GeometricSeries(Claim[Argument]):
         return total
 
     def condition(self, problem: Argument) -> Array:
-        """The rounding of x^k grows by squaring; it counts by its share k x^k of the sum, at most 1/(1 - |x|)."""
+        """The rounding error of x^k grows by squaring.
+
+        Its weight in the sum is its share k x^k, at most 1/(1 - |x|).
+        """
         return 1 / (1 - jnp.abs(problem.x))

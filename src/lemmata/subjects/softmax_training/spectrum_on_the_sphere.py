@@ -116,7 +116,7 @@ class SphereCoefficients(Claim[SphereKernel]):
         return jnp.sum(weights * values * nodes * jnp.exp(problem.sigma**2 * nodes), axis=1)
 
     def condition(self, problem: SphereKernel) -> Array:
-        """Sums of terms of size E |t| exp(s t) cancel; the rule's nodes are good to about d eps."""
+        """Sums of terms of size E |t| exp(s t) cancel; the rule's nodes are accurate to about d eps."""
         nodes, weights = quadrature(problem.d)
         terms = jnp.sum(weights * jnp.abs(nodes) * jnp.exp(problem.sigma**2 * nodes))
         return (1 + problem.d) * terms / coefficients(problem.sigma, problem.d)[:_SHOWN]
@@ -252,7 +252,7 @@ class EigenvalueFromBelow(Claim[SphereKernel]):
 
 
 class WideSpheres(Population[SphereKernel]):
-    """Spheres of many dimensions with twice as many points, weights as in `SphereKernels`."""
+    """Spheres of many dimensions with twice this number of points, and weights as in `SphereKernels`."""
 
     settings = Space(
         d=Integer(64, 32, 128, "dimension", corners=(48, 64)),

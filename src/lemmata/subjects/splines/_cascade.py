@@ -20,16 +20,16 @@ from ._package import Package
 class Cascade(eqx.Module):
     """Packages one after the other, R^p0 -> R^p1 -> ... -> R, and how its output depends on all of their values.
 
-    The parameters are the values Y_l of every package at its constellation. With z_l the inputs of package l,
-    H_l = M_l K_l^-1 (`Package.influence`) and G_l the gradient of the output in the outputs of package l, the output
-    of row a has the derivative H_l[a, t] G_l[a, j] in Y_l[t, j]. Its tangent kernel in these coordinates is therefore
+    The parameters are the values Y_l of every package at its constellation. Let z_l be the inputs of package l, H_l =
+    M_l K_l^-1 (`Package.influence`), and G_l the gradient of the output in the outputs of package l. The output of row
+    a has the derivative H_l[a, t] G_l[a, j] in Y_l[t, j]. Its tangent kernel in these coordinates is therefore
 
         T = sum_l (H_l H_l') * (G_l G_l')    (* entry by entry).
 
     Leading axes of values are those of several cascades side by side, an output each.
 
     Args:
-        packages: each reads what the one before it writes; the last writes one number.
+        packages: each reads the output of the previous one; the last has one output.
 
     Raises:
         ShapeError: without packages, or if two packages do not fit each other.
@@ -64,14 +64,17 @@ class Cascade(eqx.Module):
         return z[..., 0]
 
     def states(self, z: Float[Array, "... n p"]) -> list[Float[Array, "... n _"]]:
-        """What every package reads, then the output (..., n, 1)."""
+        """The inputs of every package, then the output (..., n, 1)."""
         found = [z]
         for package in self.packages:
             found.append(_values_at(package, found[-1]))
         return found
 
     def cotangents(self, states: Sequence[Float[Array, "... n _"]]) -> list[Float[Array, "... n _"]]:
-        """Gradients of the output in what every package reads, from its `states`; then 1, in the output itself."""
+        """Gradients of the output in the inputs of every package, from its `states`.
+
+        The last one is 1, in the output itself.
+        """
         found = [jnp.ones_like(states[-1])]
         for package, z in zip(reversed(self.packages), reversed(states[:-1]), strict=True):
             found.append(_pulled_back(package, z, found[-1]))
@@ -88,8 +91,8 @@ class Cascade(eqx.Module):
     def step(self, z: Float[Array, "n p"], y: Float[Array, "... targets"], damping: float) -> "Cascade":
         """One step in function space: (T + damping I) q = y - f(z), then Y_l += H_l' (q * G_l) in every package.
 
-        In the values of all packages together it is the damped Gauss-Newton step, the minimiser of
-        |f + J dY - y|² + damping |dY|²; the system has the size of the rows and not of the parameters.
+        In the values of all packages together, it is the damped Gauss-Newton step, the minimiser of |f + J dY - y|² +
+        damping |dY|². The system has the size of the rows, not of the parameters.
 
         Args:
             z: rows (n, p).
@@ -111,7 +114,7 @@ class Cascade(eqx.Module):
         return Cascade(tuple(_moved(package, influence, force, upstream) for package, influence, upstream in parts))
 
     def passes(self, z: Array) -> tuple[list[Array], list[Array], list[Array], Array]:
-        """Forwards and backwards: what packages read, their influences, cotangents, and the tangent kernel."""
+        """Forwards and backwards: the inputs of packages, their influences, cotangents, and the tangent kernel."""
         states, influences = [z], []
         for package in self.packages:
             influence, z = _influence_and_values(package, z)
@@ -124,7 +127,7 @@ class Cascade(eqx.Module):
         return states, influences, cotangents[::-1], tangent
 
 
-# Compiled one by one: packages of one shape share the program, however many there are.
+# Compiled one by one: packages of one shape share the program, for any number of packages.
 @eqx.filter_jit
 def _values_at(package: Package, z: Array) -> Array:
     return package(z)
@@ -169,9 +172,9 @@ def initial_cascade(
 ) -> Cascade:
     """A cascade on hyperoctahedra before training: 0 everywhere, since the last package has the values 0.
 
-    Where a package leads from R^p to R^p its values are its constellation, so that it is nearly the identity; elsewhere
-    they are uniform on (-1, 1) and divided by the square root of the number of splines, so that they lie in the unit
-    ball, which the next constellation spans.
+    If a package maps R^p to R^p, its values are its constellation, so it is nearly the identity. Otherwise, they are
+    uniform on (-1, 1) and divided by the square root of the number of splines. Then they are in the unit ball, which
+    the next constellation spans.
 
     Args:
         key: of the uniform values.

@@ -100,9 +100,9 @@ class Hyperoctahedron(AbstractConstellation):
     """The centre and the 2p vertices {0, e_1, ..., e_p, -e_1, ..., -e_p}, N = 2p + 1, in this order.
 
     There are four distances, 0, 1, sqrt(2) and 2, so that K is invariant under signs and permutations of the axes. It
-    is 4 (b - ln 2) on odd values, 2 ln 2 on even values at the vertices that sum to 0, and a matrix of order 2 on what
-    is left, of determinant 2 ((p + 1) c ln 2 - p b²). K^-1 Y therefore takes O(p) operations a column, and all squared
-    distances, |z|² and |z|² + 1 -+ 2 z_i, take O(p) a point. K is positive definite exactly where
+    is 4 (b - ln 2) on odd values and 2 ln 2 on even values at the vertices that sum to 0. On the rest, it is a matrix
+    of order 2 with determinant 2 ((p + 1) c ln 2 - p b²). K^-1 Y therefore takes O(p) operations for each column, and
+    all squared distances, |z|² and |z|² + 1 -+ 2 z_i, take O(p) for each point. K is positive definite exactly where
 
         b > ln 2  and  (p + 1) c ln 2 > p b².
 
@@ -149,7 +149,7 @@ class Hyperoctahedron(AbstractConstellation):
         return weights[..., 1 : self.size + 1] - weights[..., self.size + 1 :]
 
     def solve(self, covariance: SplineCovariance, values: Float[Array, "... N m"]) -> Float[Array, "... N m"]:
-        """By odd and even parts, O(p) a column.
+        """By odd and even parts, O(p) for each column.
 
         Raises:
             NotPositiveDefiniteError: if b or c is too small.
@@ -167,7 +167,7 @@ class Hyperoctahedron(AbstractConstellation):
         return jnp.concatenate([first, rest + odd, rest - odd], axis=-2)
 
     def eigenvalues(self, covariance: SplineCovariance) -> Float[Array, " distinct"]:
-        """The different eigenvalues of K: odd, even of sum 0 (none where p = 1), and the two of what is left."""
+        """The different eigenvalues of K: odd, even of sum 0 (none if p = 1), and the two of the rest."""
         b, c, p = jnp.asarray(covariance.slope), jnp.asarray(covariance.level), self.size
         other = 2 * _LN2 + 2 * p * (c + _LN2 - 2 * b)
         half, determinant = (c + other) / 2, 2 * ((p + 1) * c * _LN2 - p * b**2)

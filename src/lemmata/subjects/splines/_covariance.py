@@ -13,14 +13,14 @@ _TINY = 1e-290
 
 
 class SplineCovariance(eqx.Module):
-    """The generalised covariance of a random function whose law knows no place, direction or scale.
+    """The generalised covariance of a random function whose distribution has no preferred place, direction or scale.
 
         k(r) = r² (ln r - b) + c = r² (ln r² - 2b)/2 + c,   k(0) = c.
 
-    -r² and the constant are the improper part, an unknown slope of size sqrt(2b) and an unknown level of size sqrt(c);
-    with b and c/b² to infinity the mean of the process is the polyharmonic spline r² ln r with an affine drift. With b
-    to infinity and b²/c = s it is that of r² ln r - s |z|² |t|² instead; b = 5 and c = 400 have s = 1/16. k is no
-    covariance at all distances: where points are confined, b and c have to be large enough.
+    -r² and the constant are the improper part: an unknown slope of size sqrt(2b) and an unknown level of size sqrt(c).
+    As b and c/b² go to infinity, the mean of the process becomes the polyharmonic spline r² ln r with an affine drift.
+    As b goes to infinity with b²/c = s, it becomes that of r² ln r - s |z|² |t|² instead; b = 5 and c = 400 have s =
+    1/16. k is not a covariance at all distances: if points are confined, b and c have to be large enough.
 
     Args:
         slope: b, above 0.
@@ -51,5 +51,5 @@ class SplineCovariance(eqx.Module):
         return 0.5 * squared * (jnp.log(jnp.maximum(squared, _TINY)) - 2 * self.slope) + self.level
 
     def pull(self, squared: Float[Array, "*s"]) -> Float[Array, "*s"]:
-        """What the gradient of k(|z - t|) in z multiplies z - t by, ln r² - 2b + 1; finite at r = 0."""
+        """The factor of z - t in the gradient of k(|z - t|) in z, ln r² - 2b + 1; finite at r = 0."""
         return jnp.log(jnp.maximum(squared, _TINY)) - 2 * self.slope + 1

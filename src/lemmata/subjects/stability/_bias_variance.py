@@ -17,9 +17,9 @@ from ._fits import Fit, check_fit, checked_rows, predictor
 
 _CLAIMS = ("stability.decomposition.two_fits_tell_variance", "stability.decomposition.bias_variance")
 _LEAST = 10
-_TRAIN = 0.4  # of all rows, for each fit of a pair; the rest are predicted
-# Nadeau and Bengio's intervals of level 0.9 held the error of five kinds of fit in 0.72 to 0.83, their parts in 0.82 to
-# 0.97: splits share more than their share of rows says.
+_TRAIN = 0.4  # of all rows, for each fit of a pair; the other rows are predicted
+# Nadeau and Bengio's intervals of level 0.9 contained the error of five kinds of fit in 0.72 to 0.83, and its parts in
+# 0.82 to 0.97, because splits have more in common than their share of rows suggests.
 _STRETCH = 1.4
 
 
@@ -32,15 +32,16 @@ class BiasVariance:
         rows: training rows of each fit.
         error: expected squared error at a new row, the sum of variance and rest.
         variance: of the prediction over training sets.
-        rest: squared bias and noise together; data do not tell them apart.
-        error_interval, variance_interval, rest_interval: of each, shape (k, 2).
-        noise: the variance of the targets around their mean, as it was given or as repeated inputs tell it; None else.
-        bias: rest less noise, at least 0; None where the noise is not known.
-        excess_bias: rest less the least of all rests. Noise is common, so that it is how much more bias a fit has than
-            the one of least bias.
+        rest: squared bias and noise together, which data do not separate. error_interval, variance_interval,
+            rest_interval: of each, shape (k, 2).
+        noise: the variance of the targets around their mean, either given or estimated from repeated inputs; None
+            otherwise.
+        bias: rest minus noise, at least 0; None if the noise is not known.
+        excess_bias: rest minus the least of all rests. The noise is the same for all fits, so this is the additional
+            bias of a fit compared with the fit of least bias.
         level: confidence of the intervals.
         draws: pairs of fits.
-        conditions: what the numbers rest on.
+        conditions: the conditions for the results.
         claims: which state them.
     """
 
@@ -102,28 +103,30 @@ def bias_variance(
     level: float | int = 0.9,
     seed: int = 0,
 ) -> BiasVariance:
-    """Variance, and bias with noise, of any way of fitting under squared error; a curve where several are given.
+    """Variance, and bias with noise, of any way of fitting under squared error; a curve if several are given.
 
     In each draw the rows are split at random into two training sets and the rows that are predicted. Two fits f_1, f_2
-    to separate rows are independent, so that (f_1 - f_2)²/2 is an unbiased estimate of the variance and
-    (y - f_1)(y - f_2) of bias² + noise, without knowing the truth, for any estimator; their sum is the mean error of
-    the two. All ways of fitting see the same splits. Several outputs are added up.
+    to separate rows are independent. So, for any estimator, (f_1 - f_2)²/2 is an unbiased estimate of the variance, and
+    (y - f_1)(y - f_2) of bias² + noise, without knowing the truth. Their sum is the mean error of the two. All ways of
+    fitting see the same splits. Several outputs are added up.
 
-    What one data set cannot tell: what a fit to more rows than `rows` would do; noise from bias, unless the noise is
-    given or inputs are repeated with targets drawn anew. Differences of bias between ways of fitting it does tell.
+    One data set cannot show two things: the error of a fit to more rows than `rows`; and the difference between noise
+    and bias, unless the noise is given or inputs are repeated with newly drawn targets. It can determine differences of
+    bias between ways of fitting.
 
     The intervals treat draws as overlapping subsamples (Nadeau and Bengio's correction, stretched): a rule of thumb,
-    not a theorem. On three simulated laws and fits that nothing was tuned on (70 to 140 rows), intervals of level 0.9
-    held the error in 90 to 95 %, the variance in 99 to 100 % and the rest in 96 to 98 %.
+    not a theorem. Intervals of level 0.9 were tested on three simulated distributions and fits that were not used for
+    tuning (70 to 140 rows). They contained the error in 90 to 95 %, the variance in 99 to 100 % and the rest in 96 to
+    98 %.
 
     Args:
-        fit: a function of (x, y) whose value has `.predict` or is callable; or several, a list, or a mapping from their
-            names (widths, depths, ridges) to them.
+        fit: a function of (x, y) that returns an object with `.predict` or a callable. To compare several, pass a list,
+            or a mapping from their names (widths, depths, ridges) to them.
         x: inputs, (n, ...).
         y: numbers, (n,) or (n, outputs).
         draws: pairs of fits for each.
         rows: training rows of each fit, at most (n - 1)/2; two fifths of all without it.
-        noise: the variance of the noise, summed over outputs, where it is known.
+        noise: the variance of the noise, summed over outputs, if it is known.
         level: confidence of the intervals.
         seed: of the splits.
 
@@ -211,7 +214,7 @@ def _not_negative(noise: Any) -> float:
 def _one_split(
     fits: Mapping[str, Fit], x: np.ndarray, y: np.ndarray, size: int, generator: np.random.Generator
 ) -> np.ndarray:
-    """Error, variance and rest of each fit in one split: one row a fit."""
+    """Error, variance and rest of each fit in one split: one row for each fit."""
     order = generator.permutation(len(y))
     first, second, others = order[:size], order[size : 2 * size], order[2 * size :]
     parts = []

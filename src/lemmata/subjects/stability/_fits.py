@@ -1,4 +1,4 @@
-"""Any way of fitting: a function of (x, y) that returns something that predicts; rows and losses as arrays."""
+"""Any way of fitting: a function of (x, y) that returns a predictor; rows and losses as arrays."""
 
 from collections.abc import Callable
 from typing import Any
@@ -36,7 +36,7 @@ def checked_rows(x: Any, y: Any, names: tuple[str, str] = ("x", "y")) -> tuple[n
     """Inputs and targets as arrays of equally many rows.
 
     Args:
-        x: inputs, (n, ...); a data frame is taken by its values.
+        x: inputs, (n, ...); of a data frame, only the values are used.
         y: targets, (n,) or (n, k), numbers or labels.
         names: of both, for messages.
 
@@ -62,7 +62,7 @@ def checked_loss(loss: str | Loss, y: np.ndarray) -> Loss:
     """The loss by its name, or the function itself.
 
     Args:
-        loss: one of LOSSES, or a function of (predicted, y) that returns one number a row.
+        loss: one of LOSSES, or a function of (predicted, y) that returns one number for each row.
         y: the targets, which are numbers unless the loss is "zero-one" or a function.
 
     Raises:
@@ -139,7 +139,7 @@ def predictor(fit: Fit, x: np.ndarray, y: np.ndarray, name: str = "fit") -> Call
 
 
 def losses_of(loss: Loss, predicted: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """One finite number a row.
+    """One finite number for each row.
 
     Args:
         loss: of (predicted, y).

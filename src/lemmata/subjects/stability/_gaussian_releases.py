@@ -60,7 +60,7 @@ class SampledSteps(eqx.Module):
     Args:
         noise: its standard deviation in units of the clipping norm.
         rate: with which a row takes part.
-        delta: at which eps is asked.
+        delta: at which eps is computed.
         steps: how many.
     """
 

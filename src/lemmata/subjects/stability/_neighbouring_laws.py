@@ -11,12 +11,11 @@ _SLACK = 1e-12
 
 
 class NeighbouringLaws(eqx.Module):
-    """What an algorithm answers on two neighbouring data sets, and the loss of each answer at some point.
+    """The answers of an algorithm on two neighbouring data sets, and the loss of each answer at some point.
 
     Args:
         before, after: probabilities of the k outputs.
-        loss: of each output, in [0, 1].
-        eps, delta: the privacy that the algorithm has.
+        loss: of each output, in [0, 1]. eps, delta: the privacy of the algorithm.
     """
 
     before: Float[Array, " k"]
@@ -27,7 +26,7 @@ class NeighbouringLaws(eqx.Module):
 
 
 class PrivateAlgorithms(Population[NeighbouringLaws]):
-    """Half randomised responses with the loss that tells most, half exponential mechanisms with any loss.
+    """Half are randomised responses with the most informative loss, half are exponential mechanisms with any loss.
 
     Args:
         low, high: of eps.
@@ -73,7 +72,7 @@ class PrivateAlgorithms(Population[NeighbouringLaws]):
 
 
 class Channel(eqx.Module):
-    """What an algorithm answers when one row is drawn anew and all others are as they are.
+    """The answer of an algorithm when one row is drawn again and all others stay unchanged.
 
     Args:
         prior: the law of the row.
@@ -101,7 +100,7 @@ class PrivateChannels(Population[Channel]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Channel:
-        """The eps of the sets is 2 log((values - held)/held), at which they tell most."""
+        """The eps of the sets is 2 log((values - held)/held), where they are most informative."""
         keys = jax.random.split(key, 5)
         values, held = setting["values"], setting["held"]
         eps = 2 * jnp.log((values - held) / held)

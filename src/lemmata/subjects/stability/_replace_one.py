@@ -10,7 +10,7 @@ from ._fits import Fit, Loss, losses_of, predictor
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ReplaceOne:
-    """What replacing rows did to losses.
+    """The effect of replacing rows on losses.
 
     Args:
         rows: the training rows that were replaced, one at a time.
@@ -48,15 +48,16 @@ def replace_one(
 ) -> ReplaceOne:
     """Fit again with one training row replaced by a row of the pool, for rows chosen without replacement.
 
-    The mean of `changes` is an unbiased estimate of E[R(A(S)) - R_S(A(S))], for any algorithm and loss: with the i-th
-    row replaced, z_i is to A(S^(i)) what a new row is to A(S). Rows of the pool are used in turn, in random order.
+    The mean of `changes` is an unbiased estimate of E[R(A(S)) - R_S(A(S))], for any algorithm and loss. With the i-th
+    row replaced, z_i has the same relation to A(S^(i)) as a new row has to A(S). Rows of the pool are used in turn, in
+    random order.
 
     Args:
         fit: the algorithm A.
         sample: inputs and targets of S.
         pool: inputs and targets of rows of the same law that are not in S.
         replaced: how many rows are replaced.
-        loss: of (predicted, y), one number a row.
+        loss: of (predicted, y), one number for each row.
         generator: of the choice.
     """
     (x, y), (pool_x, pool_y) = sample, pool

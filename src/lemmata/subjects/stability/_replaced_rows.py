@@ -1,4 +1,4 @@
-"""Regression with Huber's loss, of which one row at a time is replaced; a finite law from which rows are drawn."""
+"""Regression with Huber's loss, of which one row at a time is replaced; rows come from a finite distribution."""
 
 import equinox as eqx
 import jax
@@ -17,8 +17,7 @@ def huber(residual: Float[Array, "*s"], zone: Float[Array, ""]) -> Float[Array, 
 class ReplacedRows(eqx.Module):
     """Rows (x_i, y_i), and rows of which the i-th can take the place of the i-th.
 
-    The loss of weights w at a row is h(x'w - y) with Huber's h, so that it is max |x|-Lipschitz and max
-    |x|²/zone-smooth.
+    The loss of weights w at a row is h(x'w - y) with Huber's h, so it is max |x|-Lipschitz and max |x|²/zone-smooth.
 
     Args:
         x, y: the training rows.
@@ -59,9 +58,9 @@ def opposed_rows(
 ) -> tuple[Array, Array, Array, Array]:
     """Rows and replacements x, y, x', y': in half of the draws as opposed as can be, in the others random.
 
-    Opposed: all inputs are one vector, targets are at +-far, as many on either side, and each replacement has the
-    opposite target. Losses are linear where |x'w| < far, and a replacement turns a gradient round: the worst case of
-    every bound on stability.
+    Opposed: all inputs are one vector, targets are at +-far in equal numbers, and each replacement has the opposite
+    target. Losses are linear where |x'w| < far, and a replacement turns a gradient round: the worst case of every bound
+    on stability.
     """
     keys = jax.random.split(key, 6)
     direction = jax.random.normal(keys[0], (d,))
@@ -77,7 +76,7 @@ def opposed_rows(
 
 
 class OpposedRows(Population[ReplacedRows]):
-    """Inputs of one norm; opposed targets in half of the problems, random rows in the others; a penalty."""
+    """Inputs of one norm; opposite targets in half of the problems, random rows in the others; a penalty."""
 
     free = ("x", "y", "other_x", "other_y")
     settings = Space(n=Integer(16, 2, 200, "training rows"), d=Integer(3, 1, 30, "weights"))
@@ -132,7 +131,7 @@ class FiniteLaw(eqx.Module):
 
 
 class FiniteLaws(Population[FiniteLaw]):
-    """Sparse: as many rows as weights, each about one weight alone, so that what is not drawn is not learned.
+    """Sparse: as many rows as weights, each about one weight only, so a weight whose row is not drawn is not learned.
 
     Dense: 8 times as many random rows, targets with noise.
     """

@@ -17,8 +17,8 @@ from ._replace_one import ReplaceOne, replace_one
 _CLAIMS = ("stability.gaps.gap_is_instability",)
 _LEAST, _POOL = 10, 4
 _RESAMPLES = 2000
-_CAP = 4.0  # of studentised resamples: where few rows change at all, some resamples have hardly any spread
-# Intervals of level 0.9 with the Efron-Stein variance alone held 0.82 to 0.98 of the true gaps of six kinds of fit.
+_CAP = 4.0  # of studentised resamples: if few rows change at all, some resamples have hardly any spread
+# Intervals of level 0.9 with only the Efron-Stein variance contained 0.82 to 0.98 of the true gaps of six kinds of fit.
 _STRETCH = 1.2
 _FEW = 20
 
@@ -41,7 +41,7 @@ class Stability:
         n: training rows.
         unseen: rows that it has not seen, which replace others.
         level: confidence of the intervals.
-        conditions: what the numbers rest on.
+        conditions: the conditions for the results.
         claims: which state them.
     """
 
@@ -89,26 +89,26 @@ def stability(
 ) -> Stability:
     """How much any way of fitting notices that one row was replaced, and the generalisation gap that this implies.
 
-    For any algorithm A and loss l, E[R(A(S)) - R_S(A(S))] = E[l(A(S^(i)), z_i) - l(A(S), z_i)] with S^(i) the sample S
-    with its i-th row replaced by a new one. The mean change at rows that are replaced one at a time is an unbiased
-    estimate of that gap: no hypothesis on A or l, only independent rows of one law. New rows are the held ones, or,
-        where
-    none are given, a tenth of the rows (at least 4) that is set aside; the gap is then that of fits to the others.
+    For any algorithm A and loss l, E[R(A(S)) - R_S(A(S))] = E[l(A(S^(i)), z_i) - l(A(S), z_i)]. Here S^(i) is the
+    sample S with its i-th row replaced by a new one. The mean change at rows that are replaced one at a time is an
+    unbiased estimate of this gap. It needs no hypothesis on A or l, only independent rows of one distribution. New rows
+    are the held-out ones. If none are given, a tenth of the rows (at least 4) is set aside, and the gap is that of fits
+    to the other rows.
 
     The gap is an expectation over samples; the held-out gap is that of this fit. They are compared in the conditions.
 
-    The interval is studentised: the spread is Efron and Stein's, half of the summed squared changes of the estimate
-    when a row is replaced, the quantiles are those of a bootstrap of the rows. On eight simulated laws and fits that
-    nothing was tuned on (60 to 150 rows), intervals of level 0.9 held the gap in 92 to 98 %; a plain bootstrap of the
-    changes holds it in 60 to 90 %, since changes that share a sample are not independent.
+    The interval is studentised. The spread is Efron and Stein's: half of the summed squared changes of the estimate
+    when a row is replaced. The quantiles are those of a bootstrap of the rows. On eight simulated distributions and
+    fits that were not used for tuning (60 to 150 rows), intervals of level 0.9 contained the gap in 92 to 98 %. A plain
+    bootstrap of the changes contains it in 60 to 90 %, because changes that share a sample are not independent.
 
     Args:
         fit: a function of (x, y) whose value has `.predict` or is callable.
         x: inputs, (n, ...).
         y: targets, (n,) or (n, outputs).
-        replaced: how many rows are replaced, each with a fit of its own; all where there are fewer.
-        held: inputs and targets of at least 4 rows of the same law that are not among these.
-        loss: "squared", "absolute", "zero-one", or a function of (predicted, y) that returns one number a row.
+        replaced: the number of replaced rows, each with its own fit; all if there are fewer.
+        held: inputs and targets of at least 4 other rows of the same distribution.
+        loss: "squared", "absolute", "zero-one", or a function of (predicted, y) that returns one number for each row.
         level: confidence of the intervals.
         seed: of the rows that are chosen, and of the bootstrap.
 
@@ -185,9 +185,9 @@ def efron_stein(found: ReplaceOne) -> float:
     """An estimate of the variance of the mean change over samples, from the changes themselves.
 
     Efron and Stein: the variance of any function of n independent rows is at most half of the expected sum of its
-    squared changes when a row is replaced. A replaced row changes the mean change by its own term, by the losses of the
-    others before they are replaced (`others`), and by those after, which are losses at rows that were not seen
-    (`unseen`, a mean over the pool, whose own sampling variance is taken off).
+    squared changes when a row is replaced. A replaced row changes the mean change in three ways: by its own term; by
+    the losses of the other rows before they are replaced (`others`); and by their losses afterwards, which are losses
+    at unseen rows (`unseen`, a mean over the pool, from which its own sampling variance is subtracted).
 
     Args:
         found: rows that were replaced.
@@ -200,7 +200,7 @@ def efron_stein(found: ReplaceOne) -> float:
 
 
 def _studentised(values: np.ndarray, level: float, generator: np.random.Generator) -> np.ndarray:
-    """The two quantiles of a mean's studentised bootstrap; Student's own where the values are all equal."""
+    """The two quantiles of a mean's studentised bootstrap; Student's own if the values are all equal."""
     count, mean = len(values), values.mean()
     drawn = values[generator.integers(0, count, (_RESAMPLES, count))]
     spread = drawn.std(axis=1, ddof=1)

@@ -40,7 +40,7 @@ def loss_masses(problem: SampledSteps, steps: Array | float) -> tuple[Float[Arra
     edges = (jnp.arange(_CELLS + 1) - _CELLS // 2 - 0.5) * width
 
     def place(loss):
-        """The release of that loss, in units of the noise; below log(1 - q) there is none."""
+        """The release with this loss, in units of the noise; below log(1 - q), there is none."""
         odds = (jnp.expm1(loss) + rate) / rate
         known = jnp.where(odds > 0, odds, 1.0)
         return jnp.where(odds > 0, noise * jnp.log(known) + 1 / (2 * noise), -jnp.inf)
@@ -95,7 +95,7 @@ def central_ratio(problem: SampledSteps, steps: Array | float) -> Float[Array, "
 
 
 def normal_budget(delta: Float[Array, ""], ratio: Float[Array, ""]) -> Float[Array, ""]:
-    """The eps of the Gaussian curve at a delta, by bisection; 0 where delta is above it."""
+    """The eps of the Gaussian curve at a delta, by bisection; 0 if delta is above it."""
 
     def half(_, ends):
         middle = (ends[0] + ends[1]) / 2

@@ -1,7 +1,7 @@
 """Audits: how much privacy an attack on many trainings refutes, compared with the promise of an accountant.
 
 This theory bounds the budget from below: except by chance, no attack does better than the privacy allows. It does not
-say how far a weak attack stays below the budget, so a weak attack is not evidence for a training.
+show how far a weak attack stays below the budget, so a weak attack is not evidence for a private training.
 """
 
 import equinox as eqx
@@ -28,8 +28,8 @@ class AuditedSum(eqx.Module):
         rows: the data.
         canary: the row that is in the sum or not.
         sigma: standard deviation of the noise.
-        delta: at which eps is asked.
-        runs: releases with the canary, and as many without.
+        delta: at which eps is computed.
+        runs: the number of releases with the canary, and of those without it.
     """
 
     rows: Float[Array, "n d"]
@@ -69,12 +69,12 @@ class AuditedTraining(eqx.Module):
 
     Args:
         rows: each times its sign of the class.
-        canary: one row more, likewise.
+        canary: one additional row, in the same form.
         noise: its standard deviation.
         rate: the probability with which a row takes part in a step.
-        delta: at which eps is asked.
+        delta: at which eps is computed.
         steps: how many.
-        runs: trainings with the canary, and as many without.
+        runs: the number of trainings with the canary, and of those without it.
     """
 
     rows: Float[Array, "n d"]
@@ -89,7 +89,7 @@ class AuditedTraining(eqx.Module):
 class AuditedTrainings(Population[AuditedTraining]):
     """Normal rows and a long canary; steps whose losses add up to those of one release with noise 0.4 to 0.6."""
 
-    # Sizes; each new one of a training is compiled anew, so that corners change few of them.
+    # Sizes; each new size of a training is compiled again, so the extra settings change few of them.
     settings = Space(
         n=Integer(8, 1, 500, "rows", corners=(8, 8)),
         d=Integer(6, 1, 50, "dimension", corners=(6, 6)),

@@ -61,7 +61,7 @@ def _median(y: Float[Array, "m n"]) -> Float[Array, "m n"]:
 
 
 def _two_means(y: Float[Array, "m n"]) -> Float[Array, "m n"]:
-    """The mean of the left part and that of the right, cut where they fit best: a tree with one split."""
+    """The mean of the left part and that of the right, divided at the best place: a tree with one split."""
     n = y.shape[1]
     left = (jnp.arange(n) <= jnp.arange(n - 1)[:, None]).astype(y.dtype)
     mean = lambda part: (y @ part.T / part.sum(axis=1))[:, :, None] * part
@@ -71,7 +71,7 @@ def _two_means(y: Float[Array, "m n"]) -> Float[Array, "m n"]:
 
 
 def _shrunk(y: Float[Array, "m n"]) -> Float[Array, "m n"]:
-    """Values moved towards 0 by a quarter of the largest, and kept at 0 where they reach it."""
+    """Values moved towards 0 by a quarter of the largest, and kept at 0 if they reach it."""
     return jnp.sign(y) * jnp.maximum(jnp.abs(y) - jnp.abs(y).max(axis=1, keepdims=True) / 4, 0.0)
 
 

@@ -26,7 +26,7 @@ class CoupledRuns(eqx.Module):
 
     @property
     def lipschitz(self) -> Float[Array, ""]:
-        """Of the loss with its penalty on the ball; of the loss alone where there is no penalty."""
+        """The Lipschitz constant of the loss with its penalty on the ball; of the loss only if there is no penalty."""
         added = jnp.where(self.rows.decay > 0, self.rows.decay * self.radius, 0.0)
         return self.rows.lipschitz + added
 
@@ -104,7 +104,7 @@ class StronglyConvexRuns(Population[CoupledRuns]):
 
 
 class KickedRuns(eqx.Module):
-    """Descent from 0 on L max(0, w_1, ..., w_d), the loss of every row; a linear loss can take the place of a row.
+    """Descent from 0 on L max(0, w_1, ..., w_d), the loss of every row; a linear loss can replace a row.
 
     From 0 the maximum does not move. The linear loss has the slope L, too.
 
@@ -112,7 +112,7 @@ class KickedRuns(eqx.Module):
         path: the row of each step.
         step: the size of all steps.
         slope: L.
-        tilt: the share of the linear loss's slope along -(1, .., 1); the rest is along a coordinate of its own.
+        tilt: the share of the linear loss's slope along -(1, .., 1); the rest is along a separate coordinate.
         d: coordinates under the maximum.
         n: rows.
     """
@@ -184,7 +184,7 @@ def _drift(problem: CoupledRuns) -> Float[Array, ""]:
 
 
 def _steps_and_size(problem: CoupledRuns) -> Array:
-    """Each step rounds; losses at far targets are large beside their changes."""
+    """Each step rounds; losses at far targets are large relative to their changes."""
     rows = problem.rows
     far = jnp.abs(jnp.concatenate([rows.y, rows.other_y])).max()
     return len(problem.path) + far / (rows.lipschitz**2 * jnp.mean(problem.steps)) * len(rows.y)
@@ -253,12 +253,12 @@ class SgdStronglyConvex(Claim[CoupledRuns]):
         return _steps_and_size(problem)
 
     def trivial(self, problem: CoupledRuns) -> Array:
-        """Weights are at most a diameter apart."""
+        """The distance of weights is at most a diameter."""
         return 2 * problem.lipschitz * problem.radius
 
 
 def _apart(problem: KickedRuns) -> Float[Array, ""]:
-    """L |w_T - w_T^(i)|, the mean over i, where all rows are the maximum, from 0, and w_T stays there."""
+    """L |w_T - w_T^(i)|, the mean over i, if all rows have the maximum, from 0, where w_T stays."""
     along = jnp.full(problem.d, -problem.tilt / jnp.sqrt(problem.d))
     kick = problem.slope * jnp.append(along, jnp.sqrt(1 - problem.tilt**2))
 
@@ -285,9 +285,9 @@ class SmoothnessIsNeeded(Claim[KickedRuns]):
     of the first term on the right.
     """
 
-    # Of the squared distance, a shared step adds at most (2 L eta)², since subgradients of one convex function are
-    # monotone; a hit 4 L eta times the distance beside that. With H the sum of steps at hits the largest distance M so
-    # far satisfies M² <= 4 L² eta² T + 4 L H M, so M <= 2 L eta sqrt(T) + 4 L H; the mean of H over rows is eta T/N.
+    # A shared step adds at most (2 L eta)² to the squared distance, since subgradients of one convex function are
+    # monotone. A hit adds another 4 L eta times the distance. Let H be the sum of steps at hits. The largest distance M
+    # so far satisfies M² <= 4 L² eta² T + 4 L H M, so M <= 2 L eta sqrt(T) + 4 L H. The mean of H over rows is eta T/N.
     title = "Without smoothness, neighbouring runs can drift apart like the root of the steps"
     source = Source("bassily2020", note="main result, for sampling with replacement")
     population = KickedPaths()

@@ -25,9 +25,7 @@ ABOUT = {"tool": "statistics", "architecture": "any", "object": "generalisation"
 class SampledLaw(eqx.Module):
     """y = tanh(2 coefficients'x) +- noise on standard normal inputs: a sample, and rows that are not in it.
 
-    Args:
-        x, y: the sample.
-        pool_x, pool_y: other rows of the law.
+    Args: x, y: the sample. pool_x, pool_y: other rows of the same distribution.
         coefficients: of the law.
         noise: its standard deviation; either sign is as likely.
     """
@@ -59,7 +57,10 @@ class SampledLaws(Population[SampledLaw]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SampledLaw:
-        """A law and its rows, by NumPy: the algorithms are not JAX's, and each shape would be compiled anew."""
+        """A distribution and its rows, by NumPy.
+
+        The algorithms are not JAX's, and each shape would be compiled again.
+        """
         drawn, noise = generator_of(key), float(setting["noise"])
         direction = drawn.normal(size=setting["d"])
         direction = direction / np.linalg.norm(direction)

@@ -1,7 +1,7 @@
 """Privacy is stability in distribution: how far the losses of a private algorithm move, how much noise is enough.
 
-This theory is about the distribution of the output of an algorithm, on every two data sets that differ in one row,
-whatever the rows. It does not say how well a private algorithm learns, or how private it is on typical data.
+This theory is about the distribution of the output of an algorithm, on every two data sets that differ in one row, for
+any rows. It does not say how well a private algorithm learns, or how private it is on typical data.
 """
 
 import jax
@@ -31,7 +31,7 @@ def gaussian_delta(eps: Float[Array, ""], ratio: Float[Array, ""]) -> Float[Arra
 def integrated_delta(eps: Float[Array, ""], ratio: Float[Array, ""]) -> Float[Array, ""]:
     """The mean of (1 - e^(eps - L))+ for the privacy loss L of N(r, 1) against N(0, 1), by quadrature.
 
-    At x = r + t + u, t = eps/r - r/2, the loss exceeds eps by r u, so that the integrand is phi(t + u)(1 - e^(-r u)).
+    At x = r + t + u with t = eps/r - r/2, the loss exceeds eps by r u, so the integrand is phi(t + u)(1 - e^(-r u)).
     """
     start = eps / ratio - ratio / 2
     # it falls like exp(-t u) where t is large
@@ -167,7 +167,7 @@ class PrivateGap(Claim[Channel]):
         return jnp.tanh(problem.eps / 4)
 
     def measure(self, problem: Channel, key: Key[Array, ""]) -> Array:
-        """Losses of the answers at the row's own value, less those of the answers at another row of the same law."""
+        """Losses of the answers at the row's own value, minus those at another row of the same distribution."""
         joint = problem.prior[:, None] * problem.answers
         apart = problem.prior[:, None] * joint.sum(axis=0)
         return jnp.abs(jnp.sum((joint - apart) * problem.loss))

@@ -50,12 +50,12 @@ def check_fits(name: str, array: Any, shape: tuple[int, ...], rule: str) -> None
 
 
 def extent(array: Any, axis: int) -> int:
-    """The length of an axis of a matrix; 1 where it is no matrix, so that a check of shapes can name one."""
+    """The length of an axis of a matrix; 1 for anything else, so that a check of shapes can name it."""
     return array.shape[axis] if array.ndim == 2 else 1
 
 
 def check_step(step: ArrayLike) -> None:
-    """Refuse a time step that is no positive finite number, where it is known; SettingError."""
+    """Refuse a time step that is no positive finite number, if it is known; SettingError."""
     value = known(step)
     if value is not None and not (value.shape == () and np.isfinite(value) and value > 0):
         raise SettingError(

@@ -1,4 +1,4 @@
-"""From continuous to discrete time: what the input is taken to do between two samples."""
+"""From continuous to discrete time: the assumed input between two samples."""
 
 import math
 
@@ -23,16 +23,16 @@ def discretise(system: ContinuousSystem, step: ArrayLike, method: str = "zero_or
     With z = D A, f_1(z) = (e^z - 1) / z and f_2(z) = (e^z - 1 - z) / z²:
 
     * "zero_order_hold", exact for inputs that are constant on [k D, (k + 1) D): A' = e^z, B' = D f_1(z) B;
-    * "first_order_hold", exact for inputs that are linear between samples: A' = e^z, states less D f_2(z) B u_k, so
-      that B' = D (f_1 - f_2 + e^z f_2)(z) B and D' = D + C D f_2(z) B;
+    * "first_order_hold", exact for inputs that are linear between samples: A' = e^z with states minus D f_2(z) B u_k,
+      so B' = D (f_1 - f_2 + e^z f_2)(z) B and D' = D + C D f_2(z) B;
     * "bilinear", the trapezoidal rule: A' = (1 - z/2)^-1 (1 + z/2), B' = (1 - z/2)^-1 D B, C' = C (1 - z/2)^-1,
       D' = D + C B' / 2. It keeps the structure of A, low rank included;
     * "euler": A' = 1 + z, B' = D B.
 
-    A diagonal A stays diagonal under all of them; of others the exponential is dense.
+    All of these rules keep a diagonal A diagonal; for other matrices, the exponential is dense.
 
-    From state 0, the two rules that look ahead take the input before its first sample to rise from 0 within one step:
-    an input with u_0 != 0 then costs an error of order 1 in D, where both are otherwise of order 2.
+    From state 0, the two rules that look ahead assume that the input before its first sample rises from 0 within one
+    step. An input with u_0 != 0 then causes an error of order 1 in D, although both rules are otherwise of order 2.
 
     Args:
         system: the system.
@@ -96,7 +96,7 @@ def _exponentials(
 
 
 def _second(z: Inexact[Array, " n"]) -> Inexact[Array, " n"]:
-    """(e^z - 1 - z) / z², by its series where the difference would cancel."""
+    """(e^z - 1 - z) / z², by its series if the difference would cancel."""
     small = jnp.abs(z) < 1
     series, inside = jnp.zeros_like(z), jnp.where(small, z, 0)
     for k in reversed(range(_TERMS)):

@@ -1,4 +1,4 @@
-"""One output, three ways: the recurrence, an associative scan, a convolution; and final states of many sequences."""
+"""One output in three ways: the recurrence, an associative scan, a convolution; and final states of many sequences."""
 
 from functools import partial
 
@@ -39,8 +39,8 @@ def _run(system: DiscreteSystem, u: Float[Array, "t m"]) -> Float[Array, "t p"]:
 def scan(system: DiscreteSystem, u: Float[Array, "..."]) -> Float[Array, "t p"]:
     """The outputs from state 0 by an associative scan: log T rounds of parallel steps, memory for all states.
 
-    Pairs compose as (A_2, b_2) after (A_1, b_1) = (A_2 A_1, A_2 b_1 + b_2), at N operations a pair for a diagonal A and
-    N³ for others.
+    Pairs compose as (A_2, b_2) after (A_1, b_1) = (A_2 A_1, A_2 b_1 + b_2). A pair costs N operations for a diagonal A
+    and N³ for others.
 
     Args:
         system: the system.
@@ -94,7 +94,7 @@ def _impulse_response(system: DiscreteSystem, length: int) -> Float[Array, "t p 
 
 
 def convolve(kernel: Float[Array, "s p m"], u: Float[Array, "..."]) -> Float[Array, "t p"]:
-    """sum_{s <= t} kernel_s u_{t-s} by fast Fourier transforms of twice the length, so that nothing wraps around.
+    """sum_{s <= t} kernel_s u_{t-s} by fast Fourier transforms of twice the length, to avoid wrapping around.
 
     The error is of the order of eps max|y|, not of each entry.
 
@@ -114,7 +114,7 @@ def convolve(kernel: Float[Array, "s p m"], u: Float[Array, "..."]) -> Float[Arr
 
 
 def reach(system: DiscreteSystem, length: int) -> Inexact[Array, "t n m"]:
-    """A^(T-1) B, ..., A B, B: what inputs at each of T steps add to the state after the last.
+    """A^(T-1) B, ..., A B, B: the contribution of the input at each of T steps to the state after the last.
 
     Args:
         system: the system.

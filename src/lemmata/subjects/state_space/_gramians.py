@@ -7,16 +7,16 @@ from jaxtyping import Array, Float, Inexact
 from ._matrices import DiagonalMatrix
 from ._systems import ContinuousSystem, check_stable
 
-_DOUBLINGS = 60  # 2^60 steps: poles as near to the border as rounding can tell from it
+_DOUBLINGS = 60  # 2^60 steps: for poles as near to the border as rounding can distinguish
 _NEGLIGIBLE = 1e-18  # its square is beyond rounding
 
 
 def gramian(system: ContinuousSystem) -> Inexact[Array, "n n"]:
     """P = ∫_0^∞ e^{At} B B* e^{A* t} dt, the solution of A P + P A* + B B* = 0.
 
-    Entries are B_i conj(B_j) / -(l_i + conj(l_j)) for a diagonal A. Elsewhere Smith's doubling: with the Cayley
-    transform F = (s - A)^-1 (s + A) and G = sqrt(2s) (s - A)^-1 B the equation is P = F P F* + G G*, whose partial sums
-    double in length with P <- P + F P F*, F <- F².
+    Entries are B_i conj(B_j) / -(l_i + conj(l_j)) for a diagonal A. Otherwise, Smith's doubling is used. With the
+    Cayley transform F = (s - A)^-1 (s + A) and G = sqrt(2s) (s - A)^-1 B, the equation is P = F P F* + G G*. Its
+    partial sums double in length with P <- P + F P F*, F <- F².
 
     Args:
         system: a stable system.
@@ -49,9 +49,9 @@ def _smith(entries: Inexact[Array, "n n"], b: Inexact[Array, "n m"]) -> Inexact[
 
 
 def energy(system: ContinuousSystem) -> Float[Array, "p p"]:
-    """∫_0^∞ h(t) h(t)* dt = C P C* of the response h(t) = C e^{At} B to an impulse, P the Gramian; real parts.
+    """∫_0^∞ h(t) h(t)* dt = C P C* of the response h(t) = C e^{At} B to an impulse, with the Gramian P; real parts.
 
-    Its trace is the squared H2 norm of a real system. Of a complex one it is that of the complex response.
+    Its trace is the squared H2 norm of a real system. For a complex system, it is that of the complex response.
 
     Args:
         system: a stable system without a direct path.

@@ -14,8 +14,9 @@ _HALVINGS, _TERMS = 8, 12  # a matrix of norm 20 is brought to 0.08, where the t
 
 
 def exponential(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
-    """e^A for |A| up to some 20, by its series at A / 256 and squaring: several decompositions, as Padé's form needs
-    them, can wait for each other in one compiled batch on a CPU.
+    """e^A for |A| up to about 20, by its series at A / 256 and squaring.
+
+    Padé's form needs several decompositions, which can wait for each other in one compiled batch on a CPU.
     """
     scaled = matrix / 2**_HALVINGS
     term = power = jnp.eye(len(matrix))
@@ -35,7 +36,7 @@ def integrated(
 ) -> Float[Array, "k n"]:
     """The states at the given times, from the start at time 0, by Dormand and Prince's pair of order 8.
 
-    The solver starts anew at each of them, where the input may break.
+    The solver restarts at each of them, where the input may have a break.
 
     Args:
         system: one input.

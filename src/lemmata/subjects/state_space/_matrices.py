@@ -16,7 +16,7 @@ from ._checks import check_entries, check_fits, extent
 
 
 class AbstractStateMatrix(eqx.Module):
-    """The N x N matrix A of a linear system, by what its structure makes cheap."""
+    """The N x N matrix A of a linear system, by the operations that its structure makes cheap."""
 
     @property
     @abc.abstractmethod
@@ -49,7 +49,7 @@ class AbstractStateMatrix(eqx.Module):
 
     @abc.abstractmethod
     def eigenvalues(self) -> Complex[Array, " n"]:
-        """The eigenvalues, on the host where there is no structure to read them from."""
+        """The eigenvalues, on the host if there is no structure to read them from."""
 
 
 class DenseMatrix(AbstractStateMatrix):
@@ -236,7 +236,7 @@ def solved(matrix: Inexact[Array, "r r"], right: Inexact[Array, "r k"]) -> Inexa
 
 
 def known_eigenvalues(matrix: AbstractStateMatrix) -> np.ndarray | None:
-    """The eigenvalues, or None where the matrix is traced."""
+    """The eigenvalues, or None if the matrix is traced."""
     if any(known(leaf) is None for leaf in jax.tree.leaves(matrix)):
         return None
     return np.asarray(matrix.eigenvalues())
@@ -249,7 +249,7 @@ def _doubled(
     step: Callable[[Array, Array], Array],
     squared: Callable[[Array], Array],
 ) -> Array:
-    """X, A X, ..., A^(count - 1) X from log(count) doublings of what is known, with A^1, A^2, A^4, ... beside it."""
+    """X, A X, ..., A^(count - 1) X from log(count) doublings of the known columns, together with A^1, A^2, A^4, ..."""
     block = start[None].astype(jnp.result_type(start, power))
     while len(block) < count:
         block = jnp.concatenate([block, step(power, block)])

@@ -53,7 +53,7 @@ class PoleSums(Population[PoleSum]):
 
 
 class SlowModes(Population[MixedModes]):
-    """A few modes that decay alike and turn slowly, in a basis near an orthonormal one, read as they are written."""
+    """A few modes with equal decay and slow rotation, in a nearly orthonormal basis, read as written."""
 
     settings = Space(
         modes=Integer(4, 1, 32, "modes", corners=(4, 8)),

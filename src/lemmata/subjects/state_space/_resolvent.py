@@ -18,7 +18,7 @@ def resolvent_response(
 ) -> Complex[Array, " t"]:
     """K_s = C A'^s B' for s < T under the bilinear rule, from T sums over the poles (Gu, Goel and Ré, 2022).
 
-    With A' = (1 - D A/2)^-1 (1 + D A/2), B' = (1 - D A/2)^-1 D B and C_T = C (I - A'^T), at the T-th roots of unity
+    Let A' = (1 - D A/2)^-1 (1 + D A/2), B' = (1 - D A/2)^-1 D B and C_T = C (I - A'^T). At the T-th roots of unity,
 
         sum_s K_s z^s = C_T (I - z A')^-1 B' = C_T (g - w A)^-1 2 B,    g = (2/D)(1 - z), w = 1 + z,
 

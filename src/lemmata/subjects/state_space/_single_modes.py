@@ -32,7 +32,7 @@ class SteppedModes(eqx.Module):
 
     @property
     def system(self) -> ContinuousSystem:
-        """All modes beside each other."""
+        """All modes in one system."""
         n = len(self.poles)
         return ContinuousSystem(DiagonalMatrix(self.poles), jnp.ones((n, 1)), jnp.ones((1, n)))
 

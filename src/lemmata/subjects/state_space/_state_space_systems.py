@@ -1,4 +1,4 @@
-"""Random stable linear systems: dense, diagonal, diagonal plus low rank; what drives them."""
+"""Random stable linear systems: dense, diagonal, diagonal plus low rank; and their inputs."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -21,7 +21,7 @@ STRUCTURES = ("diagonal", "dense", "low rank")
 _WAVES = 3
 
 
-# Where a verification's other settings would cost more in compilation than they tell, the corners are one point.
+# If a verification's extra settings would cost more compilation time than they are worth, there is only one setting.
 
 
 class FilteredSequence(eqx.Module):
@@ -164,7 +164,7 @@ class DrivenSystems(Population[DrivenSystem]):
 
 
 class SampledSystems(Population[SampledSystem]):
-    """Dense stable systems and inputs drawn anew at each step."""
+    """Dense stable systems, and inputs drawn again at each step."""
 
     settings = Space(
         states=Integer(5, 1, 20, "states", corners=(5, 8)),

@@ -28,7 +28,7 @@ class AbstractSystem(eqx.Module):
 
     @property
     def passed(self) -> Float[Array, "p m"]:
-        """D, zeros where there is none."""
+        """D, zeros if there is none."""
         if self.direct is not None:
             return self.direct
         return jnp.zeros((len(self.output), self.input.shape[1]), self.output.real.dtype)
@@ -109,7 +109,7 @@ def oscillators(states: int) -> DiagonalMatrix:
 
 
 def check_stable(system: AbstractSystem) -> None:
-    """Refuse a system whose states do not die out by themselves, where its numbers are known.
+    """Refuse a system whose states do not die out by themselves, if its numbers are known.
 
     Args:
         system: continuous (real parts of eigenvalues below 0) or discrete (moduli below 1).

@@ -1,5 +1,4 @@
-"""From continuous to discrete time: which rule is exact for which inputs, and what it does to frequencies and
-stability.
+"""From continuous to discrete time: inputs for which each rule is exact, and its effect on frequencies.
 
 This theory controls when the recurrence is exactly the continuous system at its samples: for the inputs that a rule
 assumes, at a warped frequency, and in its stability. It assumes a linear system. It leaves unexplained how much the

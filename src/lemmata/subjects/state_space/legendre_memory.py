@@ -23,7 +23,7 @@ ABOUT = {"tool": "approximation theory", "architecture": "state-space model", "o
 
 
 class LegendreMemory(eqx.Module):
-    """The signal u(x) = sum_j a_j cos(w_j x + p_j) on [0, t], and a vector of as many entries as states.
+    """The signal u(x) = sum_j a_j cos(w_j x + p_j) on [0, t], and a vector with one entry for each state.
 
     Args:
         waves: the rows a, w, p.
@@ -217,8 +217,8 @@ def _skew(states: int) -> np.ndarray:
 def _log_condition(states: int) -> float:
     """log2 of |V| |V^-1| for the eigenvectors of LegS with unit length, by substitution down each column.
 
-    V alternates in sign like (-1)^(n+k) and its inverse does not, so that neither sum cancels and both norms are
-    accurate where V |V^-1| is far beyond 1/eps.
+    V alternates in sign like (-1)^(n+k) and its inverse does not. So neither sum cancels, and both norms are accurate
+    even if V |V^-1| is far above 1/eps.
     """
     roots = np.sqrt(2 * np.arange(states) + 1.0)
     vectors = np.eye(states)

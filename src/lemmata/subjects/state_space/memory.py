@@ -1,10 +1,10 @@
-"""How long linear states remember: exponentials alone, and power laws as sums of exponentials.
+"""How long linear states remember: single exponentials, and power laws as sums of exponentials.
 
-This theory controls how the response of a state-space model falls with the lag, by its slowest pole. It also
-controls how many poles can follow a law that falls more slowly than any exponential: as many as the logarithm of
-the range times the logarithm of the accuracy. So power laws have no curse of memory. It assumes poles that are
-chosen, not trained. It leaves unexplained whether gradient descent finds them, and what happens to rates that are
-trained near the border of stability.
+This theory controls how the response of a state-space model falls with the lag, by its slowest pole. It also gives the
+number of poles that can follow a law that falls more slowly than any exponential: the logarithm of the range times the
+logarithm of the accuracy. So power laws do not have the curse of memory. It assumes poles that are chosen, not trained.
+It leaves unexplained whether gradient descent finds them, and what happens to rates that are trained near the border of
+stability.
 """
 
 import math
@@ -42,7 +42,7 @@ class PowerLaw(eqx.Module):
 
 
 class PowerLaws(Population[PowerLaw]):
-    """Powers around 1, rates that are some e apart."""
+    """Powers around 1, and rates whose ratios are about e."""
 
     settings = Space(
         power=Real(1.0, 0.3, 2.0, "p, about"),
@@ -56,7 +56,7 @@ class PowerLaws(Population[PowerLaw]):
         return PowerLaw(power, spacing, 0.5 * jnp.tanh(normal[2]))
 
     def hypotheses(self, problem: PowerLaw) -> list[Hypothesis]:
-        """The first harmonic of the error stands out."""
+        """The first harmonic of the error dominates."""
         second = math.pi**2 / problem.spacing
         return [Hypothesis("pi²/h", second, ">", 5.0, "later harmonics are smaller by about exp(-pi²/h)")]
 
@@ -171,7 +171,7 @@ class StatesForPowerLaw(Claim[PowerLaw]):
     def measure_at(self, problem: PowerLaw, key: Key[Array, ""], rung: float) -> Array:
         power, spacing = float(problem.power), float(problem.spacing)
         allowed = 4 * _harmonic(power, spacing)
-        # At both ends errors have one sign: slow rates are missing at t = T, fast ones at t = 1.
+        # At each end, errors have one sign: slow rates are missing at t = T, fast ones at t = 1.
         slow = lambda count: _relative_error(
             power, np.exp(spacing * np.arange(-count, 40)), spacing, np.exp(rung * np.ones(1))
         )

@@ -1,4 +1,4 @@
-"""What a linear state-space model computes in continuous time: its memory, its start and its direct path.
+"""The output of a linear state-space model in continuous time: its memory, its start and its direct path.
 
 This theory controls the output of dh/dt = A h + B u, y = C h + D u completely: as three terms, for every input and
 every start. It assumes that the system is linear and does not change with time or input. It leaves unexplained
@@ -66,7 +66,7 @@ class StepResponse(Claim[DrivenSystem]):
     )
     controls = "the output of a state-space model under a constant input"
     unexplained = "inputs that vary"
-    condition = _CONDITION  # the solver's tolerance, beside outputs that cancel
+    condition = _CONDITION  # the solver's tolerance, relative to outputs that cancel
 
     def predict(self, problem: DrivenSystem) -> Array:
         """Through exp of [[A t, B t], [0, 0]], which has A^-1 (e^{At} - I) B in its corner."""
@@ -100,7 +100,7 @@ class CompleteResponse(Claim[DrivenSystem]):
     )
     controls = "the output of a state-space model for every input and start"
     unexplained = "systems that change with time or with their input"
-    condition = _CONDITION  # the solver's tolerance, beside terms that cancel
+    condition = _CONDITION  # the solver's tolerance, relative to terms that cancel
 
     def predict(self, problem: DrivenSystem) -> Array:
         powers = jax.vmap(lambda time: exponential(time * problem.system.matrix.dense()))(problem.times)

@@ -124,9 +124,9 @@ def _summed(marks: Float[Array, " t"], x: Float[Array, " t"], window: int) -> Fl
 
 
 def _left_at_steps(marks: Array, x: Array, y: Array, window: int) -> tuple[Array, Array]:
-    """What least squares on the last marks and inputs leaves of y, with the weights of the first half, and y.
+    """The part of y that least squares on the last marks and inputs leaves, with the weights of the first half, and y.
 
-    The filter of every linear time-invariant model is a sum of these with some weights, up to what lies before.
+    The filter of every linear time-invariant model is a weighted sum of these, up to the part before them.
     """
     centred = marks - jnp.mean(marks)
     lagged = [row[window - lag : len(x) - lag] for row in (centred, x) for lag in range(window)]

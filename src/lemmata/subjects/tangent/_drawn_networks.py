@@ -61,7 +61,7 @@ def _by_init(network: AbstractLayer, fan_in: Shape, key: Key[Array, ""], batch: 
 def deviations(layer: Any, params: Any) -> Any:
     """The standard deviations of parameters that `init` draws as independent centred normal numbers, as their tree.
 
-    None stands for not known, the answer for a layer with parameters that has registered no rule.
+    None means unknown: a layer with parameters has not registered a rule.
 
     Args:
         layer: the layer, or a container of layers.

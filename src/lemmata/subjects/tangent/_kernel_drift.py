@@ -31,7 +31,7 @@ class KernelDrift:
         loss: |f_t - y|²/(2 n).
         linear: the loss of the network that is linearised at the start, trained in the same way.
         rate: the step size for the loss |f - y|²/2.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 

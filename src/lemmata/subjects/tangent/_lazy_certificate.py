@@ -28,13 +28,13 @@ class LazyCertificate:
         residual: the length of the first residual.
         rho: L |r_0|/s². The theory applies up to 1/2.
         scale: the least alpha for which the model alpha (f - f_0) is certified on these targets.
-        movement: the bound on the distance of the parameters; infinite where the theory does not apply.
+        movement: the bound on the distance of the parameters; infinite if the theory does not apply.
         moved: their distance after training.
         left: |r_t|/|r_0| after training.
-        bound: on `left`; 1 where the theory does not apply.
+        bound: on `left`; 1 if the theory does not apply.
         least_after: the least singular value of the Jacobian after training.
         steps: the number of steps of descent.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 
@@ -85,9 +85,10 @@ def lazy_certificate(
 ) -> LazyCertificate:
     """Whether the theory of lazy training applies to a network on its rows; then train it and report what happened.
 
-    If the Jacobian of the outputs has the least singular value s and is L-Lipschitz, and 2 L |r_0| <= s², then gradient
-    flow on |f - y|²/2 moves the parameters by at most (1 - sqrt(1 - 2 rho)) s/L, rho = L |r_0|/s², and the residual
-    falls at least as exp(-(1 - 2 rho) s² t). Descent takes steps of a tenth of the inverse of the largest eigenvalue.
+    Let the Jacobian of the outputs have the least singular value s and be L-Lipschitz, let 2 L |r_0| <= s², and let rho
+    = L |r_0|/s². Then gradient flow on |f - y|²/2 moves the parameters by at most (1 - sqrt(1 - 2 rho)) s/L, and the
+    residual falls at least as exp(-(1 - 2 rho) s² t). Descent takes steps of a tenth of the inverse of the largest
+    eigenvalue.
 
     Args:
         network: a function f(params, row) with one output, or an object with such a method `apply`.

@@ -109,7 +109,7 @@ def outputs_of(network: Any, params: Any, x: Any, y: Any) -> Outputs:
     def called(at: Any, row: Array) -> Any:
         try:
             return apply(at, row)
-        except Exception as error:  # whatever a user's network raises
+        except Exception as error:  # any error of a user's network
             found = f"{type(error).__name__}: {' '.join(str(error).split())[:80]}"
             rule = f"a function f(params, row) in JAX, where row has the shape {row.shape}"
             raise SettingError("network", found=found, rule=rule) from error

@@ -38,7 +38,7 @@ def trace_step(x: Float[Array, "n d"]) -> Float[Array, ""]:
 
 
 def some_input(problem: Any) -> Hypothesis:
-    """That not all inputs x are 0, where the kernel and its inverse are not defined."""
+    """The condition that not all inputs x are 0, where the kernel and its inverse are not defined."""
     return Hypothesis("some input is not 0", jnp.sum(problem.x**2), ">", 0.0, "the kernel of the zero input is 0")
 
 
@@ -68,8 +68,8 @@ def small_targets(steps: int, width: float) -> Condition:
     """
 
     def path(problem: TrainingSet) -> Hypothesis:
-        # Gradient flow for a time t on the loss L has a path of at most sqrt(t (L_0 - L_t)) <= sqrt(t L_0), and on
-        # average 2 L_0 = |y|² + sum_i |x_i|²/d. The parameters have length sqrt(m (d + 1)).
+        # Gradient flow for a time t on the loss L has a path of at most sqrt(t (L_0 - L_t)) <= sqrt(t L_0). On average,
+        # 2 L_0 = |y|² + sum_i |x_i|²/d. The parameters have length sqrt(m (d + 1)).
         x, y = problem.x, problem.y
         loss = (jnp.sum(y**2) + jnp.sum(x**2) / x.shape[1]) / 2
         length = jnp.sqrt(steps * trace_step(x) * loss / (width * (x.shape[1] + 1)))

@@ -1,9 +1,9 @@
 """Bayesian readouts: regression on the last hidden layer of a random network, and the Gaussian process it tends to.
 
-This theory is about Bayesian linear regression on the m features of a random network, where the weights of its readout
-have a standard normal prior. At every m it is Gaussian-process regression with the kernel of the features. As m grows
-it tends to Gaussian-process regression with the NNGP kernel. The theory assumes normal noise of known variance and a
-network below the readout that is not trained. It does not explain the posterior over all weights at finite width.
+This theory is about Bayesian linear regression on the m features of a random network, whose readout weights have a
+standard normal prior. At every m it is Gaussian-process regression with the kernel of the features. As m grows it tends
+to Gaussian-process regression with the NNGP kernel. The theory assumes normal noise of known variance and a network
+below the readout that is not trained. It does not explain the posterior over all weights at finite width.
 """
 
 import equinox as eqx
@@ -23,7 +23,7 @@ ABOUT = {"tool": "Gaussian processes", "architecture": "dense network", "object"
 
 
 class NoisyValues(eqx.Module):
-    """Noisy values of a function at points, and other points where it is asked for.
+    """Noisy values of a function at points, and other points at which it is evaluated.
 
     Args:
         x: the points.
@@ -43,7 +43,7 @@ class NoisyFeatures(eqx.Module):
 
     Args:
         known: at the points.
-        asked: at the other points.
+        asked: features of the other points.
         y: the values.
         noise: variance of the noise.
     """
@@ -117,7 +117,7 @@ def readout_posterior(
 ) -> Posterior:
     """Bayesian linear regression in the space of the m weights, which have a standard normal prior.
 
-    With Phi = `known` and S = (I + Phi'Phi/noise)^-1 the weights are N(S Phi'y/noise, S) given y.
+    Let Phi = `known` and S = (I + Phi'Phi/noise)^-1. Given y, the weights are N(S Phi'y/noise, S).
 
     Args:
         known: features of the points, one row for each point.
@@ -196,8 +196,9 @@ class ReadoutTendsToNNGP(Claim[NoisyValues]):
     title = "The Bayesian readout tends to the NNGP posterior at rate m^(-1/2)"
     source = Source("lee2018", "Section 2.1", "Section 2.3", note="a mean of m independent terms has the rate m^(-1/2)")
     population = NoisyFunctions()
-    # The kernel's error is exactly C²/m in mean square; the posterior is smooth in it, with noise as the scale: the
-    # next order is a relative c/m. From m = 32 to 2048 it turns the slope by log(1 + c/32)/(2 log 64), 0.03 at c = 9.
+    # The kernel's error is exactly C²/m in mean square. The posterior is smooth in it, on the scale of the noise, so
+    # the next order is a relative c/m. From m = 32 to 2048 it turns the slope by log(1 + c/32)/(2 log 64), 0.03 at c =
+    # 9.
     relation = Rate(along="m", rungs=(32.0, 128.0, 512.0, 2048.0), margin=0.03, resolution=0.1)
     control = Control("the posterior converges as 1/m", lambda exponent, problem: 2 * exponent)
     controls = "the predictions of a Bayesian readout, and their covariance"

@@ -88,7 +88,7 @@ class CircleSpectrum(Claim[Polygon]):
     unexplained = "points that are not equispaced; biases and further layers, with which no frequency is ignored"
 
     def predict(self, problem: Polygon) -> Array:
-        """Partial fractions: over j, 1/(u + jN)² adds up to (pi/(N sin v))², 1/(u + jN) to pi cot(v)/N; v = pi u/N."""
+        """Partial fractions over j: 1/(u + jN)² sums to (pi/(N sin v))², 1/(u + jN) to pi cot(v)/N, v = pi u/N."""
         count = problem.n
         k = jnp.arange(count // 2 + 1)
         below, above = jnp.pi * (k - 1.0 + (k == 1)) / count, jnp.pi * (k + 1) / count

@@ -30,7 +30,7 @@ _PAIRS, _MEMBERS = 4, 32
 
 
 def flow_operator(theta: Float[Array, "p p"], n: int, times: tuple[float, ...]) -> Float[Array, "s t n"]:
-    """A(t) = Theta_*X Theta_XX^-1 (I - exp(-Theta_XX t)): what the other points learn from the targets.
+    """A(t) = Theta_*X Theta_XX^-1 (I - exp(-Theta_XX t)): the effect of the targets on the other points.
 
     Args:
         theta: the tangent kernel of all points, those with targets first.
@@ -86,7 +86,7 @@ def trained_outputs(
     """The outputs at the other points of independent networks along gradient descent.
 
     Args:
-        problem: what they are trained on.
+        problem: the training problem.
         width: the width of their hidden layer.
         members: how many networks.
         key: randomness.

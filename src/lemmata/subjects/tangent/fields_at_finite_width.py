@@ -44,8 +44,8 @@ _SEQUENCES = Drawn(
     d=Integer(2, 1, 8, "channels of inputs"),
     x=normal("n", "length", "d"),
 )
-# The mean square error is C/m (1 + c/m) as for vectors; from m = 16 to 256 the slope turns by
-# log(1 + c/16)/(2 log 16), below 0.05 for c up to 5.
+# The mean square error is C/m (1 + c/m), as for vectors. From m = 16 to 256, the slope changes by log(1 + c/16)/(2 log
+# 16), below 0.05 for c up to 5.
 _RATE = Rate(along="m", rungs=(16.0, 64.0, 256.0), margin=0.05, resolution=0.12, replicates=2)
 
 
@@ -122,7 +122,7 @@ class AttentionWidth(AbstractTangentWidth):
 
     title = "Softmax attention: the tangent kernel approaches its limit like m^(-1/2)"
     population = _SEQUENCES
-    # A head has m³ weights, so the ladder begins low: c up to 4 turns the slope by log(1 + c/8)/(2 log 9), below 0.1.
+    # A head has m³ weights, so the sizes begin low: c up to 4 changes the slope by log(1 + c/8)/(2 log 9), below 0.1.
     relation = Rate(along="m", rungs=(8.0, 24.0, 72.0), margin=0.1, resolution=0.15)
 
     def network(self, width: int) -> Serial:

@@ -30,8 +30,8 @@ def relu_tangent_gram(
 ) -> Float[Array, "n n"]:
     """The tangent kernel of f(x) = m^(-1/2) sum_r a_r phi(sqrt(2/d) <w_r, x>), phi the ReLU.
 
-    (1/m) sum_r phi(u_r) phi(v_r) + (2/d) <x, y> (1/m) sum_r a_r² 1[u_r > 0] 1[v_r > 0], with u_r = sqrt(2/d) <w_r, x>
-    and v_r the same of y: the gradients in a and in w.
+    (1/m) sum_r phi(u_r) phi(v_r) + (2/d) <x, y> (1/m) sum_r a_r² 1[u_r > 0] 1[v_r > 0]: the gradients in a and in w.
+    Here u_r = sqrt(2/d) <w_r, x>, and v_r is the same for y.
 
     Args:
         x: points.
@@ -63,7 +63,7 @@ def _first_inputs(problem: object) -> Rows | None:
 
 
 def _some_input(problem: Rows) -> Hypothesis:
-    """A kernel that is not 0: without biases it scales with |x| |y|."""
+    """A kernel that is not 0: without biases, it scales with |x| |y|."""
     largest = jnp.linalg.norm(problem.x, axis=1).max()
     return Hypothesis("some input is not 0", largest, ">", 0.0, "the kernel of the zero input is 0")
 

@@ -64,8 +64,9 @@ def kernel_of_two_passes(network: Serial, params: tuple, x: Float[Array, "n d"],
 class AbstractTangentWidth(Claim[Rows]):
     """Shared parts of the claims on families of layers. A new claim sets its `network` and a docstring.
 
-    The kernel is a composition of averages over m units: its mean square error is C/m (1 + c/m) to the next order, c a
-    small number. From m = 24 to 384 that turns the slope by log(1 + c/24)/(2 log 16), below 0.05 for c up to 7.
+    The kernel is a composition of averages over m units. Its mean square error is C/m (1 + c/m) to the next order,
+    where c is a small number. From m = 24 to 384 that turns the slope by log(1 + c/24)/(2 log 16), below 0.05 for c up
+    to 7.
     """
 
     source = Source("yang2020", "Theorem 2.1", note="averages over m units have the rate m^(-1/2)")

@@ -1,7 +1,7 @@
 """What makes training lazy: the scale of the model, and a certificate that the kernel keeps its least eigenvalue.
 
-This theory gives the movement of the tangent kernel of a network of fixed width whose outputs are scaled up, and a
-bound on the path of gradient flow from the Jacobian at the start. It assumes the square loss and smooth activations. It
+This theory gives the movement of the tangent kernel of a network of fixed width whose outputs are scaled up. It also
+bounds the path of gradient flow by the Jacobian at the start. It assumes the square loss and smooth activations. It
 does not explain networks at their usual scale, for which the hypothesis of the bound mostly fails.
 """
 

@@ -97,8 +97,9 @@ class MaximalUpdateStep(AbstractWidthPower):
     """
 
     title = "Maximal update: one step moves hidden features equally at every width"
-    # The outputs at the start are of order m^(-1/2) beside the targets, in the mean a relative 1/m of their square,
-    # 0.015 at m = 64; over the ladder of log 16 that is a slope below 0.01. The rest is left to averages over units.
+    # The outputs at the start are of order m^(-1/2), compared with the targets. In the mean, this is a relative 1/m of
+    # their square, 0.015 at m = 64. Over the range log 16 of sizes, it changes the slope by less than 0.01. The rest is
+    # due to averages over units.
     relation = Rate(along="m", rungs=_WIDTHS, margin=0.03, resolution=0.1)
     control = Control("features move as m^(-1/2)", lambda exponent, problem: exponent - 0.5)
 
@@ -118,7 +119,8 @@ class LazyStep(AbstractWidthPower):
 
     title = "NTK parameterisation: one step moves hidden features by m^(-1/2)"
     exponent = -0.5
-    # outputs at the start do not depend on m in law, so only averages over units, a relative 1/m, bend the slope
+    # the distribution of outputs at the start does not depend on m, so only averages over units, a relative 1/m, bend
+    # the slope
     relation = Rate(along="m", rungs=_WIDTHS, margin=0.03, resolution=0.2)
     control = Control("features move at every width", lambda exponent, problem: exponent + 0.5)
     trials = 128

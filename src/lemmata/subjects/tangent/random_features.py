@@ -79,12 +79,13 @@ def fourier_features(
 
 
 def product_variance(squared_distance: Float[Array, "*s"], lengthscale: Float[Array, ""] | float) -> Float[Array, "*s"]:
-    """1 + K⁴/2 - K²: the variance of one product 2 cos(<w, x> + b) cos(<w, y> + b), K the Gaussian kernel at (x, y).
+    """1 + K⁴/2 - K²: the variance of one product 2 cos(<w, x> + b) cos(<w, y> + b) for the Gaussian kernel K at (x, y).
 
-    It is 1 for points far apart and 1/2 at x = y.
+    It is 1 for distant points and 1/2 at x = y.
     """
-    # The product is cos<w, x - y> + cos(<w, x + y> + 2b). The phase makes the second term uncorrelated with the first,
-    # of mean 0 and mean square 1/2; the first has mean K and mean square (1 + E cos 2<w, x - y>)/2 = (1 + K⁴)/2.
+    # The product is cos<w, x - y> + cos(<w, x + y> + 2b). The phase makes the second term uncorrelated with the first.
+    # The second has mean 0 and mean square 1/2; the first has mean K and mean square (1 + E cos 2<w, x - y>)/2 = (1 +
+    # K⁴)/2.
     kernel = jnp.exp(-squared_distance / (2 * lengthscale**2))
     return 1 + kernel**4 / 2 - kernel**2
 
@@ -111,8 +112,8 @@ class RandomFeaturesRate(Claim[FeaturePoints]):
     title = "Random Fourier features converge to the Gaussian kernel as m^(-1/2)"
     source = _SOURCE
     population = _POINTS_WITH_KERNEL
-    # The mean square is exactly C²/m. The mean slope of its root's logarithm is exact as far as the law of the error is
-    # the same at every m, which is so beyond a few features; trials give an interval of about 0.02.
+    # The mean square is exactly C²/m. The mean slope of its root's logarithm is exact if the distribution of the error
+    # is the same at every m, which holds beyond a few features; trials give an interval of about 0.02.
     relation = Rate(along="m", rungs=_WIDTHS, margin=0.01, resolution=0.1)
     control = Control("the error falls as m^(-1)", lambda exponent, problem: 2 * exponent)
     controls = "the entries of an approximate kernel matrix"

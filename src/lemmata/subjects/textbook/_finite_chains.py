@@ -81,7 +81,7 @@ class ReversibleChains(Population[FiniteChain]):
 
 
 class ProposedTarget(eqx.Module):
-    """A target law on s states that is to be sampled, and where proposals go, a row a state."""
+    """A target distribution on s states to sample from, and the proposal distribution of each state in a row."""
 
     target: Float[np.ndarray, " s"]
     proposal: Float[np.ndarray, "s s"]
@@ -102,7 +102,7 @@ class ProposedTargets(Population[ProposedTarget]):
 
 
 class TwoLaws(eqx.Module):
-    """Two laws p and q on k atoms: a target and what is drawn from, or data and what a generator makes."""
+    """Two distributions p and q on k atoms: a target and a proposal, or data and a generator."""
 
     p: Float[np.ndarray, " k"]
     q: Float[np.ndarray, " k"]
@@ -114,7 +114,7 @@ class TwoLaws(eqx.Module):
 
 
 class PairsOfLaws(Population[TwoLaws]):
-    """Distributions p = q w, where w has mean 1 under q and lies between about 1/5 and 3."""
+    """Distributions p = q w, where w has mean 1 under q and is between about 1/5 and 3."""
 
     settings = Space(atoms=Integer(6, 2, 40, "atoms", corners=(4, 12)))
 

@@ -1,4 +1,4 @@
-"""Ising models on trees, on one loop and with attractive couplings, and messages of belief propagation at rest."""
+"""Ising models on trees, on one loop and with attractive couplings, and converged messages of belief propagation."""
 
 import equinox as eqx
 import numpy as np
@@ -15,7 +15,7 @@ class IsingModel(eqx.Module):
     """Spins s_i = -1, 1 with p(s) = exp(sum over i < j of J_ij s_i s_j + sum of h_i s_i) / Z.
 
     Args:
-        couplings: J, symmetric, 0 where there is no edge.
+        couplings: J, symmetric, 0 if there is no edge.
         fields: h.
         messages: u_ij, the field on j that i sends after belief propagation.
     """
@@ -46,10 +46,10 @@ def sent(
 def belief_propagation(
     couplings: Float[np.ndarray, "n n"], fields: Float[np.ndarray, " n"], rounds: int = 300
 ) -> Float[np.ndarray, "n n"]:
-    """Messages after rounds from 0, all sent at once, or where they stand still before.
+    """Messages after rounds from 0, all sent at once; it stops earlier when they no longer change.
 
     Args:
-        couplings: J, symmetric, 0 where there is no edge.
+        couplings: J, symmetric, 0 if there is no edge.
         fields: h.
         rounds: at most so many.
 
@@ -89,7 +89,7 @@ class IsingModels(Population[IsingModel]):
         graph: "tree", "loop" or "dense".
         attractive: no coupling is negative.
         strength: of the largest coupling.
-        rest: messages are passed until they stand still; else there are none.
+        rest: whether messages are passed until they no longer change; else there are no messages.
     """
 
     graph: str = eqx.field(default="tree", static=True)
@@ -115,7 +115,7 @@ class IsingModels(Population[IsingModel]):
         return IsingModel(couplings, fields, belief_propagation(couplings, fields, 300 if self.rest else 0))
 
     def hypotheses(self, problem: IsingModel) -> list[Hypothesis]:
-        """Messages at rest; no negative coupling where there is to be none."""
+        """Messages that have converged; no negative coupling if the statement excludes it."""
         moved = np.abs(sent(problem.couplings, problem.fields, problem.messages) - problem.messages).max()
         uneven = np.abs(problem.couplings - problem.couplings.T).max()
         found = [Hypothesis("largest |J_ij - J_ji|", uneven, "<=", 0.0, "couplings are symmetric")]

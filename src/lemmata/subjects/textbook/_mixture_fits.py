@@ -1,4 +1,4 @@
-"""Points from several normal laws, and where a fit of their mixture stands; normal laws with latent factors."""
+"""Points from several normal distributions and the current fit of their mixture; normal latent factors."""
 
 import equinox as eqx
 import numpy as np
@@ -9,11 +9,10 @@ from lemmata.engine.problems.generators import generator_of
 
 
 class MixtureFit(eqx.Module):
-    """Points on a line, and a mixture of normal laws of variance 1 that is being fitted to them.
+    """Points on a line, and a mixture of normal distributions of variance 1 during its fit.
 
     Args:
-        points: n of them.
-        means, weights: of the mixture as it stands.
+        points: n of them. means, weights: the current ones of the mixture.
         centres: the means that the points were drawn with, each equally often.
     """
 

@@ -16,7 +16,7 @@ class SmallNetwork(eqx.Module):
     y: Float[np.ndarray, " n"]
 
     def loss(self, layers: tuple[Num[np.ndarray, "..."], ...]) -> complex:
-        """At other matrices, also complex ones."""
+        """The loss at other matrices, also complex ones."""
         u = self.x
         for w in layers[:-1]:
             u = np.tanh(u @ w)
@@ -43,12 +43,12 @@ class SmallNetworks(Population[SmallNetwork]):
 
 
 class CouplingFlow(eqx.Module):
-    """Two coupling layers: one half of the coordinates scales and shifts the other, then the other way round.
+    """Two coupling layers: one half of the coordinates scales and shifts the other half, then the reverse.
 
     Args:
         scales: matrices S of the log scales tanh(S u).
         shifts: matrices T of the shifts T u.
-        point: where the density is asked.
+        point: where the density is evaluated.
     """
 
     scales: Float[np.ndarray, "2 h h"]

@@ -38,7 +38,7 @@ class TwoClouds(Population[LabelledTable]):
         ).where("there are more than 2 d + 2 rows for d columns", lambda s: s["n"] > 2 * s["d"] + 2)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LabelledTable:
-        """Columns mixed by a random matrix after the means have been set apart."""
+        """Columns that are mixed by a random matrix after the means have been separated."""
         rng, n, d = generator_of(key), setting["n"], setting["d"]
         y = np.where(np.arange(n) % 2, 1.0, -1.0)
         x = rng.standard_normal((n, d))
@@ -134,7 +134,7 @@ class BoostedRun(eqx.Module):
     """What adaptive boosting did.
 
     Args:
-        votes: -1 or 1, of each round's rule on each row, times the row's class: 1 where it is right.
+        votes: -1 or 1, of each round's rule on each row, times the row's class: 1 if it is right.
         errors: the weighted error of each rule when it was chosen.
     """
 
@@ -181,7 +181,7 @@ def adaptive_boosting(x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"], r
     Args:
         x: rows.
         y: classes -1 and 1.
-        rounds: how many rules; one that is never wrong, error 0, stands for all that would follow.
+        rounds: the number of rules; a rule with error 0 replaces all later ones.
     """
     weights, votes, errors = np.full(len(y), 1 / len(y)), [], []
     for _ in range(rounds):

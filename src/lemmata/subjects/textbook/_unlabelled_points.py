@@ -110,7 +110,7 @@ class SmallGraph(eqx.Module):
 
     @property
     def laplacian(self) -> Float[np.ndarray, "n n"]:
-        """I - D^-1/2 W D^-1/2, D the degrees."""
+        """I - D^-1/2 W D^-1/2 with the degrees D."""
         root = np.sqrt(self.weights.sum(1))
         return np.eye(len(root)) - self.weights / root[:, None] / root
 

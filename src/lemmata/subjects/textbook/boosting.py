@@ -1,7 +1,7 @@
 """AdaBoost: classifiers that are slightly better than chance, weighted so that their training error vanishes.
 
-The theory bounds the training error after every round by the weighted errors of the rules. It says nothing about the
-error on new rows. Nor does it treat rows with wrong labels, whose weights grow in every round.
+The theory bounds the training error after every round by the weighted errors of the rules. It makes no statement about
+the error on new rows. Nor does it treat rows with wrong labels, whose weights grow in every round.
 """
 
 import jax.numpy as jnp

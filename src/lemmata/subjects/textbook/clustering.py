@@ -30,8 +30,10 @@ def least_error(points: Float[np.ndarray, " n"]) -> float:
 
 
 def expected_error_by_distances(points: Float[np.ndarray, " n"]) -> float:
-    """The expected sum of squared distances to three centres, the first any point, each of the others a point drawn in
-    proportion to its squared distance from the centres before it; over all n³ draws.
+    """The expected sum of squared distances to three centres, over all n³ draws.
+
+    The first centre is any point. Each other centre is a point drawn in proportion to its squared distance from the
+    centres before it.
     """
     first = (points[:, None] - points) ** 2
     second = np.minimum(first[:, None], first[None])

@@ -37,7 +37,7 @@ class CoinFunction(eqx.Module):
 
     @property
     def turns(self) -> Float[np.ndarray, "n states"]:
-        """How much the value changes where coin i is turned."""
+        """How much the value changes if coin i is turned."""
         return self.values[flips(len(self.values).bit_length() - 1)] - self.values
 
     @property

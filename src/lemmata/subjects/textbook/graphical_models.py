@@ -57,8 +57,9 @@ def loop_eigenvalues(model: IsingModel) -> tuple[float, float]:
 
 
 def bethe_log_mean_weight(model: IsingModel) -> float:
-    """Bethe's approximation of log(Z / 2^n) from beliefs of spins and of pairs: energies and entropies of the pairs,
-    less the entropies of spins that are counted more than once.
+    """Bethe's approximation of log(Z / 2^n) from beliefs of spins and of pairs.
+
+    It is energies and entropies of the pairs, minus the entropies of spins that are counted more than once.
     """
     entropy = lambda p: -np.sum(p * np.log(p))
     value, s = 0.0, np.array([-1.0, 1.0])
@@ -139,7 +140,7 @@ class BeliefsOnLoopsCorrected(Claim[IsingModel]):
         return jnp.asarray(marginals(problem))
 
     def condition(self, problem: IsingModel) -> Array:
-        """Messages come to rest like the ratio of the eigenvalues."""
+        """Messages converge at the ratio of the eigenvalues."""
         larger, smaller = loop_eigenvalues(problem)
         rest = len(problem.fields) ** 2 / (1 - abs(smaller / larger))
         return jnp.asarray(rest * np.exp(2 * np.abs(problem.totals).max()))
@@ -173,5 +174,5 @@ class BetheFromBelow(Claim[IsingModel]):
         return jnp.asarray(np.triu(problem.couplings).sum() + np.abs(problem.fields).sum())
 
     def condition(self, problem: IsingModel) -> Array:
-        """Sums of as many terms as pairs, and messages that are at rest to 1e-13."""
+        """Sums with one term for each pair, and messages that have converged to 1e-13."""
         return jnp.asarray(100 * len(problem.fields) ** 2 / log_mean_weight(problem))

@@ -33,7 +33,7 @@ def second_vibration(graph: SmallGraph) -> tuple[float, Float[np.ndarray, " n"]]
 
 
 def conductance(graph: SmallGraph, inside: Float[np.ndarray, "sets n"]) -> Float[np.ndarray, " sets"]:
-    """The weight between a set and the rest over the smaller sum of degrees, for rows of 0 and 1."""
+    """The weight between a set and its complement over the smaller sum of degrees, for rows of 0 and 1."""
     degrees = graph.weights.sum(1)
     cut = np.einsum("si,ij,sj->s", inside, graph.weights, 1 - inside)
     return cut / np.minimum(inside @ degrees, (1 - inside) @ degrees)

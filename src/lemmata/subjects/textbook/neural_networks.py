@@ -1,7 +1,7 @@
 """Neural networks: the mistakes of a perceptron, and derivatives by one backward pass.
 
 Other chapters treat wide networks, their training and their generalisation. The theory here bounds how often a
-perceptron is corrected on separable rows, and says what a backward pass computes. It does not say where gradient
+perceptron is corrected on separable rows, and says what a backward pass computes. It does not explain where gradient
 descent ends.
 """
 

@@ -69,7 +69,7 @@ class NoisyQuadratic(eqx.Module):
 
 
 class SplitLasso(eqx.Module):
-    """|Ax - b|²/2 + penalty |x|_1 with its solution, and where the method of multipliers stands.
+    """|Ax - b|²/2 + penalty |x|_1 with its solution, and the current point of the method of multipliers.
 
     Args:
         design, target, penalty: of the objective.
@@ -111,7 +111,7 @@ class SplitLassos(Population[SplitLasso]):
     ).where("there are more rows than columns", lambda s: s["n"] > s["d"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SplitLasso:
-        """With b = Ax + A (A'A)^-1 penalty g, g a subgradient of |x|_1."""
+        """With b = Ax + A (A'A)^-1 penalty g, where g is a subgradient of |x|_1."""
         rng, d = generator_of(key), setting["d"]
         design = rng.standard_normal((setting["n"], d)) / np.sqrt(setting["n"])
         solution = rng.standard_normal(d) * (rng.uniform(size=d) < 0.6)
@@ -203,7 +203,7 @@ class AveragedStepsForgetNoise(Claim[NoisyQuadratic]):
         steps, h = np.arange(1, int(t) + 1) ** -0.5, problem.curvatures
         logs = np.cumsum(np.log1p(-steps[:, None] * h), axis=0)
         drawn = generator_of(key).standard_normal((_RUNS, len(steps), len(h)))
-        # What step j adds to the average: its length times the sum over later k of exp(logs_k - logs_j).
+        # The contribution of step j to the average: its length times the sum over later k of exp(logs_k - logs_j).
         later = np.empty_like(logs)
         held = np.zeros(len(h))
         for j in range(len(steps) - 1, -1, -1):

@@ -91,7 +91,7 @@ class NoisyInterval(eqx.Module):
         size: how sure the class can be.
         turns: how often the likelier class changes, divided by 2.
         phase: where it does.
-        rows: how many points have their class told.
+        rows: the number of points whose class is known.
     """
 
     size: float = eqx.field(static=True, converter=float)

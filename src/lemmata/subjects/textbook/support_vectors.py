@@ -28,7 +28,7 @@ def _counted(problem: LabelledTable) -> NuSVC:
 
 
 def _margin(problem: LabelledTable) -> Hypothesis:
-    """Where multipliers are at most 1 they sum to nu n; libsvm divides them by the margin."""
+    """If multipliers are at most 1 they sum to nu n; libsvm divides them by the margin."""
     margin = _NU * len(problem.x) / np.abs(np.asarray(_counted(problem).dual_coef_)).sum()
     return Hypothesis("margin in the solver's scale", margin, ">=", 0.1, "some plane has a margin at this nu")
 
@@ -70,7 +70,7 @@ class NoDualityGap(Claim[LabelledTable]):
         return jnp.asarray(_squared_norm(machine) / 2 + _COST * losses.sum())
 
     def condition(self, problem: LabelledTable) -> Array:
-        """What n C e is in units of the tolerance of an identity."""
+        """The value of n C e in units of the tolerance of an identity."""
         return jnp.asarray(len(problem.x) * _COST * _STOP / (32 * np.finfo(float).eps * self.predict(problem)))
 
 

@@ -1,6 +1,6 @@
 """Decision trees: a guaranteed gain of the best split.
 
-Each column has two values, so that every split is a column. The theory bounds the gain of one split if some split is
+Each column has two values, so every split is a column. The theory bounds the gain of one split if some split is
 better than chance. It does not say how trees predict new rows.
 """
 
@@ -18,7 +18,7 @@ _KEY = "younes2024introduction"
 
 
 def best_advantage(problem: LabelledTable) -> float:
-    """By how much a column is better than 1/2 where both classes weigh the same."""
+    """By how much a column is better than 1/2 if both classes weigh the same."""
     weights = np.where(problem.y > 0, 0.5 / (problem.y > 0).sum(), 0.5 / (problem.y < 0).sum())
     return float(np.abs((weights * problem.y) @ (2 * problem.x - 1)).max() / 2)
 

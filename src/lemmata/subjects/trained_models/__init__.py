@@ -1,4 +1,4 @@
-"""What theory says about one trained model: gauges, each of them a claim posed a model with its rows."""
+"""Theory applied to one trained model: checks, each of them a claim about a model with its rows."""
 
 from lemmata.core import read_arguments as _read_arguments
 

@@ -1,7 +1,7 @@
-"""A model as a chain of affine maps with an activation of slope at most 1 between them, whatever wrote it.
+"""A model of any library as a chain of affine maps with an activation of slope at most 1 between them.
 
-The maps are whole matrices from units to units: a convolution is the matrix of what it does to all positions, and its
-norm is that of the map and not of its kernel.
+The maps are whole matrices from units to units. The matrix of a convolution is its effect on all positions, and its
+norm is that of the map, not of its kernel.
 """
 
 import copy
@@ -37,7 +37,7 @@ class Chain:
     """The affine maps of a model, or why it is not read as a chain of them.
 
     Args:
-        network: weights and biases of the maps; None where the model is no such chain.
+        network: weights and biases of the maps; None if the model is not such a chain.
         refused: why, in words.
     """
 
@@ -51,15 +51,18 @@ class Chain:
 
     @property
     def slope(self) -> float:
-        """The product of the norms: outputs move at most so many times as far as an input; NaN where it is no chain."""
+        """The product of the norms: outputs move at most this many times as far as an input.
+
+        NaN if it is not a chain.
+        """
         return math.prod(self.norms) if self.network is not None else math.nan
 
 
 def read_chain(model: AbstractModel, x: np.ndarray) -> Chain:
     """The affine maps of a model at its parameters, on rows of a shape.
 
-    Read are functions of JAX (Equinox, Flax, scikit-learn's linear models and perceptrons) whose activations are
-    max(., 0) or tanh, and PyTorch's Sequential of the layers that the certificates read, also with Tanh, Hardtanh,
+    It reads functions of JAX (Equinox, Flax, scikit-learn's linear models and perceptrons) whose activations are max(.,
+    0) or tanh. It also reads PyTorch's Sequential of the layers that the certificates read, also with Tanh, Hardtanh,
     ReLU6 or Softshrink. The activation itself is not kept: all of these have a slope of at most 1 and are 0 at 0.
 
     Args:
@@ -147,14 +150,14 @@ def _of_jax(model: JaxModel, shape: tuple[int, ...]) -> tuple[ReluNetwork, bool]
 
 
 def _bodies(step: Any) -> list[ClosedJaxpr]:
-    """The functions that a step calls once; those of loops and branches are read by nobody here."""
+    """The functions that a step calls once; those of loops and branches are not read."""
     if step.primitive.name in _REPEATED:
         return []
     return [step.params[name] for name in _BODIES if isinstance(step.params.get(name), ClosedJaxpr)]
 
 
 def _without_tanh(closed: ClosedJaxpr, values: list[Any], replaced: list[bool]) -> list[Any]:
-    """The traced function with max(., 0) in the place of tanh, so that the maps between them can be read alike."""
+    """The traced function with max(., 0) in the place of tanh, to read the maps between activations in the same way."""
     known = dict(zip([*closed.jaxpr.constvars, *closed.jaxpr.invars], [*closed.consts, *values], strict=True))
     look_up = lambda var: var.val if isinstance(var, Literal) else known[var]
     for step in closed.jaxpr.eqns:

@@ -1,11 +1,11 @@
 """The Gauss-Newton curvature of many outputs within the span of the rows that carry it, and the error of that.
 
-Rows of R J, R the roots of the losses' curvatures, are chosen one block after another where most of the diagonal of
-R J J' R is still outside the span of those before: a partial Cholesky factorisation by blocks, with pivots. Of the
+Let R be the roots of the losses' curvatures. Rows of R J are chosen one block after another while most of the diagonal
+of R J J' R is outside the span of the earlier rows: a partial Cholesky factorisation by blocks, with pivots. Of the
 whole matrix only chosen columns are ever made. With J_w = R J and the projection Q onto the span, J_w' J_w + ridge is
-replaced by H' = Q J_w' J_w Q + ridge. As quadratic forms they differ by l + l^1/2 at most, relative to H', l the
-largest eigenvalue of what is left of R J J' R over the ridge; in what comes of it the first order in l^1/2 mostly
-cancels, and an error of the size l is what is seen.
+replaced by H' = Q J_w' J_w Q + ridge. As quadratic forms, they differ by at most l + l^1/2, relative to H'. Here l is
+the largest eigenvalue of the rest of R J J' R over the ridge. In the results, the first order in l^1/2 mostly cancels,
+and the remaining error is of size l.
 """
 
 import dataclasses
@@ -21,7 +21,7 @@ from ._sharpness import largest_eigenvalue
 _AT_ONCE = 256
 _LEFT = 3.0  # of the ridge: outputs without a row were then right to 0.0005 of their spread, the loss to 0.0003
 MOST = 6000
-_ROUNDING = 1e-9  # of the largest square: what is smaller has no direction
+_ROUNDING = 1e-9  # of the largest square: a smaller value has no direction
 _NEAR = 0.1  # to which the largest eigenvalue is found
 _SMALL = 0.05  # of the largest pivot of a block: smaller ones wait
 
@@ -126,7 +126,7 @@ def form_error(span: Compressed, found: tuple[Factor, ...], root: Float[np.ndarr
 def _weighted(
     found: tuple[Factor, ...], root: Float[np.ndarray, "n C C"], places: np.ndarray
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Rows of R J, a pair a factor: what goes in, and derivatives in what comes out."""
+    """Rows of R J, one pair for each factor: inputs, and derivatives in outputs."""
     row, output = np.divmod(places, root.shape[1])
     return [(part.taken[row], (root[row, output][:, None, :] @ part.pushed[row])[:, 0, :]) for part in found]
 

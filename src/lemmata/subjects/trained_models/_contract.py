@@ -1,4 +1,4 @@
-"""What theory asks of a trained model: its outputs, and four products with its derivatives."""
+"""The interface of a trained model for theory: its outputs, and four products with its derivatives."""
 
 import abc
 import dataclasses
@@ -38,25 +38,25 @@ class AbstractModel(abc.ABC):
     """A function f(theta, x) at its trained parameters theta, seen through five products.
 
     Parameters are one flat vector of P numbers, in the order of `layers`, each array in C order; an array that is used
-    twice counts once. Rows are arrays as the model takes them, (n, *row). Outputs are (n, C): logits, probabilities or
-    values. Rows pass in batches, so no product holds more than a batch of them beside vectors of P numbers, which are
-    in the model's own precision.
+    twice is included once. Rows are arrays as the model takes them, (n, *row). Outputs are (n, C): logits,
+    probabilities or values. Rows pass in batches. So a product stores at most one batch of them and vectors of P
+    numbers, which are in the model's own precision.
 
-    A row of a language model is a document, (T,) tokens, and its one output the loss of that document: the sum of
-    -log p(token | those before it) over all its tokens but the first. What the model itself gives, logits of shape
-    (n, T, V), stands for a batch at a time and never leaves a product. A token k that is fed to the model and does not
-    count (padding, a prompt) is written -1 - k.
+    A row of a language model is a document of tokens, shape (T,), and its one output is the loss of the document: the
+    sum of -log p(token | earlier tokens) over all its tokens except the first. The model's own outputs, logits of shape
+    (n, T, V), are formed for one batch at a time and never leave a product. A token k that is fed to the model and does
+    not count (padding, a prompt) is written -1 - k.
 
     Args:
-        kind: what wrote the model, in words.
+        kind: the library of the model, in words.
         theta: its parameters.
         layers: their names and shapes.
-        decayed: which parameters the training's decay acts on; all, unless the model says otherwise.
-        tells: what outputs of classes say: "probabilities", as logits or themselves; "scores", of which a larger one is
-            a likelier class and no more; or "classes", 1 for one and 0 for the others.
-        link: "identity"; "log" where the model gives probabilities: outputs are then their logarithms, whose softmax
-            they are; "one logit" or "one probability" where it gives that of the second of two classes alone, whose
-            logit f becomes the outputs -f/2 and f/2; "documents" for a language model.
+        decayed: the parameters on which the training's decay acts; by default all.
+        tells: the meaning of outputs for classes: "probabilities", as logits or as probabilities; "scores", where a
+            larger score only means a likelier class; or "classes", 1 for one class and 0 for the others.
+        link: "identity"; "log" if the model gives probabilities, whose logarithms are then the outputs; "one logit" or
+            "one probability" if it only gives that of the second of two classes, whose logit f becomes the outputs -f/2
+            and f/2; "documents" for a language model.
         batch: rows that pass at once, see `rows_at_once`.
     """
 
@@ -74,7 +74,7 @@ class AbstractModel(abc.ABC):
         return len(self.theta) > 0
 
     def at(self, theta: Inexact[np.ndarray, " P"]) -> "AbstractModel":
-        """The same function at other parameters; the user's own model stays as it is."""
+        """The same function at other parameters; the user's own model does not change."""
         return dataclasses.replace(self, theta=np.asarray(theta, self.theta.dtype))
 
     def in_double(self) -> "AbstractModel":
@@ -124,9 +124,9 @@ class AbstractModel(abc.ABC):
         Callable[[Inexact[np.ndarray, " P"]], Float[np.ndarray, "n C"]],
         Callable[[Float[np.ndarray, "n C"]], Float[np.ndarray, " P"]],
     ]:
-        """The maps v -> J v and u -> J' u at the same rows, for many of both: what outputs take is computed once.
+        """The maps v -> J v and u -> J' u at the same rows, for many of both: the outputs are computed once.
 
-        Only by a face that can keep it, and for rows that pass at once.
+        Only for a library that can store it, and for rows that pass at once.
         """
         return (lambda v: self.jvp(v, x)), (lambda u: self.vjp(u, x))
 
@@ -138,7 +138,7 @@ class AbstractModel(abc.ABC):
         Args:
             v: the direction.
             x: rows.
-            y: targets: for "softmax" probabilities of classes (one-hot rows, say), for "squared" values.
+            y: targets: for "softmax", probabilities of classes (for example, one-hot rows); for "squared", values.
             loss: "softmax" is log sum exp f - <y, f>; "squared" is |f - y|²/2; "documents" the output itself;
                 any other is a `Loss`.
         """
@@ -150,7 +150,7 @@ class AbstractModel(abc.ABC):
     ) -> Float[np.ndarray, " P"]:
         """(sum_i J_i' Lambda_i J_i) v, Lambda_i the Hessian of the loss of row i in its outputs: never negative.
 
-        Of documents the outputs are here the logits of all tokens that count. Where the Hessian depends on targets, as
+        Of documents the outputs are here the logits of all tokens that count. If the Hessian depends on targets, as
         that of a `Loss` does, they are `y`.
         """
         own = self._own(v)
@@ -191,9 +191,9 @@ class AbstractModel(abc.ABC):
         )
 
     def matrix_factors(self, x: np.ndarray) -> dict[str, tuple[Float[np.ndarray, "n b"], Float[np.ndarray, "n C a"]]]:
-        """Of matrices that rows pass, by name: what goes in, and the outputs' derivatives in what comes out.
+        """For matrices that rows are multiplied by, by name: their inputs, and outputs' derivatives in their results.
 
-        Which matrices those are, a face says as far as it sees; `factors` looks whether it is right.
+        The interface to a library reports these matrices as far as it can; `factors` checks whether they are right.
         """
         if self.link == "documents":
             return {}
@@ -203,14 +203,14 @@ class AbstractModel(abc.ABC):
         return {name: (join(name, 0), join(name, 1)) for name in names}
 
     def vocabulary(self, x: np.ndarray) -> tuple[int, ...]:
-        """The shape of what the user's own function gives for these rows."""
+        """The shape of the results of the user's own function for these rows."""
         return self._vocabulary(x)
 
     def _batches(self, x: np.ndarray) -> Iterator[np.ndarray]:
         return batches(x, self.batch)
 
     def _own(self, array: np.ndarray) -> np.ndarray:
-        """Fractions in the model's own precision; whole numbers (tokens) as they are."""
+        """Fractions in the model's own precision; whole numbers (tokens) unchanged."""
         array = np.asarray(array)
         return np.asarray(array, self.theta.dtype) if array.dtype.kind == "f" else array
 
@@ -228,7 +228,7 @@ class AbstractModel(abc.ABC):
 
     @abc.abstractmethod
     def _vocabulary(self, x: np.ndarray) -> tuple[int, ...]:
-        """The shape of what the user's own function gives for these rows."""
+        """The shape of the results of the user's own function for these rows."""
 
     @abc.abstractmethod
     def _outputs(self, x: np.ndarray) -> np.ndarray: ...
@@ -259,10 +259,10 @@ class AbstractModel(abc.ABC):
 
 
 def linked(found: Inexact[np.ndarray, "n _"], link: str) -> Inexact[np.ndarray, "n C"]:
-    """Outputs from what a model gives, by its `link`.
+    """Outputs from the model's own results, by its `link`.
 
     Args:
-        found: what it gives for rows.
+        found: the model's results for rows.
         link: see `AbstractModel`; of documents, losses.
     """
     if link in ("identity", "documents"):
@@ -277,8 +277,8 @@ def linked(found: Inexact[np.ndarray, "n _"], link: str) -> Inexact[np.ndarray, 
 def rows_at_once(model: AbstractModel, x: np.ndarray) -> int:
     """How many rows of a model may pass at once: a power of 2, at most 2048.
 
-    What a gradient keeps between its two halves is counted for one row and for two; as many rows pass as keep half a
-    GiB. A product with the Hessian keeps about four times that.
+    The memory that a gradient keeps between its two halves is measured for one row and for two. The number of rows in a
+    pass is then chosen so that this memory is half a GiB. A product with the Hessian keeps about four times that.
 
     Args:
         model: any.
@@ -297,7 +297,9 @@ def rows_at_once(model: AbstractModel, x: np.ndarray) -> int:
 
 
 def batch_of_one(call: Callable[[Any], Any], x: Any, joined: Callable[[Any], Any]) -> Any:
-    """What a model gives for a batch; of one row as of the first of two alike where it drops the axis of the batch.
+    """The output of a model for a batch.
+
+    If the model drops the axis of a batch with one row, a row is passed twice and the first output is used.
 
     Args:
         call: the model as a function of a batch.
@@ -311,10 +313,10 @@ def batch_of_one(call: Callable[[Any], Any], x: Any, joined: Callable[[Any], Any
 
 
 def row_by_row(found: Any) -> Any:
-    """What a model gave for a batch as one line of outputs for each row.
+    """The results of a model for a batch as one line of outputs for each row.
 
     Raises:
-        ShapeError: where it gave no array, or not one entry of its first axis for each row.
+        ShapeError: if it returned no array, or not one entry of its first axis for each row.
     """
     if not hasattr(found, "reshape"):
         remedy = "wrap the model in a function or module that returns only the logits or values"

@@ -1,4 +1,4 @@
-"""Rows that stand in the data twice, within training rows or on both sides of the split."""
+"""Rows that occur twice in the data, within training rows or on both sides of the split."""
 
 import dataclasses
 import hashlib
@@ -16,7 +16,7 @@ from ._missing_cells import as_points
 _NEAR, _PERHAPS = 0.01, 0.1  # of the median distance between nearest rows
 _BESIDE = 5  # the neighbour whose distance is the scale of a place
 _BY_CHANCE = 0.01  # rows that may be taken for copies
-_FLATTEST = 3.0  # dimensions, below which noise and chance look alike
+_FLATTEST = 3.0  # the dimension below which noise and chance look the same
 _SAMPLE = 512
 _BLOCK = 64
 _DIRECTIONS = 8
@@ -28,8 +28,8 @@ class Copies:
 
     Args:
         within: training rows that equal, or nearly, another training row.
-        held: held-out rows that equal, or nearly, a training row; empty without held-out rows.
-        exact_within, exact_held: how many of them are exact.
+        held: held-out rows that equal or nearly equal a training row; empty without held-out rows. exact_within,
+            exact_held: how many of them are exact duplicates.
     """
 
     within: Bool[np.ndarray, " n"]
@@ -46,18 +46,18 @@ class Copies:
 def find_copies(x: np.ndarray, held: np.ndarray | None = None) -> Copies:
     """Exact and near copies of rows.
 
-    A row is nearly a copy where another row is closer than a hundredth of the median distance between nearest distinct
-    training rows; the median is over all of them, or over 512 at even places where there are more. It is one, too,
-    where another row is closer than a tenth of that, and so much closer than its fifth neighbour that no more than a
-    hundredth of a row is expected to be by chance: of rows that fill m dimensions evenly a share 4 r^m have a nearest
-    neighbour at less than r times the distance of the fifth, and m is log 2 over the log of the median ratio of the
+    A row is a near duplicate if another row is closer than a hundredth of the median distance between nearest distinct
+    training rows. The median is over all of them, or over 512 at even places if there are more. A row is also a near
+    duplicate if another row is closer than a tenth of that, and so much closer than its fifth neighbour that at most a
+    hundredth of a row is expected by chance. Of rows that fill m dimensions evenly, a share 4 r^m have a nearest
+    neighbour at less than r times the distance of the fifth. Here m is log 2 over the log of the median ratio of the
     second distance to the first (the two nearest neighbours of rows in m dimensions). Copies with a little noise are
-    found so. Distances are Euclidean, over all of a row; exact copies are found by a hash. A missing cell (NaN) is
-    as far from a known one as the column spreads, and equals another one.
+    found so. Distances are Euclidean, over all of a row; exact duplicates are found by a hash. The distance of a
+    missing cell (NaN) from a known one is the column's spread; two missing cells are equal.
 
     Costs 512 n d operations for the median, and n log n for the search, in a tree of eight random projections of the
-    rows: they make no distance longer, so that no copy is missed, and each pair that is near in them is looked at in
-    full. Rows of which many are near each other without being equal cost the square of their number at worst.
+    rows: never lengthens a distance, so no duplicate is missed; each pair that is near in it is compared in full. Rows
+    of which many are near each other without being equal cost the square of their number at worst.
 
     Args:
         x: training rows (n, *row).
@@ -121,8 +121,8 @@ def _neighbours(
     Args:
         x: rows.
         rows: others, or some of them.
-        count: how many neighbours, at most as many as there are.
-        own: the places of the rows in x, which do not count; None of others.
+        count: the number of neighbours, at most the number of rows.
+        own: the places of the rows in x, which do not count; None for other rows.
     """
     squares, count = (x**2).sum(1), min(count, len(x) - (own is not None))
     found = [np.zeros((0, count))]
@@ -137,7 +137,7 @@ def _neighbours(
 
 
 class _Near:
-    """Which rows are nearly a copy of one of the given rows; see `find_copies`."""
+    """The rows that are near duplicates of one of the given rows; see `find_copies`."""
 
     def __init__(self, rows: Float[np.ndarray, "n d"], others: int):
         self.rows = rows
@@ -151,7 +151,10 @@ class _Near:
             self.closer = (_BY_CHANCE / ((_BESIDE - 1) * (len(rows) + others))) ** (1 / dimension)
 
     def copies(self, rows: Float[np.ndarray, "m d"], itself: bool = False) -> Bool[np.ndarray, " m"]:
-        """For each row whether it is nearly a copy; of the given rows themselves, of another one."""
+        """For each row, whether another row is a near duplicate.
+
+        Among the given rows themselves, a row other than itself.
+        """
         found = _Search(self.rows, self.surely).has_near(rows, itself)
         if not self.closer:
             return found
@@ -177,14 +180,14 @@ class _Search:
         return (rows - self.middle) @ self.directions
 
     def has_near(self, rows: Float[np.ndarray, "m d"], itself: bool = False) -> Bool[np.ndarray, " m"]:
-        """Whether each row has one of them near; where they are those rows, another one."""
+        """Whether each row has one of them near it; for the same set of rows, a row other than itself."""
         found, projected = np.zeros(len(rows), bool), self._project(rows)
         if not len(rows):
             return found
         own = [1 + itself]
         nearest = self.tree.query(projected, k=own, distance_upper_bound=self.reach)[1]  # pyright: ignore[reportArgumentType]
         at = np.asarray(nearest)[:, 0]
-        near = np.flatnonzero(at < len(self.rows))  # the tree says n where there is none
+        near = np.flatnonzero(at < len(self.rows))  # the tree says n if there is none
         found[near] = self._apart(rows[near], self.rows[at[near]]) < self.limit
         for row in near[~found[near] | (itself & (at[near] == near))]:
             others = np.array(self.tree.query_ball_point(projected[row], self.reach), int)

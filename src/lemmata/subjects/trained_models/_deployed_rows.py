@@ -14,12 +14,12 @@ from lemmata.subjects.trained_models._trained_networks import CLASSES, draw_rows
 
 _HELD = 200
 LARGE = 5000
-"""Deployment rows that stand for their law."""
+"""Deployment rows that represent their distribution."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Deployed(Trained):
-    """A trained model with deployment rows whose classes are known to the population, though not to any gauge.
+    """A trained model with deployment rows whose classes are known to the population, but not to any check.
 
     Args:
         answers: the classes of the deployment rows, one-hot rows.
@@ -37,7 +37,7 @@ class DeployedRows(Population[Trained]):
     `relabelled` gets the next class, which no input shows.
 
     Args:
-        moved: by default; 0 is the law of the held-out rows.
+        moved: the default shift; 0 is the distribution of the held-out rows.
         relabelled: by default.
         rows: training rows by default.
         features: d by default.

@@ -79,8 +79,8 @@ class DescendedNetworks(Population[Trained]):
         steps: of descent by default.
         spread: standard deviation of rows around the centre of their class, whose length is about 3.
         noise: the share of classes drawn at random.
-        scale: of the weights that training begins with, beside variance 1/fan-in.
-        readout: of those of the readout, beside `scale`.
+        scale: of the initial weights of the training, relative to variance 1/fan-in.
+        readout: of the readout's weights, relative to `scale`.
     """
 
     activation: str = "relu"
@@ -141,7 +141,9 @@ def known_rate(problem: Trained) -> list[Hypothesis]:
 
 
 def without_decay(problem: Trained) -> list[Hypothesis]:
-    """That training is said to be without decay: weights of a separable task imply one that is not there.
+    """A statement that training is without decay.
+
+    The weights of a separable task would imply a decay that does not exist.
 
     Args:
         problem: the model with its rows.

@@ -1,7 +1,7 @@
-"""Documents that stand in the data twice, nearly: pairs whose sets of five tokens in a row are mostly the same.
+"""Documents that occur almost twice in the data: pairs whose sets of five tokens in a row are mostly the same.
 
-The tokens of a document as numbers say nothing of how near two documents are. What does is Jaccard's similarity of
-their sets of shingles, |A and B| / |A or B|, a shingle being five tokens in a row.
+The tokens of a document as numbers do not show how similar two documents are. Jaccard's similarity of their sets of
+shingles does: |A and B| / |A or B|, where a shingle is five tokens in a row.
 """
 
 import hashlib
@@ -24,13 +24,14 @@ _FACTOR = np.uint64(0x9E3779B97F4A7C15)  # odd: powers of it mix the bits of a p
 def find_document_copies(x: Int[np.ndarray, "n T"], held: Int[np.ndarray, "m S"] | None = None) -> Copies:
     """Exact and near copies of documents.
 
-    Two documents are near copies where at least 0.8 of all shingles that one of them has are in both. No pair is
-    missed: of two sets so alike, each has one of its rarest fifth of shingles in common with the rarest fifth of the
-    other, and only pairs that share such a one are compared in full. Costs a sort of all shingles, and a comparison for
-    each pair that shares a rare one: the square of their number where many documents are near copies of each other.
+    Two documents are near duplicates if both contain at least 0.8 of all shingles that one of them has. No pair is
+    missed: of two such sets, each has one of its rarest fifth of shingles in common with the rarest fifth of the other.
+    Only pairs that share such a shingle are compared in full. Costs a sort of all shingles, and a comparison for each
+    pair that shares a rare one: the square of their number if many documents are near copies of each other.
 
     Args:
-        x: training documents, tokens that do not count as -1 - k; what follows the last that counts is left out.
+        x: training documents. Tokens that do not count are stored as -1 - k; tokens after the last one that counts are
+            left out.
         held: held-out documents.
 
     Raises:
@@ -56,7 +57,7 @@ def find_document_copies(x: Int[np.ndarray, "n T"], held: Int[np.ndarray, "m S"]
     counts = np.bincount(own[:n], minlength=len(first))
     near = np.zeros(len(first), bool)
     a, b = near_pairs([shingles(np.frombuffer(texts[i], np.int64)) for i in first]).T
-    near[a[known[b]]] = near[b[known[a]]] = True  # each has another that stands among training documents
+    near[a[known[b]]] = near[b[known[a]]] = True  # each has a near duplicate among the training documents
     exact, seen = counts[own[:n]] > 1, known[own[n:]]
     return Copies(exact | near[own[:n]], seen | near[own[n:]], int(exact.sum()), int(seen.sum()))
 
@@ -73,7 +74,7 @@ def shingles(tokens: Int[np.ndarray, " t"], length: int = LENGTH) -> UInt[np.nda
 
     Args:
         tokens: of one document.
-        length: of a shingle; all tokens where there are fewer.
+        length: of a shingle; all tokens if there are fewer.
     """
     length = min(length, len(tokens))
     if not length:
@@ -95,9 +96,9 @@ def similarity(a: UInt[np.ndarray, " s"], b: UInt[np.ndarray, " t"]) -> float:
 def near_pairs(sets: list[np.ndarray], alike: float = ALIKE) -> Int[np.ndarray, "pairs 2"]:
     """All pairs of sets whose similarity is at least `alike`.
 
-    Such a pair shares at least alike |A| elements of A. In an order of all elements that is the same for both, it
-    therefore shares one of the first |A| - ceil(alike |A|) + 1 of A that is among as many of B: the first of what they
-    share cannot be later in either. The order is that of how many sets have an element, the rarest first.
+    Such a pair shares at least alike |A| elements of A. In a common order of all elements, it therefore shares one of
+    the first |A| - ceil(alike |A|) + 1 elements of A, which is among the same number of first elements of B: the first
+    shared element cannot be later in either. The order is that of how many sets have an element, the rarest first.
 
     Args:
         sets: numbers of elements, each set in order and without repetitions.
@@ -134,9 +135,9 @@ def head_length(size: int, alike: float = ALIKE) -> int:
 
 
 def kept_by_replacing(shingled: int, replaced: float, length: int = LENGTH) -> float:
-    """The similarity that a document of so many different shingles keeps at least where tokens are replaced.
+    """The similarity that a document of so many different shingles keeps at least if tokens are replaced.
 
-    A token is in at most `length` shingles, which are lost, and as many are new.
+    A token is in at most `length` shingles, which are lost, and the same number is new.
 
     Args:
         shingled: different shingles.

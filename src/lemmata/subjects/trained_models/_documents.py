@@ -24,7 +24,7 @@ def language_model(model: AbstractModel, x: Int[np.ndarray, "n T"]) -> AbstractM
     Raises:
         SettingError: for a model without derivatives.
         ShapeError: for one that gives something else.
-        DataError: for a token that no output stands for.
+        DataError: for a token without an output.
     """
     rule = "a module or function from tokens (n, T) to logits (n, T, vocabulary)"
     if not model.differentiable:
@@ -48,13 +48,13 @@ def read_documents(x: np.ndarray, padding: int | None = None, name: str = "docum
     """Documents as the contract has them: -1 - k for a token k that is fed to the model and does not count.
 
     Args:
-        x: (n, T) tokens; those below 0 do not count already, -1 is padding.
+        x: (n, T) tokens; those below 0 are already excluded, and -1 is padding.
         padding: the token that fills documents up.
-        name: what a row is called in errors.
+        name: the name of a row in errors.
 
     Raises:
         ShapeError: for rows that are no sequences of at least two tokens.
-        DataError: for fractions, and for a document of which no token counts.
+        DataError: for fractions, and for a document without tokens that count.
 
     >>> read_documents(np.array([[5, 2, 7, 0, 0]]), padding=0).tolist()
     [[5, 2, 7, -1, -1]]

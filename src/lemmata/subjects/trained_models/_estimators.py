@@ -1,4 +1,4 @@
-"""Estimators of scikit-learn, rebuilt from their coefficients; and those of which only outputs are seen."""
+"""Estimators of scikit-learn, rebuilt from their coefficients, and those of which only outputs are known."""
 
 import dataclasses
 from collections.abc import Callable
@@ -23,7 +23,7 @@ _ACTIVATIONS = {
 _LINEAR = {"LogisticRegression", "LogisticRegressionCV", "LinearRegression", "Ridge", "RidgeCV", "Lasso", "ElasticNet"}
 _LINEAR |= {"SGDRegressor"}
 _OTHER_LOSSES = {"HuberRegressor", "PoissonRegressor"}
-"""Linear models of a loss of their own; the outputs of the second are logarithms of means."""
+"""Linear models with their own loss; the outputs of the second are logarithms of means."""
 _PERCEPTRONS = {"MLPClassifier", "MLPRegressor"}
 
 
@@ -125,10 +125,10 @@ def _of_log_loss(estimator: Any, name: str) -> bool:
 
 
 def with_both_classes(model: AbstractModel, x: np.ndarray, y: Any) -> AbstractModel:
-    """A function that gives the probability of the second of two classes alone, with that of the first beside it.
+    """From the probability of the second of two classes, a function that gives both probabilities.
 
     Args:
-        model: any; others stay as they are.
+        model: any; other models are not changed.
         x: rows.
         y: their targets.
     """
@@ -194,7 +194,7 @@ def _perceptron(estimator: Any, name: str) -> AbstractModel:
 
 
 def _both_signs(estimator: Any, outputs: int) -> Callable[[Any], Any]:
-    """Two classes have one column of logits, which becomes two; other outputs stay."""
+    """For two classes, one column of logits becomes two; other outputs are not changed."""
     if outputs == 1 and len(getattr(estimator, "classes_", ())) == 2:
         return lambda f: jnp.concatenate([-f, f], axis=1) / 2
     return lambda f: f

@@ -1,8 +1,8 @@
-"""The Jacobian of a dense network as factors: what goes into each matrix, and how outputs move with what comes out.
+"""The Jacobian of a dense network as factors: the inputs of each matrix, and the derivatives in its outputs.
 
-Where a row passes a matrix W once, as W h, the derivative of output c is b_c h', b_c that of the output in W h. The
-Gram matrix of two rows' derivatives is then the sum over matrices of <h, h'> <b_c, b'_d>, which never holds a vector of
-all parameters, and costs (n C)² widths instead of (n C)² P.
+If a row passes a matrix W once, as W h, the derivative of output c is b_c h', where b_c is that of the output in W h.
+The Gram matrix of two rows' derivatives is then the sum over matrices of <h, h'> <b_c, b'_d>. It never stores a vector
+of all parameters, and costs (n C)² widths instead of (n C)² P.
 """
 
 import dataclasses
@@ -25,8 +25,8 @@ class Factor:
     """The derivatives of outputs in one array of parameters: pushed[i, c] taken[i]', times a scale.
 
     Args:
-        taken: what goes in; 1 for constants.
-        pushed: derivatives of the outputs in what comes out.
+        taken: the inputs of the layer; 1 for constants.
+        pushed: derivatives of the model's outputs in the outputs of the layer.
         turned: whether the array is (in, out), not (out, in).
         scale: that the derivatives are multiplied by.
     """
@@ -59,10 +59,10 @@ class Factor:
 def factors(
     model: AbstractModel, x: np.ndarray, prior: Float[np.ndarray, " P"] | None = None
 ) -> tuple[Factor, ...] | None:
-    """The Jacobian of all outputs as factors, one for each array; None for a model that is no dense network.
+    """The Jacobian of all outputs as factors, one for each array; None for a model that is not a dense network.
 
-    A factor is believed where it is the Jacobian itself on four of the rows, to 1e-10 of it: an array that is used in a
-    second place too, or twice, is none.
+    A factor is accepted if it equals the Jacobian on four of the rows, to 1e-10 of it. An array that is also used in a
+    second place, or twice, has no factor.
 
     Args:
         model: at its parameters.
@@ -88,10 +88,10 @@ def factors(
 
 
 def joined(found: tuple[Factor, ...]) -> tuple[Factor, ...]:
-    """The same Jacobian with as few products: each matrix has its constants beside it, and no factor a scale.
+    """The same Jacobian with as few products as possible: each matrix includes its constants, and no factor is a scale.
 
-    What goes into a matrix gets one more number for constants that are added to what comes out. Sums over factors are
-    the same; which columns of the Jacobian belong to which array is lost.
+    The inputs of a matrix get one more number for constants that are added to its outputs. Sums over factors are the
+    same, but the columns of the Jacobian can no longer be assigned to arrays.
 
     Args:
         found: as of `factors`.
@@ -109,7 +109,7 @@ def _believed(
     found: dict[str, tuple[np.ndarray, np.ndarray]], name: str, shape: tuple[int, ...],
     jacobian: Float[np.ndarray, "k C Q"], few: np.ndarray, most: float,
 ) -> Factor | None:  # fmt: skip
-    """The factor of an array that gives its Jacobian on a few rows; that of constants is known by its numbers alone."""
+    """The factor of an array that gives its Jacobian on a few rows; constants are identified only by their values."""
     if name in found:
         tried = [Factor(*found[name], turned) for turned in (False, True)]
     else:
@@ -129,7 +129,7 @@ def gram_of(left: tuple[Factor, ...], right: tuple[Factor, ...] | None = None) -
 
     Args:
         left: factors of the rows.
-        right: of the others; None for the same.
+        right: of the other rows; None for the same.
     """
     other, width = joined(left if right is None else right), left[0].pushed.shape[1]
     left = joined(left)

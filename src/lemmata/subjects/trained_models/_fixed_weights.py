@@ -1,4 +1,4 @@
-"""Whether training rows alone fix every weight, so that leaving a row out asks for no decay."""
+"""Whether training rows alone determine every weight, so that leaving a row out is possible without a decay."""
 
 import numpy as np
 
@@ -16,8 +16,9 @@ def rows_fix_weights(trained: Trained) -> bool:
     """Whether the outputs are linear in all of at most 3000 parameters, and the curvature J' Lambda J is positive in
     each direction of them, to 1e-10 of its largest.
 
-    Leaving a row out of least squares without a penalty is then exact, with the leverages x_i' (X' X)^-1 x_i. More than
-    two logits may move together, which no probability sees: one direction in C is then free, and no more.
+    Leaving a row out of least squares without a penalty is then exact, with the leverages x_i' (X' X)^-1 x_i. All
+    logits may move together, for more than two classes, without changing a probability: then only this direction in C
+    is free.
     """
     parameters = len(trained.model.theta)
     if not trained.model.differentiable or trained.task.is_language or parameters > min(EXACT, trained.y.size):

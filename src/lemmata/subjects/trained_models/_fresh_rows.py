@@ -1,4 +1,4 @@
-"""Which rows of a trained model stand in its data twice, and which held-out ones it has not seen."""
+"""The rows that occur twice in the data of a trained model, and the held-out rows that it has not seen."""
 
 import dataclasses
 
@@ -20,26 +20,26 @@ _ENOUGH = 100.0
 
 @once
 def copies_of(trained: Trained) -> Copies:
-    """Rows that stand in the data twice."""
+    """Rows that occur twice in the data."""
     find = find_document_copies if trained.task.is_language else find_copies
     return find(trained.x, None if trained.held is None else trained.held[0])
 
 
 @once
 def without_held_rows(trained: Trained) -> Trained:
-    """The same model without held-out rows; it keeps its own answers, see `share_answers`."""
+    """The same model without held-out rows; it stores its own results, see `share_answers`."""
     return dataclasses.replace(trained, held=None)
 
 
 def share_answers(known: Trained, other: Trained) -> None:
-    """Keep with one of two that differ in held-out rows what is known of the other and does not rest on these."""
+    """Give one of two models that differ in held-out rows the other's results that do not depend on these rows."""
     for name, answer in answers(known).items():
         if name not in {name_of(own) for own in (copies_of, fresh_rows, held_outputs, without_held_rows)}:
             vars(other).setdefault(name, answer)
 
 
 def contradicting_copies(trained: Trained) -> Int[np.ndarray, " k"]:
-    """Places of training rows that equal another one, to the last bit, and have another target; none of documents."""
+    """Places of training rows that equal another one, to the last bit, and have another target; none for documents."""
     places = np.flatnonzero(copies_of(trained).within)
     if trained.task.is_language or not len(places):
         return np.zeros(0, int)
@@ -52,10 +52,13 @@ def contradicting_copies(trained: Trained) -> Int[np.ndarray, " k"]:
 
 @once
 def fresh_rows(trained: Trained) -> Bool[np.ndarray, " m"]:
-    """Which held-out rows are not duplicates of training rows: what is said of unseen rows is measured on these."""
+    """The held-out rows that are not duplicates of training rows.
+
+    Statements about unseen rows are measured on these.
+    """
     return ~copies_of(trained).held
 
 
 def enough_held_out(rows: int) -> Hypothesis:
-    """That there are enough held-out rows to measure on, where a duplicate of a training row does not count."""
+    """The condition that there are enough held-out rows for a measurement, not counting duplicates of training rows."""
     return Hypothesis(HELD_OUT, float(rows), ">=", _ENOUGH, "with fewer rows a measurement says little")

@@ -1,4 +1,7 @@
-"""What makes a claim a gauge: an examination poses it a user's trained model, and asks it a few questions more."""
+"""The parts that make a claim a check.
+
+An examination applies it to a user's trained model, and calls a few more methods.
+"""
 
 import abc
 import math
@@ -15,27 +18,26 @@ from ._trained import Trained
 CLASSES_IN_USE = "deployment rows whose classes are known"
 """The hypothesis that an error in deployment can be measured."""
 TO_BE_SCORED = (HELD_OUT, CLASSES_IN_USE)
-"""Hypotheses without which a gauge predicts all the same, and its prediction is not scored."""
+"""Hypotheses whose failure does not prevent a prediction; the prediction is then not scored."""
 
 
 class AbstractGauge(Claim[Trained]):
     """A claim that an examination poses a trained model.
 
-    Questions of a gauge, beside those of a claim. All but the first may be left out; what that means is said last.
-        passes(problem): gradients of all training rows that it is expected to take as long as; what is known costs 0.
-        bytes(problem): that it holds at once; 0.
-        needed(problem): whether it is posed this model. One that stands in for another, where that one does not fit,
-            says False where it does; True.
-        rows_factor(problem): of a bound that says nothing, how many times the rows it would take; unknown.
-        alternative(problem): of a bound, the limit from held-out rows alone, which it has to beat; none.
+    Methods of a check, besides those of a claim. All methods but the first are optional; the default is given last.
+    passes(problem): the expected time in gradients of all training rows, where known results cost 0. bytes(problem):
+    the memory that it needs at once; 0. needed(problem): whether this model gets the check. A check that replaces
+    another one, if that one does not fit, returns False if it does; True. rows_factor(problem): for a bound that is
+    vacuous, by which factor the number of rows would have to grow; unknown. alternative(problem): for a bound, the
+    limit from held-out rows alone, which it has to beat; none.
 
     Attributes:
-        of_losses: True where it asks a language model, which has one output a document, for no more than losses and
-            their derivatives.
-        losses: the kinds of loss that its formula holds for, as `Task.loss_kind` has them; empty: any.
-        level: of the predicted interval; NaN: that of the relation.
-        ends: what the ends of the measured interval are; empty where the measurement has none.
-        shared: questions about the model that other gauges ask, too: the first that is asked pays for the answer.
+        of_losses: True if, for a language model, which has one output for each document, the check only needs losses
+            and their derivatives.
+        losses: the kinds of loss for which its formula holds, with the names of `Task.loss_kind`; empty: any.
+        level: of the predicted interval; NaN means the level of the relation.
+        ends: the meaning of the ends of the measured interval; empty if the measurement has no interval.
+        shared: questions about the model that other checks ask, too; the first check that asks computes the answer.
     """
 
     of_losses: ClassVar[bool] = False
@@ -44,7 +46,7 @@ class AbstractGauge(Claim[Trained]):
     ends: ClassVar[str] = ""
     shared: ClassVar[tuple[Callable[[Trained], Any], ...]] = ()
 
-    if TYPE_CHECKING:  # as in `Claim`, questions are no class variables here
+    if TYPE_CHECKING:  # as in `Claim`, questions are not class variables here
         bytes: Question[[Trained], int] | None = eqx.field(init=False)
         needed: Question[[Trained], bool] | None = eqx.field(init=False)
         rows_factor: Question[[Trained], float] | None = eqx.field(init=False)

@@ -1,7 +1,7 @@
 """The Gauss-Newton matrix of a model on its training rows: its eigenvalues, its effective dimension, the evidence.
 
-M = J' Lambda J, J the Jacobian of all outputs and Lambda the Hessian of each row's loss in them. It has the eigenvalues
-of the dual matrix Lambda^1/2 J J' Lambda^1/2 of size n C, and zeros.
+M = J' Lambda J, where J is the Jacobian of all outputs and Lambda is the Hessian of each row's loss in them. It has the
+eigenvalues of the dual matrix Lambda^1/2 J J' Lambda^1/2 of size n C, and zeros.
 """
 
 import dataclasses
@@ -28,16 +28,16 @@ def gauss_newton_eigenvalues(
 ) -> Float[np.ndarray, " k"]:
     """All eigenvalues of M that can differ from 0, by the smaller of M and its dual; k = min(n C, P).
 
-    Where only some parameters decay, the others count as decaying by a ten-thousandth of it.
+    If only some parameters decay, the others are treated as decaying by a ten-thousandth of it.
 
     Args:
         model: with derivatives.
         x: training rows.
         task: how outputs are read.
-        y: targets, where the curvature of the loss depends on them.
+        y: targets, if the curvature of the loss depends on them.
 
     Raises:
-        MemoryPlanError: where n C outputs and P parameters are too many to be held.
+        MemoryPlanError: if n C outputs and P parameters are too many to be held.
     """
     return np.maximum(scipy.linalg.eigvalsh(_smaller(model, x, task, y), overwrite_a=True), 0.0)
 
@@ -57,12 +57,12 @@ def _smaller(
     return (weighted.reshape(f.size, n, width).transpose(1, 0, 2) @ root).transpose(1, 0, 2).reshape(f.size, -1)
 
 
-_NEAR = 0.05  # the rules of one probe; the probes differ by about as much
+_NEAR = 0.05  # the rules of one probe; the probes differ by about the same amount
 
 
 @dataclasses.dataclass(frozen=True)
 class DimensionEstimate:
-    """The effective dimension tr M (M + ridge)^-1 from products alone.
+    """The effective dimension tr M (M + ridge)^-1, computed only from products.
 
     Args:
         value: the middle of the means over probes of both.
@@ -91,12 +91,12 @@ def dimension_by_products(
 ) -> DimensionEstimate:  # fmt: skip
     """The effective dimension by Lanczos' quadrature: for random signs u the mean of u' K (K + ridge)^-1 u.
 
-    K = R J J' R, with R the symmetric roots of the losses' curvatures, has the eigenvalues of M that are not 0, and
-    does not know in which order the parameters stand. After k products from u the eigenvalues of the tridiagonal
-    matrix, weighted by the squares of the first entries of its eigenvectors, integrate polynomials of degree 2 k - 1 as
-    the spectrum that u sees does (Gauss), with a further node at 0 those of degree 2 k (Radau). The derivatives of
-    s/(s + ridge) have alternating signs, so Gauss' rule is an upper bound and Radau's a lower one, however slowly they
-    converge. Memory is that of k arrays of outputs, and one vector of parameters.
+    K = R J J' R, where R are the symmetric roots of the losses' curvatures, has the nonzero eigenvalues of M, and does
+    not depend on the order of the parameters. After k products from u, weight the eigenvalues of the tridiagonal matrix
+    by the squares of the first entries of its eigenvectors. The result integrates polynomials of degree 2 k - 1 like
+    the spectrum seen from u (Gauss). With a further node at 0, it does so for degree 2 k (Radau). The derivatives of
+    s/(s + ridge) have alternating signs. So Gauss' rule is an upper bound and Radau's a lower bound, even if they
+    converge slowly. Memory is that of k arrays of outputs, and one vector of parameters.
 
     Args:
         model: with derivatives.
@@ -104,9 +104,9 @@ def dimension_by_products(
         task: how outputs are read.
         ridge: n times the decay, above 0.
         probes: random vectors.
-        steps: products a probe at most; fewer where the space is exhausted, or the two rules are within a twentieth.
+        steps: products a probe at most; fewer if the space is exhausted, or the two rules are within a twentieth.
         seed: of the probes.
-        y: targets, where the curvature of the loss depends on them.
+        y: targets, if the curvature of the loss depends on them.
     """
     values, vectors = np.linalg.eigh(task.curvatures(model.outputs(x), y))
     root = np.einsum("iab,ib,icb->iac", vectors, np.sqrt(np.maximum(values, 0.0)), vectors)
@@ -148,7 +148,7 @@ def _gauss_and_radau(
 ) -> tuple[float, float]:
     """Radau's and Gauss' value of the integral of s/(s + ridge), from a tridiagonal matrix and what follows it.
 
-    With the node 0 the entry that follows the diagonal is b² (T^-1)_kk, b the next off-diagonal entry.
+    With the node 0, the entry after the diagonal is b² (T^-1)_kk, where b is the next off-diagonal entry.
     """
 
     def integral(main: np.ndarray, off: np.ndarray) -> float:
@@ -167,7 +167,7 @@ def _gauss_and_radau(
 
 
 def damping_of_most_evidence(eigenvalues: Float[np.ndarray, " k"], theta: Float[np.ndarray, " P"], n: int) -> float:
-    """The decay delta that maximises Laplace's evidence of weights that stay where they are.
+    """The decay delta that maximises Laplace's evidence of the current weights.
 
     -(n delta/2) |theta|² - (1/2) sum log(1 + lambda_i/(n delta)), the log loss left out, which does not depend on it.
 
@@ -190,13 +190,13 @@ def damping_of_most_evidence(eigenvalues: Float[np.ndarray, " k"], theta: Float[
 
 @once
 def gauss_newton_spectrum(trained: Trained) -> Float[np.ndarray, " k"]:
-    """Eigenvalues of the Gauss-Newton matrix at the weights as they are."""
+    """Eigenvalues of the Gauss-Newton matrix at the current weights."""
     return gauss_newton_eigenvalues(trained.model.in_double(), trained.x, trained.task, trained.y)
 
 
 @once
 def rows_left_out_at_evidence(trained: Trained) -> LeftOut:
-    """Each row left out of the model as it is, at the damping that maximises Laplace's evidence."""
+    """Each row left out of the current model, at the damping that maximises Laplace's evidence."""
     model, n = trained.model.in_double(), len(trained.x)
     kept = model.theta if model.decayed is None else model.theta[model.decayed]
     damping = damping_of_most_evidence(gauss_newton_spectrum(trained), kept, n)

@@ -33,11 +33,11 @@ def _descend(
 
 
 class GrokkingModels(Population[Trained]):
-    """Two classes by the sign of the sum of three strong features, and many weak features that say nothing.
+    """Two classes by the sign of the sum of three strong features, and many weak features without information.
 
-    There are fewer rows than features. Descent on the mean log loss plus decay begins at normal weights of a size: of a
-    large one the part that no row sees keeps held-out rows wrong until it has decayed, long after all training rows are
-    right. With classes by chance (`noise` = 1) it stays so.
+    There are fewer rows than features. Descent on the mean log loss plus decay begins at normal weights of a given
+    size. If the size is large, the part that no row constrains keeps held-out rows wrong until it has decayed, long
+    after all training rows are right. With random classes (`noise` = 1), it stays so.
     """
 
     settings = Space(

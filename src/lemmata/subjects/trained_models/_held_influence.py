@@ -1,7 +1,7 @@
-"""What each training row does to the loss of held-out rows, by one linear system.
+"""The effect of each training row on the loss of held-out rows, by one linear system.
 
-At a stationary point of sum_j l_j + (n delta/2) |theta|² the model without row i is, to first order in the row,
-theta + A^-1 grad l_i, with the curvature A of Gauss and Newton and the decay. The mean held-out loss L then grows by
+Consider a stationary point of sum_j l_j + (n delta/2) |theta|². The model without row i is, to first order in the row,
+theta + A^-1 grad l_i, where A is the Gauss-Newton curvature plus the decay. The mean held-out loss L then grows by
 <A^-1 grad L, grad l_i>: one system for all rows, and one product with the Jacobian.
 """
 
@@ -21,13 +21,14 @@ _FREE = 1e-4  # the decay of a parameter without one, relative to that of the ot
 
 @once
 def held_influence(trained: Trained) -> Float[np.ndarray, " n"]:
-    """By how much the mean held-out loss grows if a training row is left out, for each row; below 0 the row harms.
+    """The growth of the mean held-out loss if a training row is left out, for each row; a row below 0 does harm.
 
-    Of one output the row's own leverage h is taken out of the curvature, by the factor 1/(1 - h): then a linear model
-    of squared loss gives the slope of the held-out loss along what retraining changes. Elsewhere it is of first order.
+    For a single output, the row's own leverage h is removed from the curvature by the factor 1/(1 - h). Then a linear
+    model of squared loss gives the slope of the held-out loss along the change by retraining. Elsewhere it is of first
+    order.
 
     Raises:
-        SettingError: where there are no held-out rows.
+        SettingError: if there are no held-out rows.
     """
     model, task, decay = polished_copy(trained).model, trained.task, objective_of(trained).decay
     held, targets = held_rows(trained)

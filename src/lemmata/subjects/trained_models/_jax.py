@@ -33,13 +33,13 @@ class JaxModel(AbstractModel):
         """The same function at the same parameters, computed in float64.
 
         Raises:
-            PrecisionError: where JAX would compute in float32.
+            PrecisionError: if JAX would compute in float32.
         """
         _ask_for_float64()
         return dataclasses.replace(self, theta=self.theta.astype(np.float64))
 
     def _own_call(self, theta: jax.Array, x: jax.Array) -> Any:
-        """What the user's own function gives."""
+        """The result of the user's own function."""
         # one split, whose derivative is one concatenation: that of a slice is a vector of P numbers for each layer
         return self._of_arrays(self._arrays(theta), x)
 
@@ -133,7 +133,7 @@ def _ask_for_float64() -> None:
 
 
 def document_losses(logits: Any, x: jax.Array) -> jax.Array:
-    """(n, 1): sums of log sum exp f - f_token over tokens that count; the logits at t are of the token at t + 1."""
+    """(n, 1): sums of log sum exp f - f_token over tokens that count; the logits at t are for the token at t + 1."""
     if is_factored(logits):
         return factored_losses(logits, x)
     if logits.ndim != 3 or logits.shape[:2] != x.shape:
@@ -154,8 +154,8 @@ def loss_of(name: str | Loss, f: jax.Array, y: jax.Array) -> jax.Array:
     return jnp.sum((f - y) ** 2) / 2
 
 
-# A model is a static argument: equal where function and tree are the same, whatever its parameters, so that a copy at
-# other parameters compiles nothing.
+# A model is a static argument: equal if function and tree are the same, for any parameters. So a copy at other
+# parameters compiles nothing.
 @eqx.filter_jit
 def _outputs(model: JaxModel, theta: Any, x: Any) -> jax.Array:
     return model._call(theta, x)
@@ -214,14 +214,14 @@ def jax_model(f: Callable[[Any, Any], Any], params: Any, kind: str = "JAX", deca
     """A model of a JAX function.
 
     Args:
-        f: f(params, x), x a batch of rows.
+        f: f(params, x), where x is a batch of rows.
         params: a pytree of floating-point arrays.
         kind: what wrote it.
         decayed: a pytree like `params` of True and False, or None for all.
 
     Raises:
         SettingError: without a floating-point parameter.
-        PrecisionError: for parameters in float64 where JAX would compute in float32, and for half precision.
+        PrecisionError: for parameters in float64 if JAX would compute in float32, and for half precision.
     """
     leaves, tree = jax.tree_util.tree_flatten_with_path(params)
     for path, leaf in leaves:

@@ -1,4 +1,4 @@
-"""Where a function of JAX multiplies rows by a matrix of its parameters, read from what tracing it leaves."""
+"""Finds where a function of JAX multiplies rows by a matrix of its parameters, from its trace."""
 
 import dataclasses
 from collections.abc import Callable
@@ -13,7 +13,7 @@ _CALLS = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_ca
 
 @dataclasses.dataclass(frozen=True)
 class _Matrix:
-    """A value that is a parameter array, as it is or transposed."""
+    """A value that is a parameter array, possibly transposed."""
 
     value: jax.Array
     leaf: int
@@ -25,7 +25,7 @@ class _Products:
 
     Args:
         rows: how many.
-        probes: added to what comes out of each; None adds nothing.
+        probes: the arrays added to the outputs of each matrix; None adds nothing.
     """
 
     rows: int
@@ -59,7 +59,7 @@ class _Products:
         return found
 
     def product(self, numbers: Any, values: list[Any], plain: list[Any], place: int, out: jax.Array) -> jax.Array:
-        """One product, with its probe, if it is that of all rows with a matrix."""
+        """One product, with its probe, if it multiplies all rows by a matrix."""
         (contracted, batched), rows = numbers, plain[1 - place]
         one = rows.ndim == plain[place].ndim == 2 and all(len(own) == 1 for own in contracted) and not any(batched)
         inner = contracted[1 - place][0] if one else 0
@@ -75,7 +75,7 @@ class _Products:
 def matrix_factors(
     call: Callable[[list[jax.Array], jax.Array], jax.Array], arrays: list[jax.Array], x: jax.Array
 ) -> dict[int, tuple[jax.Array, jax.Array]]:
-    """By the place of an array that rows are multiplied by: what goes in, and outputs' derivatives in what comes out.
+    """By the place of an array that rows are multiplied by: its inputs, and outputs' derivatives in its results.
 
     Args:
         call: outputs (n, C) of arrays and rows.

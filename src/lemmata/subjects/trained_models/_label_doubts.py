@@ -1,9 +1,9 @@
 """Which labels the other rows contradict, and how many: a mixture fitted to leave-one-out outputs.
 
 Let q_i = softmax(f_i / T) with f_i the outputs at row i of a model that has not seen it. If a share e of the labels was
-replaced by another class at random, the label of row i is k with probability (1 - e) q_ik + e (1 - q_ik)/(C - 1). Both
-numbers are fitted by maximum likelihood; by Bayes' rule row i then has a wrong label with probability
-e (1 - q)/(C - 1) over that sum, at its own label.
+replaced by another random class, the label of row i is k with probability (1 - e) q_ik + e (1 - q_ik)/(C - 1). Both
+numbers are fitted by maximum likelihood. By Bayes' rule, row i then has a wrong label with probability e (1 - q)/(C -
+1) over that sum, at its own label.
 """
 
 import dataclasses
@@ -32,7 +32,7 @@ class LabelDoubts:
         low, high: the shares that a likelihood-ratio test at 5 % does not reject.
         evidence: log likelihood at `share` minus that at 0, the temperature fitted in both.
         wrong: the probability that the label of each row is wrong.
-        own: q_i at the label of each row, by which rows are ranked also where no label need be wrong.
+        own: q_i at the label of each row, by which rows are ranked also if no label need be wrong.
         fitted: rows, drawn at random, that the share, its limits and the temperature were fitted to.
     """
 
@@ -45,10 +45,10 @@ class LabelDoubts:
     fitted: int
 
     def area(self, planted: Bool[np.ndarray, " n"]) -> float:
-        """The probability that a planted row is more doubtful than another one, ties counted half.
+        """The probability that a planted row is more doubtful than another one, where ties count half.
 
         Raises:
-            ShapeError: where all rows are planted, or none, or there is not one entry a row.
+            ShapeError: if all rows are planted, or none, or there is not one entry for each row.
         """
         if planted.shape != self.wrong.shape or planted.all() or not planted.any():
             found, rule = f"{int(planted.sum())} of {planted.size}", f"some and not all of {self.wrong.size} rows"
@@ -62,7 +62,7 @@ def label_doubts(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> La
     """How many labels are wrong and which, from outputs of models that have not seen the row.
 
     Args:
-        f: logits at each row without that row, as of `leave_one_out`.
+        f: logits at each row without that row, as in `leave_one_out`.
         y: the labels, one-hot rows.
 
     Raises:

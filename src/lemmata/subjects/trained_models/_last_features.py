@@ -1,4 +1,4 @@
-"""The last features of a model: what its readout is applied to, found by trial whatever wrote the model."""
+"""The last features of a model, the inputs of its readout, found by trial for a model of any library."""
 
 import numpy as np
 from jaxtyping import Float
@@ -10,7 +10,7 @@ _TRIED = 32
 
 
 def readout_places(model: AbstractModel, x: np.ndarray) -> np.ndarray | None:
-    """Where in the parameters the last matrix of the outputs stands, (C, h); None where there is none, see `readout`.
+    """The place of the outputs' last matrix in the parameters, (C, h); None if there is none, see `readout`.
 
     Args:
         model: at its parameters.
@@ -34,7 +34,7 @@ def last_features(model: AbstractModel, places: np.ndarray, x: np.ndarray) -> Fl
 
     Args:
         model: at its parameters.
-        places: of the readout, as of `readout_places`.
+        places: of the readout, as in `readout_places`.
         x: rows; each feature costs a product with the Jacobian.
     """
     found = np.empty((len(x), places.shape[1]))

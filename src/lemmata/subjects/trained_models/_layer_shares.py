@@ -1,7 +1,7 @@
 """How much of the trace of a model's tangent kernel comes from each of its parameter arrays.
 
-The trace over rows and outputs of J J', J the Jacobian of all outputs, is the sum over arrays W of
-sum_i sum_c |df_ic/dW|².
+The trace over rows and outputs of J J', where J is the Jacobian of all outputs, is the sum over arrays W of sum_i sum_c
+|df_ic/dW|².
 """
 
 import numpy as np
@@ -31,10 +31,10 @@ def rows_for_shares(model: AbstractModel, outputs: int, most: int) -> int:
 
 
 def layer_shares(model: AbstractModel, x: np.ndarray, seed: int = 0) -> Float[np.ndarray, " layers"]:
-    """For each parameter array its part of the trace of the tangent kernel on some rows; the parts add up to 1.
+    """The part of each parameter array in the trace of the tangent kernel on some rows; the parts add up to 1.
 
-    By the factors of a dense network, else from the Jacobian. Where that of one row takes more than 64 MiB, the sum
-    over outputs is estimated by one vector u of random signs for each row: |J_i' u|² has it for its mean.
+    By the factors of a dense network, else from the Jacobian. If the Jacobian of one row takes more than 64 MiB, the
+    sum over outputs is estimated by one vector u of random signs for each row, because its mean is |J_i' u|².
 
     Args:
         model: with derivatives.

@@ -1,12 +1,12 @@
-"""What a model would say about each training row had it not seen it: one Newton step of leaving the row out.
+"""The output of a model for each training row if it had not seen the row: one Newton step of leaving the row out.
 
-At a stationary point of (1/n) sum_i loss(f_i, y_i) + (delta/2) |theta|² the model without row i is, to first order in
-the row, theta + H^-1 J_i' (p_i - y_i) with the curvature H = sum J_i' Lambda_i J_i + n delta of Gauss and Newton. Its
-output at the row, with S_i = J_i H^-1 J_i' and the row's own curvature taken out of H, is
+Consider a stationary point of (1/n) sum_i loss(f_i, y_i) + (delta/2) |theta|². The model without row i is, to first
+order in the row, theta + H^-1 J_i' (p_i - y_i), with the Gauss-Newton curvature H = sum J_i' Lambda_i J_i + n delta.
+Its output at the row, with S_i = J_i H^-1 J_i' and the row's own curvature taken out of H, is
 
     f_i + S_i (1 - Lambda_i S_i)^-1 (p_i - y_i).
 
-For squared loss and a linear model this is no approximation.
+For squared loss and a linear model, this is exact.
 """
 
 import dataclasses
@@ -31,7 +31,7 @@ _BYTES = 6 * 2**30
 _BLOCK = 2**28
 _COPIES = 5
 EXACT = 3000
-"""Outputs, or parameters where these are fewer, up to which no part of the curvature is left out."""
+"""Outputs, or parameters if these are fewer, up to which no part of the curvature is left out."""
 _WALKED = 16
 _Step = Callable[[int, np.ndarray], np.ndarray]  # a row and weights w of its outputs: H^-1 J_i' w
 _FREE = 1e4  # how many times wider the prior of a parameter without decay is taken, relative to one with it
@@ -46,12 +46,13 @@ class LeftOut:
         leverage: the largest eigenvalue of Lambda_i^1/2 S_i Lambda_i^1/2 in each row, below 1.
         dimension: the effective dimension tr M (M + n delta)^-1 of the Gauss-Newton matrix M: the sum of all leverages.
             Within the span of some rows it is too large, by at most what is outside in units of n delta: 3.
-        movement: |J H^-1 g| / |f|, g the gradient of the objective times n: how far a Newton step would still move the
-            outputs, relative to them. 0 at a stationary point. Where units with kinks keep descent from a gradient of
-            0, this says what the gradient's length does not: whether the outputs are those of the minimiser.
-        error: the largest relative error of the curvature as a quadratic form, where only a part of it was computed.
-        bend: |f(theta_i; x_i) - moved_i| / |moved_i - f_i| in the median of a few rows, theta_i the parameters that the
-            step leads to and moved_i what the linearisation says there: how far the step is from a small one. 0 where
+        movement: |J H^-1 g| / |f|, where g is the gradient of the objective times n: how far a Newton step would still
+            move the outputs, relative to them. 0 at a stationary point. If units with kinks prevent descent from
+            reaching a gradient of 0, this shows whether the outputs are those of the minimiser, which the gradient's
+            length does not show.
+        error: the largest relative error of the curvature as a quadratic form, if only a part of it was computed.
+        bend: |f(theta_i; x_i) - moved_i| / |moved_i - f_i| in the median of a few rows. Here theta_i are the parameters
+            after the step, and moved_i is the linear prediction there. It shows how nonlinear the step is; it is 0 if
             the model is linear in its parameters.
     """
 
@@ -73,11 +74,12 @@ def leave_one_out(
         x: training rows.
         y: their encoded targets.
         task: how outputs are read.
-        decay: delta in mean loss + (delta/2) |theta|²; 0 only where rows alone fix the outputs, see `rows_fix_weights`.
+        decay: delta in mean loss + (delta/2) |theta|²; 0 is allowed only if rows alone determine the outputs, see
+            `rows_fix_weights`.
 
     Raises:
-        MemoryPlanError: where n C outputs and P parameters are too many to be held.
-        SolverError: where a row's leverage is 1 to rounding: nothing else fixes what it says.
+        MemoryPlanError: if n C outputs and P parameters are too many to be held.
+        SolverError: if a row's leverage is 1 to rounding, because no other row determines its output.
     """
     f = model.outputs(x)
     n = len(f)
@@ -98,7 +100,8 @@ def leave_one_out(
             found="leverage 1",
             rule="below 1: other rows or the decay must constrain every output",
         )
-    # S (1 - Lambda S)^-1 = S + S R (1 - R S R)^-1 R S, R the root of Lambda: symmetric, and Lambda may be singular
+    # S (1 - Lambda S)^-1 = S + S R (1 - R S R)^-1 R S, where R is the root of Lambda. This is symmetric, and Lambda may
+    # be singular
     middle = (vectors / (1 - shares[:, None, :])) @ vectors.transpose(0, 2, 1)
     pushed = spread + spread @ root @ middle @ root @ spread
     moved = f + np.einsum("iab,ib->ia", pushed, slope)
@@ -110,8 +113,8 @@ def leave_one_out(
 def _faint_ridge(model: AbstractModel, x: np.ndarray, curvature: Float[np.ndarray, "n C C"]) -> float:
     """A hundred millionth of the mean curvature of a random direction.
 
-    Logits of more than two classes may all move by the same number, which changes no probability: without a decay the
-    curvature is 0 along these directions, and what this ridge makes of them is taken out again by Lambda.
+    The logits of more than two classes may all move by the same number, which changes no probability. Without a decay,
+    the curvature is 0 along these directions. Lambda removes the effect of this ridge on them again.
     """
     v = prior_of(model) * np.random.default_rng(18).normal(size=len(model.theta))
     pushed = model.jvp(v, x)
@@ -139,7 +142,7 @@ def planned_bytes(rows: int, outputs: int, parameters: int, factored: bool = Fal
         rows: of data.
         outputs: of a row.
         parameters: of the model.
-        factored: whether its Jacobian has factors, so that of a large Gram matrix only some columns are needed.
+        factored: whether its Jacobian has factors. Then only some columns of a large Gram matrix are needed.
 
     Raises:
         MemoryPlanError: for more than 6 GiB.
@@ -161,7 +164,7 @@ def _influence(
 ) -> tuple[Float[np.ndarray, "n C C"], Float[np.ndarray, " nC"], float, _Step]:  # fmt: skip
     """S_i = J_i H^-1 J_i' for H = J' Lambda J + ridge, J H^-1 gradient, how wrong H may be, and H^-1 J_i' w.
 
-    By the smaller of the two Gram matrices; where both are large, within the span of the rows that carry H. None holds
+    By the smaller of the two Gram matrices; if both are large, within the span of the rows that dominate H. None holds
     the Jacobian: the one is summed over blocks of rows, the others need its factors or blocks of parameters.
     """
     (n, width), size = curvature.shape[:2], len(model.theta)
@@ -177,7 +180,10 @@ def _within_span(
     model: AbstractModel, x: np.ndarray, found: tuple[Factor, ...], curvature: Float[np.ndarray, "n C C"],
     ridge: float, gradient: Float[np.ndarray, " P"],
 ) -> tuple[Float[np.ndarray, "n C C"], Float[np.ndarray, " nC"], float, _Step]:  # fmt: skip
-    """With V the rows of J in the basis of the span and L L' = H' there: S = (J J' - V V')/ridge + V (L L')^-1 V'."""
+    """Let V be the rows of J in the basis of the span and L L' = H' there.
+
+    Then S = (J J' - V V')/ridge + V (L L')^-1 V'.
+    """
     (n, width), root = curvature.shape[:2], roots(curvature)
     span = compress(found, root, ridge)
     error = form_error(span, found, root, ridge)
@@ -219,7 +225,10 @@ def _by_parameters(
     model: AbstractModel, x: np.ndarray, curvature: Float[np.ndarray, "n C C"], ridge: float,
     gradient: Float[np.ndarray, " P"],
 ) -> tuple[Float[np.ndarray, "n C C"], Float[np.ndarray, " nC"], float, _Step]:  # fmt: skip
-    """By the Cholesky factor of H, P wide: once over the rows for it, and once for what it says of each."""
+    """By the Cholesky factor of H, of size P.
+
+    One pass over the rows gives the factor, and one gives the result of each row.
+    """
     (n, width), size, prior = curvature.shape[:2], len(model.theta), prior_of(model)
     few = max(_BLOCK // (8 * width * size), 1)
     parts = [slice(i, min(i + few, n)) for i in range(0, n, few)]
@@ -250,7 +259,10 @@ def _by_outputs(
     model: AbstractModel, x: np.ndarray, curvature: Float[np.ndarray, "n C C"], ridge: float,
     gradient: Float[np.ndarray, " P"],
 ) -> tuple[Float[np.ndarray, "n C C"], Float[np.ndarray, " nC"], float, _Step]:  # fmt: skip
-    """By K = J J', n C wide, and never P: with R the root of Lambda, H^-1 = (1 - J' R (R K R + ridge)^-1 R J)/ridge."""
+    """By K = J J', of size n C, without P.
+
+    With the root R of Lambda, H^-1 = (1 - J' R (R K R + ridge)^-1 R J)/ridge.
+    """
     (n, width), root, prior = curvature.shape[:2], roots(curvature), prior_of(model)
     gram = output_gram(model, x, width)
     along = model.jvp(prior**2 * gradient, x).ravel()
@@ -277,7 +289,7 @@ def _by_outputs(
 def output_gram(model: AbstractModel, x: np.ndarray, width: int) -> Float[np.ndarray, "nC nC"]:
     """J J' for the Jacobian J of all outputs, parameters in units of their decay; never P wide.
 
-    By factors where the model is a dense network; else summed over blocks of parameters.
+    By factors if the model is a dense network; else summed over blocks of parameters.
 
     Args:
         model: with derivatives.
@@ -296,7 +308,7 @@ def output_gram(model: AbstractModel, x: np.ndarray, width: int) -> Float[np.nda
 
 
 def _blocks(model: AbstractModel, x: np.ndarray, width: int) -> Iterator[tuple[slice, Float[np.ndarray, "nC B"]]]:
-    """Columns of the Jacobian, as many as fit into a block; each costs the derivatives of all rows once more."""
+    """Columns of the Jacobian, as many as fit into a block; each column needs the derivatives of all rows again."""
     n, size = len(x), len(model.theta)
     columns = max(_BLOCK // (8 * n * width), 1)
     few = max(min(_BLOCK // (8 * width * size), n), 1)

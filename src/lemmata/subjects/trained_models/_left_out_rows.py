@@ -1,8 +1,8 @@
-"""Losses of single rows in models that have not seen them, by products alone: for any loss, and any number of outputs.
+"""Losses of single rows in models that have not seen them, only by products, for any loss and any number of outputs.
 
-At a stationary point of (1/n) sum_j l_j + (delta/2) |theta|² the model without row i is, to first order in the row,
-theta + d with (sum_{j != i} G_j + n delta) d = grad l_i, G_j the Gauss-Newton matrix of row j. Conjugate gradients find
-d from products with the matrices of the other rows, and the loss of row i is evaluated at theta + d.
+Consider a stationary point of (1/n) sum_j l_j + (delta/2) |theta|². The model without row i is, to first order in the
+row, theta + d with (sum_{j != i} G_j + n delta) d = grad l_i, where G_j is the Gauss-Newton matrix of row j. Conjugate
+gradients find d from products with the matrices of the other rows, and the loss of row i is evaluated at theta + d.
 """
 
 import dataclasses
@@ -72,7 +72,7 @@ def _loss(objective: Objective, own: slice, d: np.ndarray) -> float:
 
 
 def _step(objective: Objective, own: slice, g: np.ndarray, steps: int, tolerance: float) -> tuple[np.ndarray, float]:
-    """Conjugate gradients for A d = g, A the curvature without a row: d, and the residual."""
+    """Conjugate gradients for A d = g, where A is the curvature without a row: d, and the residual."""
     loss, model = objective.task.loss, objective.model
     others, targets = (np.delete(part, own, axis=0) for part in (objective.x, objective.y))
     ridge = np.asarray(len(objective.x) * objective.decay, g.dtype)
@@ -86,7 +86,7 @@ def _step(objective: Objective, own: slice, g: np.ndarray, steps: int, tolerance
 
 @once
 def sampled_rows_left_out(trained: Trained) -> LeftOutRows:
-    """Losses of at most 32 training rows in models that have not seen them, by products alone."""
+    """Losses of at most 32 training rows in models that have not seen them, only by products."""
     n = len(trained.x)
     rows = np.sort(np.random.default_rng([trained.seed, 13]).permutation(n)[:_SAMPLED])
     return leave_rows_out(dataclasses.replace(objective_of(trained), model=polished_copy(trained).model), rows)

@@ -1,4 +1,4 @@
-"""In which of its parameters a model is linear, and the model as a function of these alone."""
+"""The parameters in which a model is linear, and the model as a function of these parameters only."""
 
 import dataclasses
 import itertools
@@ -17,7 +17,7 @@ _ROUNDING = 1e-8
 
 @dataclasses.dataclass(frozen=True)
 class PartOfModel(AbstractModel):
-    """A model as a function of some layers, the others held where they are.
+    """A model as a function of some layers, with the other layers fixed.
 
     Args:
         whole: the model.
@@ -72,10 +72,9 @@ class PartOfModel(AbstractModel):
 def linear_layers(model: AbstractModel, x: np.ndarray, seed: int = 0) -> Bool[np.ndarray, " P"]:
     """Which parameters the outputs are linear in, jointly: the readout of a network, all of a linear model.
 
-    A layer is taken where the outputs move along a random direction of it, and of those taken before, without second
-    difference, to 1e-8 of the movement; direction and layers are of the same length. Layers with an axis of as many
-    entries as there are outputs come first, since of two factors that are multiplied with each other one is the
-    readout.
+    A layer is accepted if the outputs move along a random direction of it and of the accepted layers without second
+    difference, to 1e-8 of the movement. The direction has the same length as the layers. Layers with an axis whose size
+    is the number of outputs come first, because one of two factors that are multiplied with each other is the readout.
 
     Args:
         model: at its parameters.
@@ -97,7 +96,7 @@ def linear_layers(model: AbstractModel, x: np.ndarray, seed: int = 0) -> Bool[np
 
 
 def part_of(model: AbstractModel, chosen: Bool[np.ndarray, " P"]) -> PartOfModel:
-    """The model as a function of the chosen parameters alone, which are whole layers.
+    """The model as a function of only the chosen parameters, which are whole layers.
 
     Args:
         model: at its parameters.
@@ -110,7 +109,7 @@ def part_of(model: AbstractModel, chosen: Bool[np.ndarray, " P"]) -> PartOfModel
 
 
 def _direction(rng: np.random.Generator, theta: Inexact[np.ndarray, " P"], tried: np.ndarray) -> np.ndarray:
-    """A random direction in the tried parameters, as long as they are."""
+    """A random direction in the tried parameters, with their length."""
     v = np.where(tried, rng.normal(size=len(theta)), 0.0)
     size = float(np.linalg.norm(theta[tried])) or 1.0
     return v * size / np.linalg.norm(v)

@@ -28,7 +28,7 @@ _PLAIN = {"softmax": "log loss", "squared": "squared loss", "documents": "log lo
 
 
 LOG, WEIGHTED, SQUARED, HUBER, POISSON = "log", "weighted log", "squared", "huber", "poisson"
-"""Kinds of losses, as gauges tell them apart."""
+"""Kinds of losses that checks distinguish."""
 _KINDS = {
     LOG: "log loss",
     WEIGHTED: "log loss with class weights or smoothed labels",
@@ -46,18 +46,18 @@ class LossError(SettingError):
 class Loss:
     """The loss of a row, of its outputs f and its target y.
 
-    log: sum_c q_c (log sum_k exp f_k - f_c) with q_c = w_c ((1 - s) y_c + s/C), y one-hot: log loss of C classes, with
-        the weight w_c of each class and labels smoothed by the share s, as `torch.nn.CrossEntropyLoss` has both.
-    huber: sum_c h(f_c - y_c), h(r) = r²/2 up to the width d and d |r| - d²/2 beyond.
-    poisson: sum_c exp f_c - y_c f_c: minus the log likelihood of counts y of mean exp f, up to a constant.
-    other: none that can be stated; every question about it raises LossError.
+    log: sum_c q_c (log sum_k exp f_k - f_c) with q_c = w_c ((1 - s) y_c + s/C) and one-hot y. This is the log loss of C
+    classes, with the weight w_c of each class and labels smoothed by the share s, as in `torch.nn.CrossEntropyLoss`.
+    huber: sum_c h(f_c - y_c), h(r) = r²/2 up to the width d and d |r| - d²/2 beyond. poisson: sum_c exp f_c - y_c f_c:
+    minus the log likelihood of counts y of mean exp f, up to a constant. other: none that can be stated; every question
+    about it raises LossError.
 
     Args:
         kind: one of these names.
         width: d.
         smoothing: s, from 0 to below 1.
         weights: w, one for each class; empty: all 1.
-        said: what another loss is, in words.
+        said: another loss, in words.
     """
 
     kind: str
@@ -142,7 +142,7 @@ class StatedLoss:
         width: of Huber's loss.
         smoothing: the share by which labels are smoothed.
         weights: of classes, by their names; "balanced": n over the number of classes and the class's rows; or None.
-        said: what another loss is.
+        said: another loss, in words.
         origin: who stated it.
     """
 
@@ -189,7 +189,7 @@ class StatedLoss:
 
 
 def read_loss(loss: Any) -> StatedLoss | None:
-    """A loss as the user states it; None where nothing is stated.
+    """A loss as stated by the user; None if there is no statement.
 
     Args:
         loss: see `GRAMMAR`.

@@ -1,4 +1,4 @@
-"""Margins of training rows, what norm to measure them in, and whether the weights are made of their gradients."""
+"""Margins of training rows, their norm, and whether the weights are combinations of the rows' gradients."""
 
 import dataclasses
 
@@ -59,7 +59,7 @@ class Directed:
 def directed(model: AbstractModel, x: np.ndarray, y: Float[np.ndarray, "n C"], seed: int) -> Directed:
     """The cosine of theta with its projection on the cone of gradients of margins f_y - f_j, j not y.
 
-    Only the 200 smallest margins are taken, since others have no weight at the largest margin: the cosine is at
+    Only the 200 smallest margins are used, because other rows have no weight at the largest margin: the cosine is at
     least this.
 
     Args:

@@ -1,4 +1,4 @@
-"""Small networks with more parameters than rows, on classes at random: trained, they know nothing but their rows."""
+"""Small networks with more parameters than rows, on random classes: when trained, they only know their rows."""
 
 from jaxtyping import Array, Key
 
@@ -10,10 +10,10 @@ from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 class MemorisingNetworks(Population[Trained]):
     """Three normal classes in many dimensions of which the share `noise` is drawn at random, and a layer of tanh.
 
-    The rows are as of `TrainedNetworks`, which has the other sizes: there a network cannot learn every row.
+    The rows are as in `TrainedNetworks`, which has the other sizes: there a network cannot learn every row.
 
     Args:
-        noise: the share of classes drawn at random, in training and held-out rows alike.
+        noise: the share of random classes, in training and held-out rows.
     """
 
     noise: float = 1.0
@@ -32,5 +32,5 @@ class MemorisingNetworks(Population[Trained]):
         return TrainedNetworks().sample(setting, key)
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        """What gauges ask for: a model with derivatives, and rows that it has not seen."""
+        """The conditions of checks: a model with derivatives, and rows that it has not seen."""
         return TrainedNetworks().hypotheses(problem)

@@ -5,10 +5,10 @@ from jaxtyping import Float
 
 
 def as_points(*parts: Float[np.ndarray, "_ d"]) -> tuple[Float[np.ndarray, "_ e"], ...]:
-    """Samples of rows without NaN, in coordinates that they share; as they are where no cell is missing.
+    """Samples of rows without NaN, in coordinates that they share; unchanged if no cell is missing.
 
-    In a column with missing cells these are the mean of the known cells of all samples, and a column is added that is
-    their spread where a cell is missing, and else 0.
+    In a column with missing cells, a missing cell is the mean of the known cells of all samples. An added column is
+    their spread if a cell is missing, and 0 otherwise.
 
     Args:
         parts: samples of rows.

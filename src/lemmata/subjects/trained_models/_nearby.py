@@ -1,7 +1,7 @@
-"""Rows that stand as far from training rows as these do from each other: where a model is asked what it has not seen.
+"""Rows that are as far from training rows as these are from each other, to test a model on inputs that it has not seen.
 
-Two solutions of one objective say the same of rows that both have seen, and may differ on all others. New rows show by
-how much; where there are none, or they are to be left alone, training rows that were moved do nearly as well.
+Two solutions of one objective agree on rows that both have seen, and may differ on all others. New rows show how
+far this is. If there are none, or if they must not be used, moved training rows are nearly as good.
 """
 
 import numpy as np
@@ -40,8 +40,8 @@ def nearby_rows(x: np.ndarray, *, seed: int = 0) -> np.ndarray:
 def unsettled_nearby(trained: Trained) -> float:
     """The share of rows near training rows whose class is another one in the copy than in the model.
 
-    Two solutions of one objective for the same rows: where the rows do not settle what a new one is called, neither
-    does a Newton step from one of them.
+    Consider two solutions of one objective for the same rows. If the rows do not determine the class of a new row, a
+    Newton step from one solution does not determine it either.
     """
     rows = nearby_rows(trained.x, seed=trained.seed)
     calls = [model.outputs(rows).argmax(1) for model in (trained.model, polished_copy(trained).model)]

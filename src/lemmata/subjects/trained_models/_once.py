@@ -8,7 +8,7 @@ Q = TypeVar("Q", bound=Callable[[Any], Any])
 
 
 def once(question: Q) -> Q:
-    """The question, which computes its answer when an object is first asked; the answer is kept with the object.
+    """A cached method: it computes its answer when it is first called on an object, and stores it with the object.
 
     >>> class Box: pass
     >>> box, asked = Box(), []
@@ -29,7 +29,7 @@ def once(question: Q) -> Q:
 
 
 def is_known(question: Callable[[Any], Any], own: Any) -> bool:
-    """Whether an object has been asked a question that is asked once."""
+    """Whether a cached method has been called on an object."""
     return name_of(question) in vars(own)
 
 
@@ -39,10 +39,10 @@ def keep(question: Callable[[Any], Any], own: Any, answer: Any) -> None:
 
 
 def answers(own: Any) -> dict[str, Any]:
-    """What is kept with an object, by the names of the questions."""
+    """The results stored with an object, by the names of the methods."""
     return {name: answer for name, answer in vars(own).items() if "." in name}
 
 
 def name_of(question: Callable[[Any], Any]) -> str:
-    """That the answer is kept by: of two questions of one name in two files, each has its own."""
+    """The name under which the result is stored: two methods of one name in two files have different names."""
     return f"{question.__module__}.{question.__qualname__}"

@@ -20,22 +20,22 @@ ONE_LOGIT, ONE_PROBABILITY = "one logit", "one probability"
 def with_two_outputs(
     model: AbstractModel, x: np.ndarray, y: Any, labels: tuple[Any, ...] | None, stated: StatedLoss | None
 ) -> tuple[AbstractModel, tuple[Any, ...] | None, str]:
-    """A model of one output for two classes as one of two outputs, -f/2 and f/2, f the logit of the second class.
+    """A model of one output for two classes as one of two outputs, -f/2 and f/2, for the second class's logit f.
 
-    Where log loss is stated, the output is a logit, or a probability if all lie in [0, 1] and the outputs are linear in
-    no layer of parameters. Where nothing is stated, targets that are words, Booleans or two whole numbers say the same
-    of a model with derivatives. Of the fractions 0.0 and 1.0 a logit is read where its logistic function is nearer to
-    the targets, in squares, than the output itself; and a probability where outputs in [0, 1] are linear in no layer.
+    If log loss is stated, the output is a logit; or a probability if all outputs are in [0, 1] and are linear in no
+    layer of parameters. Without a statement, the same holds for targets that are words, Booleans or two whole numbers
+    and a model with derivatives. For the targets 0.0 and 1.0, the output is read as a logit if its logistic function is
+    nearer to the targets, in squares, than the output itself. It is read as a probability if outputs in [0, 1] are
+    linear in no layer.
 
     Args:
-        model: any; one of several outputs, or for values, stays as it is.
+        model: any; a model with several outputs, or for values, is not changed.
         x: training rows.
         y: their targets.
         labels: the two classes, as stated.
         stated: the loss, as stated.
 
-    Returns:
-        The model, its labels, and why it was read so; empty where it stayed.
+    Returns: The model, its labels, and the reason for this reading; empty if it is unchanged.
 
     Raises:
         ShapeError: log loss of one output for more than two classes.
@@ -84,7 +84,5 @@ def _link(
 
 
 def _bent(model: AbstractModel, x: np.ndarray) -> bool:
-    """Whether outputs are linear in no layer, as those of a logistic function are; so are all of which only these are
-    seen.
-    """
+    """Whether outputs are linear in no layer, as for a logistic function; True also if only outputs are known."""
     return isinstance(model, BlackBox) or not model.differentiable or not linear_layers(model, x).any()

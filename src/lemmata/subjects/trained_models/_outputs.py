@@ -1,4 +1,4 @@
-"""What a trained model says of its training rows and of held-out ones."""
+"""The outputs of a trained model for its training rows and for held-out rows."""
 
 import numpy as np
 from jaxtyping import Float
@@ -25,7 +25,7 @@ def held_rows(trained: Trained) -> tuple[np.ndarray, Float[np.ndarray, "m C"]]:
     """Held-out rows and their targets.
 
     Raises:
-        SettingError: where there are none.
+        SettingError: if there are none.
     """
     if trained.held is None:
         raise SettingError(

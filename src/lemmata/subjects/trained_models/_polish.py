@@ -1,8 +1,7 @@
 """How far a model is from a stationary point of its objective, and a copy that has been brought there.
 
-The objective is (1/n) sum_i loss(f_i, y_i) + (delta/2) |theta|² over the parameters that decay. Most of what theory
-says about a trained model it says about a stationary point; where the user stopped before, the hypothesis is made true
-on a copy instead of being deplored.
+The objective is (1/n) sum_i loss(f_i, y_i) + (delta/2) |theta|² over the parameters that decay. Most theory about a
+trained model is about a stationary point. If the user stopped before, a copy is trained until the hypothesis is true.
 """
 
 import dataclasses
@@ -25,7 +24,7 @@ DESCENT_STEPS = 600
 MEMORY = 10
 """Steps that L-BFGS keeps: with 30 a step took twice as long, and 600 of them came no further."""
 PRODUCTS = (5, 10, 20, 40, 80, 80, 80)
-"""Of the Hessian at most, in each of the Newton steps at the end."""
+"""The largest number of products with the Hessian in each of the Newton steps at the end."""
 _FORCED = 1e-2  # the residual of Newton's equation, in that of the gradient
 _EXACT = 1e-10
 _TOGETHER = 10
@@ -83,7 +82,7 @@ class Objective:
         return float(np.linalg.norm(slope + self.decay * own)) / size if size > 0 else math.inf
 
     def inferred_decay(self) -> float:
-        """-<theta, grad L>/|theta|² over decayed parameters: delta at a stationary point, whatever was stated."""
+        """-<theta, grad L>/|theta|² over decayed parameters: delta at a stationary point, for any stated decay."""
         _, slope = self.slope(self.model)
         own = self._kept * self.model.theta.astype(float)
         return -float(own @ slope) / float(own @ own)
@@ -109,20 +108,20 @@ class Polished:
 def polish(objective: Objective, steps: int = DESCENT_STEPS, tolerance: float = 1e-4) -> Polished:
     """Bring a copy of a model to a stationary point of its objective, by L-BFGS and then by steps of Newton.
 
-    A model in single precision descends in it until rounding ends that, and goes on in float64 with the steps that are
-    left; the copy, and how far it is from stationary, are in float64 for every model.
+    A model in single precision is trained in it until rounding ends that, and continues in float64 with the remaining
+    steps. The copy, and its distance from a stationary point, are in float64 for every model.
 
     Args:
         objective: with a decay above 0.
         steps: of L-BFGS at most.
-        tolerance: the residual at which it ends; Newton's steps go on to rounding where the objective is smooth.
+        tolerance: the residual at which it ends; Newton's steps go on to rounding if the objective is smooth.
 
     Raises:
-        PrecisionError: for a model in JAX where that computes in float32.
+        PrecisionError: for a model in JAX if that computes in float32.
     """
     double = dataclasses.replace(objective, model=objective.model.in_double())
     start = double.model.theta
-    # The largest entry of a gradient is at most its norm, so this ends no earlier than the residual asks.
+    # The largest entry of a gradient is at most its norm, so this does not end before the residual allows.
     size = double.decay * float(np.linalg.norm(double._kept * start)) / math.sqrt(len(start))
     end, taken = start, 0
     with one_blas_thread():  # whose threads and PyTorch's wait for each other: three times slower
@@ -148,8 +147,8 @@ def _descended(
         start: parameters.
         steps: at most.
         largest: entry of the gradient at which it ends.
-        gain: of ten steps together, relative to an objective above 1, at which it ends. One step may gain next to
-            nothing where a unit has a kink, the first above all, which has no curvature to go by.
+        gain: of ten steps together, relative to an objective above 1, at which it ends. One step may gain almost
+            nothing if a unit has a kink, especially the first step, which has no curvature estimate.
     """
     values: list[float] = []
 
@@ -168,9 +167,10 @@ def _descended(
 def _settled(objective: Objective, end: Float[np.ndarray, " P"]) -> Float[np.ndarray, " P"]:
     """Where Newton's steps end, each by conjugate gradients, the first by few of them.
 
-    What is computed at a stationary point is then known to rounding, and not to where descent was broken off, which
-    rounding decides. A step is taken where it does not climb, and what the gradient becomes misses its linearisation by
-    at most half of what it was: where units have kinks, or descent ended too early, the first is not taken.
+    Then results at the stationary point are exact to rounding. Otherwise they would depend on where descent was
+    stopped, which rounding decides. A step is taken if the objective does not rise and the new gradient misses its
+    linearisation by at most half of the old gradient. If units have kinks, or if descent ended too early, the first
+    step is not taken.
     """
     value, slope = objective.value(end)
     for products in PRODUCTS:
@@ -197,7 +197,7 @@ def objective_of(trained: Trained) -> Objective:
 
 
 def _inferred(trained: Trained, free: Objective) -> float:
-    """What the weights imply; 0 where that is rounding beside the loss."""
+    """The decay that the weights imply; 0 if it is a rounding error compared with the loss."""
     if not trained.model.differentiable or not trained.model.theta.any():
         return 0.0
     decay, theta = free.inferred_decay(), trained.model.theta.astype(float)
@@ -208,7 +208,7 @@ def _inferred(trained: Trained, free: Objective) -> float:
 
 @once
 def polished_copy(trained: Trained) -> Polished:
-    """A copy at a stationary point; the model itself where it is one already."""
+    """A copy at a stationary point; the model itself if it is one already."""
     return polish(objective_of(trained))
 
 
@@ -216,7 +216,8 @@ def polished_copy(trained: Trained) -> Polished:
 def changed_by_polishing(trained: Trained) -> float:
     """The share of predictions on training rows that polishing changed.
 
-    For values the root mean square of their change, in that of the errors; for documents in the losses' spread.
+    For values, the root mean square of their change relative to that of the errors; for documents, relative to the
+    losses' spread.
     """
     before, after = training_outputs(trained), polished_copy(trained).model.outputs(trained.x)
     if trained.task.is_classification:

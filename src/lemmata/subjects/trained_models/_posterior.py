@@ -1,9 +1,9 @@
 """Laplace's approximation of the posterior of a trained model: how uncertain its outputs at new rows are.
 
-At a stationary point of (1/n) sum_i loss(f_i, y_i) + (delta/2) |theta|² the posterior of the parameters is, to second
-order, normal with the inverse curvature H^-1, H = sum_i J_i' Lambda_i J_i + n delta of Gauss and Newton, times the
-noise variance for squared loss. That of the outputs at a row x is J(x) H^-1 J(x)'. For squared loss and a model that is
-linear in its parameters this is exact.
+Consider a stationary point of (1/n) sum_i loss(f_i, y_i) + (delta/2) |theta|². To second order, the posterior of the
+parameters is normal with the inverse curvature H^-1, where H = sum_i J_i' Lambda_i J_i + n delta is the Gauss-Newton
+curvature. For squared loss, it is multiplied by the noise variance. That of the outputs at a row x is J(x) H^-1 J(x)'.
+For squared loss and a model that is linear in its parameters this is exact.
 """
 
 import dataclasses
@@ -28,13 +28,13 @@ _CHECKED = 2**26  # bytes of the Jacobian of a row up to which factors are looke
 
 @dataclasses.dataclass(frozen=True)
 class PosteriorSpread:
-    """What the posterior says of outputs at new rows.
+    """The posterior of outputs at new rows.
 
     Args:
         spread: J(x) H^-1 J(x)' of each row.
-        dimension: the effective dimension tr M H^-1, M the curvature without the decay.
-        movement: |J H^-1 g| / |f|, g the gradient of the objective times n: 0 at a stationary point.
-        whole: whether all parameters are uncertain, and not the readout alone.
+        dimension: the effective dimension tr M H^-1, where M is the curvature without the decay.
+        movement: |J H^-1 g| / |f|, where g is the gradient of the objective times n: 0 at a stationary point.
+        whole: whether all parameters are uncertain, not only the readout.
     """
 
     spread: Float[np.ndarray, "m C C"]
@@ -48,7 +48,7 @@ def posterior_spread(
 ) -> PosteriorSpread | None:
     """The spread of outputs at other rows: of all parameters if it is not too dear, else of the readout.
 
-    By the Cholesky factor of H, or of the matrix of all outputs, whichever is cheaper.
+    By the Cholesky factor of H, or of the matrix of all outputs, whichever costs less.
 
     Args:
         model: at a stationary point, which `movement` of the answer measures.
@@ -59,7 +59,7 @@ def posterior_spread(
         others: new rows.
 
     Returns:
-        None where both are too dear, or H is singular to rounding.
+        None if both are too dear, or H is singular to rounding.
 
     >>> import jax.numpy as jnp
     >>> from lemmata.subjects.trained_models import read_model, read_task
@@ -97,7 +97,10 @@ _Found = tuple[Float[np.ndarray, "m C C"], float, float]
 
 
 def _costs(size: int, n: int, m: int, width: int, factored: bool = False) -> tuple[float, float]:
-    """Operations by the matrix of all parameters and by that of all outputs; infinite where memory does not do."""
+    """The number of operations by the matrix of all parameters and by that of all outputs.
+
+    Infinite if memory is not enough.
+    """
     wide, new = n * width, m * width
     first = float(size) ** 2 * (wide + new + size)
     second = float(wide) ** 2 * (wide + 2 * new) + (0.0 if factored else float(size) * wide * (wide + new))
@@ -135,7 +138,10 @@ def _moved(along: Float[np.ndarray, "n C"], f: Float[np.ndarray, "n C"]) -> floa
 def _by_parameters(
     model: AbstractModel, x: np.ndarray, y: Float[np.ndarray, "n C"], task: Task, decay: float, others: np.ndarray
 ) -> _Found:
-    """With H = L L', all parameters decaying alike: the spread is |L^-1 J(x)'|², the dimension P - ridge tr H^-1."""
+    """Let H = L L', with the same decay for all parameters.
+
+    The spread is |L^-1 J(x)'|², and the dimension is P - ridge tr H^-1.
+    """
     size, prior, ridge = len(model.theta), prior_of(model), len(x) * decay
     f, gradient = _gradient(model, x, y, task, ridge)
     root, hessian = roots(task.curvatures(f)), np.zeros((size, size))
@@ -160,7 +166,10 @@ def _by_outputs(
     model: AbstractModel, x: np.ndarray, y: Float[np.ndarray, "n C"], task: Task, decay: float, others: np.ndarray,
     known: tuple[tuple[Factor, ...], tuple[Factor, ...]] | None,
 ) -> _Found:  # fmt: skip
-    """With K = J J', R the root of Lambda and A = R K R + ridge = L L': H^-1 = (1 - J' R A^-1 R J) / ridge."""
+    """Let K = J J', let R be the root of Lambda, and let A = R K R + ridge = L L'.
+
+    Then H^-1 = (1 - J' R A^-1 R J) / ridge.
+    """
     prior, ridge = prior_of(model), len(x) * decay
     f, gradient = _gradient(model, x, y, task, ridge)
     (n, width), root = f.shape, roots(task.curvatures(f))

@@ -1,4 +1,4 @@
-"""A model of whatever the user trained: a JAX function, a module of Equinox, Flax or PyTorch, an estimator."""
+"""A model of any library that the user trained: a JAX function, a module of Equinox, Flax or PyTorch, an estimator."""
 
 from typing import Any
 
@@ -25,20 +25,16 @@ def read_model(model: Any) -> AbstractModel:
     """A trained model behind the five products of `AbstractModel`.
 
     Args:
-        model: one of
-            (f, params): a JAX function of a pytree and a batch of rows;
-            an `equinox.Module` that is called with one row;
-            (module, variables): a Flax linen module and its variables, called with a batch; `module.bind(variables)`;
-            a Flax `nnx.Module`, called with a batch;
-            a `torch.nn.Module`, called with a batch;
-            a fitted estimator of scikit-learn: linear models and multi-layer perceptrons have derivatives, of all
-            others only outputs are seen;
-            a function of a batch, of which only outputs are seen: probabilities or logits (n, C), or values.
-            What holds one of these is unwrapped, see `bare_model`.
+        model: one of these: (f, params), where f is a JAX function of a pytree and a batch of rows; an `equinox.Module`
+            that is called with one row; (module, variables) or `module.bind(variables)`, a Flax linen module called
+            with a batch; a Flax `nnx.Module`, called with a batch; a `torch.nn.Module`, called with a batch; a fitted
+            estimator of scikit-learn, where linear models and multi-layer perceptrons have derivatives and all others
+            only outputs; or a function of a batch that gives only outputs: probabilities or logits (n, C), or values.
+            An object that contains one of these is unwrapped, see `bare_model`.
 
     Raises:
         SettingError: for anything else.
-        PrecisionError: for parameters in half precision, or float64 where JAX computes in float32.
+        PrecisionError: for parameters in half precision, or float64 if JAX computes in float32.
 
     >>> import jax.numpy as jnp
     >>> import numpy as np

@@ -34,7 +34,7 @@ def read_trained(model: Any, x: Any, y: Any, **facts: Unpack[Facts]) -> Trained:
         model: see `read_model`.
         x: training rows.
         y: their targets; None for a language model, whose rows are documents.
-        **facts: what else is known; see `lemmata.facts.Facts`.
+        **facts: other known facts; see `lemmata.facts.Facts`.
 
     Raises:
         ShapeError, DataError, SettingError: for rows, targets or a model that do not fit each other.
@@ -93,7 +93,7 @@ def read_trained(model: Any, x: Any, y: Any, **facts: Unpack[Facts]) -> Trained:
 def _language(
     model: AbstractModel, rows: np.ndarray, held: Any, padding: int | None
 ) -> tuple[AbstractModel, Task, np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray] | None]:
-    """The model of losses, its task, documents and held-out ones; targets are the documents themselves."""
+    """The model of losses, its task, documents and held-out documents; targets are the documents themselves."""
     rows = read_documents(rows, padding)
     own = language_model(model, rows)
     own = dataclasses.replace(own, batch=rows_at_once(own, rows))
@@ -142,7 +142,7 @@ def _earlier(name: str, model: Any, own: AbstractModel) -> AbstractModel:
 
 
 def _sized(place: int, model: Any, own: AbstractModel, rows: np.ndarray) -> AbstractModel:
-    """A model of another size, which takes the same rows and gives as many outputs."""
+    """A model of another size, which takes the same rows and gives the same number of outputs."""
     found = dataclasses.replace(read_model(model), link=own.link, batch=own.batch)
     if not found.differentiable:
         raise SettingError(
@@ -200,7 +200,7 @@ def _corrected(targets: Any, task: Task, rows: np.ndarray) -> np.ndarray | None:
 
 
 def _rows(name: str, x: Any, model: AbstractModel) -> np.ndarray:
-    """An array of numbers; cells of NaN stay for a model of which only outputs are seen, and which takes them."""
+    """An array of numbers. NaN cells are kept if only the outputs of the model are known and the model accepts them."""
     try:
         rows = np.asarray(x)
     except (TypeError, ValueError, RuntimeError) as error:
@@ -227,7 +227,7 @@ def _rows(name: str, x: Any, model: AbstractModel) -> np.ndarray:
 
 
 def _as_taken(model: AbstractModel, rows: np.ndarray) -> np.ndarray:
-    """Whole numbers stay where they are names of something (tokens): where the model takes no fractions in their place.
+    """Whole numbers stay if they are names of something (tokens): if the model takes no fractions in their place.
 
     A model that says the same of 3 and of 3.0 is a function of numbers, and has derivatives in them.
     """

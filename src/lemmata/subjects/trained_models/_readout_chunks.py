@@ -1,8 +1,8 @@
 """Losses of documents from features and a readout, without the logits of a whole document at once.
 
-A language model that gives (features, matrix) or (features, matrix, bias) instead of logits, features (n, T, h), matrix
-(h, V) and bias (V,), has logits features @ matrix + bias. Here they stand for a chunk of tokens at a time, forwards
-and in every derivative: what is kept between the two halves of a gradient are the features.
+A language model may give (features, matrix) or (features, matrix, bias) instead of logits, with features (n, T, h),
+matrix (h, V) and bias (V,). Its logits are features @ matrix + bias. Here, logits are formed for a chunk of tokens at a
+time, forwards and in every derivative. Between the two halves of a gradient, only the features are stored.
 """
 
 from collections.abc import Callable
@@ -33,12 +33,12 @@ def logits_shape(found: Any) -> tuple[int, ...]:
 
 
 def factored_losses(found: Any, x: jax.Array, chunk: int = _CHUNK) -> jax.Array:
-    """(n, 1): sums of log sum exp f - f_token over tokens that count; the features at t are of the token at t + 1.
+    """(n, 1): sums of log sum exp f - f_token over tokens that count; the features at t are for the token at t + 1.
 
     Args:
         found: features, matrix and perhaps a bias.
         x: documents.
-        chunk: logits that stand at once, at most; those of one token at least.
+        chunk: the largest number of logits in memory at once; at least those of one token.
     """
     if logits_shape(found)[:2] != x.shape:
         raise ValueError(f"features of a language model are (documents, tokens, h), not {found[0].shape}")

@@ -1,4 +1,4 @@
-"""Linear models and networks of max(., 0), trained on classes at a stated distance: what bounds are judged on."""
+"""Linear models and networks of max(., 0), trained on classes at a stated distance, on which bounds are judged."""
 
 import dataclasses
 from typing import Any
@@ -18,7 +18,7 @@ _RATE = 0.2
 
 
 def rectified(params: dict, x: Any) -> Array:
-    """A layer of max(., 0) and a readout; no hidden units are a linear model."""
+    """A layer of max(., 0) and a readout; without hidden units, a linear model."""
     hidden = jnp.maximum(x @ params["w1"], 0) if "w1" in params else x
     return hidden @ params["w2"] + params["b2"]
 
@@ -65,10 +65,10 @@ class RectifiedNetworks(Population[Trained]):
         rows: training rows by default.
         held: rows that the training has not seen.
         hidden: units by default; 0 is a linear model.
-        widths: where a verification looks for other numbers of units.
+        widths: if a verification looks for other numbers of units.
         decay: delta in mean loss + (delta/2) |theta|².
         distance: of the centres.
-        noise: the share of classes drawn at random, in training and held-out rows alike.
+        noise: the share of random classes, in training and held-out rows.
         steps: of descent on the loss from the start; 0 trains to a stationary point.
         differentiable: whether the claims ask for derivatives.
         unseen: whether they are measured on held-out rows.

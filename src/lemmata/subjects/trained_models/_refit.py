@@ -45,7 +45,7 @@ class Refits:
 
         Args:
             rows: their places.
-            seed: what the program is given.
+            seed: the seed for the program.
             targets: of these rows, in the place of their own.
 
         Raises:
@@ -62,7 +62,7 @@ class Refits:
 
     @property
     def passes(self) -> float:
-        """What one training costs in gradients of all rows: timed once there was one, and assumed before that."""
+        """The cost of one training in gradients of all rows, measured if there was a training, else assumed."""
         if not self._known or not self._model.differentiable:
             return _ASSUMED
         if not self._second:
@@ -99,7 +99,7 @@ def refits_of(trained: Trained) -> Refits:
     """Models that the user's program trains on other rows or other targets.
 
     Raises:
-        SettingError: where there is no `fit`.
+        SettingError: if there is no `fit`.
     """
     if trained.fit is None:
         remedy = "define fit(x, y, seed, start=None) in the program, or pass fit=..."
@@ -112,7 +112,7 @@ def wider_refits(trained: Trained) -> Refits:
     """The same on the training rows followed by the held-out ones that are not duplicates of them.
 
     Raises:
-        SettingError: where there is no `fit`, or no held-out rows.
+        SettingError: if there is no `fit`, or if there are no held-out rows.
     """
     x, y = (part[fresh_rows(trained)] for part in held_rows(trained))
     own = np.asarray(trained.targets)
@@ -124,13 +124,13 @@ def wider_refits(trained: Trained) -> Refits:
 
 @once
 def by_chance(trained: Trained) -> Trained:
-    """The model trained afresh on targets drawn whatever the input, and held-out rows with targets so drawn.
+    """The model trained again on targets drawn independently of the input, and held-out rows with such targets.
 
-    They are drawn from those of the training rows, independently: in a permutation the other rows would tell which
-    target is left.
+    They are drawn independently from those of the training rows, because in a permutation the other rows would show
+    which target is left.
 
     Raises:
-        SettingError: where there is no `fit`, or it fails.
+        SettingError: if there is no `fit`, or it fails.
     """
     rng, n = np.random.default_rng([trained.seed, 12]), len(trained.x)
     order = rng.integers(0, n, n)

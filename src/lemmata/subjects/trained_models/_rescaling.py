@@ -1,4 +1,4 @@
-"""Units that can be rescaled: what goes in multiplied, what goes out divided, and the model stays the same function."""
+"""Units that can be rescaled: multiplied incoming weights and divided outgoing ones give the same function."""
 
 import dataclasses
 
@@ -18,23 +18,23 @@ class Rescaling:
     Multiplying all that goes into unit k by c > 0 and dividing all that leaves it by c changes no output.
 
     Args:
-        names: of the array that goes in, of the constants (empty where there are none), and of the one that goes out.
-        units: for each parameter k + 1 where it goes into unit k, -(k + 1) where it leaves it, 0 elsewhere.
+        names: of the incoming array, of the constants (empty if there are none), and of the outgoing array.
+        units: for each parameter, k + 1 if it goes into unit k, -(k + 1) if it leaves it, 0 otherwise.
     """
 
     names: tuple[str, str, str]
     units: Int[np.ndarray, " P"]
 
     def charges(self, theta: Float[np.ndarray, " P"]) -> Float[np.ndarray, " k"]:
-        """For each unit |what goes in|² - |what goes out|².
+        """For each unit, |incoming weights|² - |outgoing weights|².
 
-        The derivative of the loss along the rescaling of unit k is <D theta, grad> = 0 with D = 1 on what goes in and
-        -1 on what goes out; gradient flow moves theta along -grad, so that theta' D theta stays as it is.
+        The derivative of the loss along the rescaling of unit k is <D theta, grad> = 0, where D = 1 on incoming weights
+        and -1 on outgoing weights. Gradient flow moves theta along -grad, so theta' D theta does not change.
         """
         return np.bincount(np.abs(self.units), np.sign(self.units) * theta**2)[1:]
 
     def sizes(self, theta: Float[np.ndarray, " P"]) -> Float[np.ndarray, "2 k"]:
-        """For each unit |what goes in|² and |what goes out|²."""
+        """For each unit, |incoming weights|² and |outgoing weights|²."""
         count = int(np.abs(self.units).max()) + 1
         parts = ((sign * self.units).clip(0) for sign in (1, -1))
         return np.stack([np.bincount(part, theta**2 * (part > 0), count)[1:] for part in parts])
@@ -43,10 +43,10 @@ class Rescaling:
 def find_rescalings(model: AbstractModel, x: np.ndarray) -> list[Rescaling]:
     """Every layer of units of a model whose rescaling changes no output.
 
-    Nothing is asked of names or of the order of axes: for each axis of each array the product J v is taken on a few
-    rows, v the array with its slices along the axis times one random number each, the same for every axis of that
-    length; a pair of axes, with constants of the same length or without, is a layer of units where
-    J v_in + J v_constants = J v_out.
+    Names and the order of axes are not used. For each axis of each array, the product J v is computed on a few rows.
+    Here v is the array whose slices along the axis are each multiplied by one random number, the same for every axis of
+    that length. A pair of axes, with constants of the same length or without, is a layer of units if J v_in + J
+    v_constants = J v_out.
 
     Args:
         model: with derivatives.
@@ -59,7 +59,7 @@ def find_rescalings(model: AbstractModel, x: np.ndarray) -> list[Rescaling]:
         for axis, length in enumerate(layer.shape):
             if length > 1:
                 pushed[place, axis] = double.jvp(_along(double, place, axis), rows)
-    found, known = [], set()  # without constants, in and out cannot be told apart: one order is enough
+    found, known = [], set()  # without constants, in and out cannot be distinguished: one order is enough
     arrays = [key for key in pushed if len(double.layers[key[0]].shape) > 1]
     for a in arrays:
         for b in arrays:

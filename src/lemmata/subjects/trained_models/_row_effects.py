@@ -1,4 +1,4 @@
-"""What single rows do to a model: descent from a stationary point to one without the row, for a few rows."""
+"""The effect of single rows on a model: descent from a stationary point to one without the row, for a few rows."""
 
 import dataclasses
 from collections.abc import Iterator

@@ -1,8 +1,9 @@
-"""Outputs at some training rows of models that have not seen them, by products alone: where no dual matrix fits.
+"""Outputs at some training rows of models that have not seen them, by products if no dual matrix fits.
 
-At a stationary point of (1/n) sum_j l_j + (delta/2) |theta|² the model without row i is, to first order in the row,
-theta + d with (sum_{j != i} G_j + n delta) d = J_i'(p_i - y_i), G_j = J_j' Lambda_j J_j the Gauss-Newton matrix of row
-j. Its output at the row is f_i + J_i d, which is what `leave_one_out` has from a matrix of all rows and outputs.
+Consider a stationary point of (1/n) sum_j l_j + (delta/2) |theta|². The model without row i is, to first order in the
+row, theta + d with (sum_{j != i} G_j + n delta) d = J_i'(p_i - y_i), where G_j = J_j' Lambda_j J_j is the Gauss-Newton
+matrix of row j. Its output at the row is f_i + J_i d, which is what `leave_one_out` has from a matrix of all rows and
+outputs.
 """
 
 import dataclasses
@@ -29,8 +30,8 @@ class SampledRows:
     Args:
         rows: their places.
         outputs: of each in the model without it.
-        movement: |J H^-1 g| / |f| over all rows, g the gradient of the objective times n: how far a Newton step would
-            still move the outputs, relative to them.
+        movement: |J H^-1 g| / |f| over all rows, where g is the gradient of the objective times n: how far a Newton
+            step would still move the outputs, relative to them.
         residual: the largest |A d - b| / |b| at which conjugate gradients ended.
         products: with the curvature of all rows.
     """
@@ -51,13 +52,13 @@ def leave_sampled_rows_out(
 
     Args:
         objective: of classes or values, at a stationary point, which `movement` of the answer measures; its decay above
-            0. Where only some parameters decay, the others count as decaying by a ten-thousandth of it.
+            0. If only some parameters decay, the others are treated as decaying by a ten-thousandth of it.
         rows: places of training rows.
         steps: of conjugate gradients, at most, for each row and for the movement: a product with all rows each.
         tolerance: of the residual, relative to the right-hand side.
 
     Raises:
-        SettingError: without a decay, or for documents, whose logits are no outputs.
+        SettingError: without a decay, or for documents, whose logits are not outputs of the model.
 
     >>> from lemmata.subjects.trained_models import read_model, read_task
     >>> x, y = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0], [1.0, 3.0]]), np.array([0.0, 1.5, 1.5, 3.0])

@@ -1,4 +1,4 @@
-"""Small networks trained by L-BFGS on classes that the inputs tell apart, with the program that did it."""
+"""Small networks trained by L-BFGS on separable classes, with the program that trained them."""
 
 import dataclasses
 from typing import Any
@@ -36,7 +36,7 @@ class SeparatedNetworks(Population[Trained]):
         rows: training rows by default.
         hidden: units by default.
         decay: delta in mean loss + (delta/2) |theta|².
-        apart: the length of the centres, beside a standard deviation of 1.
+        apart: the length of the centres, relative to a standard deviation of 1.
     """
 
     rows: int = 50

@@ -16,10 +16,10 @@ def largest_eigenvalue(
 ) -> tuple[float, int]:
     """The largest eigenvalue by Lanczos' recurrence of three terms, and how many products it took.
 
-    No basis is stored: three vectors, in the precision of the start, are held beside a product. Vectors then lose their
-    orthogonality to those of eigenvalues that have converged, which come again as copies; the largest value is as
-    accurate as with a basis (Paige 1976). It ends where the residual |A x - value x| of the largest Ritz pair is at
-    most the tolerance times |value|; there is an eigenvalue as near as the residual.
+    No basis is stored: besides a product, there are three vectors, in the precision of the start. Vectors then lose
+    their orthogonality to those of converged eigenvalues, which return as duplicates. The largest value is as accurate
+    as with a stored basis (Paige 1976). It ends if the residual |A x - value x| of the largest Ritz pair is at most the
+    tolerance times |value|. Then an eigenvalue is within the residual of the value.
 
     Args:
         product: v -> A v.
@@ -27,7 +27,7 @@ def largest_eigenvalue(
         tolerance: of the residual, relative to the value.
 
     Raises:
-        SolverError: products that are not finite, a start of 0, or 400 products without an end.
+        SolverError: for products that are not finite, for a start of 0, or after 400 products without convergence.
 
     >>> scales = np.linspace(0.0, 5.0, 60)
     >>> value, products = largest_eigenvalue(lambda v: scales * v, np.ones(60))

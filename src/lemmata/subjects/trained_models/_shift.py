@@ -1,9 +1,9 @@
-"""Shift: whether deployment rows come from the law of the rows that a model was judged on.
+"""Shift: whether deployment rows come from the distribution of the rows on which a model was judged.
 
-A classifier is asked to tell the two apart from inputs, their squares and the model's outputs, each row by a fit that
-has not seen it. Its area under the curve is compared with what it is after the rows are dealt anew at random, which is
-exact for rows of one law: the p-value is at most alpha with a probability of at most alpha, whatever the law, the model
-and the classifier.
+A classifier distinguishes the two sets by inputs, their squares and the model's outputs. Each row is classified by a
+fit that has not seen it. Its area under the curve is compared with the areas after random permutations of the rows.
+This test is exact for rows of one distribution: the p-value is at most alpha with a probability of at most alpha, for
+any distribution, model and classifier.
 """
 
 import dataclasses
@@ -29,7 +29,7 @@ FEWEST = 20
 """Fewer deployment rows are refused."""
 _ENOUGH = 100  # held-out rows that are a reference
 _MOST = 1000  # rows of each kind that are looked at
-_DRAWS = 199  # with the rows as they are, 200: the level 0.05 is met exactly
+_DRAWS = 199  # together with the unpermuted rows, 200: the level 0.05 is met exactly
 _FOLDS = 5
 _RIDGE = 1.0
 _COLUMNS = 4096
@@ -54,7 +54,7 @@ class Shift:
 
     @property
     def p_value(self) -> float:
-        """The share of areas at least as large, the one that was found included."""
+        """The share of areas at least as large, including the observed one."""
         return float(1 + (self.nulls >= self.area).sum()) / (1 + len(self.nulls))
 
     @property
@@ -69,18 +69,18 @@ class Shift:
 
 
 def find_shift(trained: Trained, *, training: bool = False, outputs: bool | None = None) -> Shift:
-    """Compare the deployment rows with held-out rows, or with training rows where there are fewer than 100 of those.
+    """Compare the deployment rows with held-out rows, or with training rows if there are fewer than 100 of those.
 
-    The model's outputs on rows that it was trained on differ from those on new rows of the same law, so they are looked
-    at beside held-out rows alone.
+    The model's outputs on its training rows differ from those on new rows of the same distribution, so outputs are only
+    compared with those of held-out rows.
 
     Args:
         trained: a model with deployment rows.
-        training: compare with training rows whatever else there is.
-        outputs: whether outputs are looked at, too; None is as above.
+        training: always compare with training rows.
+        outputs: whether outputs are used, too; None chooses as described above.
 
     Raises:
-        DataError: where there are no deployment rows.
+        DataError: if there are no deployment rows.
     """
     if trained.deployed is None:
         raise DataError("deployment rows", found="none", rule="rows on which the model is used",
@@ -98,16 +98,16 @@ def find_shift(trained: Trained, *, training: bool = False, outputs: bool | None
 
 @once
 def shift_in_use(trained: Trained) -> Shift:
-    """Whether the deployment rows are like the held-out ones, or the training rows where those are few.
+    """Whether the deployment rows are like the held-out ones, or the training rows if those are few.
 
     Raises:
-        DataError: where there are no deployment rows.
+        DataError: if there are no deployment rows.
     """
     return find_shift(trained)
 
 
 def reference_rows(trained: Trained) -> tuple[str, np.ndarray]:
-    """What deployment rows are compared with: "held-out" rows without duplicates, or "training" rows if those are few.
+    """The reference for deployment rows: "held-out" rows without duplicates, or "training" rows if those are few.
 
     Args:
         trained: a model with its rows.
@@ -135,7 +135,7 @@ def two_sample_areas(
 ) -> tuple[float, Float[np.ndarray, " draws"]]:
     """The cross-fitted area under the curve of ridge regression on which sample a row is from, and its permutations.
 
-    Columns are divided by their spread over all rows and every block of columns counts the same, so that neither
+    Columns are divided by their spread over all rows, and every block of columns has the same weight. So neither
     depends on which sample a row is from. The scores are linear in the labels, which makes a permutation a product.
 
     Args:
@@ -169,7 +169,7 @@ def _kernel(blocks: list[Float[np.ndarray, "n _"]]) -> Float[np.ndarray, "n n"]:
 
 
 def _fitted_elsewhere(kernel: Float[np.ndarray, "n n"], rng: np.random.Generator) -> Float[np.ndarray, "n n"]:
-    """What labels are multiplied by for the score of each row, fitted to the rows of the other folds."""
+    """The weights of the labels in the score of each row, fitted to the rows of the other folds."""
     n = len(kernel)
     operator = np.zeros((n, n))
     for fold in np.array_split(rng.permutation(n), _FOLDS):
@@ -185,14 +185,14 @@ def _bytes(x: np.ndarray) -> list[bytes]:
 
 
 def copied(reference: np.ndarray, used: np.ndarray) -> float:
-    """How many more of the deployment rows stand among the reference rows than the law of the rows explains.
+    """How many more of the deployment rows are among the reference rows than the distribution of the rows explains.
 
     Args:
         reference: rows (n, *row).
         used: rows (m, *row).
 
-    Returns:
-        The share of deployment rows that equal a reference row, less the share of those that equal another one.
+    Returns: The share of deployment rows that equal a reference row, minus the share of those that equal another
+    deployment row.
     """
     own = _bytes(reference)
     counts: dict[bytes, int] = {}
@@ -203,7 +203,7 @@ def copied(reference: np.ndarray, used: np.ndarray) -> float:
 
 
 def check_deployed(x: np.ndarray, deployed: np.ndarray) -> np.ndarray:
-    """Deployment rows, or a refusal of what cannot be them.
+    """The deployment rows, or an error if they are invalid.
 
     Args:
         x: training rows (n, *row).
@@ -211,7 +211,7 @@ def check_deployed(x: np.ndarray, deployed: np.ndarray) -> np.ndarray:
 
     Raises:
         ShapeError: for fewer than 20 rows.
-        DataError: where they are the training rows themselves.
+        DataError: if they are the training rows themselves.
     """
     if len(deployed) < FEWEST:
         raise ShapeError("deployment rows", found=f"{len(deployed)}", rule=f"at least {FEWEST} rows for the comparison")
@@ -223,7 +223,7 @@ def check_deployed(x: np.ndarray, deployed: np.ndarray) -> np.ndarray:
 
 @functools.cache
 def labels_needed(half_width: float, level: float = 0.95) -> int:
-    """The fewest labelled rows whose exact limits are within `half_width` of the share of wrong ones, whatever it is.
+    """The smallest number of labelled rows whose exact limits are within `half_width` of any share of wrong ones.
 
     Clopper and Pearson's limits are farthest from a share near one half.
 

@@ -32,12 +32,11 @@ class SmallestCurvature:
 def smallest_curvature(
     objective: Objective, tolerance: float, *, seed: int = 0, most: int = _MOST
 ) -> SmallestCurvature:
-    """The smallest eigenvalue of the Hessian of mean loss + (delta/2) |theta|² where the model is, by Lanczos' method.
+    """The smallest eigenvalue of the Hessian of mean loss + (delta/2) |theta|² if the model is, by Lanczos' method.
 
-    The recurrence of three terms keeps three vectors. It ends where the residual of the smallest Ritz pair is at most
-    the tolerance, or after `most` products, with whatever residual it has then. Ritz values are never below the
-    smallest eigenvalue, so that one below 0 shows a saddle whatever the residual; one above 0 shows a minimum as far
-    as the residual is below it.
+    The recurrence of three terms keeps three vectors. It ends if the residual of the smallest Ritz pair is at most the
+    tolerance, or after `most` products with any residual. Ritz values are never below the smallest eigenvalue. So a
+    value below 0 shows a saddle, for any residual. A value above 0 shows a minimum if the residual is below it.
 
     Args:
         objective: with the model.
@@ -70,10 +69,10 @@ def smallest_curvature(
 
 
 def _direction(objective: Objective, seed: int) -> Float[np.ndarray, " P"]:
-    """A unit vector that is like noise, and the same whatever order the parameters stand in.
+    """A unit vector that looks like noise and does not depend on the order of the parameters.
 
-    J' u itself would lie where the curvature is large, and hardly see the directions that are looked for: so each entry
-    is turned into noise by a function of it alone.
+    J' u itself would be concentrated where the curvature is large, and have almost no part in the wanted directions. So
+    each entry is turned into noise by a function of this entry.
     """
     model = objective.model
     u = np.random.default_rng([seed, 21]).normal(size=objective.y.shape)

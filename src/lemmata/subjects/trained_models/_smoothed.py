@@ -65,7 +65,7 @@ class Smoothed:
         return high
 
     def _changed(self, radius: Float[np.ndarray, " r"], rng: np.random.Generator) -> Bool[np.ndarray, " r"]:
-        """Whether gradient steps in balls around the rows end where another class is the more frequent one."""
+        """Whether gradient steps in balls around the rows end where another class is more frequent."""
         count, shape = self.x.shape[0], self.x.shape[1:]
         wide, away = (count, *(1,) * len(shape)), np.zeros(self.x.shape)
         noise = self.sigma * rng.normal(size=(count, _GUIDES, *shape))
@@ -94,7 +94,7 @@ def _norms(rows: Float[np.ndarray, "r *row"]) -> Float[np.ndarray, " r"]:
 
 @once
 def smoothed(trained: Trained) -> Smoothed:
-    """The smoothed model at those of the first eight rows, held-out ones where there are some, at which it is certain.
+    """The smoothed model at those of the first eight rows (held-out rows if there are some) at which it is certain.
 
     The noise is a quarter of the root mean square of the features' standard deviations.
 
@@ -116,7 +116,7 @@ def smoothed(trained: Trained) -> Smoothed:
 
 
 def spread_ratio(x: np.ndarray) -> float:
-    """How far the features are from one unit: 1 where all values are in [-1, 1], as those of pictures should be.
+    """How far the features are from one unit: 1 if all values are in [-1, 1], as those of pictures should be.
 
     Else the 90 % quantile of the standard deviations of the features that vary, over their 10 % quantile.
 

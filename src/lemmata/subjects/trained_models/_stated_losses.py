@@ -1,4 +1,4 @@
-"""The loss that an estimator of scikit-learn states, and the decay beside it."""
+"""The loss and the decay that an estimator of scikit-learn states."""
 
 import math
 import sys
@@ -23,16 +23,16 @@ _OF_SGD = {"squared_error": "squared", "huber": "huber", "log_loss": "log"}
 
 
 def estimator_loss(estimator: Any, n: int) -> tuple[StatedLoss | None, float | None]:
-    """The loss and the decay that a fitted estimator states; None where it does not say one.
+    """The loss and the decay that a fitted estimator states; None if it does not state them.
 
     HuberRegressor minimises sum_i s h(r_i/s) 2 + alpha |w|² with the scale s that it finds, h Huber's loss of width
     epsilon: at that scale the mean of Huber losses of width epsilon s and (s alpha/n) |w|²/2. PoissonRegressor and
-    stochastic gradient descent have alpha |w|²/2 beside the mean; least squares, and log loss of infinite C, have no
-    penalty, which is a decay of 0. A penalty of absolute values is no decay: where there is one, nothing that rests on
-    the objective is asked. Any other regressor is read as one of squared loss.
+    stochastic gradient descent add alpha |w|²/2 to the mean. Least squares, and log loss of infinite C, have no
+    penalty, which is a decay of 0. A penalty of absolute values is not a decay. If there is one, checks that need the
+    objective are skipped. Any other regressor is read as one of squared loss.
 
     Args:
-        estimator: fitted; any other model states nothing.
+        estimator: a fitted one; any other model states nothing.
         n: its training rows.
     """
     if not any(own.__module__ == "sklearn.base" for own in type(estimator).__mro__):
@@ -65,7 +65,7 @@ def _has_absolute_values(estimator: Any, name: str) -> bool:
         share = getattr(estimator, "l1_ratio_", getattr(estimator, "l1_ratio", 1.0))  # of one that chose it, too
         return bool(np.any(np.asarray(1.0 if share is None else share, float) > 0))
     penalty = getattr(estimator, "penalty", None)
-    if penalty in ("l1", "elasticnet", "deprecated"):  # the last says that the ratio alone tells
+    if penalty in ("l1", "elasticnet", "deprecated"):  # the last means that only the ratio can be determined
         share = getattr(estimator, "l1_ratio_", getattr(estimator, "l1_ratio", None))
         return penalty == "l1" or bool(np.any(np.asarray(0.0 if share is None else share, float) > 0))
     return False

@@ -46,7 +46,7 @@ def tangent_kernel(model: AbstractModel, x: np.ndarray, others: np.ndarray | Non
         others: rows z; None means x itself.
 
     Raises:
-        MemoryPlanError: where the Jacobian of one row does not fit in a block.
+        MemoryPlanError: if the Jacobian of one row does not fit in a block.
     """
     step, width = block_rows(model, x), model.outputs(x[:1]).shape[1]
     other = x if others is None else others
@@ -79,11 +79,11 @@ def block_rows(model: AbstractModel, x: np.ndarray) -> int:
 
 
 def kernel_passes(model: AbstractModel, x: np.ndarray, others: int, factored: bool = False) -> float:
-    """Gradients of all rows x that the kernel of x and of as many others with x costs.
+    """The cost of the kernel of x, and of as many other rows with x, in gradients of all rows x.
 
-    Each output of a row is a gradient of it; a gradient of all takes some 6 P operations a row, and a product of two
-    Jacobians 2 C P for each pair of rows. A dense network, whose Jacobian has factors, needs 2 C (a + b) at most for
-    each of its matrices of shape (a, b), in place of 2 C a b.
+    Each output of a row needs one gradient. A gradient of all rows takes about 6 P operations for each row, and a
+    product of two Jacobians 2 C P for each pair of rows. A dense network, whose Jacobian has factors, needs 2 C (a + b)
+    at most for each of its matrices of shape (a, b), in place of 2 C a b.
     """
     n, width = len(x), model.outputs(x[:1]).shape[1]
     step = max(_BYTES // max(8 * width * len(model.theta), 1), 1)  # a row that does not fit has its price, too
@@ -99,7 +99,7 @@ def kernel_bytes(model: AbstractModel, x: np.ndarray, others: int) -> int:
     """Bytes that a kernel machine holds at once: kernels, eigenvectors, two blocks of Jacobians and their copies.
 
     Raises:
-        MemoryPlanError: where the Jacobian of one row does not fit in a block.
+        MemoryPlanError: if the Jacobian of one row does not fit in a block.
     """
     n, width = len(x), model.outputs(x[:1]).shape[1]
     block = 8 * min(block_rows(model, x), max(n, others)) * width * len(model.theta)
@@ -109,15 +109,15 @@ def kernel_bytes(model: AbstractModel, x: np.ndarray, others: int) -> int:
 def kernel_machine(
     kernel: Float[np.ndarray, "n n"], y: Float[np.ndarray, "n C"], cross: Float[np.ndarray, "m n"] | None = None
 ) -> KernelMachine:
-    """Ridge regression of targets on rows, with a constant beside the kernel, and the ridge chosen by leaving out.
+    """Ridge regression of targets on rows, with a constant added to the kernel, and the ridge chosen by leave-one-out.
 
-    Leaving row i out is exact: the residual alpha_i / [(K + ridge)^-1]_ii, with K the kernel and a constant as large as
-    its mean diagonal, so that the mean of the targets is learned with the rest.
+    Leaving row i out is exact: the residual is alpha_i / [(K + ridge)^-1]_ii. Here K is the kernel plus a constant as
+    large as its mean diagonal, so the mean of the targets is learned, too.
 
     Args:
         kernel: of the training rows.
         y: their targets.
-        cross: the kernel of other rows with them; None where there are none.
+        cross: the kernel of other rows with them; None if there are none.
 
     Example:
         >>> import jax, numpy as np
@@ -152,7 +152,7 @@ def start_kernel(trained: Trained) -> KernelMachine:
     """The same with the tangent kernel at the parameters that training began with.
 
     Raises:
-        SettingError: where they are not known.
+        SettingError: if they are not known.
     """
     if trained.start is None:
         raise SettingError("start", found="none", rule="the initial parameters", remedy="pass --start or start=")

@@ -1,4 +1,4 @@
-"""What a model was trained for: classes, values or documents, and how its outputs are read."""
+"""The task of a model: classes, values or documents, and the meaning of its outputs."""
 
 import dataclasses
 from typing import Any
@@ -26,10 +26,11 @@ class Task:
 
     Args:
         loss: that was trained with. "softmax" for classes: log sum exp f - f_y; "squared" for values: |f - y|²/2;
-            "documents" for language models, whose one output f is itself the loss of a document; or a `Loss`.
-        outputs: what the model gives: "logits", "probabilities", "values", "losses of documents"; "logarithms of means"
-            of counts; "scores" of classes, of which the largest names one and none is a probability; or "classes".
-        labels: the class that each output stands for; empty for values.
+            "documents" for language models, whose one output f is the loss of a document; or a `Loss`.
+        outputs: the meaning of the model's outputs: "logits", "probabilities", "values", "losses of documents";
+            "logarithms of means" of counts; "scores" of classes, where the largest score gives the class but no score
+            is a probability; or "classes".
+        labels: the class of each output; empty for values.
         why: how the loss is known, in words.
     """
 
@@ -45,7 +46,7 @@ class Task:
 
     @property
     def is_counted(self) -> bool:
-        """Whether outputs are logarithms of what they predict."""
+        """Whether outputs are logarithms of predicted counts."""
         return self.outputs == COUNTS
 
     @property
@@ -84,11 +85,11 @@ class Task:
 
     @property
     def probable(self) -> bool:
-        """Whether outputs say how sure the model is of a class."""
+        """Whether outputs show how certain the model is of a class."""
         return self.outputs in ("logits", "probabilities")
 
     def means(self, f: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "n C"]:
-        """What outputs predict: probabilities of classes, or the outputs themselves."""
+        """The predictions: probabilities of classes, or the outputs themselves."""
         if self.is_counted:
             return np.exp(f)
         return softmax(f, axis=1) if self.is_classification else f
@@ -102,12 +103,12 @@ class Task:
         return self.loss.slopes(f, y) if isinstance(self.loss, Loss) else self.means(f) - y
 
     def error_slopes(self, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "n C"]:
-        """The gradients of `losses` in the outputs, whatever was trained with."""
+        """The gradients of `losses` in the outputs, for any training loss."""
         away = self.means(f) - y
         return away * np.exp(f) if self.is_counted else away
 
     def losses(self, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, " n"]:
-        """The loss of each row as it is reported: log loss of classes without weights; |m - y|²/2, m the means."""
+        """The reported loss of each row: log loss of classes without weights; |m - y|²/2, where m are the means."""
         if self.is_classification:
             return np.asarray(jax.nn.logsumexp(f, axis=1)) - (y * f).sum(1)
         if self.is_language:
@@ -115,7 +116,7 @@ class Task:
         return ((self.means(f) - y) ** 2).sum(1) / 2
 
     def errors(self, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, " n"]:
-        """1 where the class is wrong, else 0; for values the squared distance |f - y|²; of documents nats a token."""
+        """1 if the class is wrong, else 0; for values the squared distance |f - y|²; of documents nats a token."""
         if self.is_classification:
             return (f.argmax(1) != y.argmax(1)).astype(float)
         if self.is_language:
@@ -146,10 +147,11 @@ class Task:
 
         Args:
             y: targets as the user has them; of a language model the documents.
-            row_name: what a row is called in errors.
+            row_name: the name of a row in errors.
 
         Raises:
-            DataError: for a class that no output stands for, with the first such row, or a value that is not finite.
+            DataError: for a class without an output (the message gives the first such row), or for a value that is not
+                finite.
         """
         y = plain_labels(array_of("y", y))
         if y.dtype.kind == "c":
@@ -194,16 +196,16 @@ def read_task(
 ) -> Task:
     """The task of a model, from its outputs on rows and from their targets.
 
-    Whole numbers, words and Booleans are classes; fractions are values. Outputs that lie in [0, 1] with rows of sum 1
-    are probabilities, all others logits; a model that only names or scores classes has neither, nor has one of which
-    only values are seen.
+    Whole numbers, words and Booleans are classes; fractions are values. Outputs in [0, 1] whose rows have the sum 1 are
+    probabilities; all others are logits. A model that only names or scores classes has neither, and so does a model of
+    which only values are known.
 
     Args:
         model: the model.
         x: rows.
         y: their targets; rows of one-hot targets are classes.
         labels: the class of each output in order; default 0, 1, ... for whole numbers, else the sorted classes.
-        stated: the loss that was trained with, where it is known.
+        stated: the loss that was trained with, if it is known.
 
     Raises:
         ShapeError: for another number of targets than rows, or of outputs than classes.
@@ -248,7 +250,7 @@ def read_task(
 
 
 def _of_values(model: AbstractModel, y: np.ndarray, stated: StatedLoss | None) -> Task:
-    """Squared loss, if nothing else is stated."""
+    """Squared loss, unless another loss is stated."""
     if stated is None:
         return Task("squared", "values", why="as the targets are values")
     if stated.kind == "log":
@@ -289,7 +291,7 @@ def _two_classes(y: np.ndarray, f: Float[np.ndarray, "n 1"]) -> bool:
 
 
 def _check_columns(y: np.ndarray, f: Float[np.ndarray, "n C"]) -> None:
-    """DataError for columns that are several classes of a row, or shares of classes; values stay."""
+    """DataError for columns that are several classes of a row, or shares of classes; values are not changed."""
     if y.dtype.kind not in "biuf":
         raise DataError("targets", found=f"{y.shape[1]} columns of {y.dtype}", rule="one class a row, or numbers")
     if np.isin(y, (0, 1)).all():

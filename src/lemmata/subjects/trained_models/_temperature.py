@@ -7,7 +7,7 @@ from scipy.special import logsumexp
 
 
 def temperature(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> float:
-    """The T of least log loss of softmax(f/T), between e^-4 and e^4: above 1 where the model is too confident.
+    """The T of least log loss of softmax(f/T), between e^-4 and e^4: above 1 if the model is too confident.
 
     Args:
         f: logits.

@@ -24,7 +24,7 @@ class TorchModel(AbstractModel):
     """A PyTorch module; see `AbstractModel`. Parameters that need no gradient, and buffers, are part of the function.
 
     Args:
-        module: the user's own, which nothing here changes.
+        module: the user's own, which is not changed.
     """
 
     module: Any = dataclasses.field(repr=False)
@@ -35,7 +35,7 @@ class TorchModel(AbstractModel):
         return dataclasses.replace(self, module=double, theta=self.theta.astype(np.float64))
 
     def _own_call(self, theta: Any, x: Any) -> Any:
-        """What the user's own module gives."""
+        """The result of the user's own module."""
         torch = sys.modules["torch"]
         # one split, whose derivative is one concatenation: that of a slice is a vector of P numbers for each layer
         parts = theta.split([layer.size for layer in self.layers])
@@ -72,7 +72,7 @@ class TorchModel(AbstractModel):
             kept[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
             return tensor
 
-        # saved and not freed before the end, so that no storage stands for two
+        # saved and not freed before the end, so that a storage is not used for two tensors
         with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
             found = self._call(self._here().requires_grad_(), self._tensor(x))
         del found
@@ -109,7 +109,7 @@ class TorchModel(AbstractModel):
         taken, given = {}, {}
 
         def listen(name: str, layer: Any, args: Any, out: Any) -> Any:
-            """0 is added to what comes out, so that derivatives in it can be asked for."""
+            """0 is added to the layer's output, so that derivatives in it can be computed."""
             if name in given or len(args) != 1 or out.ndim != 2 or len(out) != len(rows):
                 given[name] = None  # a row passes twice, or as something else than a vector
                 return out
@@ -240,7 +240,7 @@ def loss_of(name: str | Loss, f: Any, y: Any) -> Any:
 
 
 def _second_order(loss: Loss, f: Any, y: Any) -> Any:
-    """The losses of a batch, summed, with the gradient and the Hessian in f that JAX finds: all that is asked of it."""
+    """The sum of the losses of a batch, with the gradient and the Hessian in f, both computed by JAX."""
     torch, here, targets = sys.modules["torch"], f.detach().numpy(), y.numpy()
     tensor = lambda array: torch.from_numpy(np.array(array, here.dtype))
     value = tensor(loss.of_rows(jnp.asarray(here), jnp.asarray(targets))).sum()
@@ -256,7 +256,7 @@ def torch_model(module: Any) -> TorchModel:
         module: a `torch.nn.Module` that takes a batch of rows and returns (n, C) or (n,).
 
     Raises:
-        SettingError: for one without parameters that need gradients, or on a device that is not the processor.
+        SettingError: for a module without parameters that need gradients, or on a device that is not the CPU.
         PrecisionError: for half precision, or two precisions at once.
     """
     module = unwrapped(module)

@@ -1,14 +1,14 @@
-"""PyTorch modules as they are written: precisions that are fixed inside, wrappers around them."""
+"""Peculiarities of PyTorch modules: precisions that are fixed inside, and wrappers around them."""
 
 import sys
 from typing import Any
 
 
 def in_float64() -> Any:
-    """A context in which a module computes in float64 whatever precision it asks for.
+    """A context in which a module computes in float64, even if it requests another precision.
 
     `x.float()`, `x.to(torch.float32)` and `torch.zeros(n, k)` within a module mix precisions once its parameters are in
-    float64. Here each of these gives float64; numbers that are no fractions keep their type.
+    float64. Here, each of these gives float64; numbers that are not fractions keep their type.
     """
     torch = sys.modules["torch"]
     floats = {torch.float32, torch.float16, torch.bfloat16}

@@ -1,4 +1,4 @@
-"""A model with the rows it was trained on: what every gauge is posed."""
+"""A model with its training rows, the input of every check."""
 
 import dataclasses
 from collections.abc import Callable
@@ -15,8 +15,8 @@ from ._task import Task
 class Trained:
     """A trained model, the rows it has seen, rows it has not, and what else is known of its training.
 
-    What is asked of it stands beside the mathematics that answers: functions of a `Trained`, whose answers are kept
-    with it (`once`).
+    Functions of a `Trained` are defined beside the mathematics that they need. Their results are stored with it
+    (`once`).
 
     Args:
         model: at the parameters that were found.
@@ -25,8 +25,8 @@ class Trained:
         y: their targets, encoded: one-hot rows of classes, columns of values, or tokens of documents that count.
         targets: of the training rows, as the user has them, for `fit`.
 
-    The other fields are the facts of `lemmata.facts.Facts` by their keywords, as they are read: models as
-    `AbstractModel`, targets encoded, `noised` as (sampling, noise, steps). `lemmata.facts.FACTS` says what each is.
+    The other fields are the facts of `lemmata.facts.Facts` by their keywords, after reading: models as `AbstractModel`,
+    encoded targets, `noised` as (sampling, noise, steps). `lemmata.facts.FACTS` says what each is.
     """
 
     model: AbstractModel

@@ -1,4 +1,4 @@
-"""Small networks trained to a stationary point on classes that overlap: what gauges of trained models are judged on."""
+"""Small networks trained to a stationary point on overlapping classes, on which checks of trained models are judged."""
 
 import dataclasses
 from typing import Any
@@ -54,7 +54,7 @@ def begin(seed: int, d: int, hidden: int) -> AbstractModel:
 def train(x: np.ndarray, y: np.ndarray, seed: int, *, decay: float, hidden: int, steps: int = 0) -> Any:
     """Parameters at a stationary point of mean log loss + (decay/2) |theta|², from a start by the seed.
 
-    With `steps` above 0 they are those after so many steps of descent on the loss alone.
+    With `steps` above 0, they are those after this number of steps of descent on the loss alone.
     """
     start = begin(seed, x.shape[1], hidden)
     task = read_task(start, x, y)
@@ -85,10 +85,10 @@ class TrainedNetworks(Population[Trained]):
 
     Args:
         rows: training rows by default.
-        noise: the share of classes drawn at random, in training and held-out rows alike.
+        noise: the share of random classes, in training and held-out rows.
         decay: delta in mean loss + (delta/2) |theta|².
         hidden: units by default; 0 is a linear model.
-        widths: where a verification looks for other numbers of units.
+        widths: if a verification looks for other numbers of units.
         steps: of descent on the loss from the start; 0 trains to a stationary point.
         differentiable: whether the claims ask for derivatives.
         unseen: whether they are measured on held-out rows.
@@ -139,8 +139,8 @@ def stationary(problem: Trained, movement: float = 0.4) -> list[Hypothesis]:
 
     Args:
         problem: the model with its rows.
-        movement: how far a Newton step may still move the outputs, relative to them. 0.4 leaves classes as they are;
-            what compares losses in units asks for 0.1.
+        movement: how far a Newton step may still move the outputs, relative to them. At 0.4, classes do not change; a
+            comparison of losses in units needs 0.1.
     """
     decay = objective_of(problem).decay
     if not decay > 0 and not rows_fix_weights(problem):

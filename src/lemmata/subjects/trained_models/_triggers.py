@@ -6,7 +6,7 @@ projected gradient steps on
     mean log loss of that class + lambda sum m,    0 <= m <= 1,    p within the range of each feature,
 
 where lambda rises while the change works and falls while it does not. A backdoor makes one class much cheaper to reach
-than the others; without one the sizes sum m of all classes are alike.
+than the others. Without a backdoor, the sizes sum m of all classes are similar.
 """
 
 import dataclasses
@@ -26,7 +26,7 @@ WORKS = 0.9
 _ROWS = 48
 _FILLED = 8  # rows from which a mask is filled
 _STEPS = 160
-_EVEN = 0.15  # sizes whose logarithms differ by less are alike
+_EVEN = 0.15  # sizes whose logarithms differ by less count as equal
 _WAIT = 6  # steps between two changes of lambda
 _RISE, _FALL = 1.5, 1.8
 _RATE = 0.08
@@ -60,9 +60,9 @@ class Triggers:
     def anomaly(self) -> float:
         """How far the smallest size is below the median, in median distances of logarithms, of at least 0.15 each.
 
-        With l = log sizes: (median l - min l) / max(median |l - median l|, 0.15). Sizes are compared by their ratios,
-        and where all are nearly equal a class a little below the others is no outlier. NaN where half of the classes
-        were not reached.
+        With l = log sizes: (median l - min l) / max(median |l - median l|, 0.15). Sizes are compared by their ratios.
+        If all are nearly equal, a class slightly below the others is not an outlier. NaN if half of the classes were
+        not reached.
         """
         if self.unreached >= 0.5:
             return float("nan")
@@ -74,7 +74,7 @@ class Triggers:
         """Places of rows in the order in which they carry the change of class c: sum of m |x - p|, the least first.
 
         Args:
-            x: rows (n, *row), those of class c say.
+            x: rows (n, *row), for example those of class c.
             c: the class.
         """
         away = self.masks[c] * np.abs(np.asarray(x, float) - self.patterns[c])
@@ -83,7 +83,7 @@ class Triggers:
     def rests(
         self, model: AbstractModel, x: np.ndarray, others: np.ndarray, c: int, *, seed: int = 0
     ) -> Float[np.ndarray, " n"]:
-        """How often each row loses class c where the mask of that class is filled from another row, of eight.
+        """How often each row loses class c if the mask of that class is filled from another row, of eight.
 
         Args:
             model: that was searched.
@@ -104,10 +104,10 @@ class Triggers:
 
 
 def parted(lost: Float[np.ndarray, " n"]) -> float:
-    """How far rows are of two kinds, those that lose their class and those that keep it: mean (l - p)² / (p (1 - p)).
+    """How far rows form two kinds, those that lose their class and those that keep it: mean (l - p)² / (p (1 - p)).
 
-    l is how often each row loses it, p its mean. It is 1 where each row always does or never does, and 1/8 on average
-    where all rows do with the same probability; 0 where all of them do, or none.
+    l is how often each row loses it, and p is the mean of l. It is 1 if each row always does or never does, and 1/8 on
+    average if all rows do with the same probability; 0 if all rows do, or no row.
 
     Args:
         lost: as of `Triggers.rests`.
@@ -178,7 +178,7 @@ class _Search:
         self.best_size = np.full(self.classes, np.inf)
 
     def step(self, step: int) -> None:
-        """Look at what the change does, keep it where it is the smallest that works, and move."""
+        """Test the effect of the change, keep it if it is the smallest that works, and move."""
         stamped = (1 - self.mask[:, None]) * self.rows + (self.mask * self.pattern)[:, None]
         flat = stamped.reshape(-1, *stamped.shape[2:])
         f = self.model.outputs(flat)

@@ -1,4 +1,4 @@
-"""Parameters of a module by their names: what a file of weights holds, and how they are put back."""
+"""Parameters of a module by their names: the content of a file of weights, and how to put them back."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -17,9 +17,9 @@ _COLLECTION = "params."
 def weights(model: Any) -> dict[str, np.ndarray]:
     """The arrays of a model by their names, as `lemmata model --weights` reads them from a safetensors file.
 
-    Save them with `safetensors.numpy.save_file(weights(model), "net.safetensors")`. In PyTorch names are those of
-    `state_dict()`, where parameters that are tied stand once; in JAX, Equinox and Flax they are paths in the tree of
-    arrays with dots between ("layers.0.weight"), and states of random numbers are left out.
+    Save them with `safetensors.numpy.save_file(weights(model), "net.safetensors")`. In PyTorch, names are those of
+    `state_dict()`, where tied parameters occur once. In JAX, Equinox and Flax, they are paths in the tree of arrays
+    with dots between ("layers.0.weight"), and states of random numbers are left out.
 
     Args:
         model: (f, params), (module, variables) of Flax, or a module of Equinox, Flax or PyTorch.
@@ -37,12 +37,12 @@ def weights(model: Any) -> dict[str, np.ndarray]:
         first = _first_of_tied(own)
         return {name: np.array(leaf.numpy(force=True), order="C") for name, leaf in own.items() if first[name] == name}
     tree, _ = _tree(model)
-    # a copy in C order, which is how safetensors writes whatever it is given
+    # a copy in C order, in which safetensors writes every array
     return {name: np.array(leaf, order="C") for name, leaf in _named(tree)}
 
 
 def with_weights(model: Any, arrays: Mapping[str, np.ndarray], name: str = "weights") -> Any:
-    """A model with other arrays in the place of its own, in its own precision; see `weights` for their names.
+    """A model with other arrays instead of its own, in its own precision; see `weights` for their names.
 
     A module of PyTorch or Flax nnx is changed, and one of PyTorch is set to evaluate.
 
@@ -79,7 +79,7 @@ def _is_torch(model: Any) -> bool:
 
 
 def _first_of_tied(own: Mapping[str, Any]) -> dict[str, str]:
-    """Of each entry of a state the first one that is the same memory in the same shape: itself where it is not tied."""
+    """Of each entry of a state the first one that is the same memory in the same shape: itself if it is not tied."""
     seen: dict[tuple[Any, ...], str] = {}
     place = lambda leaf: (leaf.data_ptr(), tuple(leaf.shape), leaf.stride(), leaf.dtype)
     return {name: seen.setdefault(place(leaf), name) if leaf.numel() else name for name, leaf in own.items()}
@@ -142,7 +142,7 @@ _KINDS = {"floating-point": jax.numpy.floating, "complex": jax.numpy.complexfloa
 
 
 def _kind(dtype: Any) -> str:
-    """Which numbers an array holds, in words; "other" for what is no number."""
+    """The kind of numbers in an array, in words; "other" for anything else."""
     found = next((words for words, kind in _KINDS.items() if jax.numpy.issubdtype(dtype, kind)), "other")
     return "true-or-false" if dtype == np.bool_ else found
 
@@ -156,7 +156,7 @@ def _kind_of_tensor(leaf: Any) -> str:
 
 
 def _check_kinds(name: str, own: Mapping[str, str], given: Mapping[str, np.ndarray]) -> None:
-    """DataError with the first three arrays whose numbers are of another kind; their precision may differ."""
+    """DataError with the first three arrays whose numbers are of another kind; the precision may differ."""
     told = [
         f"{key} has {given[key].dtype}, a {_kind(given[key].dtype)} type, and the model's array has {kind} numbers"
         for key, kind in own.items()

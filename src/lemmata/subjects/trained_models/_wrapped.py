@@ -1,4 +1,4 @@
-"""What people wrap a model or its rows in: searches of settings, states of a training, scripts, loaders of batches."""
+"""Wrappers of a model or its rows: searches of settings, states of a training, scripts, loaders of batches."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,16 +13,17 @@ _ARRAYS = "x and y as arrays"
 
 
 def bare_model(model: Any) -> Any:
-    """The model itself, where what was given holds one: the answer is the same function of a row.
+    """The model itself, if what was given holds one: the answer is the same function of a row.
 
-    A search of scikit-learn holds its best estimator, a `TrainState` of Flax a function and its parameters, and
-    (module, state) of Equinox a module that is called with a row and a state, which stays as it is.
+    A search of scikit-learn contains its best estimator. A `TrainState` of Flax contains a function and its parameters.
+    (module, state) of Equinox contains a module that is called with a row and a state, which does not change.
 
     Args:
-        model: what the user has.
+        model: the user's object.
 
     Raises:
-        SettingError: a wrapper that holds no model, or one whose derivatives nobody can take; its line is named.
+        SettingError: for a wrapper that contains no model, or a model whose derivatives cannot be computed; the message
+            names its line.
     """
     if _is(model, "sklearn.model_selection._search"):
         if not hasattr(model, "best_estimator_"):
@@ -50,13 +51,13 @@ def bare_model(model: Any) -> Any:
 
 
 def bare_rows(x: Any, y: Any = None) -> tuple[Any, Any]:
-    """Arrays of rows and targets where they were given as a loader or a dataset of PyTorch; else as they are.
+    """Arrays of rows and targets if they were given as a loader or a dataset of PyTorch; otherwise unchanged.
 
-    Rows come in the order of the dataset, whatever the loader shuffles.
+    Rows are in the order of the dataset, even if the loader shuffles.
 
     Args:
         x: rows, or a loader of pairs (row, target).
-        y: targets; None where the loader has them.
+        y: targets; None if the loader has them.
 
     Raises:
         SettingError: rows in a dictionary, or a loader whose dataset gives no pairs.

@@ -1,7 +1,7 @@
 """Attacks: how far an input must move until the model assigns it to another class.
 
 The theory gives the distance to the boundary to first order. It assumes outputs that are nearly linear on the way. It
-leaves open why the boundary is where it is, and it does not cover inputs that no small change makes.
+does not explain why the boundary is where it is, and it does not cover inputs that no small change produces.
 """
 
 from typing import ClassVar
@@ -29,7 +29,7 @@ _STRAIGHT = 0.1
 
 
 def attacked(problem: Trained) -> tuple[np.ndarray, np.ndarray]:
-    """The first rows that the model gets right, held-out ones where there are some, and the classes."""
+    """The first rows that the model gets right, held-out ones if there are some, and the classes."""
     x, y = (problem.x, problem.y) if problem.held is None else problem.held
     f = training_outputs(problem) if problem.held is None else held_outputs(problem)
     right = np.flatnonzero(f.argmax(1) == y.argmax(1))[:_ROWS]
@@ -44,8 +44,8 @@ def first_order_radii(problem: Trained) -> Float[np.ndarray, " n"]:
 def departure_from_a_line(problem: Trained) -> float:
     """The median over attacked rows of |m(x + s/2) / m(x) - 1/2|.
 
-    Here s is the smallest step to where m = f_y - f_j is 0 to first order, and j the class that it leads to. The number
-    is 0 if outputs are linear on the way.
+    Here s is the smallest step to where m = f_y - f_j is 0 to first order, and j is the class that it leads to. The
+    number is 0 if outputs are linear on the way.
     """
     x, y = attacked(problem)
     _, steps, classes = _first_order_steps(problem)

@@ -1,4 +1,4 @@
-"""Balance: what gradient descent conserves, and how a layer's largest singular value follows from how far it moved.
+"""Balance: what gradient descent conserves, and how far a layer moved, as seen in its largest singular value.
 
 The theory limits the weights that descent can reach from a given start. It needs the start. For balance it also needs
 the rate, all rows in every step, no decay and units that can be rescaled. It leaves open what the weights compute.
@@ -95,13 +95,13 @@ class UnitsStayBalanced(AbstractGauge):
         return jnp.asarray(sum(drifts))
 
     def trivial(self, problem: Trained) -> Array:
-        """By how much the squared norms themselves have changed, those before and those behind each unit."""
+        """The change of the squared norms themselves, of the incoming and of the outgoing weights of each unit."""
         before, after = at_start(problem).theta, problem.model.theta.astype(float)
         return jnp.asarray(sum(np.abs(own.sizes(after) - own.sizes(before)).sum() for own in _units(problem)))
 
 
 def largest_matrix(problem: Trained) -> tuple[Float[np.ndarray, "N M"], Float[np.ndarray, "N M"]]:
-    """The array with the longest shorter side as it is now and at the start, of more than two axes one unfolding."""
+    """The array with the longest shorter side, now and at the start; for more than two axes, one unfolding."""
     now, start = (model.split(model.theta) for model in (problem.model.in_double(), at_start(problem)))
     unfold = lambda array: array.reshape(len(array), -1)
     shapes = {name: unfold(array).shape for name, array in now.items() if array.ndim > 1}
@@ -169,7 +169,7 @@ class LargestSingularValueFromTheChange(AbstractGauge):
         return value * jnp.asarray([1 / _FACTOR, 1.0, _FACTOR])
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The singular values of the array as it is now."""
+        """The current singular values of the array."""
         now, _ = largest_matrix(problem)
         value = float(np.linalg.norm(now, 2))
         return jnp.asarray([value, value, value])

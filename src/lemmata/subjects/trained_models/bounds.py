@@ -1,7 +1,7 @@
-"""Bounds: how large the error of a trained model on new rows can be, from held-out rows or from training rows alone.
+"""Bounds: how large the error of a trained model on new rows can be, from held-out rows or from training rows.
 
 The theory bounds the error of one model at a stated probability. It assumes that rows are independent draws from one
-distribution. It says nothing about models whose shortest description has more nats than there are rows.
+distribution. It gives no result for models whose shortest description has more nats than there are rows.
 """
 
 import dataclasses
@@ -30,7 +30,7 @@ ABOUT = {"tool": "concentration", "architecture": "any", "object": "generalisati
 DELTA = 0.05
 """The probability at which every bound of this section may fail."""
 FORWARD = 0.4
-"""What outputs on all rows cost, in gradients of them."""
+"""The cost of outputs on all rows, in gradients of them."""
 _KEPT, _BITS = (1.0, 0.5, 0.25, 0.1, 0.05), (1, 2, 3, 4, 6, 8)
 _SIZES = 2.0 ** (np.arange(-128, 128) / 8)
 _MOST_ROWS = 2.0**60
@@ -43,7 +43,7 @@ def most_frequent(problem: Trained) -> Array:
 
 
 def of_classes(problem: Trained) -> list[Hypothesis]:
-    """That outputs are of classes: errors of values have no bound."""
+    """The condition that outputs are of classes, because errors of values have no bound."""
     return [Hypothesis("the model predicts classes", float(problem.task.is_classification), ">=", 1.0)]
 
 
@@ -55,9 +55,8 @@ def rows_factor(bound_at: Callable[[float], float], rows: float | int, trivial: 
         rows: how many there are.
         trivial: what everybody knows.
 
-    Returns:
-        The smallest factor, by bisection; 1 where the bound says something already, infinite where no number of rows
-        below 2^60 times as many helps.
+    Returns: The smallest factor, by bisection; 1 if the bound is already not vacuous, infinite if no number of rows
+    below 2^60 times as many is enough.
     """
     if bound_at(rows) < trivial:
         return 1.0
@@ -76,7 +75,10 @@ def error_limit(wrong: float | int, rows: float | int) -> float:
 
 
 def held_out_limit(problem: Trained) -> float:
-    """The limit from all held-out rows that are not duplicates, which every other bound must beat; NaN without any."""
+    """The limit from all held-out rows that are not duplicates, which every other bound must beat.
+
+    NaN if there are none.
+    """
     if problem.held is None or not fresh_rows(problem).any():
         return math.nan
     wrong = problem.task.errors(held_outputs(problem)[fresh_rows(problem)], held_rows(problem)[1][fresh_rows(problem)])
@@ -129,7 +131,7 @@ class HeldOutBound(AbstractGauge):
         return most_frequent(problem)
 
     def rows_factor(self, problem: Trained) -> float:
-        """Times the held-out rows; NaN without any."""
+        """The required multiple of the held-out rows; NaN without any."""
         wrong, rows = _half(problem, 0)
         if not rows:
             return math.nan
@@ -148,9 +150,8 @@ class Described:
 def pruned_and_rounded(model: AbstractModel, kept: float, bits: int) -> tuple[AbstractModel, float]:
     """The model with a share of its weights, the largest ones, on 2^bits equidistant values of each array.
 
-    Returns:
-        The model, and the bits that say how many weights are left, which they are, the largest value of each array
-        (one of 256), and the value of each.
+    Returns: The model, and the bits of its description: how many weights are left, which they are, the largest value of
+    each array (one of 256), and the value of each weight.
     """
     theta = model.theta.astype(float)
     count = max(round(kept * len(theta)), 1)
@@ -168,9 +169,9 @@ def pruned_and_rounded(model: AbstractModel, kept: float, bits: int) -> tuple[Ab
     return model.at(found), math.log2(p) + which + 8 * len(model.layers) + bits * k
 
 
-@functools.lru_cache(maxsize=1)  # asked for by the prediction, the measurement and the factor
+@functools.lru_cache(maxsize=1)  # used by the prediction, the measurement and the factor
 def described(problem: Trained) -> list[Described]:
-    """The model in each of thirty codes, which the first bits of a word tell apart, that of least bound first."""
+    """The model in each of thirty codes, and the smallest bound; the first bits of a word give the code."""
     labels, flat = problem.y.argmax(1), problem.x.reshape(len(problem.x), -1)
     found = []
     for kept, bits in itertools.product(_KEPT, _BITS):
@@ -230,7 +231,7 @@ class ShortDescription(AbstractGauge):
         return most_frequent(problem)
 
     def rows_factor(self, problem: Trained) -> float:
-        """Times the training rows, the best of the codes chosen anew."""
+        """The required multiple of the training rows, with the best of the codes chosen again."""
         at = lambda rows: least_word(described(problem), rows)
         return rows_factor(at, len(problem.x), float(most_frequent(problem)))
 

@@ -1,7 +1,7 @@
-"""The bracket: what training rows alone say about new rows if a model is far from a stationary point.
+"""The bracket: the information of training rows alone about new rows if a model is far from a stationary point.
 
 The theory gives an interval for the error on new rows of models that stopped early. It needs a stated decay, and rows
-that are not duplicates of each other. It leaves open where in the interval the error lies.
+that are not duplicates of each other. It does not say where in the interval the error is.
 """
 
 import jax.numpy as jnp
@@ -95,7 +95,7 @@ class HeldOutErrorBracket(AbstractGauge):
 
 
 def distance(problem: Trained) -> float:
-    """The larger of the movement of outputs that a Newton step leaves and of what polishing changed, each in its limit.
+    """The larger of two movements relative to its limit: the rest after a Newton step, and that by polishing.
 
     Args:
         problem: the model with its rows.

@@ -1,6 +1,6 @@
-"""Chance: what the same training makes of classes that do not depend on the inputs.
+"""Chance: the result of the same training on classes that do not depend on the inputs.
 
-The theory describes a model that has learned nothing but its rows. It needs a program that trains afresh. It leaves
+The theory describes a model that has only learned its rows. It needs a program that trains afresh. It leaves
 open what the model itself has learned, for which this is the null value.
 """
 
@@ -26,7 +26,7 @@ _POLISH = 100.0
 
 
 def at_chance(problem: Trained) -> list[Hypothesis]:
-    """That the model was trained afresh on classes by chance, and stands at a stationary point there."""
+    """The condition that the model was trained again on random classes and is at a stationary point there."""
     found = trainable(problem)
     return [*found, *stationary(by_chance(problem))] if all(bool(own.holds) for own in found) else found
 
@@ -117,5 +117,5 @@ class MembershipOfClassesByChance(AbstractGauge):
         return jnp.asarray([max(area - reach, 0.0), area, min(area + reach, 1.0)])
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The model trained again on random classes: losses of its training rows against those of held-out rows."""
+        """The model trained again on random classes: losses of its training rows against held-out rows."""
         return MembershipFromTrainingRows().measure(by_chance(problem), key)

@@ -1,4 +1,4 @@
-"""Checkpoints: what the course of a training says about where it ends.
+"""Checkpoints: what the course of a training shows about its end.
 
 The theory predicts the error on new rows of a model whose training goes on after all training rows are right. It needs
 earlier parameters, and a decay that was used in training. It leaves open how long the training takes.
@@ -31,7 +31,7 @@ _NEAR = 0.3
 
 @functools.lru_cache(maxsize=1)  # hypotheses and prediction of one gauge ask for the same copy
 def memorised(problem: Trained) -> Trained | None:
-    """The first checkpoint that gets every training row right, with the rows; None where no checkpoint does."""
+    """The first checkpoint that gets every training row right, with the rows; None if no checkpoint does."""
     for model in problem.checkpoints:
         if not problem.task.errors(model.outputs(problem.x), problem.y).any():
             return dataclasses.replace(problem, model=model, checkpoints=())
@@ -61,10 +61,10 @@ def _share_of_held(problem: Trained, model: Trained) -> Array:
 
 
 def _foretold(wrong: np.ndarray, new: int) -> Array:
-    """The share among new rows that leaving out implies, as of half as many independent rows.
+    """The share among new rows that leaving out implies, with half as many independent rows.
 
-    Errors at two rows left out of a model that fits all of them are not independent: what ties i to j ties j to i, and
-    a sum over ordered pairs has twice the variance.
+    Errors at two rows left out of a model that fits all of them are not independent. The dependence of i on j equals
+    that of j on i, so a sum over ordered pairs has twice the variance.
     """
     low, _, high = predicted_share(float(round(wrong.sum() / 2)), float(len(wrong) // 2), new, _LEVEL)
     return jnp.asarray([low, wrong.mean(), high])

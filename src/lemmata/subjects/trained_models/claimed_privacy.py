@@ -1,8 +1,7 @@
 """Claimed privacy: whether the losses of members and other rows contradict the privacy that is claimed for a training.
 
 The theory gives a lower limit on the eps of a training. It assumes that training rows and held-out rows were separated
-by chance alone. It leaves open how far a weak attack stays below the true eps, so a small limit is no evidence for
-privacy.
+at random. It does not say how far a weak attack stays below the true eps, so a small limit is not evidence for privacy.
 """
 
 import importlib.util
@@ -35,16 +34,16 @@ def noisy_sum(
 ) -> dict[str, Float[np.ndarray, " d"]]:
     """The sum of the rows, each with the sign of its class, plus Laplace noise of scale 1/eps a coordinate.
 
-    Rows of 1-norm at most 1 move the sum by at most 1 in that norm, so that it is eps-private for a row more or less.
+    Rows of 1-norm at most 1 move the sum by at most 1 in this norm, so it is eps-private for one row more or less.
     """
     return {"w": (2 * y - 1) @ x + rng.laplace(scale=1 / eps, size=x.shape[1])}
 
 
 class ReleasedMemberships(Population[Trained]):
-    """n training rows and as many held-out ones, each a unit vector of its own, in two classes by chance.
+    """n training rows and n held-out rows, each a separate unit vector, in two random classes.
 
-    The model is one step of descent from 0 on the mean of -(2y - 1) x'w, with Laplace noise: it claims the privacy that
-    it has, and a row's margin is its membership plus noise, so that no attack by the loss could do better.
+    The model is one step of descent from 0 on the mean of -(2y - 1) x'w, with Laplace noise. It claims exactly the
+    privacy that it has. A row's margin is its membership plus noise, so no attack by the loss can be better.
     """
 
     settings = Space(

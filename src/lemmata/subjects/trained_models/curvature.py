@@ -38,11 +38,11 @@ _VECTORS = 9 + _BASIS  # of parameters in float64, which a step of descent holds
 
 
 def direction(problem: Trained, stream: int) -> Float[np.ndarray, " P"]:
-    """J' u of all training rows for normal u: random, and the same whatever order the parameters stand in.
+    """J' u of all training rows for normal u: random, and independent of the order of the parameters.
 
     Args:
         problem: the model with its training rows.
-        stream: of random numbers, beside the problem's seed.
+        stream: of random numbers, in addition to the problem's seed.
     """
     u = np.random.default_rng([problem.seed, stream]).normal(size=training_outputs(problem).shape)
     return problem.model.vjp(u, problem.x)
@@ -61,8 +61,8 @@ def sharpness(problem: Trained) -> tuple[float, int]:
 class Moves:
     """Small moves away from the weights, under descent whose slope at the weights themselves is taken off.
 
-    A move d becomes d - rate (g(theta + d) - g(theta)), g the gradient of the objective: the weights stay where they
-    are, whether or not they are a stationary point, and what grows is told by gradients alone.
+    A move d becomes d - rate (g(theta + d) - g(theta)), where g is the gradient of the objective. The weights do not
+    change, whether or not they are a stationary point, and only gradients show which moves grow.
 
     Args:
         problem: the model with its training rows.
@@ -97,8 +97,8 @@ class Moves:
     def grows(self, rate: float) -> bool:
         """Whether four steps make the move alternate in sign and grow; along a negative curvature none alternates.
 
-        The last step's change is compared with the first one's. More steps would tell of negative curvatures alone, if
-        there are any: along them moves grow at every rate.
+        The last step's change is compared with the first one's. More steps would only show negative curvatures, if
+        there are any, because moves along them grow at every rate.
         """
         path, changes = self.start, [self.start]
         for _ in range(_STEPS):
@@ -110,10 +110,10 @@ class Moves:
         return bool(changes[-1] @ changes[-2] < 0 and (len(changes) <= _STEPS or last > first))
 
     def onset(self) -> Float[np.ndarray, " 3"]:
-        """The rate at which moves begin to grow: one that is too small, the middle, and one at which they do.
+        """The rate at which moves begin to grow: a rate that is too small, the middle, and a rate at which they grow.
 
         The search begins at twice the inverse of the first move's own curvature, and doubles or halves the rate at most
-        twelve times each way: where moves never grow, or always, the end that was not found is infinity, or 0.
+        twelve times each way. If moves never grow, the result is infinity; if they always grow, it is 0.
         """
         pulled = float(self.start @ self.pull(self.start))
         low = high = 2 * float(self.start @ self.start) / max(abs(pulled), 1e-300)
@@ -167,7 +167,7 @@ class LargestStableStep(AbstractGauge):
         return 2 / value * jnp.asarray([1 / _FACTOR, 1.0, _FACTOR])
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Descent at learning rates that are bisected for the one at which a small move begins to grow."""
+        """Descent at learning rates, with bisection for the rate at which a small move begins to grow."""
         return jnp.asarray(Moves(problem).onset())
 
     def trivial(self, problem: Trained) -> Array:

@@ -102,7 +102,7 @@ _RUNS = DescendedNetworks(rows=40, hidden=12, steps=4000)
 
 
 class RunsToSmallLoss(Population[Trained]):
-    """Descent on classes that enough features tell apart, in steps that reach a loss of 1/n in the time they have."""
+    """Descent on classes that are separable by enough features, in steps that reach a loss of 1/n in time."""
 
     def settings(self) -> Space:
         wide = {"d": Integer(6, 5, 100, "features"), "rate": Real(0.5, 0.4, 4.0, "rate of descent")}

@@ -1,7 +1,7 @@
-"""Documents: what a language model's losses on its training documents say about documents that it has not seen.
+"""Documents: what a language model's losses on its training documents predict about new documents.
 
-The theory predicts losses, one per document. It assumes documents that are drawn independently of each other. To
-predict from training documents alone, it also needs a stationary point. It leaves open which tokens have a large loss.
+The theory predicts losses, one per document. It assumes documents that are drawn independently of each other. A
+prediction from training documents alone also needs a stationary point. It leaves open which tokens have a large loss.
 """
 
 import dataclasses
@@ -50,7 +50,7 @@ def initial(rng: np.random.Generator, width: int) -> dict[str, Float[np.ndarray,
 def walk(rng: np.random.Generator, moves: Float[np.ndarray, "V V"], documents: int) -> Int[np.ndarray, "n T"]:
     """Documents of tokens that follow each other as a chain with these transition probabilities.
 
-    They differ in their length: what is beyond a document's end is -1.
+    They differ in length: places after a document's end are -1.
     """
     tokens = rng.integers(0, TOKENS, (documents, _LENGTH))
     ends = np.cumsum(moves, axis=1)
@@ -65,7 +65,7 @@ class LanguageModels(Population[Trained]):
 
     Args:
         decay: delta in mean loss + (delta/2) |theta|², by default.
-        steps: of L-BFGS at most; 0 leaves the weights as they are drawn.
+        steps: of L-BFGS at most; with 0, the weights stay as drawn.
         unseen: whether the claims are measured on held-out documents.
     """
 
@@ -99,7 +99,8 @@ class LanguageModels(Population[Trained]):
 _LEVEL = 0.95
 _COVERAGE = 0.9
 # One Newton step recovers nine tenths of what these models lose on new documents, and three quarters with a decay of
-# 0.03: 95 % limits missed 8 % of 678 models, drawn from other seeds than those it is judged on, 99 % limits 3 %.
+# 0.03. 95 % limits missed 8 % of 678 models, drawn from other seeds than the models of the verdict; 99 % limits missed
+# 3 %.
 _WIDER = float(stats.norm.ppf(0.995) / stats.norm.ppf(0.975)) ** 2
 
 
@@ -135,7 +136,7 @@ class LimitOnDocumentLosses(AbstractGauge):
         return jnp.asarray(np.array([low, law.mean(), high]) / len(new))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """A limit from one half of the held-out documents, counted on the other half."""
+        """A limit from one half of the held-out documents, tested on the other half."""
         losses = problem.task.errors(held_outputs(problem), held_rows(problem)[1])
         own, new = halves(problem)
         limit = np.sort(losses[own])[int(np.ceil((len(own) + 1) * _COVERAGE)) - 1]

@@ -1,7 +1,7 @@
 """Effective dimension: in how many directions the training rows, and not the decay, determine the weights.
 
-The theory describes the curvature of the objective as a whole. It needs a decay. It leaves open the curvature that
-comes from the curvature of the outputs, and what the dimension means for new rows.
+The theory describes the curvature of the objective as a whole. It needs a decay. It does not cover the curvature that
+comes from the curvature of the outputs, or the meaning of the dimension for new rows.
 """
 
 import functools
@@ -71,7 +71,7 @@ class DimensionFromProducts(AbstractGauge):
     control = Control("half of this dimension", lambda interval, problem: interval / 2)
     controls = "in how many directions the training rows fix the weights"
     unexplained = "curvature of the outputs themselves; what the dimension means for new rows"
-    trials = 320  # two of a hundred miss by the level of the interval alone
+    trials = 320  # two of a hundred miss only because of the level of the interval
     shared = (polished_copy, rows_left_out)
     traced = False
 
@@ -99,7 +99,7 @@ class DimensionFromProducts(AbstractGauge):
         return jnp.full(3, rows_left_out(problem).dimension)
 
     def trivial(self, problem: Trained) -> Array:
-        """Outputs on all rows, or parameters where these are fewer."""
+        """Outputs on all rows, or parameters if these are fewer."""
         return jnp.asarray(float(min(problem.y.size, len(problem.model.theta))))
 
 

@@ -1,4 +1,4 @@
-"""Falling losses: whether the loss at the last checkpoint lies on the power law of the earlier checkpoints.
+"""Falling losses: whether the loss at the last checkpoint is on the power law of the earlier checkpoints.
 
 The theory predicts the loss a short way ahead, if it falls to a limit like a power of time. It needs equally spaced
 checkpoints. It leaves open the exponent, and it does not cover sudden falls.
@@ -67,7 +67,7 @@ class FallingLosses(Population[Trained]):
         ]  # fmt: skip
 
 
-_WINDOW = 5  # with more, the law misses by more than its residuals say: no loss of descent is a power law throughout
+_WINDOW = 5  # with more, the law misses by more than its residuals show: no loss of descent is a power law throughout
 _LEVEL = 0.95
 _ROUNDING = 1e-6
 

@@ -31,12 +31,12 @@ from .start import begun
 
 ABOUT = {"tool": "reproducing kernels", "architecture": "any", "object": "estimator"}
 
-_REGRESSED = (LOG, WEIGHTED, SQUARED, HUBER)  # targets that outputs stand for themselves
+_REGRESSED = (LOG, WEIGHTED, SQUARED, HUBER)  # targets that are themselves values of outputs
 _TIED = 0.97  # the central 95 % held 96 % of 738 numbers, of small samples fewer
 
 
 def few_rows(problem: Trained) -> list[Hypothesis]:
-    """That a kernel of all pairs of rows can be held, and that leaving one row out leaves no copy of it."""
+    """The condition that a kernel of all pairs fits into memory, and that no duplicate of a left-out row remains."""
     return [
         Hypothesis("training rows", float(len(problem.x)), "<=", float(MOST_ROWS), "the kernel has all pairs of rows"),
         Hypothesis("share of training rows with a duplicate", copies_of(problem).share, "<=", 0.01,
@@ -55,9 +55,9 @@ def _bytes(problem: Trained) -> int:
 
 
 def from_left_out(problem: Trained, outputs: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "3"]:
-    """What outputs at rows left out say of the error on new rows.
+    """The error on new rows as predicted from outputs at rows left out.
 
-    The kernel ties row i to j as it ties j to i: errors of rows left out are worth those of half as many rows where
+    The kernel ties row i to j as it ties j to i: errors of rows left out are worth those of half as many rows if
     nothing but noise is learned (see `ClassesByChanceAreGuessed`), and half as many are counted.
     """
     wrong, half = problem.task.errors(outputs, problem.y), len(problem.y) // 2
@@ -120,7 +120,7 @@ class ErrorOfTheStartKernel(AbstractGauge):
         return jnp.asarray(on_new_rows(problem, start_kernel(problem)))
 
     def trivial(self, problem: Trained) -> Array:
-        """The share that always guessing the most frequent class gets wrong; of values, their variance."""
+        """The share that always guessing the most frequent class gets wrong; for values, their variance."""
         return HeldOutErrorFromTrainingRows().trivial(problem)
 
 
@@ -192,5 +192,5 @@ class ErrorOfTheEndKernel(AbstractGauge):
         return jnp.asarray(on_new_rows(problem, end_kernel(problem)))
 
     def trivial(self, problem: Trained) -> Array:
-        """The share that always guessing the most frequent class gets wrong; of values, their variance."""
+        """The share that always guessing the most frequent class gets wrong; for values, their variance."""
         return HeldOutErrorFromTrainingRows().trivial(problem)

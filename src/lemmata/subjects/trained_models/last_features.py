@@ -56,7 +56,7 @@ def directions(features: Float[np.ndarray, "n h"]) -> float:
 
 @functools.lru_cache(maxsize=2)  # two gauges, each with its hypotheses, prediction and measurement
 def both_features(problem: Trained) -> tuple[Float[np.ndarray, "n h"], Float[np.ndarray, "n h"]] | None:
-    """Of the training rows at the start and now; None where no readout is seen, or it is that of the inputs."""
+    """Of the training rows at the start and now; None if no readout is found, or if it is applied to the inputs."""
     model = problem.model.in_double()
     places = readout_places(model, problem.x)
     if places is None or not _FEWEST <= places.shape[1] <= _MOST:
@@ -65,7 +65,7 @@ def both_features(problem: Trained) -> tuple[Float[np.ndarray, "n h"], Float[np.
 
 
 class AbstractLastFeatures(AbstractGauge):
-    """A statement about the last features, beside those of the start."""
+    """A statement about the last features, compared with those of the start."""
 
     stated = Kind.OWN
     population = _NETWORKS

@@ -1,4 +1,4 @@
-"""The last layer: what goes wrong if rows are left out of the readout alone.
+"""The last layer: the errors if rows are left out of the readout alone.
 
 Leaving rows out of the readout does not predict the error on new rows, because the features have seen the row that is
 left out. The claims show this, and how leaving rows out of all layers repairs it. They need a readout in which the
@@ -24,7 +24,7 @@ ABOUT = {"tool": "statistics", "architecture": "any", "object": "generalisation"
 
 
 def from_the_last_layer(problem: Trained) -> Array:
-    """What leaving rows out of the readout alone says of new rows."""
+    """The effect of leaving rows out of the readout alone, as a statement about new rows."""
     readout = part_of(polished_copy(problem).model, linear_parameters(problem))
     found = leave_one_out(readout, problem.x, problem.y, problem.task, objective_of(problem).decay)
     return jnp.asarray(from_left_out(problem, found.outputs))

@@ -1,4 +1,4 @@
-"""Leaving out: what training rows alone say about rows that the model has not seen.
+"""Leaving out: what training rows alone show about rows that the model has not seen.
 
 The theory predicts the error of a model on new rows from the same distribution. It needs a stationary point of a known
 objective, and rows that are not duplicates of each other. It leaves open why the model has this error.
@@ -25,18 +25,18 @@ ABOUT = {"tool": "statistics", "architecture": "any", "object": "generalisation"
 
 _LEVEL = 0.95
 LIMITS = f"{100 * _LEVEL:g} % limits"
-"""What the ends of a share or a mean that was measured are."""
+"""The meaning of the ends of a measured share or mean."""
 
 
 def predicted_share(
     count: float, n: float, m: int, level: float = _LEVEL, unsettled: float = 0.0
 ) -> Float[np.ndarray, "3"]:
-    """Low end, value and high end of the share that will be seen among m new rows where `count` of n had it.
+    """Low end, value and high end of the share that will be seen among m new rows if `count` of n had it.
 
-    The law of the new count under Jeffreys' prior is beta-binomial; its quantiles hold the count with about the stated
-    probability, the chance in both samples included. Where another model is asked, which may differ on the share
-    `unsettled` of new rows, a whole number is added to the count: whoever is right on these rows, it is at most theirs,
-    and uniform between its two ends where nothing says who.
+    The distribution of the new count under Jeffreys' prior is beta-binomial. Its quantiles contain the count with about
+    the stated probability, which includes the chance in both samples. Another model may differ on the share `unsettled`
+    of new rows. A whole number is then added to the count. It is at most the number of these rows, and uniform between
+    its two ends if it is unknown which model is right on them.
     """
     law, most = stats.betabinom(m, count + 0.5, n - count + 0.5), round(unsettled * m)
     # P(count + u <= k) is the mean of P(count <= j) over the window k - most <= j <= k + most
@@ -51,11 +51,13 @@ def predicted_share(
 
 
 def mean_limits(values: Float[np.ndarray, " n"], inverse_rows: float, level: float = _LEVEL) -> Float[np.ndarray, "3"]:
-    """A mean of values at least 0 with normal limits, of the variance s² (1/n + 1/m) where m new rows have their own.
+    """A mean of nonnegative values with normal limits, of variance s² (1/n + 1/m).
+
+    Here m new rows have their own variance.
 
     Args:
         values: one a row.
-        inverse_rows: what s² is multiplied by.
+        inverse_rows: the factor of s².
         level: that the limits are declared to have.
     """
     mean, reach = values.mean(), stats.norm.ppf((1 + level) / 2) * values.std(ddof=1) * np.sqrt(inverse_rows)
@@ -71,14 +73,14 @@ def measured_share(count: int, n: int, level: float = _LEVEL) -> Float[np.ndarra
 def independent_rows(n: int, error: float, chance: float) -> float:
     """How many independent rows n errors of rows left out are worth: n / (1 + error/chance), and at least n/2.
 
-    What ties row i to j ties j to i. Where classes are guessed, each error is a sum over other rows of effects that
-    both rows share, and the sum over ordered pairs has twice the variance of independent ones; where no row is guessed
-    there is nothing to share.
+    The dependence of i on j equals that of j on i. If classes are guessed, each error is a sum over other rows of
+    effects that both rows share, and the sum over ordered pairs has twice the variance of independent ones. If no row
+    is guessed, no effects are shared.
 
     Args:
         n: rows.
         error: their share that is wrong.
-        chance: that share where classes are guessed.
+        chance: that share if classes are guessed.
     """
     return n / (1 + min(error / chance, 1.0)) if chance > 0 else float(n)
 
@@ -89,7 +91,7 @@ def _guessing(problem: Trained) -> float:
 
 
 def _unseen(problem: Trained) -> int:
-    """For how many rows a prediction is made: held-out rows without duplicates, else as many as training rows."""
+    """The number of rows for the prediction: held-out rows without duplicates, else as many as training rows."""
     held = 0 if problem.held is None else int(fresh_rows(problem).sum())
     return held or len(problem.x)
 
@@ -122,7 +124,7 @@ class HeldOutErrorFromTrainingRows(AbstractGauge):
     stated = Kind.OWN
     population = TrainedNetworks()
     relation = Estimate()
-    level = 0.97  # held 315 of 320 counts of the population
+    level = 0.97  # contained 315 of 320 counts of the population
     ends = LIMITS
     control = Control("half of this error", lambda interval, problem: interval / 2)
     controls = "the error of a trained model on rows that it has not seen"
@@ -159,7 +161,7 @@ class HeldOutErrorFromTrainingRows(AbstractGauge):
         return jnp.asarray(measured_share(int(wrong.sum()), len(wrong)))
 
     def trivial(self, problem: Trained) -> Array:
-        """The share that always guessing the most frequent class gets wrong; of values, their variance."""
+        """The share that always guessing the most frequent class gets wrong; for values, their variance."""
         if not problem.task.is_classification:
             return jnp.asarray(problem.y.var(0).sum())
         return jnp.asarray(_guessing(problem))

@@ -1,7 +1,7 @@
 """Membership: how many training rows are found by an attack that is hardly ever wrong about other rows.
 
 The theory predicts how well the loss of a row shows membership at a false positive rate of 1 %, where the area under
-the ROC curve says little. It needs a stationary point of a known objective. It does not cover stronger attacks.
+the ROC curve has little meaning. It needs a stationary point of a known objective. It does not cover stronger attacks.
 """
 
 import jax.numpy as jnp
@@ -34,8 +34,8 @@ def allowed(new: int) -> int:
 def found_members(seen: Float[np.ndarray, " n"], left_out: Float[np.ndarray, " n"], new: int) -> Float[np.ndarray, "3"]:
     """Low end, value and high end of the share of members found at the threshold that `new` unseen rows will set.
 
-    The k-th smallest of m exchangeable losses has a beta(k, m - k + 1) quantile of their law, so the number of n others
-    below it is beta-binomial; its quantiles are places among the losses of rows left out.
+    The k-th smallest of m exchangeable losses is a beta(k, m - k + 1) quantile of their distribution, so the number of
+    n others below it is beta-binomial. Its quantiles are places among the losses of rows left out.
 
     Args:
         seen: losses of training rows.
@@ -46,7 +46,7 @@ def found_members(seen: Float[np.ndarray, " n"], left_out: Float[np.ndarray, " n
     law = stats.betabinom(n, k, new - k + 1)
     low, middle, high = (int(law.ppf(p)) for p in ((1 - _LEVEL) / 2, 0.5, (1 + _LEVEL) / 2))
     places = np.concatenate([[-np.inf], np.sort(left_out), [np.inf]])  # place j: j losses are at or below it
-    beyond = places[high + 1]  # the losses below it; where others equal it, nothing parts these from it
+    beyond = places[high + 1]  # the losses below it; if others equal it, they cannot be separated from it
     thresholds = places[low], places[middle], beyond if beyond == places[high] else np.nextafter(beyond, -np.inf)
     return np.array([np.mean(seen <= threshold) for threshold in thresholds])
 

@@ -40,7 +40,7 @@ class Curve:
     Args:
         sizes: numbers of rows.
         errors: mean shares of wrong classes; half a row is added to wrong and to right ones.
-        se: their standard errors: of as many rows as there are, and of the refits.
+        se: their standard errors, of the available rows and of the refits.
     """
 
     sizes: Int[np.ndarray, " s"]
@@ -51,8 +51,8 @@ class Curve:
 def curve_of(problem: Trained) -> Curve:
     """Errors of the program's models on a quarter, half and three quarters of the training rows.
 
-    The rows are dealt into four folds; each run of neighbouring folds, in a circle, trains once and the others are
-    scored. Opposite runs of two are each other's complement, and only two of the four are taken.
+    The rows are divided into four folds. Each run of neighbouring folds, in a circle, is used once for training, and
+    the other folds are scored. Opposite runs of two are each other's complement, and only two of the four are taken.
     """
     n, refits, found = len(problem.x), refits_of(problem), []
     folds = np.array_split(np.random.default_rng([problem.seed, 16]).permutation(n), _FOLDS)
@@ -72,7 +72,7 @@ def curve_of(problem: Trained) -> Curve:
 
 
 def added_rows(problem: Trained) -> int:
-    """How many held-out rows join the training rows: half of them, and at most as many as there are of these."""
+    """The number of held-out rows that join the training rows: half of them, but not more than those."""
     n = len(problem.x)
     return n if problem.held is None else min(n, int(fresh_rows(problem).sum()) // 2)
 
@@ -97,7 +97,7 @@ def forecast_share(curve: Curve, rows: int, scored: int, trivial: float) -> Floa
 
 
 def wider_errors(problem: Trained) -> Float[np.ndarray, " m"]:
-    """Which held-out rows are wrong in models trained on the training rows and held-out ones of the other half."""
+    """The wrong held-out rows in models trained on the training rows and the held-out rows of the other half."""
     refits: Refits = wider_refits(problem)
     n, more = len(problem.x), added_rows(problem)
     x, y = (part[fresh_rows(problem)] for part in held_rows(problem))

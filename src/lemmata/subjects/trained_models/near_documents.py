@@ -1,6 +1,6 @@
 """Near duplicates of documents: how similar a document and an edited copy stay, and that no such pair is missed.
 
-The theory decides which documents count as duplicates of each other. It needs the tokens alone. It does not cover
+The theory decides which documents count as duplicates of each other. It only needs the tokens. It does not cover
 documents that say the same in other words.
 """
 
@@ -29,7 +29,7 @@ class Edited:
 
 
 class EditedDocuments(Population[Edited]):
-    """Tokens drawn alike, and copies with up to five of them replaced by tokens that occur nowhere else."""
+    """Tokens from one distribution, and copies with up to five of them replaced by tokens that occur nowhere else."""
 
     settings = Space(
         n=Integer(20, 2, 1000, "documents"),

@@ -1,8 +1,8 @@
 """Noise on the weights: a bound on the error of a model whose weights training has not moved too far.
 
 The theory bounds the error of a model with noise on its weights, by their distance from weights that do not depend on
-the rows. It needs these weights: the start, or the weights from half of the rows. It says nothing about models that are
-many nats away from them, and it leaves open the error without the noise.
+the rows. It needs these weights: the start, or the weights from half of the rows. It gives no result for models that
+are many nats away from them, and it does not cover the error without the noise.
 """
 
 import dataclasses
@@ -39,7 +39,7 @@ class Posterior:
 
     Args:
         rules: the two means, and the noise of each array at scale 1.
-        scale: of the noise, of those that share delta the one of least bound.
+        scale: of the noise; of the scales that share delta, the one with the least bound.
         divergences: KL(posterior || prior) at each scale.
         limits: of the error on the rows at each scale; at the chosen one an upper limit of all but a tenth of delta.
         rows: that the prior has not seen.
@@ -64,7 +64,7 @@ class Posterior:
 
 
 def _budget(rows: float | int) -> float:
-    """What the rows cost before any divergence; a tenth of delta is for the draws."""
+    """The part of the bound that the rows cost before any divergence; a tenth of delta is for the draws."""
     return pac_bayes_budget(0.0, round(rows), (1 - _OF_DRAWS) * DELTA, len(_SCALES))
 
 
@@ -106,7 +106,7 @@ def _draws_passes() -> float:
     return FORWARD * (_TRIED * (len(_SCALES) + 4) + _DRAWS)
 
 
-@functools.lru_cache(maxsize=1)  # asked for by the prediction, the measurement and the factor
+@functools.lru_cache(maxsize=1)  # used by the prediction, the measurement and the factor
 def from_start(problem: Trained) -> Posterior:
     """The posterior of all training rows against the start."""
     return posterior(problem, at_start(problem), problem.x, problem.y)
@@ -161,7 +161,7 @@ class PacBayesFromTheStart(AbstractGauge):
         return most_frequent(problem)
 
     def rows_factor(self, problem: Trained) -> float:
-        """Times the training rows, the best of the scales chosen anew."""
+        """The required multiple of the training rows, with the best of the scales chosen again."""
         return rows_factor(from_start(problem).bound, len(problem.x), float(most_frequent(problem)))
 
     def alternative(self, problem: Trained) -> float:
@@ -171,7 +171,7 @@ class PacBayesFromTheStart(AbstractGauge):
 
 @functools.lru_cache(maxsize=1)
 def from_half(problem: Trained) -> Posterior:
-    """The posterior against a model that is trained on a random half of the rows, counted on the other half."""
+    """The posterior compared with a model that is trained on a random half of the rows, tested on the other half."""
     seen, rest = random_halves(problem, 2, 13)
     return posterior(problem, refits_of(problem)(seen, problem.seed), problem.x[rest], problem.y[rest])
 

@@ -1,4 +1,4 @@
-"""Norms of the layers: what their product and the margin say about new rows and about moved inputs.
+"""Norms of the layers: what their product and the margin imply for new rows and for moved inputs.
 
 The theory bounds the error and attacks by one number per layer and by the margins of the rows. It needs a chain of
 affine maps and activations of slope at most 1. It does not explain trained networks, which use far less than the
@@ -31,7 +31,7 @@ _MASS = math.pi**2 / 3 - 1  # the sum of 1/(1 + |j|)² over whole numbers j
 
 
 def chained(problem: Trained) -> list[Hypothesis]:
-    """That the model is of classes, and a chain of maps whose norms can be taken."""
+    """The condition that the model is of classes, and is a chain of maps whose norms can be computed."""
     found, read = of_classes(problem), chain_of(problem)
     name = "the model is a chain of affine maps and activations of slope at most 1"
     return [*found, Hypothesis(name, float(read.network is not None), ">=", 1.0, read.refused)]
@@ -172,11 +172,12 @@ def linear_bound(problem: Trained, rows: float | int) -> float:
     network, x = chain_of(problem).network, problem.x.reshape(len(problem.x), -1).astype(float)
     assert network is not None
     own = np.concatenate([network.weights[0], network.biases[0][:, None]], axis=1)
-    centred, classes = own - own.mean(0), len(own)  # what is the same for all classes decides nothing
+    centred, classes = own - own.mean(0), len(own)  # a term that is the same for all classes decides nothing
     radius, price = rounded_up(float(np.linalg.norm(centred)))
     ball = rademacher("l2", np.concatenate([x, np.ones((len(x), 1))], axis=1), radius, draws=1).upper
     assert ball is not None
-    # two classes have one difference of outputs, sqrt(2) times as long as the weights; others contract vectors
+    # two classes have one difference of outputs, which is sqrt(2) times as long as the weights; other maps contract
+    # vectors
     factor = math.sqrt(2) if classes == 2 else 2 * math.sqrt(classes - 1)
     complexity = lambda gamma, n: factor / gamma * ball * math.sqrt(len(x) / n)
     return margin_bound(margins(problem), complexity, price, rows)
@@ -287,6 +288,6 @@ class ProductCertificate(AbstractGauge):
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """Projected gradient steps in balls, with the radius bisected for each row."""
         radii = first_order_radii(problem)
-        known = np.isfinite(radii)  # where no unit is active there is no slope, and the search begins at the longest
+        known = np.isfinite(radii)  # if no unit is active, there is no slope, and the search begins at the longest
         upper = np.where(known, radii, radii[known].max(initial=1.0))
         return jnp.median(jnp.asarray(smallest_attacks(problem, upper)))

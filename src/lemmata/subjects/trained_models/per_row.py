@@ -26,7 +26,7 @@ _ROUNDING = 1e-9  # nats
 _LEVEL = 0.95
 _SMOOTH = (LOG, WEIGHTED, SQUARED, POISSON)  # the curvature of Huber's jumps, which a row's own leverage does not show
 _SHARED = 0.5  # of the variance of log ratios: the central 95 % of medians then held all of 36 models
-_LOWEST = 0.005  # the quantile of correlations that 107 of 110 models were above; 104 were above the one of 2.5 %
+_LOWEST = 0.005  # the quantile of correlations that 107 of 110 models exceeded; 104 exceeded the 2.5 % quantile
 
 
 def newton_effects(problem: Trained) -> Float[np.ndarray, " k"]:
@@ -42,9 +42,9 @@ def resolved(problem: Trained) -> Bool[np.ndarray, " k"]:
 
 
 def ratio_draws(problem: Trained) -> Float[np.ndarray, "draws k"]:
-    """Ratios of effects to those of a Newton step, as its own error leaves them open.
+    """Ratios of effects to those of a Newton step, with the uncertainty of its own error.
 
-    The step takes a row's leverage h from 1; what it leaves out of the next order is of the relative size h. Logarithms
+    The step uses 1 minus a row's leverage h; the omitted next order has the relative size h. Logarithms
     of ratios are drawn normal of standard deviation h, and half of their variance is shared by the rows of a model.
     """
     rng, leverage = np.random.default_rng([problem.seed, 15]), rows_left_out(problem).leverage[shown_rows(problem)]

@@ -32,8 +32,9 @@ _AROUND = np.linspace(-1.5, 1.5, 121)
 
 
 def halves(problem: Trained) -> tuple[np.ndarray, np.ndarray]:
-    """Places of held-out rows for calibration, and of the others, at random by the problem's seed; no duplicates of
-    training rows, of which the model is surer than of new ones.
+    """Places of held-out rows for calibration, and of the other rows, at random by the problem's seed.
+
+    Duplicates of training rows are left out, because the model is more certain of them than of new rows.
     """
     new = np.flatnonzero(fresh_rows(problem))
     order = new[np.random.default_rng([problem.seed, 5]).permutation(len(new))]
@@ -41,7 +42,7 @@ def halves(problem: Trained) -> tuple[np.ndarray, np.ndarray]:
 
 
 def few_of_each(problem: Trained) -> tuple[np.ndarray, np.ndarray]:
-    """At most 5,000 rows of each half, which are in random order: as many tell a calibration error to a hundredth."""
+    """At most 5,000 rows of each half, in random order: this many rows determine a calibration error to a hundredth."""
     own, new = halves(problem)
     return own[:_ENOUGH], new[:_ENOUGH]
 
@@ -62,7 +63,10 @@ def _threshold(problem: Trained) -> tuple[float, Float[np.ndarray, " m"]]:
 
 
 def _continuous(problem: Trained) -> list[Hypothesis]:
-    """That hardly a calibration row ties with the one at the threshold, as in trees or where a model is always sure."""
+    """The condition that few calibration rows tie with the one at the threshold.
+
+    In trees, or for an always certain model, many tie.
+    """
     if problem.held is None or len(halves(problem)[0]) < _FEWEST:
         return []
     threshold, scores = _threshold(problem)
@@ -108,7 +112,7 @@ class ConformalCoverage(AbstractGauge):
         return jnp.asarray(np.array([low, law.mean(), high]) / len(new))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Sets from one half of the held-out rows, counted on the other half."""
+        """Sets from one half of the held-out rows, tested on the other half."""
         (threshold, scores), (_, new) = _threshold(problem), halves(problem)
         return jnp.asarray(measured_share(int((scores[new] <= threshold).sum()), len(new)))
 
@@ -124,7 +128,7 @@ def binned_error(confidence: Float[np.ndarray, " n"], right: Float[np.ndarray, "
 def calibrated_errors(
     f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"], g: Float[np.ndarray, "m C"], seed: int
 ) -> Float[np.ndarray, " draws"]:
-    """Binned errors on new rows of models that a temperature calibrates, fitted to as many rows as here.
+    """Binned errors on new rows of models that are calibrated by a temperature, fitted to the same number of rows.
 
     Classes of both samples are drawn from softmax(f/T) and softmax(g/T), T fitted to f and y. The log loss of a
     temperature is the mean of log sum exp, which does not depend on the draw, less a mean of drawn logits.
@@ -152,7 +156,7 @@ def calibrated_errors(
 def resampled_errors(
     f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"], count: int, seed: int
 ) -> Float[np.ndarray, " draws"]:
-    """Binned errors on `count` of these rows drawn anew, after a temperature fitted to others of them drawn anew.
+    """Binned errors on `count` resampled rows, after a temperature was fitted to other resampled rows.
 
     Args:
         f: logits of the rows that the temperature is fitted to.

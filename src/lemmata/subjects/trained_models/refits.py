@@ -1,4 +1,4 @@
-"""Refits: what training again would give on half of the rows, without a row, or on classes drawn at random.
+"""Refits: the result of training again on half of the rows, without a row, or on random classes.
 
 The theory predicts how a model depends on its training rows. It needs a program that trains afresh, or an objective to
 whose stationary point a copy can be brought. It leaves open what other rows would have changed.
@@ -166,5 +166,5 @@ class EffectOfOneRow(AbstractGauge):
         return jnp.asarray([effects.mean() - reach, effects.mean(), effects.mean() + reach])
 
     def trivial(self, problem: Trained) -> Array:
-        """The loss of a row about which nothing is known: the entropy of the classes."""
+        """The loss of a row about which nothing is known, the entropy of the classes."""
         return jnp.asarray(stats.entropy(problem.y.mean(0)) if problem.task.is_classification else problem.y.var())

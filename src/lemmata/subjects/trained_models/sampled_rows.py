@@ -1,4 +1,4 @@
-"""Sampled rows: leaving a few rows out by products alone, if a matrix of all rows and outputs is too large.
+"""Sampled rows: leaving a few rows out only by products, if a matrix of all rows and outputs is too large.
 
 The theory predicts the error of a large model on new rows from the same distribution. It needs a decay, weights near a
 stationary point, and conjugate gradients that converge. It leaves open the effect of rows outside the sample.
@@ -50,7 +50,7 @@ def polishes(problem: Trained) -> bool:
 
 
 def at_hand(problem: Trained) -> AbstractModel:
-    """The polished copy, or the model as it is where it is too large for one."""
+    """The polished copy, or the model itself if it is too large for a copy."""
     return polished_copy(problem).model if polishes(problem) else problem.model
 
 
@@ -64,14 +64,14 @@ def left_out_sample(problem: Trained) -> SampledRows:
 def worth(sample: int, rows: int, error: float, chance: float) -> float:
     """How many independent rows the errors at a sample of the training rows are worth.
 
-    Errors of two rows left out share, where classes are guessed, 1/n of their variance (what ties row i to j ties j to
-    i): a sample of k then has the variance of k / (1 + (k/n) error/chance) independent ones.
+    If classes are guessed, errors of two rows left out share 1/n of their variance, because the dependence between two
+    rows is mutual. A sample of k then has the variance of k / (1 + (k/n) error/chance) independent errors.
 
     Args:
         sample: k.
         rows: n.
         error: share of the sample that is wrong.
-        chance: that share where classes are guessed.
+        chance: that share if classes are guessed.
     """
     return sample / (1 + sample / rows * min(error / chance, 1.0)) if chance > 0 else float(sample)
 
@@ -105,7 +105,7 @@ class HeldOutErrorFromSampledRows(AbstractGauge):
     traced = False
 
     def needed(self, problem: Trained) -> bool:
-        """Only where leaving all rows out does not fit, which says more."""
+        """Only if leaving all rows out, which gives more information, does not fit."""
         try:
             return leaving_out_bytes(problem) < 0
         except MemoryPlanError:
@@ -161,7 +161,7 @@ class HeldOutErrorFromSampledRows(AbstractGauge):
         return HeldOutErrorFromTrainingRows().measure(problem, key)
 
     def trivial(self, problem: Trained) -> Array:
-        """The share that always guessing the most frequent class gets wrong; of values, their variance."""
+        """The share that always guessing the most frequent class gets wrong; for values, their variance."""
         return HeldOutErrorFromTrainingRows().trivial(problem)
 
 
@@ -207,7 +207,7 @@ class SampledRowsAreTheDual(Claim[Trained]):
         return jnp.asarray(found.outputs[_few(problem)].ravel())
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Conjugate gradients until the residual is 1e-14, or for three times as many steps as parameters."""
+        """Conjugate gradients until the residual is 1e-14, or for three times as many steps as there are parameters."""
         objective = dataclasses.replace(objective_of(problem), model=problem.model.in_double())
         steps = 3 * len(problem.model.theta)
         found = leave_sampled_rows_out(objective, _few(problem), steps, tolerance=1e-14)

@@ -1,8 +1,8 @@
 """Shift: whether deployment rows are like the rows on which a model was tested, and what follows for its error.
 
 The theory tests whether two samples of rows are from one distribution, and estimates the error in deployment if they
-seem to be. It needs deployment rows that were drawn independently of the held-out rows. It leaves open the error under
-a shift, which inputs alone do not determine.
+seem to be. It needs deployment rows that were drawn independently of the held-out rows. It does not give the error
+under a shift, which inputs alone do not determine.
 """
 
 import abc
@@ -128,7 +128,7 @@ def _confidence(problem: Trained) -> tuple[Float[np.ndarray, " n"], Float[np.nda
 def _limits(value: float, residuals: Float[np.ndarray, " n"], used: int) -> Float[np.ndarray, "3"]:
     """Normal limits of an error in deployment that differs from an estimate by a mean of residuals over new rows.
 
-    The variance counts one more wrong row: where none of n is, the next may be.
+    The variance counts one more wrong row: if none of n is, the next may be.
     """
     n = len(residuals)
     spread = np.sqrt((residuals.var() + 1 / n) * (1 / n + 1 / used))
@@ -231,7 +231,7 @@ class ConfidenceFallsLessThanAccuracy(Claim[Trained]):
         return jnp.full(2, error_in_use(problem)[1])
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Both estimates, from inputs alone."""
+        """Both estimates, computed only from inputs."""
         return jnp.asarray([by_confidence(problem)[1], by_threshold(problem)[1]])
 
 

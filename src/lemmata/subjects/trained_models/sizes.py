@@ -1,4 +1,4 @@
-"""Sizes: whether the loss of the model lies on the power law of smaller models that were trained alike.
+"""Sizes: whether the loss of the model is on the power law of smaller models that were trained in the same way.
 
 The theory predicts the loss one size ahead, if it falls to a limit like a power of the number of parameters. It needs
 at least four smaller models. It leaves open the exponent, and up to which size more parameters help.
@@ -26,12 +26,12 @@ _STEP = 1.4
 
 
 def narrow(params: dict, x: Array) -> Array:
-    """The first features alone, as many as there are weights."""
+    """Only the first features, one for each weight."""
     return x[:, : len(params["w"])] @ params["w"][:, None]
 
 
 class SizedModels(Population[Trained]):
-    """Least squares on the first p of 300 features, feature j worth j^-(1 + fall) of the target's variance.
+    """Least squares on the first p of 300 features, where feature j has j^-(1 + fall) of the target's variance.
 
     The loss of p features on new rows is the noise and a tail that falls like p^-fall. Sizes grow by a factor 1.4 each;
     the largest is the model.

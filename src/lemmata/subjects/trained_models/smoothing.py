@@ -1,7 +1,7 @@
 """Smoothing: how far the most frequent answer of a model under noise is safe from any change of the input.
 
 The theory covers the smoothed model, which answers with the class that is most frequent under normal noise. It needs
-inputs of one unit. It does not cover the model without noise, and it leaves open what noise costs in accuracy.
+inputs of one unit. It does not cover the model without noise, or the loss of accuracy by the noise.
 """
 
 import jax.numpy as jnp

@@ -29,7 +29,7 @@ _ROUNDING = 1e-6
 
 
 def begun(problem: Trained) -> list[Hypothesis]:
-    """That the start is known, is another point than the end, and the same function."""
+    """The condition that the start is known, differs from the end, and is the same function."""
     if problem.start is None:
         return [Hypothesis(FACTS["start"].given, 0.0, ">=", 1.0, "--start, or start=")]
     if not problem.model.differentiable:
@@ -74,7 +74,7 @@ def pushed_by_differences(problem: Trained, x: np.ndarray) -> Float[np.ndarray, 
 
 
 def root_ratio(above: Float[np.ndarray, " n"], below: Float[np.ndarray, " n"], new: int) -> tuple[float, float]:
-    """(mean a / mean b)^1/2, and the standard deviation of the logarithm of what `new` other rows give over it."""
+    """(mean a / mean b)^1/2, and the standard deviation of the logarithm of the ratio for `new` other rows over it."""
     a, b = float(above.mean()), float(below.mean())
     if a <= _ROUNDING**2 * b:
         return float(np.sqrt(a / b)), 0.0
@@ -106,7 +106,7 @@ class LinearFromTheStart(AbstractGauge):
     controls = "how far outputs on new rows are from the outputs of the linear model at the start"
     unexplained = "models that have left the linear regime, and what they gain by it"
     traced = False
-    trivial = 1.0  # the residual of outputs that stay where they began
+    trivial = 1.0  # the residual of outputs that do not move from their start
 
     def passes(self, problem: Trained) -> float:
         return 4.0
@@ -138,8 +138,8 @@ class LinearFromTheStart(AbstractGauge):
 def kernel_errors(kernel: Float[np.ndarray, "n n"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "2"]:
     """Squared error and share of wrong classes of ridge regression, each row left out exactly.
 
-    Targets are centred; the ridge is the one of 29 whose squared error is least. Leaving row i out of ridge regression
-    with hat matrix H divides its residual by 1 - H_ii.
+    Targets are centred; of 29 ridges, the one with the least squared error is used. Leaving row i out of ridge
+    regression with hat matrix H divides its residual by 1 - H_ii.
 
     Args:
         kernel: of the rows.

@@ -79,7 +79,7 @@ _WORKS = 0.1
 def cosines(directions: Float[np.ndarray, "N d"]) -> Float[np.ndarray, " pairs"]:
     """Cosines between directions, each pair once, measured from the mean of all.
 
-    To add a vector to all of them changes no difference of outputs, so that their mean says nothing.
+    Adding a vector to all of them changes no difference of outputs, so their mean has no meaning.
 
     Args:
         directions: rows.

@@ -37,7 +37,7 @@ from .probabilities import halves
 ABOUT = {"tool": "statistics", "architecture": "any", "object": "training"}
 
 TARGET = 0
-"""The class that a planted trigger asks for."""
+"""The target class of a planted trigger."""
 STAMPED = 1
 """How many features a trigger takes."""
 _HEIGHT = 6.0
@@ -55,8 +55,8 @@ def stamp(x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
 class TriggeredNetworks(Population[Trained]):
     """Normal rows around a centre for each of six to ten classes, and a linear model or a layer of hyperbolic tangents.
 
-    The share `planted` of training rows of other classes is stamped and called the first class; held-out rows are as
-    they are.
+    The share `planted` of training rows of other classes is stamped and labelled as the first class; held-out rows are
+    not changed.
 
     Args:
         planted: that share by default; 0 is a clean model.
@@ -127,7 +127,7 @@ THRESHOLD = 3.5
 
 
 def _counted(problem: Trained, half: int) -> tuple[int, int]:
-    """Rows of a half of the held-out ones that the smallest change sends to its class, of those called another."""
+    """Held-out rows of one half with another predicted class that the smallest change sends to its class."""
     found = smallest_triggers(problem)
     c = found.smallest
     own = halves(problem)[half]

@@ -1,7 +1,7 @@
 """Uniform stability: how far a convex model can move if one training row is removed.
 
 The theory bounds the change of the loss at any row. It needs outputs that are linear in the parameters, a convex loss
-and a decay of every parameter. The outputs of networks are not linear in the parameters, so it says nothing about
+and a decay of every parameter. The outputs of networks are not linear in the parameters, so it does not apply to
 networks.
 """
 

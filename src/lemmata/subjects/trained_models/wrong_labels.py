@@ -47,7 +47,7 @@ def wrong_labels(problem: Trained) -> Bool[np.ndarray, " n"]:
 
 
 class MislabelledNetworks(Population[Trained]):
-    """Three normal classes apart, and a linear model or a layer of hyperbolic tangents trained on partly wrong labels.
+    """Three separate normal classes, and a linear or tanh model trained on partly wrong labels.
 
     Held-out labels are wrong as often.
     """

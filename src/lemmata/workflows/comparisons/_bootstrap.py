@@ -10,8 +10,10 @@ from jaxtyping import Float, Int
 DRAWS, LEVEL, RELEVANT = 4000, 0.05, 0.05
 """Bootstrap samples; level of a comparison; the share of the variance below which a difference does not matter."""
 TIMES, ROUNDING = 2.0, 1e-10
-"""A factor between two errors that matters however small both are: what twice the rows buy a model whose error falls as
-1/n; and the error below which all is rounding."""
+"""A factor between two errors that matters even if both are small.
+
+Twice the rows give it to a model whose error falls as 1/n. Also, the error below which everything is rounding.
+"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,7 +41,10 @@ class Bootstrap:
         return float(self.points[first] - self.points[second]), float(lower), float(upper), min(1.0, 2 * one_sided)
 
     def ratio(self, first: int, second: int, level: float = LEVEL) -> tuple[float, float, float]:
-        """Error of the first over that of the second, and its interval of 1 - level; rounding counts as rounding."""
+        """Error of the first over that of the second, and its interval of 1 - level.
+
+        Errors below rounding are set to rounding.
+        """
         parts = [np.maximum(table[..., [first, second]], ROUNDING) for table in (self.points, self.samples)]
         point, samples = (part[..., 0] / part[..., 1] for part in parts)
         lower, upper = np.quantile(samples, [level / 2, 1 - level / 2])
@@ -56,7 +61,7 @@ def bootstrap(
     """Rows are resampled, each with all of its losses in all splits, so that splits that share rows count once.
 
     The error of a family is the sum of its losses over the sum of the losses of guessing. Training sets are not drawn
-    anew: an interval is about new held-out rows.
+    anew: whether the interval is about new held-out rows.
 
     Args:
         losses: of each family, one line a split.
@@ -83,12 +88,12 @@ class Pair:
 
     Args:
         first, second: their places.
-        difference: error of the first less that of the second, in shares of the variance.
-        lower, upper: its central 95 %.
+        difference: error of the first minus that of the second, in shares of the variance. lower, upper: its central 95
+            %.
         p_value: two-sided.
         adjusted: after Holm's correction over all pairs.
-        ratio: error of the first over that of the second, with
-        least, most: an interval that holds for all pairs together, at 95 %; nan where it is not known.
+        ratio: error of the first over that of the second. least, most: an interval that holds for all pairs together,
+            at 95 %; nan if it is not known.
     """
 
     first: int
@@ -110,7 +115,7 @@ class Pair:
 
 
 def pairs(of: Bootstrap) -> list[Pair]:
-    """All pairs of families; p-values are corrected together (Holm), so that the level holds for all of them."""
+    """All pairs of families; p-values are corrected together (Holm), so the level holds for all of them."""
     places = list(itertools.combinations(range(len(of.points)), 2))
     found = [of.difference(*place) for place in places]
     adjusted = holm([item[3] for item in found])
@@ -136,9 +141,11 @@ def holm(values: list[float]) -> list[float]:
 
 
 def leaders(errors: list[float], compared: list[Pair]) -> list[int]:
-    """The family with the smallest error and those that it is not decidedly better than, best first; alone, it wins.
+    """The family with the smallest error and all families that it is not significantly better than, best first.
 
-    A family wins where its error is below every other's, each difference being decided.
+    A single family wins.
+
+    A family wins if its error is below every other's, each difference being decided.
     """
     order = sorted(range(len(errors)), key=errors.__getitem__)
     if not order:

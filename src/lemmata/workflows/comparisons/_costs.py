@@ -1,4 +1,4 @@
-"""What mixing costs against the length of a row: operations and memory of the compiled program, and time here."""
+"""The cost of mixing as a function of the length of a row: operations and memory of the compiled program, and time."""
 
 import time
 from collections.abc import Sequence
@@ -20,14 +20,15 @@ SHORTEST_RUN = 0.01
 def cost(family: str, lengths: Sequence[int], channels: int, mean: bool) -> Cost | None:
     """One row mixed at every position, and read out by one linear map, at each length.
 
-    Operations and bytes are those that the compiler reports. It counts the body of a loop once, so the step of the
-    recurrence is compiled by itself and counted T times.
+    Operations and bytes are those that the compiler reports. The counter includes the body of a loop once, so the step
+    of the recurrence is compiled separately and counted T times.
 
     Args:
         family: its name.
         lengths: at least two; those that would not fit into a quarter of the memory are left out.
         channels: numbers in a token.
-        mean: whether the comparison reads every position too; else the last alone, whose exponent stands apart.
+        mean: whether the comparison also reads every position; otherwise only the last position, whose exponent is
+            separate.
 
     Returns:
         None with fewer than two lengths that fit.

@@ -20,7 +20,7 @@ from ._splits import Splits
 
 PARAMETERS, STEPS, BATCH, CHECKS = 6_000, 600, 32, 40
 RATES = (3e-3, 3e-2)
-"""Two learning rates of Adam; the one with the smaller error on the rows kept for stopping is used."""
+"""Two learning rates of Adam; the one with the smaller error on the rows for early stopping is used."""
 STOPPING = 0.2
 
 
@@ -35,8 +35,8 @@ def train_families(
 ) -> list[FiniteResult]:
     """Train one network of each family on the training rows of the first split.
 
-    Each has the largest width for which it has at most 6,000 parameters; the same steps, batches and learning rates,
-    and a fifth of the training rows to choose rate and step by.
+    Each has the largest width with at most 6,000 parameters. The steps, batches and learning rates are the same, and a
+    fifth of the training rows is used to choose rate and step.
 
     Args:
         data: the sequences.
@@ -44,7 +44,7 @@ def train_families(
         names: of the families.
         kernels: the error of each family's kernel on that split.
         options: how it is read, and the seed.
-        progress: told how much is done.
+        progress: called with the finished share.
         late: whether no further network should begin.
     """
     found = []

@@ -22,7 +22,7 @@ def standardised(vectors: Float[np.ndarray, "n q"], training: Int[np.ndarray, " 
 def head_kernel(z: Float[np.ndarray, "n q"], other: Float[np.ndarray, "m q"], width: float) -> Float[np.ndarray, "n m"]:
     """Half linear, half RBF: <z, z'> / (2 q) + exp(-|z - z'|² / (2 width² q)) / 2.
 
-    Of standardised coordinates both halves have mean diagonal ½, so that the trace is the number of rows. Without any
+    For standardised coordinates, both halves have mean diagonal ½, so the trace is the number of rows. Without any
     coordinate the kernel is constant.
     """
     dimension = max(z.shape[1], 1)
@@ -56,8 +56,8 @@ def fits(
 ) -> list[Fit]:
     """One fit for each target, all from one eigensystem of the training rows' centred Gram matrix.
 
-    With H = I - 11'/n, H K H = U diag(a) U' and shrink_i = ridge / (a_i + ridge), the leave-one-out residual of row i
-    is (U shrink U' (y - mean))_i / (sum_k u_ik² shrink_k - 1/n): the constant is learned and not penalised.
+    Let H = I - 11'/n, H K H = U diag(a) U' and shrink_i = ridge / (a_i + ridge). The leave-one-out residual of row i is
+    (U shrink U' (y - mean))_i / (sum_k u_ik² shrink_k - 1/n), because the constant is learned and not penalised.
 
     Args:
         inner: kernel between training rows.

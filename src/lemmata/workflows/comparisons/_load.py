@@ -40,8 +40,8 @@ def load_sequences(data: object, options: ComparisonOptions = ComparisonOptions(
     """Read sequences and targets from a file, a table, arrays or a bundled task.
 
     Args:
-        data: the name of a bundled task or set; the path of a CSV, TSV, Parquet or NPZ file; a data frame; a pair
-            (x, y) or a triple (x, y, mask) of arrays, x of shape (n, T, c), or (n, columns) with a sequence length.
+        data: the name of a bundled task or set; the path of a CSV, TSV, Parquet or NPZ file; a data frame; a pair (x,
+            y) or a triple (x, y, mask) of arrays. x has the shape (n, T, c), or (n, columns) with a sequence length.
         options: the options of the comparison.
 
     Raises:
@@ -180,7 +180,7 @@ def _finished(
     name: str, x: np.ndarray, mask: np.ndarray, targets: list[pl.Series], label: str, notes: list[str],
     options: ComparisonOptions, limit: int, rows: int,
 ) -> Sequences:  # fmt: skip
-    """Draw rows where there are too many, encode targets, standardise tokens."""
+    """Draw rows if there are too many, encode targets, standardise tokens."""
     plain = [plain_column(column, "target") for column in targets]
     known = ~np.any([column.is_null().to_numpy() for column in plain], axis=0)
     if not known.all():
@@ -204,7 +204,7 @@ def _finished(
 
 
 def _most_rows(x: np.ndarray, options: ComparisonOptions, limit: int, rows: int) -> int:
-    """How many rows are used; where more were asked for than fit into memory, an error says the plan."""
+    """The number of rows that are used; if more were requested than fit into memory, an error gives the plan."""
     _, length, channels = x.shape
     width = max(length * channels, FEATURES, 2 * MODES * channels)
     asked = min(rows, DEFAULT_ROWS if options.max_rows is None else options.max_rows)

@@ -1,4 +1,4 @@
-"""Tables with one line a token: rows of unequal lengths, right-aligned."""
+"""Tables with one line for each token: rows of unequal lengths, right-aligned."""
 
 import numpy as np
 import polars as pl
@@ -13,13 +13,14 @@ Found = tuple[np.ndarray, np.ndarray, list[pl.Series], str, list[str]]
 
 
 def long_form(table: Table, options: ComparisonOptions) -> Found:
-    """Tokens (n, T, c), mask, target, its name, and notes, from one line a token.
+    """Tokens (n, T, c), mask, target, its name, and notes, from one line for each token.
 
-    Lines with one value of `--id` are one row, ordered by `--time` (as they stand, without it); its target is that of
-    its last line, and must be the same in all. With `--sequence-length T` the last T tokens are kept.
+    Lines with the same value of `--id` are one row, ordered by `--time` (without it, in the order of the file). Its
+    target is that of its last line, and must be the same in all its lines. With `--sequence-length T` the last T tokens
+    are kept.
 
     Raises:
-        DataError: a target that changes within a row, a cell that is no finite number, two lines of one time.
+        DataError: for a target that changes within a row, a cell that is not a finite number, or two lines of one time.
         UnknownNameError: no such column.
         MemoryPlanError: the longest row makes the array too large.
     """

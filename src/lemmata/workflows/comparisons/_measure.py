@@ -27,7 +27,7 @@ class Candidate(Protocol):
 
 
 class FixedMixer:
-    """A mixer that nothing is learned in, and the common head.
+    """A mixer without learned parameters, and the common head.
 
     Args:
         family: its name.
@@ -57,7 +57,7 @@ class FixedMixer:
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-    """What leave-one-out chose on the training rows of a split: places of setting and ridge.
+    """The result of leave-one-out on the training rows of a split: the places of setting and ridge.
 
     Args:
         left_out: the leave-one-out error there.
@@ -76,10 +76,10 @@ class Measured:
 
     Args:
         losses: squared error of each held-out row with all training rows, one line a split.
-        wrong: for classes, whether a held-out row is given another one, line by line as the losses; else None.
+        wrong: for classes, whether a held-out row is predicted wrongly, in the same order as the losses; else None.
         permuted: losses with shuffled targets.
         errors: mean held-out squared error at each size, one line a split.
-        chosen: what was chosen, by size and split.
+        chosen: the choices, by size and split.
     """
 
     losses: Float[np.ndarray, "r m"]
@@ -125,7 +125,7 @@ def measure(
 def guessing(
     y: Float[np.ndarray, "N k"], of: Splits, shuffled: bool = False, size: int | None = None
 ) -> Float[np.ndarray, "r m"]:
-    """Squared error of each held-out row where the mean of the training rows is predicted."""
+    """Squared error of each held-out row if the mean of the training rows is predicted."""
     found = []
     for order, test, permuted in zip(of.orders, of.tests, of.permuted, strict=True):
         values = y[permuted] if shuffled else y

@@ -1,7 +1,7 @@
 """Mixers: four ways of turning a sequence into a vector, before any training.
 
 A mixer looks at one sequence of tokens of shape (T, c), right-aligned, with a mask of the positions that are there, and
-gives a vector. All are fixed functions with a single setting; what is learned is the head behind them (`_head`).
+gives a vector. All are fixed functions with a single setting; only the head after them is learned (`_head`).
 """
 
 import dataclasses
@@ -23,12 +23,12 @@ Mixer = Callable[[Float[Array, "T c"], Bool[Array, " T"]], Float[Array, " q"]]
 
 @dataclasses.dataclass(frozen=True)
 class Family:
-    """A way of mixing: its name, what it is, the values of its one setting, and what the setting is called.
+    """A way of mixing: its name, its description, the values of its one setting, and the name of the setting.
 
     Args:
         name: as `--families` has it.
         title: in sentences.
-        words: what it does with a sequence.
+        words: its effect on a sequence.
         setting: the name of the setting.
         values: three of them.
     """
@@ -53,17 +53,17 @@ BY_NAME = {family.name: family for family in FAMILIES}
 
 
 def flattened(x: Float[Array, "T c"], mask: Bool[Array, " T"]) -> Float[Array, " q"]:
-    """All tokens side by side; absent ones are 0, the mean of a channel."""
+    """All tokens side by side; missing ones are 0, the mean of a channel."""
     return jnp.where(mask[:, None], x, 0.0).reshape(-1)
 
 
 def convolution(
     x: Float[Array, "T c"], mask: Bool[Array, " T"], weights: Float[Array, "q k"], phases: Float[Array, " k"]
 ) -> Float[Array, " k"]:
-    """Mean over positions of sqrt(2) cos(W w + b), w the window of 3 tokens that ends there.
+    """Mean over positions of sqrt(2) cos(W w + b), where w is the window of 3 tokens that ends there.
 
-    Windows that reach before the first token are left out, unless the sequence is shorter than a window: the only one
-    then ends at the last token, with 0 where nothing is.
+    Windows that reach before the first token are left out. If the sequence is shorter than a window, its only window
+    ends at the last token, with 0 for missing tokens.
     """
     length = len(x)
     padded = jnp.pad(jnp.where(mask[:, None], x, 0.0), ((WINDOW - 1, 0), (0, 0)))
@@ -100,7 +100,7 @@ def one_step(
 def attention(
     x: Float[Array, "T c"], mask: Bool[Array, " T"], beta: float | Float[Array, ""], mean: bool = False
 ) -> Float[Array, " q"]:
-    """Sum over earlier s of softmax_s(beta <x_t, x_s> / c) x_s, beside x_t, at the last position t.
+    """Sum over earlier s of softmax_s(beta <x_t, x_s> / c) x_s, together with x_t, at the last position t.
 
     For tokens of variance 1 in each of c channels the logits are beta times a number near 1 at s = t. Without an
     earlier token the sum is 0. With `mean`, the mean over all positions t, at T² operations.

@@ -35,18 +35,18 @@ def network(
 ) -> AbstractLayer:
     """A network of the family, with ReLU layers around its way of mixing.
 
-    mlp: hidden layers on all tokens side by side. conv: convolutions of windows of 3 tokens, a mean over positions.
+    mlp: hidden layers on all tokens side by side. conv: convolutions of windows of 3 tokens, and a mean over positions.
     recurrent: a dense layer, a diagonal state-space layer, a hidden layer on its output at the last position.
     attention: softmax attention to the last token and those before, and a hidden layer at the last position.
 
     Args:
         family: its name.
         setting: a value of `SETTINGS`.
-        data: what it is for: lengths, and whether there is a mask.
+        data: the data that it is for: lengths, and whether there is a mask.
         mean: recurrence and attention are read as means over positions.
         width: of the layers, where it is finite.
-        wide: attention with logits that divide by the width and tied queries and keys, which has an exact limit; else
-            by its square root, as trained networks have it.
+        wide: attention with tied queries and keys and logits divided by the width, which has an exact limit; otherwise,
+            logits are divided by the root of the width, as in trained networks.
         outputs: of the last layer.
     """
     hidden = [Dense(width, WEIGHT, BIAS), Relu()]
@@ -69,7 +69,7 @@ def network(
 
 
 def points(data: Sequences) -> Float[np.ndarray, "n T e"]:
-    """The rows as a network takes them: where positions are absent, with the mask as the last channel."""
+    """The rows as a network takes them: if positions are absent, with the mask as the last channel."""
     if data.mask.all():
         return data.x
     return np.concatenate([data.x, data.mask[:, :, None].astype(float)], axis=2)

@@ -1,4 +1,4 @@
-"""What the training rows alone say of a family's error on other rows, beside what was measured there."""
+"""What the training rows alone predict of a family's error on other rows, and what was measured there."""
 
 import dataclasses
 
@@ -18,14 +18,14 @@ SOLVES = 8
 
 @dataclasses.dataclass(frozen=True)
 class Predicted:
-    """The prediction of a family at the sizes of the splits; no held-out row enters it.
+    """The prediction of a family at the sizes of the splits, without any held-out row.
 
     Args:
         error, lower, upper: relative to guessing, as means over the splits at the settings and ridges chosen there.
         effective_dimension: tr K (K + ridge)^-1 of the training rows, as a mean over the splits.
-        alignment: the share of the target in the first 10 and the first 100 eigenvectors, likewise.
-        equivalent: the error with all training rows by the deterministic equivalent, which knows the eigenvalues and
-            the target's coefficients alone. It takes the rows to be alike; where it is far from `error`, they are not.
+        alignment: the share of the target in the first 10 and the first 100 eigenvectors, as the same kind of mean.
+        equivalent: the error with all training rows by the deterministic equivalent, which only uses the eigenvalues
+            and the target's coefficients. It assumes exchangeable rows; if it is far from `error`, they are not.
     """
 
     error: Float[np.ndarray, " s"]
@@ -39,13 +39,13 @@ class Predicted:
 def predict(candidate: Candidate, y: Float[np.ndarray, "N k"], of: Splits, measured: Measured) -> Predicted:
     """The held-out error from the kernel between training rows and their targets.
 
-    With all training rows it is the leave-one-out error by which setting and ridge were chosen; with fewer, direct
-    solves on random parts of them (`lemmata.spectra.measured_curve`), judged on the others. Both are divided by what
-    guessing the mean leaves of these rows, their variance times 1 + 1/n.
+    With all training rows, it is the leave-one-out error that chose setting and ridge. With fewer rows, it comes from
+    direct solves on random parts of them (`lemmata.spectra.measured_curve`), judged on the other rows. Both are divided
+    by the error of guessing the mean on these rows, their variance times 1 + 1/n.
 
-    The interval is error exp(-+ 1.96 w). Leave-one-out errors of n rows have a relative standard error s. Training
-    sets of two splits share n/N of their rows, so that w² = s² (1/r + (1 - 1/r) n/N) for a mean over r splits; with
-    fewer rows the spread over the splits adds to it.
+    The interval is error exp(-+ 1.96 w). Leave-one-out errors of n rows have a relative standard error s. Training sets
+    of two splits share n/N of their rows, so w² = s² (1/r + (1 - 1/r) n/N) for a mean over r splits. With fewer rows,
+    the spread over the splits is added.
     """
     repeats, total, most = len(of.orders), len(y), of.sizes[-1]
     errors, equivalents, dimensions = np.empty((repeats, len(of.sizes))), np.empty(repeats), np.empty(repeats)
@@ -79,7 +79,7 @@ def predict(candidate: Candidate, y: Float[np.ndarray, "N k"], of: Splits, measu
 
 
 class _Modes:
-    """The eigensystems of the centred kernel between training rows, by setting, each computed when it is asked for."""
+    """The eigensystems of the centred kernel between training rows, by setting, each computed when it is first used."""
 
     def __init__(self, candidate: Candidate, training: np.ndarray):
         self._candidate, self._training = candidate, training

@@ -40,7 +40,7 @@ from ._theorem import statements, theorem
 from ._verdict import scored, sentences, trained
 
 BEGUN, FINISHED = 0.75, 0.9
-"""Shares of a time limit after which no family is begun, and nothing beside them."""
+"""Shares of a time limit after which no family is started, and after which nothing else is."""
 
 Progress = Callable[[str, float, float], None]
 
@@ -84,7 +84,7 @@ def run_comparison(
 
 @dataclasses.dataclass(frozen=True)
 class _Fitted:
-    """A family on all splits, what is predicted of it, its settings, the rank of a recurrence, and the seconds."""
+    """A family on all splits: its predictions, its settings, the rank of a recurrence, and the seconds."""
 
     measured: Measured
     predicted: Predicted
@@ -97,7 +97,7 @@ class _Fitted:
 def _fitted_family(
     name: str, data: Sequences, options: ComparisonOptions, of: Splits, told: Callable[[float], None] | None = None
 ) -> _Fitted:
-    """One family, in whichever process."""
+    """One family, in any process."""
     begun = time.monotonic()
     told = told or (lambda share: None)
     told(0.0)
@@ -124,7 +124,7 @@ class _LateError(Exception):
 
 
 class _Job:
-    """A comparison under way: what is finished stays when a stage is interrupted."""
+    """A running comparison: finished parts are kept when a stage is interrupted."""
 
     def __init__(self, data: Sequences, options: ComparisonOptions, progress: Progress, started: float,
                  executor: Executor | None = None):  # fmt: skip
@@ -167,7 +167,7 @@ class _Job:
                 return
 
     def family(self, name: str, stage: str) -> None:
-        """One family; where others are finished it is given up at the end of the time."""
+        """One family; if others are finished, this one is stopped at the end of the time limit."""
 
         def told(share: float) -> None:
             self.progress(stage, share, 1)
@@ -179,7 +179,7 @@ class _Job:
         self.keep(name, _fitted_family(name, self.data, self.options, self.splits, told))
 
     def families_apart(self) -> None:
-        """Each family as a task of the executor; what is lost or late is a note."""
+        """Each family as a task of the executor; a lost or late family becomes a note."""
         left = []
 
         def tasks() -> Iterator[tuple[str, tuple]]:
@@ -207,7 +207,7 @@ class _Job:
         self.rank = self.rank if found.rank is None else found.rank
 
     def beside(self) -> None:
-        """Costs, trained networks and denoising, where they are asked for and there is time."""
+        """Costs, trained networks and denoising, if they are requested and there is time."""
         for place, name in enumerate(self.names if self.options.ladder else ()):
             if self.late(FINISHED):
                 self.notes.append("The time limit was reached before all costs were measured.")
@@ -238,7 +238,7 @@ class _Job:
         return {name: float(found.losses[0].mean() / guess) for name, found in self.measured.items()}
 
     def record(self) -> ComparisonRecord:
-        """Everything that is known, as it is written."""
+        """All known results, in the form in which they are written."""
         names, described = list(self.measured), self.described()
         results, compared, ahead, judged, said = [], [], [], None, []
         if names:
@@ -270,7 +270,7 @@ class _Job:
     def resampled(self, shuffled: bool) -> Bootstrap:
         losses = [found.permuted if shuffled else found.losses for found in self.measured.values()]
         guesses, tests = guessing(self.data.y, self.splits, shuffled), self.splits.tests
-        if shuffled:  # a held-out place has another row's target in each split
+        if shuffled:  # a held-out place has the target of another row in each split
             tests = np.stack([own[test] for own, test in zip(self.splits.permuted, tests, strict=True)])
         return bootstrap(losses, guesses, tests, len(self.data.x), self.options.seed)
 
@@ -321,7 +321,7 @@ class _Job:
         return points, later
 
     def described(self) -> Data:
-        """The rows, as the record tells of them."""
+        """The rows, as described in the record."""
         data, lengths = self.data, self.data.mask.sum(axis=1)
         return Data(
             name=data.name, words=data.words, expected=data.expected, rows=data.rows, used_rows=len(data.x),

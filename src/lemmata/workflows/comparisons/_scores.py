@@ -1,4 +1,4 @@
-"""Kernels that take noise off whole rows, which is what a diffusion model learns: apart from the comparison."""
+"""Kernels that remove noise from whole rows, as a diffusion model learns to do; separate from the comparison."""
 
 import numpy as np
 from jaxtyping import Float
@@ -16,8 +16,9 @@ KERNELS = ("linear", "Gaussian", "Laplace")
 def denoising(data: Sequences, of: Splits, seed: int) -> list[ScoreResult]:
     """Predict a row from itself with noise, by kernel ridge regression, on the first split.
 
-    By Tweedie's formula the score of the noised law at z is (E[row | z] - z) / noise²: the kernel that predicts rows
-    best has the best score. Errors are relative to that of the linear kernel, which is best for Gaussian rows.
+    By Tweedie's formula, the score of the noised distribution at z is (E[row | z] - z) / noise². So the kernel that
+    predicts rows best has the best score. Errors are relative to that of the linear kernel, which is best for Gaussian
+    rows.
 
     Args:
         data: the sequences; tokens side by side, absent ones 0.
@@ -41,7 +42,7 @@ def denoising(data: Sequences, of: Splits, seed: int) -> list[ScoreResult]:
 
 
 def _kernel(name: str, z: Float[np.ndarray, "n q"], other: Float[np.ndarray, "m q"]) -> Float[np.ndarray, "n m"]:
-    """Of width 1 in units in which two rows are about sqrt(2 + 2 noise²) apart."""
+    """A kernel of width 1 in units in which two rows are about sqrt(2 + 2 noise²) apart."""
     product = z @ other.T / z.shape[1]
     if name == "linear":
         return product

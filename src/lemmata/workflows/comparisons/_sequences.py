@@ -1,4 +1,4 @@
-"""What is compared on: sequences of one length, right-aligned, with a mask, and a target for each."""
+"""The data of a comparison: sequences of one length, right-aligned, with a mask, and a target for each."""
 
 import dataclasses
 
@@ -24,9 +24,9 @@ class Sequences:
         classes: the names of the classes, or None.
         shares: the shares of the classes, which are the means of their columns before centring; 0 for numbers.
         rows: the number of rows of the source.
-        notes: what was done while loading.
-        words: for a bundled task, what the task is; else empty.
-        expected: for a bundled task, what a comparison must find; else empty.
+        notes: remarks on the loading.
+        words: for a bundled task, its description; else empty.
+        expected: for a bundled task, the expected result of a comparison; else empty.
         test: the share of held-out rows, unless the options give another.
     """
 
@@ -76,8 +76,8 @@ def standard_tokens(
     """Tokens with mean 0 and variance 1 in each channel, over the tokens that are there; absent ones are 0.
 
     Raises:
-        DataError: too few rows, a mask that is not right-aligned, a row without tokens, a number that is not finite, a
-            channel that does not vary.
+        DataError: for too few rows, a mask that is not right-aligned, a row without tokens, a number that is not
+            finite, or a channel that does not vary.
     """
     n, length, _ = x.shape
     if n < FEWEST_ROWS:

@@ -11,7 +11,7 @@ PAIRS, KEY = 16, 8
 
 @dataclasses.dataclass(frozen=True)
 class SequenceTask:
-    """A task: what it is, how many rows it has, and the share of them that is held out.
+    """A task: its description, its number of rows, and the held-out share of them.
 
     Args:
         name: as DATA has it.
@@ -19,7 +19,7 @@ class SequenceTask:
         draw: sequences (n, T, c) and targets from a generator and a number of rows.
         rows: 800 unless it says otherwise.
         test: share of the rows that is held out.
-        expected: what a comparison must find, in a sentence.
+        expected: the expected result of a comparison, in a sentence.
     """
 
     name: str
@@ -64,7 +64,7 @@ def smooth(rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray]
 
 
 def noise(rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """White noise of 32 tokens with 2 channels, and a target that has nothing to do with it."""
+    """White noise of 32 tokens with 2 channels, and a target that is independent of it."""
     return rng.standard_normal((rows, 32, 2)), rng.standard_normal(rows)
 
 

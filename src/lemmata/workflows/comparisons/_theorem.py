@@ -1,4 +1,4 @@
-"""What the printed comparison of architectures would have said of these rows, and whether it is right here."""
+"""The prediction of the printed comparison of architectures for these rows, and whether it is right here."""
 
 import math
 
@@ -13,17 +13,17 @@ SMOOTHNESS = 1
 
 
 def theorem(data: Sequences, training: int, errors: dict[str, float], pair: Pair | None) -> Theorem | None:
-    """Theorem 1 of the survey ("Mathematics of Foundation Models") beside the measured pair.
+    """Theorem 1 of the survey ("Mathematics of Foundation Models"), compared with the measured pair.
 
-    For functions of d variables with s derivatives it prints ((log n)/n)^(2s/d) for attention and n^(-s/d) for
-    state-space models, and that the latter strictly dominate for d > 2. Of its own rates the first is smaller at every
-    n >= 2: their ratio is ((log n)²/n)^(s/d) <= (4/e²)^(s/d) < 1, whatever d.
+    For functions of d variables with s derivatives, it prints ((log n)/n)^(2s/d) for attention and n^(-s/d) for
+    state-space models, and states that the latter strictly dominate for d > 2. Of its own rates, the first is smaller
+    at every n >= 2: their ratio is ((log n)²/n)^(s/d) <= (4/e²)^(s/d) < 1, for any d.
 
     Args:
         data: the rows.
         training: n.
         errors: of recurrence and attention.
-        pair: of the two; None where they were not compared.
+        pair: of the two; None if they were not compared.
     """
     if pair is None:
         return None
@@ -57,7 +57,7 @@ def statements(data: Sequences, rank: int | None, cap: int, exponents: dict[str,
         data: the rows.
         rank: numerical rank of the recurrent states over the rows, if there are any.
         cap: the number of states times channels, twice.
-        exponents: of operations against length, where they were measured.
+        exponents: of operations against length, if they were measured.
     """
     norms = (data.x[data.mask] ** 2).sum(axis=1) ** 0.5
     spread = float(norms.std() / norms.mean())
@@ -117,7 +117,7 @@ def statements(data: Sequences, rank: int | None, cap: int, exponents: dict[str,
 
 
 def _claim(name: str) -> str:
-    """The name, where the catalogue has a claim of it."""
+    """The name, if the catalogue has a claim of it."""
     return name if name in records() else ""
 
 

@@ -9,8 +9,11 @@ from ._bootstrap import RELEVANT
 from ._words import factor, listed, told, told_small
 
 LARGE, NEAR, TINY = 0.5, 0.15, 1e-4
-"""A share of the variance above which the best family has missed something, or there is noise; how far a predicted
-error may be from the measured one before the reason is told; an error of which nothing is left to be predicted."""
+"""Three numbers: a share of the variance above which the best family has missed something, or there is noise.
+
+The largest difference between predicted and measured error for which no reason is given; and an error so small that it
+cannot be predicted.
+"""
 
 
 def predicts(result: FamilyResult) -> bool:
@@ -31,7 +34,7 @@ def sentences(
         data: the rows.
         results: the families, best or not.
         leaders: names of the best family and of those that it does not decidedly beat.
-        theorem: what the survey's Theorem 1 would have said.
+        theorem: the prediction of the survey's Theorem 1.
         compared: the pairs of families.
     """
     by_name = {result.name: result for result in results}
@@ -176,7 +179,7 @@ def _learning(data: Data, best: FamilyResult) -> list[str]:
 
 
 def _alike(best: FamilyResult) -> str:
-    """Where eigenvalues say something else, why that is."""
+    """If eigenvalues say something else, why that is."""
     if best.equivalent is None or abs(best.equivalent / best.error.value - 1) <= NEAR:
         return ""
     return (
@@ -187,7 +190,7 @@ def _alike(best: FamilyResult) -> str:
 
 
 def _shuffled(results: list[FamilyResult]) -> list[str]:
-    """Where something is found in shuffled targets, or choosing settings costs more than it may."""
+    """If something is found in shuffled targets, or choosing settings costs more than it may."""
     leaks = [own.title for own in results if not own.sound and own.permuted.value < 1]
     costly = [own.title for own in results if not own.sound and own.permuted.value > 1]
     found = []

@@ -35,12 +35,12 @@ class WideNetwork:
             self._matrices.append(matrix / np.trace(matrix) * len(matrix))
 
     def kernel(self, setting: int, training: Int[np.ndarray, " n"]) -> Float[np.ndarray, "N n"]:
-        """At the setting of this place; these kernels know no training rows."""
+        """At the setting of this place; these kernels do not depend on training rows."""
         return self._matrices[setting][:, training]
 
 
 def affordable(data: Sequences, names: list[str], seed: int) -> Sequences:
-    """As many rows, drawn at random, as the slowest kernel takes in some tens of seconds; at least 100."""
+    """As many random rows as the slowest kernel can process in some tens of seconds; at least 100."""
     each = data.length**2 * (POLES if "recurrent" in names else 1)
     rows = max(FEWEST, int((OPERATIONS / each) ** 0.5))
     if rows >= len(data.x):

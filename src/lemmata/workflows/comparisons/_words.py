@@ -13,7 +13,7 @@ def told(value: float) -> str:
 
 
 def told_small(value: float) -> str:
-    """A number in two digits, however small.
+    """A number in two digits, even if it is tiny.
 
     >>> told_small(0.0341), told_small(0.0000123), told_small(2.5e-9), told_small(0.0)
     ('0.034', '0.000012', '2.5e-9', '0')
@@ -25,7 +25,7 @@ def told_small(value: float) -> str:
 
 
 def factor(value: float) -> str:
-    """How many times as much.
+    """How many times larger.
 
     >>> factor(2.34), factor(87.4), factor(12345.6)
     ('2.3', '87', '12,346')

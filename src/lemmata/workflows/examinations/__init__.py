@@ -1,4 +1,4 @@
-"""A trained model and its rows in, a Record of what theory predicts about it out."""
+"""Examinations: from a trained model and its rows to a record of theoretical predictions about it."""
 
 from lemmata.workflows.records.examinations import ExaminationRecord as ExaminationRecord
 

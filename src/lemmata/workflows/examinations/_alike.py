@@ -10,7 +10,7 @@ from scipy import stats
 from lemmata.subjects.trained_models import Trained, fresh_rows, held_rows
 
 ORDERS, LEVEL = 1999, 0.001
-"""Random divisions of the rows, and the chance that rows which are drawn alike are said not to be, for each test."""
+"""The number of random divisions of the rows, and the level of each test: the probability of a false warning."""
 MOST_ROWS, MOST_COLUMNS, FEWEST = 1000, 1000, 10
 _MOVED = 0.1  # standard deviations below which columns differ by their spread, if at all
 
@@ -22,7 +22,7 @@ class Unlike:
     Args:
         column: its place among the flattened columns.
         p_value: of the test over all columns.
-        middle: mean of the held-out rows less that of the training rows, in standard deviations of the latter.
+        middle: mean of the held-out rows minus that of the training rows, in standard deviations of the latter.
         spread: the standard deviation of the held-out rows over that of the training rows.
     """
 
@@ -33,11 +33,11 @@ class Unlike:
 
 
 def drawn_apart(trained: Trained, columns: tuple[str, ...] | None = None) -> str | None:
-    """In which column, and which class, held-out rows differ from training rows, in words; None where they do not.
+    """The column and the class in which held-out rows differ from training rows, in words; None if they do not.
 
     Args:
         trained: the model with its rows.
-        columns: names of the inputs; None where they have none.
+        columns: names of the inputs; None if they have none.
     """
     inputs, targets, parts = unlike_inputs(trained), unlike_targets(trained), []
     if inputs is not None:
@@ -69,7 +69,7 @@ def _moved(name: str, own: Unlike) -> str:
 
 
 def unlike_inputs(trained: Trained) -> Unlike | None:
-    """The input column that differs most, where training and held-out rows differ in inputs beyond chance.
+    """The input column that differs most, if training and held-out rows differ in inputs beyond chance.
 
     At most 1,000 rows of each kind and 1,000 columns are looked at, drawn by the seed. Copies of training rows among
     the held-out rows are left out. Documents, whose columns are places, are not looked at.
@@ -81,7 +81,7 @@ def unlike_inputs(trained: Trained) -> Unlike | None:
 
 
 def unlike_targets(trained: Trained) -> Unlike | None:
-    """The class, or the column of values, that differs most, where the targets differ beyond chance."""
+    """The class, or the column of values, that differs most, if the targets differ beyond chance."""
     if trained.task.is_language:
         return None
     return _unlike(trained.y, held_rows(trained)[1][fresh_rows(trained)], trained.seed)
@@ -95,9 +95,9 @@ def _flat(x: np.ndarray) -> Float[np.ndarray, "n d"]:
 def _unlike(a: Float[np.ndarray, "n d"], b: Float[np.ndarray, "m d"], seed: int) -> Unlike | None:
     """A permutation test of two samples of rows; the largest deviation over columns counts.
 
-    For each column the ranks, and how far ranks lie from the middle, are summed over the held-out rows: the first tells
-    another middle, the second another spread. Each sum is compared in units of its standard deviation under random
-    divisions of the rows, for all columns together.
+    For each column, the ranks and their distances from the middle are summed over the held-out rows. The first sum
+    shows another middle, the second another spread. Each sum is compared in units of its standard deviation under
+    random divisions of the rows, for all columns together.
     """
     if min(len(a), len(b)) < FEWEST:
         return None

@@ -1,4 +1,4 @@
-"""What everybody has without a model: one answer for all rows. Whether the model beats it, and what it finds."""
+"""The baseline that needs no model: one answer for all rows. Whether the model beats it, and what it finds."""
 
 import numpy as np
 from jaxtyping import Float
@@ -10,15 +10,16 @@ from lemmata.workflows.records.examinations import Baseline, ClassScore, GaugeIn
 
 LEVEL = 0.95
 UNBALANCED = 4.0
-"""Classes are unbalanced where the most frequent has so many times the rows of the rarest."""
+"""Classes are unbalanced if the most frequent has so many times the rows of the rarest."""
 
 
 def baseline(trained: Trained, f: Float[np.ndarray, "m C"], y: Float[np.ndarray, "m C"], x: np.ndarray) -> Baseline:
-    """The model beside one answer for all rows, on the same rows: the difference of the two errors is taken row by row.
+    """The model against one answer for all rows. The difference of the two errors is computed row by row.
 
-    The answer follows from the training rows: their most frequent class, the mean of their values, or the frequencies
-    of their tokens, each counted once more than it occurs. The interval of the difference is exact for classes
-    (McNemar's: of the rows that one of the two gets right, the share that the model does), and Student's for means.
+    The answer is computed from the training rows: their most frequent class, the mean of their values, or the
+    frequencies of their tokens, each counted once more than it occurs. The interval of the difference is exact for
+    classes (McNemar's: the model's share of the rows that exactly one of the two gets right). For means, it is
+    Student's.
 
     Args:
         trained: the model with its training rows.
@@ -54,7 +55,7 @@ def baseline(trained: Trained, f: Float[np.ndarray, "m C"], y: Float[np.ndarray,
 
 
 def held_baseline(trained: Trained) -> Baseline | None:
-    """The same on the held-out rows; None of a single one, which has no interval."""
+    """The same on the held-out rows; None for a single row, which has no interval."""
     x, y = held_rows(trained)
     return baseline(trained, held_outputs(trained), y, x) if len(y) > 1 else None
 
@@ -68,7 +69,7 @@ def beats_one_answer(trained: Trained) -> bool:
 
 
 def worse_than_one_answer(trained: Trained, own: Baseline | None, error: float) -> str | None:
-    """That the model is surely worse, in words; None where it is not."""
+    """A sentence that the model is surely worse; None if it is not."""
     if own is None or own.beaten is not False:
         return None
     if trained.task.is_classification:
@@ -99,7 +100,7 @@ def _by_frequencies(x: np.ndarray, documents: np.ndarray) -> Float[np.ndarray, "
 
 
 def _classes(trained: Trained, f: np.ndarray, y: np.ndarray) -> tuple[float | None, list[ClassScore]]:
-    """Where classes are unbalanced: the mean over classes of the share of errors, and each class, the rarest first."""
+    """If classes are unbalanced: the mean over classes of the share of errors, and each class, the rarest first."""
     counts, said = y.sum(0), np.eye(y.shape[1])[f.argmax(1)]
     here = np.flatnonzero(counts)
     if len(here) < 2 or counts[here].max() < UNBALANCED * counts[here].min():

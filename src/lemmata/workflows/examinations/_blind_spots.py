@@ -1,10 +1,13 @@
-"""What is not asked of a model of which only outputs are seen, and which loss the others are read with."""
+"""The checks that are skipped if only a model's outputs are known, and the loss that the other checks use."""
 
 from lemmata.subjects.trained_models import Trained, is_known, loss_words, objective_of, rows_left_out
 
 
 def seen_by_outputs(trained: Trained) -> list[str]:
-    """That a model without derivatives is seen by its outputs alone, and which questions are therefore not asked."""
+    """A sentence that only the outputs of a model without derivatives are known.
+
+    It names the checks that are therefore skipped.
+    """
     if trained.model.differentiable:
         return []
     classes = trained.task.is_classification
@@ -19,7 +22,7 @@ def seen_by_outputs(trained: Trained) -> list[str]:
 
 
 def loss_told(trained: Trained) -> str:
-    """The loss of the training and how it is known; that none is asked for, where only outputs are seen."""
+    """The loss of the training and how it is known; or that no loss is needed, if only outputs are known."""
     if trained.model.differentiable or not isinstance(trained.task.loss, str):
         return trained.task.loss_told
     return "none is needed, because lemmata sees only the outputs"

@@ -1,4 +1,4 @@
-"""Whether the probabilities that a model gives are as high as it is right."""
+"""Whether a model's stated probabilities agree with how often it is right."""
 
 import numpy as np
 from jaxtyping import Float
@@ -16,11 +16,11 @@ _CHANCE = 0.001  # that probabilities which are as high as the model is right ar
 
 
 def confidence(trained: Trained) -> tuple[str, str] | None:
-    """The word "high" or "low", and a sentence; None where confidence is in order, or too few held-out rows tell.
+    """The word "high" or "low", and a sentence; None if confidence is in order, or if there are too few held-out rows.
 
     Held-out rows that are duplicates of training rows do not count: the model is surer of rows that it has seen. The
-    temperature T of least log loss counts where a likelihood-ratio test rejects T = 1: with few errors it is far from 1
-    by chance.
+    temperature T of least log loss counts if a likelihood-ratio test rejects T = 1, because with few errors it may be
+    far from 1 by chance.
     """
     if trained.held is None or not trained.task.probable or len(trained.held[0]) < _FEWEST:
         return None
@@ -51,7 +51,7 @@ def _rejects_one(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"], t: fl
 def excludes(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> bool:
     """Whether a row's own class has the probability 0, as shares of neighbours and of trees give it.
 
-    The log loss is then infinite, and the temperature that lowers it most answers to that row alone.
+    The log loss is then infinite, and the temperature that lowers it most depends on this row alone.
 
     Args:
         f: logits.
@@ -61,7 +61,7 @@ def excludes(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> bool:
 
 
 def _of_shares(right: Float[np.ndarray, " n"], sure: Float[np.ndarray, " n"]) -> tuple[str, str] | None:
-    """The mean probability of the class that is named, beside how often it is right; both on the same rows."""
+    """The mean probability of the predicted class, and how often it is right, on the same rows."""
     apart = sure - right
     error = float(apart.std(ddof=1)) / len(apart) ** 0.5
     if abs(apart.mean()) <= max(_APART, _SURE * error):

@@ -1,4 +1,4 @@
-"""What features paid: the model beside ridge regression with its own tangent kernel, on the same held-out rows."""
+"""The gain by features: the model against ridge regression with its own tangent kernel, on the same held-out rows."""
 
 import numpy as np
 from jaxtyping import Float
@@ -13,7 +13,7 @@ from ._gauges import of_claim
 
 _LEVEL = 0.05
 _SPOKE = ("agrees", "disagrees")
-_LAZY = 0.1  # of the residual of the tangent, above which that gauge says that training was rich
+_LAZY = 0.1  # of the residual of the tangent; above this share, the check reports that training was rich
 _MACHINES = (
     (ErrorOfTheStartKernel, start_kernel, "the tangent kernel at the start"),
     (ErrorOfTheEndKernel, end_kernel, "the trained tangent kernel"),
@@ -21,10 +21,10 @@ _MACHINES = (
 
 
 def beside_its_kernels(trained: Trained, gauges: list[Gauge]) -> list[str]:
-    """One sentence of how the model's error compares with those of its kernels that were judged; none without any.
+    """One sentence that compares the model's error with those of its judged kernels; empty if there are none.
 
-    A test on the rows of which one of the two errs more decides whether they differ. That a model which stayed linear
-    equals the kernel at the start is what theory says, and is left out.
+    A test on the rows of which one of the two errs more decides whether they differ. If the model stayed linear, theory
+    says that it equals the kernel at the start, so this is left out.
 
     Args:
         trained: the model with its rows.
@@ -51,7 +51,7 @@ def beside_its_kernels(trained: Trained, gauges: list[Gauge]) -> list[str]:
 
 
 def verb_of(ours: Float[np.ndarray, " m"], theirs: Float[np.ndarray, " m"]) -> str:
-    """Whether errors of the same rows are smaller, larger, or no further apart than by chance.
+    """Whether errors of the same rows are smaller, larger, or not significantly different.
 
     Shares: the exact sign test at 5 % of the rows on which they differ. Other errors: a paired t test.
 

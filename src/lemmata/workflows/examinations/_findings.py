@@ -1,4 +1,4 @@
-"""What the first screen says: at most five findings, the most important first, and what no theory explains."""
+"""The sentences of the first screen: at most five findings, the most important first, and what no theory explains."""
 
 import dataclasses
 
@@ -48,15 +48,15 @@ _ANOMALY = 3.5  # chosen on other seeds of the zoo than 200 to 205, on which 1 o
 _PARTED = 0.75  # from seed 100 on of the zoo at most 0.61 without a trigger, and at least 0.88 with one
 _SOME = 5
 _SAID_APART = tuple(kind().name for kind in (ClaimedPrivacyBoundsTheAttack, ClaimCoversItsSteps, RowsInUseAreAlike))
-_WITHIN = 0.05  # of an error under a shift, which labels must tell
+_WITHIN = 0.05  # of an error under a shift; this many labels are needed to measure it
 _APART = 1.5
-_NO_PULL = 1e-6  # of an implied decay on the weights, which is then rounding beside the loss
+_NO_PULL = 1e-6  # of an implied decay on the weights, which is then a rounding error compared with the loss
 _SPOKE = ("agrees", "disagrees", "unscored")
 
 
 @dataclasses.dataclass(frozen=True)
 class Sign:
-    """A finding with the name of what it is a sign of."""
+    """A finding with the name of the problem that it indicates."""
 
     name: str
     finding: Finding
@@ -65,19 +65,19 @@ class Sign:
 def findings(
     trained: Trained, gauges: list[Gauge], held: GaugeInterval | None, rows: RowNames = PLACES
 ) -> list[Finding]:
-    """At most five sentences, the most important first; none where nothing is out of order.
+    """At most five sentences, the most important first; empty if nothing is wrong.
 
     Args:
         trained: the model with its rows.
         gauges: what was found.
         held: the error on held-out rows.
-        rows: what they are called.
+        rows: the names of rows.
     """
     return [sign.finding for sign in signs(trained, gauges, held, rows)[:_MOST]]
 
 
 def signs(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None, names: RowNames = PLACES) -> list[Sign]:
-    """Everything that is out of order, the most important first, each with its name; arguments as of `findings`."""
+    """Everything that is out of order, the most important first, each with its name; arguments as in `findings`."""
     found = [
         *_trigger(trained, gauges, names),
         *_privacy(trained, gauges),
@@ -94,7 +94,7 @@ def signs(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None, nam
 
 
 def _trigger(trained: Trained, gauges: list[Gauge], names: RowNames = PLACES) -> list[Sign]:
-    """A class much cheaper to reach than the others, or one that a part of its rows has from a few features alone."""
+    """A class much cheaper to reach than the others, or a class that some of its rows get from a few features alone."""
     own = of_claim(SuccessOfSmallestTrigger, gauges)
     if own is None or own.status not in _SPOKE:
         return []
@@ -152,7 +152,7 @@ def _privacy(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
 
 
 def _shift(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
-    """Deployment rows that a classifier tells from those that the model was judged on."""
+    """A sentence if a classifier distinguishes the deployment rows from those on which the model was judged."""
     own = of_claim(RowsInUseAreAlike, gauges)
     if own is None or own.status != "disagrees":
         return []
@@ -212,7 +212,7 @@ def _copies(trained: Trained, held: GaugeInterval | None, names: RowNames) -> li
 def _untrained(trained: Trained) -> list[Sign]:
     """A model that gets its own training rows wrong about as often as the most frequent class does.
 
-    One that surely beats one answer for all rows knows something, however little.
+    A model that surely beats one answer for all rows has learned something, even if little.
     """
     if trained.task.is_language or beats_one_answer(trained):
         return []
@@ -227,9 +227,10 @@ def _untrained(trained: Trained) -> list[Sign]:
 
 
 def _guessing(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None) -> list[Sign]:
-    """Near chance, said from training rows alone where leaving one out speaks, else from held-out rows.
+    """A sentence if the model is near chance.
 
-    A model that surely beats one answer for all held-out rows does not guess, however little it knows.
+    It uses training rows alone if leaving one out has a result, else held-out rows. A model that surely beats one
+    answer for all held-out rows does not guess.
     """
     beside = None if held is None else held_baseline(trained)
     if beside is not None and beside.beaten:
@@ -259,15 +260,15 @@ def _trivial(trained: Trained, y: np.ndarray) -> float:
 
 
 def _as_trivial(trained: Trained, error: float, y: np.ndarray) -> bool:
-    """Whether an error is about that of saying always the same; where all rows are alike, nothing shows it."""
+    """Whether an error is about that of a constant answer; if all rows have the same target, this cannot be decided."""
     return error >= _GUESSING * _trivial(trained, y) > 0
 
 
 def _parts_classes(trained: Trained, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> bool:
-    """Whether outputs tell classes apart that are of unlike size, where few errors are made by always saying one.
+    """Whether outputs separate classes of unequal size, for which a constant answer makes few errors.
 
-    The mean over classes of the share of errors is then well below that of guessing, or the log loss below that of the
-    shares of the classes.
+    The mean over classes of the share of errors is then well below that of guessing, or the log loss is below that of
+    the shares of the classes.
     """
     if not trained.task.is_classification:
         return False
@@ -281,7 +282,7 @@ def _parts_classes(trained: Trained, f: Float[np.ndarray, "n C"], y: Float[np.nd
 
 
 def _beside(trained: Trained, error: float, y: np.ndarray) -> str:
-    """An error beside the trivial one, in words."""
+    """An error and the trivial one, in words."""
     trivial = _trivial(trained, y)
     if trained.task.is_classification:
         known = f"always answering the most frequent class has error rate {_percent(trivial)}"
@@ -307,7 +308,7 @@ def _disagreements(gauges: list[Gauge]) -> list[Sign]:
 
 
 def _reading(own: Gauge) -> str:
-    """What a prediction that failed may mean: intervals with a level fail by chance now and then."""
+    """The possible meaning of a failed prediction: intervals with a level sometimes fail by chance."""
     level = None if own.predicted is None else own.predicted.level
     if level is None or level >= 1:
         return "A hypothesis that was not checked may be false here."
@@ -330,7 +331,7 @@ def _confidence(trained: Trained) -> list[Sign]:
 
 
 def _membership(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
-    """The attack by the loss on held-out rows; where there are none, as leaving one out predicts it."""
+    """The attack by the loss on held-out rows; if there are none, the prediction by leaving one out."""
     own = of_claim(MembershipFromTrainingRows, gauges)
     if own is None or not trained.task.scored:
         return []
@@ -351,7 +352,7 @@ def _membership(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
 
 
 def blind_spots(trained: Trained, gauges: list[Gauge]) -> list[str]:
-    """What a reader might believe to have been looked at, and was not."""
+    """The checks that a reader might expect, and that were not made."""
     found = [*loss_read(trained), *seen_by_outputs(trained)]
     if not trained.task.scored:
         found.append(
@@ -390,7 +391,7 @@ def _triggers_unseen(trained: Trained, gauges: list[Gauge]) -> list[str]:
 
 
 def unexplained(trained: Trained, gauges: list[Gauge]) -> list[str]:
-    """What the theories that spoke leave open: what features paid, then that of the held-out error, each once."""
+    """What the theories with a result leave unexplained, each once: first the gain by features, then the error."""
     spoke = [own for own in gauges if own.status in ("agrees", "disagrees")]
     left_out = of_claim(HeldOutErrorFromTrainingRows, gauges)
     spoke.sort(key=lambda own: (own is not left_out, own.label != "estimate"))

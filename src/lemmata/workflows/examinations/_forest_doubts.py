@@ -1,4 +1,4 @@
-"""Labels that a forest of the rows contradicts, whatever the model that is examined says of them."""
+"""Labels that a forest of the rows contradicts, for any output of the examined model."""
 
 import dataclasses
 import warnings
@@ -17,13 +17,13 @@ _LARGEST = 1e30  # what a tree takes in single precision
 
 @dataclasses.dataclass(frozen=True)
 class ForestDoubts:
-    """What a forest says of the labels of training and held-out rows.
+    """A forest's judgement of the labels of training and held-out rows.
 
     Args:
         doubts: over the rows that it has judged.
         places: of these rows, first among the training rows and then, from their number on, among the held-out rows.
         y: their labels, one-hot rows.
-        errors: 1 where the forest names another class, else 0.
+        errors: 1 if the forest names another class, else 0.
     """
 
     doubts: LabelDoubts
@@ -36,18 +36,18 @@ class ForestDoubts:
 def forest_doubts(trained: Trained) -> ForestDoubts | None:
     """How many labels a random forest contradicts, each row judged by the trees that have not seen it.
 
-    A model that has learned wrong labels by heart contradicts few of them where its own errors are as many. A forest
-    with at least eight rows a leaf does not learn them. It is grown on training rows and held-out rows together, at
-    most 2,000 of them and 1,000 columns, drawn by the seed; rows that have a copy do not take part, nor do classes of
-    fewer than 30 rows.
+    A model that has learned wrong labels by heart contradicts only few of them, and its own errors may be equally many.
+    A forest with at least eight rows a leaf does not learn them. It is grown on training rows and held-out rows
+    together, at most 2,000 of them and 1,000 columns, drawn by the seed. Rows with a duplicate and classes of fewer
+    than 30 rows are left out.
 
     Args:
-        trained: the model with its rows, of which it is not asked anything.
+        trained: the model with its rows; the model itself is not used.
 
     Returns:
-        The doubts; None of values, of documents, and where fewer than 100 rows of two classes are left.
+        The doubts; None of values, of documents, and if fewer than 100 rows of two classes are left.
     """
-    from sklearn.ensemble import RandomForestClassifier  # nothing else here waits for it
+    from sklearn.ensemble import RandomForestClassifier  # nothing else here depends on it
 
     if not trained.task.is_classification:
         return None
@@ -70,7 +70,7 @@ def forest_doubts(trained: Trained) -> ForestDoubts | None:
 
 
 def _rows(trained: Trained) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Places, inputs and labels of rows without duplicates, as many as the forest takes."""
+    """Places, inputs and labels of rows without duplicates, as many as the forest uses."""
     places, x, y = np.flatnonzero(~copies_of(trained).within), trained.x, trained.y
     if trained.held is not None:
         held_x, held_y = held_rows(trained)

@@ -1,4 +1,4 @@
-"""Which claims speak about a trained model, what each costs, and what it says."""
+"""The claims that apply to a trained model, their costs, and their results."""
 
 import dataclasses
 import importlib
@@ -41,21 +41,21 @@ def gauges_of(trained: Trained) -> list[AbstractGauge]:
 
 
 def posable(trained: Trained) -> list[AbstractGauge]:
-    """The same with those that stand in for others; the model itself is not called."""
+    """The same checks together with those that may replace others; the model itself is not called."""
     known = (claim for claim in registry(_CHAPTER).values() if isinstance(claim, AbstractGauge) and claim.of_data)
     return [claim for claim in known if claim.population.posed(trained) is not None]
 
 
 def theory(claim: AbstractGauge) -> str:
-    """The section that a claim stands in: the first sentence of its docstring up to the colon."""
+    """The section of a claim: the first sentence of its docstring up to the colon."""
     words = inspect.getdoc(importlib.import_module(type(claim).__module__)) or ""
     return words.split("\n")[0].split(":")[0].rstrip(".")
 
 
 def foreign(claim: AbstractGauge, trained: Trained) -> str | None:
-    """Why a gauge cannot speak about this kind of model at all; None where it can.
+    """The reason why a check cannot apply to this kind of model; None if it can.
 
-    A language model has one output a document, its loss. A formula that holds for some losses alone says so.
+    A language model has one output a document, its loss. A formula that holds only for some losses declares this.
     """
     task = trained.task
     if task.is_language and not claim.of_losses:
@@ -66,17 +66,17 @@ def foreign(claim: AbstractGauge, trained: Trained) -> str | None:
 
 
 def inapplicable(claim: AbstractGauge, reason: str) -> Gauge:
-    """The record of a gauge that cannot speak about this kind of model; a loss stands among its hypotheses."""
+    """The record of a check that does not apply to this kind of model; the loss is one of its hypotheses."""
     told = reason.startswith(_ITS_LOSS)
     conditions = [Condition(_LOSS, None, "", None, False, reason)] if told else []
     return entry(claim, "inapplicable", reason, hypotheses=conditions)
 
 
 def refused(claim: AbstractGauge, trained: Trained) -> bool:
-    """Whether the population, whose hypotheses cost little, says already that a gauge does not speak about this."""
+    """Whether the population, whose hypotheses are cheap, already shows that a check does not apply here."""
     try:
         return bool(_failing([_condition(hypothesis) for hypothesis in claim.population.hypotheses(trained)]))
-    except (Exception, SystemExit):  # which the gauge itself tells
+    except (Exception, SystemExit):  # which the check itself gives
         return False
 
 
@@ -86,7 +86,7 @@ def price(claim: AbstractGauge, trained: Trained, second: float) -> float:
     Args:
         claim: the gauge.
         trained: the model.
-        second: what one such gradient takes.
+        second: the time of one such gradient.
     """
     return float(claim.passes(trained)) * second
 
@@ -107,7 +107,7 @@ def entry(claim: AbstractGauge, status: str, reason: str, **rest: Any) -> Gauge:
 
 
 def level(claim: AbstractGauge) -> float | None:
-    """The level of a predicted interval: the claim's own `level`, else that of its relation; None of other statements.
+    """The level of a predicted interval: the claim's own `level`, else that of its relation; None for other statements.
 
     Args:
         claim: the gauge.
@@ -141,7 +141,7 @@ def _line(error: BaseException) -> str:
 
 
 def _posed(claim: AbstractGauge, trained: Trained, seed: int) -> Gauge:
-    """Hypotheses of the population first: those of the claim may rest on what they ask for."""
+    """Hypotheses of the population come first, because those of the claim may depend on them."""
     other = foreign(claim, trained)
     if other is not None:
         return inapplicable(claim, other)
@@ -180,9 +180,10 @@ def _posed(claim: AbstractGauge, trained: Trained, seed: int) -> Gauge:
 
 
 def _from_few(claim: AbstractGauge, alone: Trained, trained: Trained) -> np.ndarray:
-    """What is predicted where it cannot be scored; NaN where the prediction itself needs held-out rows.
+    """The prediction for rows that cannot be scored; NaN if the prediction itself needs held-out rows.
 
-    If these are too few, the prediction is asked of the same model without them: then none can rest on a handful.
+    If these are too few, the prediction is made for the same model without them. Then it cannot depend on a handful of
+    rows.
     """
     share_answers(trained, alone)
     with warnings.catch_warnings():
@@ -191,20 +192,20 @@ def _from_few(claim: AbstractGauge, alone: Trained, trained: Trained) -> np.ndar
             return np.asarray(claim.predict(alone), float)
         except (MemoryError, MemoryPlanError):
             raise
-        except Exception:  # the claim may rest on the hypothesis that does not hold here
+        except Exception:  # the claim may depend on the hypothesis that does not hold here
             return np.full(3, np.nan)
         finally:
             share_answers(alone, trained)
 
 
 def _failing(conditions: list[Condition]) -> list[Condition]:
-    """Conditions that do not hold, but for the one without which a prediction is made and not scored."""
+    """Conditions that do not hold, except for the one whose failure only means that the prediction is not scored."""
     undefined = lambda own: own.value is not None and math.isnan(own.value)
     return [own for own in conditions if (own.holds is False and own.name not in TO_BE_SCORED) or undefined(own)]
 
 
 def _trivial(claim: AbstractGauge, trained: Trained, predicted: np.ndarray) -> tuple[float | None, bool]:
-    """The number that everybody knows, and whether the prediction says no more than it."""
+    """The trivial value, and whether the prediction is no better than it."""
     if not callable(claim.trivial):
         return None, False
     known = np.asarray(claim.trivial(trained), float)
@@ -215,7 +216,7 @@ def _trivial(claim: AbstractGauge, trained: Trained, predicted: np.ndarray) -> t
 
 
 def _asked(question: Callable[[Trained], float] | None, trained: Trained) -> float | None:
-    """What a bound adds; None where it leaves the question out, or the answer is not a number."""
+    """The answer of a bound to an optional question; None if it has none, or if the answer is not a number."""
     value = math.nan if question is None else float(question(trained))
     return None if math.isnan(value) else value
 
@@ -236,7 +237,7 @@ def _unscored(trained: Trained, unseen: Condition) -> str:
 
 
 def _says_nothing(claim: AbstractGauge, predicted: np.ndarray, trivial: float | None, factor: float | None) -> str:
-    """That a prediction is vacuous, with the number itself where it is one, and how many rows would help."""
+    """That a prediction is vacuous, with the number itself if it is one, and how many rows would help."""
     label = claim.relation.label
     value = f" {_number(float(predicted.ravel()[0]))}" if label in ("upper", "lower") else ""
     words = f"{_WORDS.get(label, 'the value')}{value} is no better than the trivial value {_number(trivial)}"
@@ -272,7 +273,7 @@ def _verdict(claim: AbstractGauge, trained: Trained, predicted: np.ndarray, meas
 
 
 def _ordered(values: np.ndarray) -> bool:
-    """Whether (low, value, high) stand in this order, to rounding: else the measurement itself has failed."""
+    """Whether (low, value, high) are in this order, to rounding; otherwise the measurement itself has failed."""
     if values.shape != (3,):
         return True
     slack = 1e-9 * float(np.abs(values).max())
@@ -290,7 +291,7 @@ def _said(own: Condition) -> str:
 
 
 def interval(values: Any) -> GaugeInterval:
-    """(low, value, high) as three numbers; one number stands for all three."""
+    """(low, value, high) as three numbers; a single number is used for all three."""
     ends = np.asarray(values, float).ravel()
     low, value, high = ends if len(ends) == 3 else (ends[0],) * 3
     return GaugeInterval(float(value), float(low), float(high))
@@ -310,6 +311,6 @@ def _number(value: float | None) -> str:
 
 
 def of_claim(kind: type[AbstractGauge], gauges: list[Gauge]) -> Gauge | None:
-    """What was found by a claim, by its class; None where it was not posed."""
+    """The result of a claim, by its class; None if it was not run."""
     name = kind().name
     return next((own for own in gauges if own.name == name), None)

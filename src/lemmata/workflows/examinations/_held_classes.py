@@ -1,4 +1,4 @@
-"""What the model calls each class of held-out rows, and whether it is right as often as its probabilities say."""
+"""The model's predictions for each class of held-out rows, and whether its probabilities are right."""
 
 import numpy as np
 
@@ -12,7 +12,9 @@ _BINS, _FEWEST, _LEVEL = 10, 20, 0.95
 
 
 def confusion(trained: Trained) -> list[list[int]] | None:
-    """Held-out rows by their class (rows) and by what the model calls them (columns); None but for 2 to 30 classes.
+    """Held-out rows by their class (rows) and by the class that the model predicts (columns).
+
+    None except for 2 to 30 classes.
 
     Args:
         trained: a model with its rows.

@@ -1,11 +1,11 @@
 """Which inputs of a model matter: gradients averaged over rows, and the loss if one input is permuted among rows.
 
 Let L_0 be the mean loss of m rows, and L_k that with the values of one input permuted among the rows, k = 1..K. If the
-input is independent of the other inputs and the target together, L_0, ..., L_K are exchangeable means over rows, and
-(mean L_k - L_0) / (s (1 + 1/K)^1/2), s the standard deviation of L_1..L_K, follows Student's law with K - 1 degrees of
-freedom in the limit of many rows: the null. Whether or not it is, mean L_k - L_0 estimates the U-statistic of
-h(i, j) = loss of row i with the input of row j, less its loss, whose variance is that of g_i = mean_j h(i, j) +
-mean_j h(j, i) over m.
+input is independent of the other inputs and the target together, L_0, ..., L_K are exchangeable means over rows. Let s
+be the standard deviation of L_1..L_K. In the limit of many rows, (mean L_k - L_0) / (s (1 + 1/K)^1/2) follows Student's
+distribution with K - 1 degrees of freedom: the null. In any case, mean L_k - L_0 estimates the U-statistic of h(i, j),
+the loss of row i with the input of row j minus its loss. Its variance is that of g_i = mean_j h(i, j) + mean_j h(j, i)
+over m.
 """
 
 import math
@@ -23,7 +23,7 @@ from lemmata.workflows.records.model_tables import InputShown, InputTable
 
 PERMUTATIONS, ROWS, MOST = 20, 1000, 256
 FEWEST = 20
-"""Rows below which nothing is permuted."""
+"""The number of rows below which no input is permuted."""
 _FEWER = 250
 _SECONDS = 10.0
 _BYTES = 2**26
@@ -33,7 +33,7 @@ _UNITS = {True: "log loss", False: "share of errors"}
 
 
 class _Rows(NamedTuple):
-    """The rows that are permuted: where they come from, what the model takes, and their targets."""
+    """The rows that are permuted: their origin, the model's inputs, and their targets."""
 
     part: str
     x: np.ndarray
@@ -43,15 +43,15 @@ class _Rows(NamedTuple):
 def input_table(
     trained: Trained, names: tuple[str, ...] | None = None, deadline: float | None = None
 ) -> InputTable | None:
-    """Each input with its mean gradient and what permuting it costs; None for documents, and for too few rows.
+    """Each input with its mean gradient and the cost of permuting it; None for documents, and for too few rows.
 
     Held-out rows without duplicates are permuted. If there are fewer than 20, training rows are permuted, which shows
-    what the model uses and not what that is worth on new rows. Of more than 1000 rows, 1000 are drawn. Of more than 256
-    inputs, those with the largest gradients are permuted.
+    what the model uses and not what that is worth on new rows. Of more than 1000 rows, 1000 are drawn. If there are
+    more than 256 inputs, those with the largest gradients are permuted.
 
     Args:
         trained: a model with its rows.
-        names: of the inputs; their places where they are None, or not as many.
+        names: of the inputs; their places if this is None or has another length.
         deadline: `time.monotonic()` by which this ends.
     """
     if trained.task.is_language:
@@ -103,8 +103,8 @@ def _few(trained: Trained, rows: _Rows, most: int) -> _Rows:
 def _slopes(trained: Trained, rows: _Rows) -> Float[np.ndarray, " d"] | None:
     """Mean sizes of gradients times the spreads of the inputs; None without derivatives in the inputs.
 
-    Of classes the gradient of log p of the right class, which is that of <y - p, f>; of values that of the output, of
-    several the root of the sum of squares.
+    For classes, the gradient of log p of the right class, which is that of <y - p, f>; for values, that of the output,
+    and for several values the root of the sum of squares.
     """
     model, task = trained.model, trained.task
     if not model.differentiable or (not task.is_classification and rows.y.shape[1] > _OUTPUTS):
@@ -116,7 +116,7 @@ def _slopes(trained: Trained, rows: _Rows) -> Float[np.ndarray, " d"] | None:
         else:
             weights = [np.tile(own, (len(x), 1)) for own in np.eye(rows.y.shape[1])]
         squares = sum(model.input_vjp(u, x).reshape(len(x), -1) ** 2 for u in weights)
-    except (Exception, SystemExit):  # the user's own function may take whole numbers alone, and raise anything
+    except (Exception, SystemExit):  # the user's own function may only accept whole numbers, and raise any error
         return None
     found = np.sqrt(squares).mean(0) * x.reshape(len(x), -1).std(0)
     return found if np.isfinite(found).all() else None
@@ -135,7 +135,7 @@ def _chosen(
 
 
 def _afforded(trained: Trained, rows: _Rows, places: Int[np.ndarray, " k"], end: float) -> _Rows:
-    """All of the rows, or 250 of them where permuting every input among all takes too long."""
+    """All of the rows, or 250 of them if permuting every input among all takes too long."""
     if len(rows.x) <= _FEWER or not len(places):
         return rows
     still = np.tile(np.arange(len(rows.x)), (PERMUTATIONS, 1))
@@ -148,7 +148,7 @@ def _afforded(trained: Trained, rows: _Rows, places: Int[np.ndarray, " k"], end:
 
 
 def _losses(trained: Trained, x: np.ndarray, y: Float[np.ndarray, "m C"]) -> Float[np.ndarray, " m"]:
-    """Log losses, errors where there are no probabilities, or squared distances."""
+    """Log losses, errors if there are no probabilities, or squared distances."""
     task, f = trained.task, trained.model.outputs(x)
     return task.losses(f, y) if task.is_classification and task.probable else task.errors(f, y)
 
@@ -185,7 +185,7 @@ def growth_of(h: Float[np.ndarray, "K m"], orders: Int[np.ndarray, "K m"]) -> Gr
         orders: row i has the input of row orders[k, i].
     """
     count, m = h.shape
-    h = h * m / (m - 1)  # a permutation leaves one row in m as it is
+    h = h * m / (m - 1)  # a permutation leaves one row in m unchanged
     means = h.mean(1)
     value, spread = float(means.mean()), float(means.std(ddof=1)) * (1 + 1 / count) ** 0.5
     given = np.take_along_axis(h, np.argsort(orders, axis=1), axis=1)  # by the row whose input was taken
@@ -200,7 +200,7 @@ def _shown(
 ) -> list[InputShown]:
     """Inputs by the growth of the loss, then by the gradient.
 
-    An input is told from nothing if Holm's rule at 5 % rejects the null, and the interval for new rows lies above 0.
+    An input has an effect if Holm's rule at 5 % rejects the null, and if the interval for new rows is above 0.
     """
     ranked = sorted(tests, key=lambda place: tests[place].p_value)
     apart, count = set(), len(ranked)
@@ -220,7 +220,7 @@ def _shown(
 
 
 def _names(shape: tuple[int, ...], names: tuple[str, ...] | None) -> list[str]:
-    """What inputs are called: their columns, or their places from 0."""
+    """The names of inputs: their columns, or their places from 0."""
     size = int(np.prod(shape, dtype=int))
     if names is not None and len(names) == size:
         return [str(name) for name in names]

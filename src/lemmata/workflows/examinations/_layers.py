@@ -1,9 +1,9 @@
-"""The parameter arrays of a model: norms, largest singular values, shares of the tangent kernel, each beside a null.
+"""The parameter arrays of a model: norms, largest singular values, shares of the tangent kernel, each with a null.
 
-The null of a matrix is Gaussian, of its shape and Frobenius norm. Of small matrices 39 are drawn: a further one lies
-between the least and the largest of them with probability 38/40. Of large ones the largest singular value follows
-Johnstone's limit: with a >= b rows and columns, s² = mu + sigma T times |W|²/(a b), where mu = ((a - 1)^1/2 + b^1/2)²,
-sigma = mu^1/2 (1/(a - 1)^1/2 + 1/b^1/2)^1/3, and T follows the law of Tracy and Widom for real matrices.
+The null of a matrix is Gaussian, of its shape and Frobenius norm. For small matrices, 39 are drawn: a further one is
+between the least and the largest of them with probability 38/40. For large matrices, the largest singular value follows
+Johnstone's limit. With a >= b rows and columns, s² = mu + sigma T times |W|²/(a b), where mu = ((a - 1)^1/2 + b^1/2)²,
+sigma = mu^1/2 (1/(a - 1)^1/2 + 1/b^1/2)^1/3, and T follows the Tracy-Widom distribution for real matrices.
 """
 
 import dataclasses
@@ -92,7 +92,7 @@ def _begun(trained: Trained) -> AbstractModel | None:
 
 
 def _of_matrix(name: str, array: np.ndarray, seed: int | None) -> LayerShown:
-    """A matrix without its share; without singular values where there is no seed of its null."""
+    """The result for a matrix without its share; without singular values if there is no seed of its null."""
     own = unfolded(array)
     told = name, list(array.shape), list(own.shape), float(np.linalg.norm(own))
     if seed is None or not own.any():
@@ -120,7 +120,7 @@ def _with_share(own: LayerShown, shares: _Shares | None, places: list[int]) -> L
 
 
 def _shares(trained: Trained, deadline: float | None, notes: list[str]) -> _Shares | None:
-    """Shares on up to 32 training rows, and of 39 random models where these take ten seconds at most."""
+    """Shares on up to 32 training rows, and of 39 random models if these take ten seconds at most."""
     model, outputs = trained.model, trained.y.shape[1]
     rows = rows_for_shares(model, outputs, min(len(trained.x), ROWS))
     rng = np.random.default_rng([trained.seed, 34])
@@ -155,7 +155,9 @@ def _random(model: AbstractModel, rng: np.random.Generator) -> AbstractModel:
 
 
 def unfolded(array: np.ndarray) -> Float[np.ndarray, "a b"]:
-    """An array as a matrix: of more than two axes unfolded along its first or its last, whichever is nearer to square.
+    """An array as a matrix.
+
+    With more than two axes, it is unfolded along its first or its last, whichever is closer to square.
 
     >>> unfolded(np.zeros((64, 32, 3, 3))).shape, unfolded(np.zeros((3, 3, 32, 64))).shape
     ((64, 288), (288, 64))
@@ -165,7 +167,7 @@ def unfolded(array: np.ndarray) -> Float[np.ndarray, "a b"]:
 
 
 def singular_values(matrix: Float[np.ndarray, "a b"]) -> tuple[float, Float[np.ndarray, " k"] | None]:
-    """The largest singular value, and all of them where these take about a second at most.
+    """The largest singular value, and all of them if these take about a second at most.
 
     Args:
         matrix: not 0.
@@ -181,7 +183,7 @@ def singular_values(matrix: Float[np.ndarray, "a b"]) -> tuple[float, Float[np.n
 
 
 def largest_by_chance(rows: int, columns: int, norm: float, seed: int) -> Interval:
-    """The largest singular value of a Gaussian matrix of a Frobenius norm: its median, and the ends of 95 % of its law.
+    """The largest singular value of a Gaussian matrix of a Frobenius norm: its median, and the ends of its 95 % range.
 
     Args:
         rows: of the matrix.

@@ -12,7 +12,7 @@ from ._saved import is_saved, load_saved
 
 
 def load_trained(program: str, data: object, options: ModelOptions) -> tuple[Trained, str, str, RowNames]:
-    """What the command line was given, as a trained model; the names of program, data and rows beside it.
+    """The trained model from the command line's arguments, with the names of program, data and rows.
 
     Args:
         program: a Python file that defines `build()`, or a pipeline of scikit-learn in a file of skops.

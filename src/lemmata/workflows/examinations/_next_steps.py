@@ -1,8 +1,8 @@
-"""What to do next: labels to look at, another decay, another temperature, each tried on a copy of the model.
+"""What to do next: labels to check, another decay, another temperature, each tried on a copy of the model.
 
-The copy descends from the weights as they are, on the objective that the action changes. What an action is chosen by
-has not seen the rows on which its effect is measured: labels and decay are chosen by leaving training rows out, a
-temperature by one half of the held-out rows, and effects are differences row by row on held-out rows.
+The copy descends from the current weights, on the objective that the action changes. The rows that measure the
+effect of an action were not used to choose it. Labels and decay are chosen by leaving training rows out, a temperature
+by one half of the held-out rows, and effects are differences row by row on held-out rows.
 """
 
 import dataclasses
@@ -41,11 +41,12 @@ LEVEL = 0.95
 MOST = 3
 _FACTOR = 4.0  # between one decay that is tried and the next
 _TRIED = 4
-_TRYING = 150  # steps of the descent to another decay, which begins at the copy of the one before: 600 told the same
+# steps of the descent to another decay, which begins at the copy for the previous decay: 600 gave the same result
+_TRYING = 150
 _SURE = 2.5  # standard errors by which left-out losses must fall
 _SAME = 0.02  # of predictions that the copy may change before anything is done
-_FEWEST = 50  # held-out rows, without which an effect is not measured
-_ERRORS = 5  # that a half of the held-out rows must have to say that confidence is too low
+_FEWEST = 50  # held-out rows, which are needed to measure an effect
+_ERRORS = 5  # the share that a half of the held-out rows must have to show that confidence is too low
 _NOTHING = 1e-12
 _WORTH = 0.02  # of the error or loss: smaller gains are no reason to do anything
 
@@ -54,14 +55,15 @@ def next_steps(
     trained: Trained, left_out: Gauge | None, names: RowNames = PLACES, second: float = 0.0,
     deadline: float | None = None, seconds: float = 15.0,
 ) -> tuple[list[Action], list[str]]:  # fmt: skip
-    """At most three actions, the one that helps most first, and in words what was tried besides.
+    """At most three actions, the most effective first, and a description of the others that were tried.
 
     Args:
         trained: the model with its rows.
-        left_out: the gauge of the error from training rows alone: without it no row is left out, and no decay tried.
-        names: what rows are called.
-        second: what a gradient over all training rows takes, in seconds.
-        deadline: `time.monotonic()` after which nothing is begun.
+        left_out: the check of the error from training rows alone; without it, no row is left out, and no decay is
+            tried.
+        names: the names of rows.
+        second: the time of a gradient over all training rows, in seconds.
+        deadline: `time.monotonic()` after which nothing new is started.
         seconds: that one descent may be expected to take, and after which none is begun.
     """
     late = lambda: deadline is not None and time.monotonic() > deadline
@@ -95,12 +97,12 @@ def _worth(effects: list[Effect]) -> float:
 
 
 def _labels(trained: Trained, left_out: Gauge | None, names: RowNames) -> list[Action]:
-    """Look at the rows whose labels are more likely wrong than right; the effect is that of leaving them all out.
+    """Check the rows whose labels are more likely wrong than right; the effect is that of leaving them all out.
 
-    How many of them are wrong is not said: what a table has of its own counts as well, and on foreign tables the number
-    of planted ones lay between what the mixture says in 29 of 38 lists. The effect is told in errors alone: where
-    held-out labels are wrong as often, a model that is surer of right ones pays more for each of them in log loss, and
-    is better all the same.
+    The number of wrong labels is not given, because wrong labels that a table already has count as well. On other
+    tables, the number of planted ones was in the mixture's interval in 29 of 38 lists. The effect is only reported in
+    errors. If the same share of held-out labels is wrong, a model that is more certain of right labels pays more for
+    each wrong one in log loss, although it is better.
     """
     doubts = of_training_rows(trained, left_out)
     if doubts is None or not (stands(doubts) and counted(trained)) or not (doubts.wrong > 0.5).any():
@@ -135,12 +137,12 @@ def with_decay(trained: Trained, factor: float, start: AbstractModel | None = No
 
 
 def _from(trained: Trained, copy: AbstractModel) -> AbstractModel:
-    """The user's model at the parameters of a copy: in its own precision, in which a descent begins."""
+    """The user's model at the parameters of a copy, in its own precision, for the start of a descent."""
     return trained.model.at(copy.theta)
 
 
 def _decay(trained: Trained, late: Callable[[], bool]) -> tuple[list[Action], str]:
-    """Another decay, where rows that are left out surely lose less with it."""
+    """Another decay, if rows that are left out surely lose less with it."""
     losses = lambda f: _losses(trained, f, trained.y)
     known = losses(rows_left_out(trained).outputs)
     best, factor, at, tried = known, 1.0, polished_copy(trained).model, []
@@ -155,7 +157,7 @@ def _decay(trained: Trained, late: Callable[[], bool]) -> tuple[list[Action], st
                 unseen = losses(
                     leave_one_out(copy, trained.x, trained.y, trained.task, objective_of(trained).decay * own).outputs
                 )
-            except LemmataError:  # a leverage of 1, or too little memory: this decay says nothing
+            except LemmataError:  # a leverage of 1, or too little memory: this decay has no result
                 break
             if not unseen.mean() < best.mean():
                 break
@@ -187,14 +189,14 @@ def _in_words(trained: Trained, factor: float) -> str:
 
 
 def _temperature(trained: Trained) -> Iterator[Action]:
-    """Logits divided by a number that one half of the held-out rows gives, judged on the other half.
+    """Logits divided by a number that is fitted to one half of the held-out rows, and judged on the other half.
 
     A number below 1 makes every error dearer. A half with hardly an error does not know the price, and gives none.
     """
     if not trained.task.probable or trained.task.is_language or not _measurable(trained):
         return
     f, y = _held(trained)
-    shares = trained.task.outputs == "probabilities"  # of neighbours and of trees: some are 0, and nothing divides that
+    shares = trained.task.outputs == "probabilities"  # of neighbours and of trees: some are 0, and cannot be divided
     if excludes(f, y) or (shares and float(f.min()) <= np.log(_NOTHING)):
         return
     first = np.random.default_rng(trained.seed).permutation(len(f)) < len(f) // 2
@@ -218,13 +220,13 @@ def _held(trained: Trained) -> tuple[Float[np.ndarray, "m C"], Float[np.ndarray,
 
 
 def _losses(trained: Trained, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, " n"]:
-    """What is to be lowered: log loss of classes with probabilities, else the error of each row."""
+    """The loss to lower: log loss of classes with probabilities, else the error of each row."""
     own = trained.task.losses if trained.task.is_classification and trained.task.probable else trained.task.errors
     return own(f, y)
 
 
 def _effects(trained: Trained, copy: AbstractModel) -> list[Effect]:
-    """What a copy does to the error on held-out rows, and of classes to their log loss, which comes last."""
+    """The effect of a copy on the error on held-out rows, and, for classes, on their log loss, which comes last."""
     (f, y), new = _held(trained), fresh_rows(trained)
     g = copy.outputs(held_rows(trained)[0][new])
     classes = trained.task.is_classification
@@ -237,7 +239,7 @@ def _effects(trained: Trained, copy: AbstractModel) -> list[Effect]:
 
 
 def _effect(what: str, before: Float[np.ndarray, " m"], after: Float[np.ndarray, " m"]) -> Effect:
-    """The two means, and by how much the second is lower: Student's interval of the differences."""
+    """The two means, and by how much the second is lower, with Student's interval of the differences."""
     gain, m = before - after, len(before)
     width = float(stats.t.ppf((1 + LEVEL) / 2, m - 1)) * float(gain.std(ddof=1)) / m**0.5
     value = float(gain.mean())

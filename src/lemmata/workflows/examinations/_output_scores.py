@@ -1,4 +1,4 @@
-"""How well values are predicted on held-out rows: R² and the root mean squared error of each output, and of all."""
+"""The accuracy of predicted values on held-out rows: R² and the root mean squared error of each output, and of all."""
 
 import numpy as np
 from jaxtyping import Float
@@ -13,15 +13,17 @@ _LEVEL = 0.95
 
 
 def output_scores(trained: Trained, names: tuple[str, ...] | None = None) -> list[OutputScore]:
-    """Each output of a regression, and of several the squared distance over all; empty for anything else.
+    """The scores of each output of a regression; for several outputs, also those of the total squared distance.
 
-    With e_i the squared error of row i and v_i that of the mean of the training targets, R² is 1 - sum e / sum v, and
-    its interval is Student's for the means of e_i - (1 - R²) v_i, which is what moves the ratio to first order. The
-    ends of the root mean squared error are the roots of those of the mean of e.
+    Empty otherwise.
+
+    Let e_i be the squared error of row i and v_i that of the mean of the training targets. R² is 1 - sum e / sum v. Its
+    interval is Student's for the means of e_i - (1 - R²) v_i, which determine the ratio to first order. The ends of the
+    root mean squared error are the roots of the ends for the mean of e.
 
     Args:
         trained: a model with its rows.
-        names: of the outputs; their places where they are None, or not as many.
+        names: of the outputs; their places if this is None or has another length.
     """
     if trained.held is None or trained.task.is_classification or trained.task.is_language:
         return []

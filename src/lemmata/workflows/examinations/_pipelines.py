@@ -13,7 +13,7 @@ _SHARE = 0.25  # of free memory that the rows may take
 
 
 def as_last_step_reads(pipeline: Any, rows: Any) -> Float[np.ndarray, "n d"]:
-    """What the other steps of a fitted pipeline make of rows, in double precision.
+    """The rows after the other steps of a fitted pipeline, in double precision.
 
     Encoders of categories and of words make sparse matrices, whose zeros are written out here.
 
@@ -28,7 +28,7 @@ def as_last_step_reads(pipeline: Any, rows: Any) -> Float[np.ndarray, "n d"]:
 
 
 def dense(rows: Any) -> Any:
-    """Rows of a sparse matrix as an array (n, d) in double precision; anything else as it is.
+    """Rows of a sparse matrix as an array (n, d) in double precision; anything else is not changed.
 
     Args:
         rows: as the user has them.

@@ -1,9 +1,9 @@
 """The posterior predictive of held-out rows by Laplace's approximation, and whether it comes true there.
 
-Of values the predictive law is Student's around the output, with the variance s² (1 + J H^-1 J') and n - gamma degrees
-of freedom: s² is the sum of squared residuals over n - gamma, gamma the effective dimension. Of two classes whose
-outputs differ by a, of variance v, the probability is sigma(a / (1 + pi v / 8)^1/2), the probit correction of MacKay
-(1992); of several it is the mean softmax of 1000 drawn outputs and their mirror images.
+For values, the predictive distribution is Student's around the output, with the variance s² (1 + J H^-1 J') and n -
+gamma degrees of freedom. Here s² is the sum of squared residuals over n - gamma, and gamma is the effective dimension.
+For two classes whose outputs differ by a, with variance v, the probability is sigma(a / (1 + pi v / 8)^1/2), the probit
+correction of MacKay (1992). For several classes, it is the mean softmax of 1000 drawn outputs and their mirror images.
 """
 
 import dataclasses
@@ -38,7 +38,7 @@ _FREE = 5.0  # degrees of freedom that the residuals have at least
 
 
 class PosteriorRows(NamedTuple):
-    """What the posterior says of held-out rows.
+    """The posterior's predictions for held-out rows.
 
     Args:
         summary: for the record.
@@ -55,9 +55,9 @@ class PosteriorRows(NamedTuple):
 
 @once
 def posterior_rows(trained: Trained) -> PosteriorRows | None:
-    """The posterior predictive of at most 2000 held-out rows; None where the question makes no sense.
+    """The posterior predictive of at most 2000 held-out rows; None if it has no meaning for the model.
 
-    It speaks of the copy at the stationary point, if another question has made one, and else of the model itself. Where
+    It is for the copy at the stationary point, if another check has made one, and otherwise for the model itself. If
     it cannot speak, its summary says why.
 
     Args:
@@ -76,7 +76,7 @@ def posterior_rows(trained: Trained) -> PosteriorRows | None:
 
 
 def posterior_summary(trained: Trained) -> PosteriorShown | None:
-    """What the record keeps of `posterior_rows`.
+    """The part of `posterior_rows` that the record stores.
 
     Args:
         trained: a model with its rows.
@@ -154,7 +154,7 @@ def _share(inside: np.ndarray) -> Interval:
 def log_means(
     f: Float[np.ndarray, "k C"], spread: Float[np.ndarray, "k C C"], seed: int = 0
 ) -> Float[np.ndarray, "k C"]:
-    """Logarithms of the mean softmax of normal outputs; without variance those of the softmax.
+    """Logarithms of the mean softmax of normal outputs; without variance, those of the softmax.
 
     Args:
         f: means of the outputs.

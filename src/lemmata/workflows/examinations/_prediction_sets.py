@@ -1,8 +1,8 @@
 """Sets of classes, or intervals, that hold the target of a new row with a stated probability: split conformal.
 
-Held-out rows without duplicates are halved at random. The limit is the k-th smallest of the m scores of one half, where
-k = ceil((m + 1) level). It holds a new score with probability `level` to `level` + 1/(m + 1), if all rows are drawn
-alike; the other half measures whether it does.
+Held-out rows without duplicates are halved at random. The limit is the k-th smallest of the m scores of one half. Here
+k = ceil((m + 1) level). It contains a new score with probability `level` to `level` + 1/(m + 1), if all rows come from
+one distribution; the other half measures whether it does.
 """
 
 from typing import NamedTuple
@@ -36,11 +36,11 @@ class RowSets(NamedTuple):
 
 
 def prediction_sets(trained: Trained) -> RowSets | None:
-    """Sets at 90 % for every held-out row; None where there are too few, or outputs that order nothing.
+    """Sets at 90 % for every held-out row; None if there are too few rows, or if the outputs do not order the classes.
 
-    Of classes with probabilities p a set holds the class that the model names and all with p_k >= 1 - limit, where
-    1 - p of the right class is the score; of one value f it is f +- limit, where |y - f| is the score. Since no set is
-    empty, a model that is right more often than 90 % holds more.
+    For classes with probabilities p, a set contains the predicted class and all classes with p_k >= 1 - limit, where
+    the score is 1 - p of the right class. For one value f, it is f +- limit, where the score is |y - f|. Since no set
+    is empty, a model that is right more often than 90 % holds more.
 
     Args:
         trained: a model with its rows.
@@ -77,7 +77,7 @@ def _limit(scores: Float[np.ndarray, " m"]) -> float:
 
 
 def _trivial(trained: Trained, y: Float[np.ndarray, "m C"], half: np.ndarray) -> float:
-    """The size without a model: the most frequent classes that hold as many rows, or the width around the mean."""
+    """The size without a model: the most frequent classes that contain as many rows, or the width around the mean."""
     if trained.task.is_classification:
         shares = np.sort(trained.y.mean(0))[::-1]
         return float(np.searchsorted(np.cumsum(shares), LEVEL - 1e-12) + 1)

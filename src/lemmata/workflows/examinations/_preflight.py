@@ -1,4 +1,4 @@
-"""Is the model a function of one row? Everything else that theory says about it rests on that."""
+"""Is the model a function of one row? All other theory about it depends on that."""
 
 from collections.abc import Callable
 
@@ -25,17 +25,18 @@ _STEPS = (1e-7, 1e-8, 1e-9)
 _LARGE = 2**24  # parameters above which a copy in float64 is too much to ask for
 _FEW, _LOOSE_SLOPE, _LONG_STEPS = 8, 0.05, (1e-3,)
 _FEWEST = 20
-_TINY, _FINE = 3e-8, 1e-9  # of the parameters a step, and of the outputs the rounding that float64 stays below
+# a step relative to the parameters, and the rounding of the outputs that float64 does not exceed
+_TINY, _FINE = 3e-8, 1e-9
 _COARSE_STEPS, _COARSE_SLOPE = (1e-3, 1e-2, 1e-1), 0.1
 _EVAL_MODE = "use module.eval(), eqx.nn.inference_mode(module) or train=False"
 
 
 def preflight(trained: Trained, user: Callable[[np.ndarray], np.ndarray] | None = None) -> list[Check]:
-    """The checks that come first, each with what was found; what is looked at ends with the first outputs not finite.
+    """The first checks, each with its result; they end if outputs are not finite.
 
     Args:
         trained: the model with its rows.
-        user: the user's own call on rows, where there is one.
+        user: the user's own call on rows, if there is one.
     """
     x = _few(trained)
     once = trained.model.outputs(x)
@@ -61,7 +62,7 @@ def preflight(trained: Trained, user: Callable[[np.ndarray], np.ndarray] | None 
 
 
 def _precision(outputs: np.ndarray) -> str:
-    """The coarsest precision whose numbers the outputs are, which a model may compute in whatever its weights are."""
+    """The coarsest precision that contains the outputs; a model may compute in it with any precision of its weights."""
     with np.errstate(over="ignore"):
         single = outputs.astype(np.float32)
     if not (single == outputs).all():
@@ -82,7 +83,10 @@ def _in_pairs(trained: Trained, x: np.ndarray) -> np.ndarray:
 def _own_call(
     trained: Trained, own: Float[np.ndarray, "n _"], once: Float[np.ndarray, "n C"], loose: float
 ) -> Check:  # fmt: skip
-    """The user's own call on the same rows: the outputs, or the probabilities, one logit or counts they stand for."""
+    """The user's own call on the same rows.
+
+    It gives the outputs, or the probabilities, one logit or counts that they represent.
+    """
     link = "log" if trained.task.is_counted else trained.model.link
     known = [tried for tried in (own, linked(own, link)) if tried.shape == once.shape]
     if not known:
@@ -104,10 +108,10 @@ def _finite(outputs: np.ndarray) -> Check:
 
 
 def _derivative(trained: Trained) -> Check:
-    """The product with a random direction against a central difference; in float64, where the model is not large.
+    """The product with a random direction against a central difference; in float64, if the model is not large.
 
     A step over the kink of a unit makes the difference wrong, and not the derivative: then a shorter one is taken. Rows
-    stand on a kink itself where training has ended there, or has not begun and nothing is in an input and a bias; so
+    can be exactly on a kink if training has ended there, or if it has not begun and an input and a bias are zero. So
     the parameters are moved a little first.
     """
     name = "derivatives match differences of the outputs"

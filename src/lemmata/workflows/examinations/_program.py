@@ -31,13 +31,13 @@ _CONVERT |= {".pth": _CONVERT[".pt"], ".bin": _CONVERT[".pt"], ".ckpt": _CONVERT
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """What a program says of a model.
+    """The facts that a program states about a model.
 
     Args:
         name: of the file.
-        model: as `read_model` takes it, at the weights of the file, where there is one.
-        privacy: the fact `noised`, where the program states it.
-        task: "language" where the program says so; None where targets tell the task.
+        model: as `read_model` takes it, at the weights of the file, if there is one.
+        privacy: the fact `noised`, if the program states it.
+        task: "language" if the program says so; None if the targets determine the task.
 
     The other fields are facts of `lemmata.facts.Facts`, as `read_trained` takes them.
     """
@@ -65,16 +65,18 @@ def load_program(
 
     The program is executed, as `python net.py` would. It defines `build()`, which returns a model as `read_model`
     takes it, and may define `fit(x, y, seed, start=None)`, `decay`, `loss`, `labels` and
-    `privacy = {"sampling": q, "noise": sigma, "steps": T}`. That of a language model, which gives logits
-    (n, T, vocabulary) for tokens (n, T), says `task = "language"` and perhaps `padding = 0`. `scale = 255.0` says that
-    inputs have one unit and are at most so large; `sizes()` returns models of other sizes, trained alike.
+    `privacy = {"sampling": q, "noise": sigma, "steps": T}`. The program of a language model, which gives logits (n, T,
+    vocabulary) for tokens (n, T), sets `task = "language"` and, if needed, `padding = 0`. `scale = 255.0` states that
+    inputs have one unit and are at most this large. `sizes()` returns models of other sizes that were trained in the
+    same way.
 
     Args:
         path: the program.
-        weights: a safetensors file with the parameters by their names; None where `build` returns a trained model.
+        weights: a safetensors file with the parameters by their names; None if `build` returns a trained model.
         start: another one with the parameters that training began with.
-        checkpoints: others with those at earlier times, in their order.
-        sizes: others with those of the models that `sizes()` returns, in their order; none where these are trained.
+        checkpoints: other files with the weights at earlier times, in their order.
+        sizes: other files with the weights of the models that `sizes()` returns, in their order; empty if these are
+            trained.
 
     Raises:
         DataError: for a program that is missing or fails, or without `build`.
@@ -125,7 +127,7 @@ def _scale(module: Any, path: Path) -> float | None:
 def _sizes(
     module: Any, path: Path, files: tuple[str | Path, ...], arrays: list[dict[str, np.ndarray]]
 ) -> tuple[Any, ...]:
-    """Models of other sizes, with weights from files where there are some."""
+    """Models of other sizes, with weights from files if there are some."""
     make: Any = getattr(module, "sizes", None)
     if make is None:
         if files:
@@ -174,7 +176,7 @@ def _fit(module: Any, path: Path) -> Callable[..., Any] | None:
 
 @contextlib.contextmanager
 def _told(what: str, rule: str) -> Iterator[None]:
-    """Whatever the user's own code raises as a DataError in one line; a program that ends itself has failed too."""
+    """Any error of the user's own code as a DataError in one line; a program that exits has failed too."""
     try:
         yield
     except (Exception, SystemExit) as error:
@@ -197,7 +199,7 @@ def _line(error: BaseException) -> str:
 
 
 def read_weights(path: str | Path, option: str = "--weights") -> dict[str, np.ndarray]:
-    """The arrays of a safetensors file by their names; see `with_weights` for errors, which tell the option."""
+    """The arrays of a safetensors file by their names; see `with_weights` for errors, which name the option."""
     path = Path(path)
     if path.suffix.lower() in _CONVERT:
         remedy = _CONVERT[path.suffix.lower()].format(old=path.name)

@@ -13,13 +13,13 @@ _FORM = re.compile(r"\s*([\w.]+)\s*(<=|>=|<|>)\s*([-+.\de]+)\s*")
 
 
 def read_required(conditions: Sequence[str], gauges: Sequence[str]) -> list[tuple[str, str, str, float]]:
-    """Conditions taken apart, before anything is computed: text, name, sign and number of each.
+    """Conditions split into text, name, sign and number, before anything is computed.
 
-    A condition compares `held.error`, `train.error`, `score.covered`, or NAME.predicted, NAME.measured of a gauge by
-    the last part of its name, with a number by <, <=, > or >=.
+    A condition compares a value with a number by <, <=, > or >=. The value is `held.error`, `train.error`,
+    `score.covered`, or NAME.predicted or NAME.measured, where NAME is the last part of a check's name.
 
     Args:
-        conditions: as they were given.
+        conditions: the conditions as texts.
         gauges: full names of the gauges that will be posed.
 
     Raises:
@@ -47,7 +47,7 @@ def read_required(conditions: Sequence[str], gauges: Sequence[str]) -> list[tupl
 def check_required(record: ExaminationRecord, conditions: Sequence[str]) -> list[str]:
     """The conditions that do not hold, each in a sentence with the number that was found; see `read_required`.
 
-    What was not measured does not hold.
+    A condition on a missing measurement does not hold.
     """
     broken = []
     parts = (_FORM.fullmatch(text) for text in conditions)

@@ -1,4 +1,4 @@
-"""What rows are called where they are named: their places from 0, the index of a frame, or the lines of a file."""
+"""The names of rows: their places from 0, the index of a frame, or the lines of a file."""
 
 import dataclasses
 import gzip
@@ -17,8 +17,8 @@ class Names:
     """The names of some rows.
 
     Args:
-        own: by place, the name of each row; None where they are places from 0.
-        words: what these names are.
+        own: by place, the name of each row; None if they are places from 0.
+        words: the kind of these names.
     """
 
     own: Sequence[Any] | np.ndarray | None = None
@@ -64,7 +64,7 @@ PLACES = RowNames()
 
 
 def names_in_frame(rows: Any) -> Names:
-    """The index of a frame of pandas, unless it counts from 0; places for anything else."""
+    """The index of a pandas frame, unless it counts from 0; places for anything else."""
     index = getattr(rows, "index", None)
     if index is None or callable(index):
         return Names()
@@ -79,7 +79,7 @@ def columns_in_frame(rows: Any) -> tuple[str, ...] | None:
 
 
 def columns_after(steps: Any) -> tuple[str, ...] | None:
-    """The names of the columns that steps of scikit-learn give; None where they do not say.
+    """The names of the columns after steps of scikit-learn; None if these do not give them.
 
     Args:
         steps: a pipeline without its last step.
@@ -91,7 +91,7 @@ def columns_after(steps: Any) -> tuple[str, ...] | None:
 
 
 def names_in_file(path: object, rows: int) -> Names:
-    """The lines of a delimited file with a header, where each row is one of them; else places from 0.
+    """The lines of a delimited file with a header, if each line is one row; else places from 0.
 
     Args:
         path: of the file, or the name of a bundled set.

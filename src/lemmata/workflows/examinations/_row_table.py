@@ -1,4 +1,4 @@
-"""A row for each training and held-out row: what the model says of it, and what theory says of the row."""
+"""One row for each training and held-out row: the model's output for it, and the theory's results for it."""
 
 from typing import Any
 
@@ -33,8 +33,8 @@ def row_table(trained: Trained, left_out: Gauge | None, names: RowNames = PLACES
 
     Args:
         trained: the model with its rows.
-        left_out: the check of the error from training rows alone; if it says nothing, no row is left out.
-        names: what rows are called.
+        left_out: the check of the error from training rows alone; if it has no result, no row is left out.
+        names: the names of rows.
 
     Returns:
         Columns for all rows:
@@ -119,7 +119,7 @@ def _held(trained: Trained, names: Names) -> pl.DataFrame:
 
 
 def _posterior(trained: Trained) -> dict[str, pl.Series]:
-    """The spread of targets given the training rows, or the probability of the row's own class, if it was asked for."""
+    """The spread of targets given the training rows, or the probability of the row's own class, if it was computed."""
     found = posterior_rows(trained) if is_known(posterior_rows, trained) else None
     if found is None or not len(found.rows):
         return {}
@@ -164,7 +164,7 @@ def _said(
 
 
 def _names(own: list[Any]) -> list[Any]:
-    """Whole numbers as they are, everything else as texts."""
+    """Whole numbers unchanged, everything else as texts."""
     whole = all(isinstance(name, int | np.integer) and not isinstance(name, bool) for name in own)
     return [int(name) for name in own] if whole else [str(name) for name in own]
 

@@ -22,16 +22,16 @@ _SHOWN = 12
 
 @dataclasses.dataclass(frozen=True)
 class Loaded:
-    """Rows with targets, and held-out ones where the file says which they are.
+    """Rows with targets, and held-out rows if the file marks them.
 
     Args:
         name: of the file or set.
         pair: x and y, which is None of documents.
-        held: x and y of rows that training has not seen; None where the file has none.
+        held: x and y of rows that the training has not seen; None if the file has none.
         columns: names of the inputs in their order; None of an NPZ file.
         target: the name of the target; None of an NPZ file.
-        corrected: right targets of the training rows, where the file has them.
-        names: what the rows are called.
+        corrected: right targets of the training rows, if the file has them.
+        names: the names of the rows.
         gaps: whether cells may be empty, which are then NaN.
     """
 
@@ -64,7 +64,7 @@ def read_rows(
         data: the name of a bundled set, or the path of a CSV, TSV, Parquet or NPZ file; of NPZ files x, y, and
             perhaps x_held, y_held.
         target: the column to predict; default: y, target, label, or what a bundled set names.
-        split: a column that says "held" (or test, 1, true) of the rows that training has not seen.
+        split: a column with "held" (or test, 1, true) for the rows that the training has not seen.
         documents: the rows are sequences of tokens, their own targets: a table has a column for each place, an NPZ file
             x and perhaps x_held.
         corrected: a column, or an array of an NPZ file, with right targets of the training rows; one that is neither is
@@ -115,7 +115,7 @@ def read_rows(
 
 
 def read_corrected(data: str, own: Loaded) -> np.ndarray:
-    """Right targets of the training rows, in their order, from a file of their own.
+    """Right targets of the training rows, in their order, from a separate file.
 
     Args:
         data: a table with the column of the target, or a single one; or an NPZ file with y.
@@ -171,7 +171,7 @@ def read_deployed(data: object, own: Loaded) -> np.ndarray:
     """Deployment rows, their columns in the order of the training rows; a target is not read.
 
     Args:
-        data: as of `read_rows`; an NPZ file needs no y.
+        data: as in `read_rows`; an NPZ file needs no y.
         own: the training rows.
     """
     arrays = _arrays(data, ("x",))
@@ -232,7 +232,7 @@ def _empty(table: _Table, column: str) -> DataError:
 
 
 def _matrix(table: _Table, inputs: list[str], gaps: bool = False) -> np.ndarray:
-    """Columns side by side: of whole numbers where all of them are and no cell is empty."""
+    """Columns side by side: of whole numbers if all of them are and no cell is empty."""
     name, frame, _, _ = table
     if not inputs:
         raise DataError(name, found="only the target column", rule="the input columns of the model")

@@ -53,8 +53,8 @@ from ._row_table import SPOKE, row_table, worst_rows
 from ._tables import add_tables
 
 Progress = Callable[[str, float, float], None]
-_SHARE = 0.9  # of the time limit, after which nothing more is begun
-_GAUGES = 0.75  # of it, after which no gauge is: tables and what to do next have the rest
+_SHARE = 0.9  # of the time limit, after which nothing new is started
+_GAUGES = 0.75  # of it; after this share, no check starts, because tables and next steps need the rest
 _WEIGHING = 10.0  # seconds
 _LEVEL = 0.95  # of the intervals of errors
 _SILENT = ("vacuous", "inapplicable", "unaffordable", "failed")
@@ -73,13 +73,13 @@ def run_examination(
         rows_name: of its rows.
         time_limit: seconds after which no gauge is begun.
         user: the user's own call of the model on rows, which the outputs must equal.
-        progress: told the stage and how much of it is done.
+        progress: called with the stage and its finished share.
         started: `time.monotonic()` at which the time limit began; None is now.
-        names: what rows are called where they are named.
+        names: the names of rows, if they have names.
 
     Returns:
-        The record. Where a check of the preflight fails it has no gauges; after Ctrl-C it holds what was finished, and
-        `interrupted` is true.
+        The record. If a check of the preflight fails, the record has no checks. After Ctrl-C, it contains the finished
+        checks, and `interrupted` is true.
 
     Raises:
         PrecisionError: float64 is off.
@@ -119,9 +119,9 @@ def run_examination(
 def _gauges(
     trained: Trained, found: list[Gauge], plan: list[str], second: float, deadline: float, progress: Progress
 ) -> None:
-    """Every gauge that time and memory allow; the others are entered with their price.
+    """Every check for which time and memory are enough; the others are entered with their cost.
 
-    The cheapest come first, and bounds last: those are vacuous more often than not.
+    The cheapest checks come first, and bounds last, because bounds are usually vacuous.
     """
     posed = gauges_of(trained)
     own = [claim for claim in posed if foreign(claim, trained) is None]
@@ -132,10 +132,10 @@ def _gauges(
     lines, total = _planned(trained, order, second)
     plan.extend(lines)
     progress(f"{len(order)} checks, expected to take {_seconds(total)} together", 0, 1)
-    left: list[Any] = []  # questions that gauges without time would have asked, the first of them at its whole price
+    left: list[Any] = []  # questions of checks that had no time; the first check pays the whole price
     for place, claim in enumerate(order):
         progress(claim.title, place, len(order))
-        expected = price(claim, trained, second)  # what another gauge has computed costs no more
+        expected = price(claim, trained, second)  # the results of another check cost nothing
         reason = None if refused(claim, trained) else _too_much(claim, trained, expected, deadline)
         if reason is not None:
             ahead = _knowing(copy.copy(trained), left)
@@ -146,7 +146,7 @@ def _gauges(
 
 
 def _weigh_rows(trained: Trained, found: list[Gauge], second: float, deadline: float) -> None:
-    """Ask what each training row does to held-out rows, if leaving rows out speaks and it takes little."""
+    """Compute the effect of each training row on held-out rows, if leaving rows out has a result and this is cheap."""
     left_out = _left_out(found)
     if trained.held is None or trained.task.is_language or left_out is None or left_out.status not in SPOKE:
         return
@@ -159,10 +159,10 @@ def _weigh_rows(trained: Trained, found: list[Gauge], second: float, deadline: f
 def _next_steps(
     trained: Trained, found: list[Gauge], names: RowNames, second: float, deadline: float
 ) -> dict[str, Any]:
-    """What to do next, and what else was tried."""
+    """The next actions, and the others that were tried."""
     try:
         actions, tried = next_steps(trained, _left_out(found), names, second, deadline)
-    except (Exception, SystemExit) as error:  # of the user's own function; the rest stands
+    except (Exception, SystemExit) as error:  # of the user's own function; the rest remains valid
         actions, tried = [], [f"No action was tried: {type(error).__name__}: {' '.join(str(error).split())[:200]}"]
     return {"actions": actions, "tried": tried}
 
@@ -172,7 +172,7 @@ def _left_out(found: list[Gauge]) -> Gauge | None:
 
 
 def _planned(trained: Trained, order: list[AbstractGauge], second: float) -> tuple[list[str], float]:
-    """Each gauge with its price, and the sum; what several share, the first of them pays."""
+    """Each check with its cost, and the sum; the first of several checks pays for what they share."""
     ahead, lines, total = copy.copy(trained), [], 0.0
     for claim in order:
         seconds = price(claim, ahead, second)
@@ -191,7 +191,7 @@ def _knowing(trained: Trained, questions: Iterable[Any]) -> Trained:
 
 
 def _too_much(claim: AbstractGauge, trained: Trained, seconds: float, deadline: float) -> str | None:
-    """Why a gauge is not begun, in words; None where it is."""
+    """The reason why a check is not started, in words; None if it is started."""
     try:
         size, left = memory(claim, trained), available_bytes()
     except MemoryPlanError as error:
@@ -204,7 +204,7 @@ def _too_much(claim: AbstractGauge, trained: Trained, seconds: float, deadline: 
 
 
 def _gradient_seconds(trained: Trained) -> float:
-    """What a gradient over all training rows takes, once it is compiled: the quickest of three."""
+    """The time of a gradient over all training rows, after compilation: the quickest of three."""
     if not trained.model.differentiable:
         return 0.0
     few = slice(0, min(len(trained.x), trained.model.batch))
@@ -262,7 +262,7 @@ def _record(
 
 
 def _of_rows(trained: Trained, found: list[Gauge], names: RowNames) -> dict[str, Any]:
-    """What the record keeps of single held-out rows."""
+    """The part of the record about single held-out rows."""
     sets, table = prediction_sets(trained), row_table(trained, _left_out(found), names)
     return {
         "confusion": confusion(trained),
@@ -273,7 +273,7 @@ def _of_rows(trained: Trained, found: list[Gauge], names: RowNames) -> dict[str,
 
 
 def _silent(found: list[Gauge]) -> list[str]:
-    """Theories that say nothing, by the reason why."""
+    """Theories without a result, by the reason."""
     reasons: dict[str, list[str]] = {}
     for own in found:
         if own.status in _SILENT:
@@ -297,7 +297,7 @@ def _digest(theta: np.ndarray) -> str:
 
 
 def _decay(trained: Trained) -> float | None:
-    """As stated, else as the weights imply; None where outputs that are not finite imply nothing."""
+    """The decay as stated, else as the weights imply; None if outputs that are not finite imply none."""
     known = trained.decay is not None or not trained.model.differentiable or not trained.task.loss_known
     return trained.decay if known or not np.isfinite(training_outputs(trained)).all() else objective_of(trained).decay
 

@@ -23,7 +23,7 @@ _KNOWN = re.compile(
     r"|sklearn\.(tree\._tree|neighbors\._(kd|ball)_tree|ensemble\._hist_gradient_boosting\.\w+|_loss\.\w+"
     r"|metrics\._dist_metrics|model_selection\._split|gaussian_process\.kernels)\.\w+"
 )
-"""Types that a file may hold besides those that skops trusts: they compute, and do nothing else."""
+"""Types that a file may contain besides those that skops trusts; they only compute."""
 _OF_PROGRAMS = ("weights", "start", "checkpoint", "size", "rate", "corrected")
 
 
@@ -44,12 +44,12 @@ def is_saved(program: str) -> bool:
 
 
 def load_saved(program: str, data: object, options: ModelOptions) -> tuple[Trained, str, str, RowNames]:
-    """The last step of a saved pipeline, on what the others make of the rows; the names of model, data and rows.
+    """The last step of a saved pipeline, for the outputs of the other steps; the names of model, data and rows.
 
     Args:
         program: the file.
         data: training rows, in a table with the columns that the pipeline takes.
-        options: held-out rows and the rest.
+        options: held-out rows and other options.
 
     Raises:
         DataError, SettingError: for files that cannot be read or do not fit each other.
@@ -85,7 +85,7 @@ def load_saved(program: str, data: object, options: ModelOptions) -> tuple[Train
 
 
 def read_pipeline(program: str) -> Any:
-    """The pipeline in a file, if it holds nothing but what is known to compute."""
+    """The pipeline in a file, if all its types are known to be harmless."""
     try:
         check_file(program)
     except OSError as error:
@@ -98,7 +98,7 @@ def read_pipeline(program: str) -> Any:
         types = skops.io.get_untrusted_types(file=program)
         odd = [name for name in types if not _KNOWN.fullmatch(name)]
         model: Any = None if odd else skops.io.load(program, trusted=types)
-    except Exception as error:  # whatever skops says of a damaged file
+    except Exception as error:  # any error of skops about a damaged file
         raise DataError(f"{program} cannot be read", found=f"{type(error).__name__}: {error}"[:200],
                         rule="a file that skops has written") from error  # fmt: skip
     if odd:
@@ -116,7 +116,7 @@ def read_pipeline(program: str) -> Any:
 
 
 def _rows(data: object, inputs: list[str], target: str | None, split: str | None) -> _Rows:
-    """The rows of a table that have a target, with the columns of the pipeline as they stand."""
+    """The rows of a table that have a target, with the unchanged columns of the pipeline."""
     table = read_table(data, Reading(int(available_bytes() / 4), 0))
     frame, names = table.frame, table.frame.columns
     for name in [*inputs, *(own for own in (target, split) if own is not None)]:

@@ -14,11 +14,11 @@ from ._row_names import RowNames
 
 
 def add_tables(trained: Trained, names: RowNames, deadline: float | None, found: dict[str, Any]) -> list[str]:
-    """Enter each table by its name in the record; where one could not be made, a note says why.
+    """Enter each table by its name in the record; if one could not be made, a note says why.
 
     Args:
         trained: a model with its rows.
-        names: what its rows and inputs are called.
+        names: the names of its rows and inputs.
         deadline: `time.monotonic()` after which none is begun.
         found: the tables so far, which stay if this is interrupted.
     """

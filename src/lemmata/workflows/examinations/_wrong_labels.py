@@ -22,13 +22,16 @@ from ._confidence import excludes
 from ._forest_doubts import forest_doubts
 from ._row_names import PLACES, Names, RowNames
 
-_EVIDENCE = 5.0  # of the log likelihood; by chance more than that in fewer than one of a thousand sets of right labels
+_EVIDENCE = 5.0  # of the log likelihood; fewer than one in a thousand sets of right labels exceed this by chance
 _FIXED = 0.45
-"""Where half of the rows fix more than that share of their own prediction, what is said without a row is the end of a
-long step: networks that learn labels by heart then contradict right labels, too."""
+"""A share.
+
+If half of the rows determine more than this share of their own prediction, the prediction without a row is the end of a
+long step. Networks that learn labels by heart then contradict right labels, too.
+"""
 _DOUBTED = 0.01  # fewer are what rows between two classes make of right labels
 _FEWEST = 100
-_OF_FOREST = 3.0, 0.03  # the same two; no more than 0.009 in 33 sets of right labels, on seeds from 100 on
+_OF_FOREST = 3.0, 0.03  # the same two; at most 0.009 in 33 sets of right labels, on seeds from 100 on
 _FIRST = 8
 _LONG = 0.8  # leverage; in recurrent networks all that was doubted of right labels lay above 0.9
 _NEARLY = 0.8  # of the accused rows in one class
@@ -36,17 +39,17 @@ _SPOKE = ("agrees", "disagrees", "unscored")
 
 
 def wrong_labels(trained: Trained, left_out: Gauge | None, names: RowNames = PLACES) -> Finding | None:
-    """That labels look wrong; None where the rows do not show it.
+    """A sentence that labels look wrong; None if the rows do not show it.
 
-    Training rows are judged by what is said of each without it. A model that has learned its labels by heart hides
-    them there, or contradicts right ones, since a Newton step from what it has made of a row leads far; its held-out
-    rows, which it has not seen, show them all the same. Where neither does, a forest of all rows is asked, whose errors
-    are others than the model's.
+    Training rows are judged by the output of the model without them. A model that has learned its labels by heart hides
+    wrong labels in its training rows, or contradicts right ones, because a Newton step away from a learned row is long.
+    Its held-out rows, which it has not seen, still show wrong labels. If neither has a result, a forest of all rows is
+    used, whose errors differ from the model's.
 
     Args:
         trained: a model that does not guess: one that does contradicts every label.
-        left_out: the gauge of the error from training rows alone.
-        names: what rows are called.
+        left_out: the check of the error from training rows alone.
+        names: the names of rows.
     """
     own, held = of_training_rows(trained, left_out), of_held_rows(trained)
     if own is not None and stands(own) and counted(trained):
@@ -78,11 +81,11 @@ def wrong_labels(trained: Trained, left_out: Gauge | None, names: RowNames = PLA
 
 
 def of_training_rows(trained: Trained, left_out: Gauge | None) -> LabelDoubts | None:
-    """How many training labels the other rows contradict; None where leaving one row out says nothing.
+    """The number of training labels that the other rows contradict; None if leaving one row out has no result.
 
     Args:
         trained: the model with its rows.
-        left_out: the gauge of the error from training rows alone.
+        left_out: the check of the error from training rows alone.
     """
     if left_out is None or left_out.status not in _SPOKE or not trained.task.is_classification:
         return None
@@ -91,10 +94,10 @@ def of_training_rows(trained: Trained, left_out: Gauge | None) -> LabelDoubts | 
 
 @once
 def of_held_rows(trained: Trained) -> LabelDoubts | None:
-    """How many held-out labels the model contradicts, over rows that are not duplicates; None where they are too few.
+    """How many held-out labels the model contradicts, over rows that are not duplicates; None if they are too few.
 
-    A model that gives the own class of a row the probability 0 is off by more than a temperature repairs: its own
-    errors would count as wrong labels.
+    A model that gives the own class of a row the probability 0 has an error that no temperature repairs: its own errors
+    would count as wrong labels.
 
     Args:
         trained: the model with its rows.
@@ -107,20 +110,23 @@ def of_held_rows(trained: Trained) -> LabelDoubts | None:
 
 
 def _by_forest(trained: Trained, names: RowNames) -> Finding | None:
-    """That a forest contradicts labels of training and held-out rows; None where it does not, or those of a class."""
+    """A sentence that a forest contradicts labels of training and held-out rows.
+
+    None if it does not, or if it only contradicts those of a class.
+    """
     found = forest_doubts(trained)
     evidence, doubted = _OF_FOREST
     if found is None or found.doubts.evidence < evidence or found.doubts.low < doubted:
         return None
     accused, n = found.doubts.wrong > 0.5, len(trained.x)
-    if trained.held is not None:  # a forest that knows new rows less well than the model is no judge of it
+    if trained.held is not None:  # a forest that is worse on new rows than the model cannot judge it
         unseen = found.places >= n
         own = trained.task.errors(held_outputs(trained), trained.held[1])[found.places[unseen] - n]
         more = found.errors[unseen] - own
         if len(more) > 1 and more.mean() > more.std(ddof=1) / len(more) ** 0.5:
             return None
     if accused.any() and found.y[accused].mean(0).max() >= _NEARLY:
-        return None  # rows of one class alone are what the forest does not know
+        return None  # the forest cannot judge rows of a single class
     of = "training labels" if trained.held is None else "training and held-out labels"
     text = (
         f"About {_share(found.doubts)} of the {of} look wrong ({_ends(found.doubts)}). In a random forest of these "
@@ -133,7 +139,7 @@ def _by_forest(trained: Trained, names: RowNames) -> Finding | None:
 
 
 def _one_class(trained: Trained, doubts: LabelDoubts) -> Any:
-    """The class that nearly all accused held-out rows have, whose rows are far fewer of all; else None."""
+    """The class of nearly all suspect held-out rows, if few of all rows belong to it; else None."""
     y = held_rows(trained)[1][fresh_rows(trained)]
     accused = y[doubts.wrong > 0.5].mean(0) if (doubts.wrong > 0.5).any() else y.mean(0)
     k = int(accused.argmax())
@@ -141,11 +147,12 @@ def _one_class(trained: Trained, doubts: LabelDoubts) -> Any:
 
 
 def counted(trained: Trained) -> bool:
-    """Whether leaving training rows out tells how many labels are wrong.
+    """Whether leaving training rows out can show the number of wrong labels.
 
-    A Newton step without a row of leverage h is off by about h of itself: with h near 1 it may give the row's own class
-    any probability, 0 as well, be the label right or wrong. So half of the rows must hardly fix themselves, no row may
-    exclude its own class, and wrong labels must be seen among the rows alone whose step is not too long.
+    A Newton step without a row of leverage h has a relative error of about h. With h near 1, it may give the row's own
+    class any probability, also 0, whether the label is right or wrong. So half of the rows must hardly determine
+    themselves, no row may exclude its own class, and wrong labels must be visible even among the rows whose step is not
+    too long.
     """
     without = rows_left_out(trained)
     if float(np.median(without.leverage)) > _FIXED or excludes(without.outputs, trained.y):

@@ -1,4 +1,4 @@
-"""What jobs leave: records as frozen dataclasses, a file a job, read from JSON and told in words without JAX."""
+"""The results of jobs: records as frozen dataclasses, one file a job, read and described without JAX."""
 
 from ._kinds import kind_of as kind_of
 from ._stored import StoredRecord as StoredRecord

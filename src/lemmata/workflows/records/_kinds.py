@@ -13,9 +13,9 @@ _MARKS = {r'"gauges"\s*:': examinations.ExaminationRecord, r'"families"\s*:': co
 
 
 def kind_of(path: Path) -> type[StoredRecord]:
-    """The class of the record that a file holds, also where the file was cut.
+    """The class of the record that a file holds, also if the file was cut.
 
-    Where nothing says, it is a study: whose reader then says what is wrong with the file.
+    If nothing shows the kind, it is a study, whose reader then reports the fault of the file.
 
     Args:
         path: the file.

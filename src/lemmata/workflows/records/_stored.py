@@ -15,13 +15,13 @@ R = TypeVar("R", bound="StoredRecord")
 
 
 class StoredRecord:
-    """What a command leaves as a JSON file: a frozen dataclass that says which file, of which schema, by which command.
+    """The result of a command as a JSON file: a frozen dataclass that names its file, schema and command.
 
     Attributes:
         version: of the file; a reader refuses others.
         file: its name.
-        command_line: what writes it, "lemmata study".
-        about: what it is a record of, "a study".
+        command_line: the command that writes it, "lemmata study".
+        about: the kind of thing that it records, "a study".
     """
 
     version: ClassVar[int]
@@ -50,7 +50,7 @@ class StoredRecord:
 
     @classmethod
     def told(cls, name: str | None = None) -> Told:
-        """How errors about a file of this kind begin.
+        """The beginning of errors about a file of this kind.
 
         Args:
             name: of the file; None for the usual one.

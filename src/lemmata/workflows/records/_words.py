@@ -5,18 +5,18 @@ import math
 HORIZON = 8
 """Forecasts were checked to so many times the data: no larger number of rows is told, and the value is open there."""
 FARTHEST = 1000.0
-"""An upper end of a number of rows beyond so many times the data is told as none."""
+"""An upper end of a number of rows that exceeds the data by this factor is not shown."""
 ASKED = "asked with --error"
-"""Where the value that `needed` is about is from, if the user gave it."""
+"""If the value that `needed` is about is from, if the user gave it."""
 
 
 def spell(value: float, percent: bool = False, like: str = "") -> str:
-    """A value to three digits, or a share to a tenth of a per cent: the one place where that is decided.
+    """A value to three digits, or a share to a tenth of a per cent; only this function decides the digits.
 
     Args:
         value: a number, or a share.
-        percent: whether it is told in per cent.
-        like: a number in the same unit; where it has more decimals, the value is told to as many.
+        percent: whether it is shown in per cent.
+        like: a number in the same unit; if it has more decimals, the value is shown with the same number of decimals.
 
     >>> spell(0.98765, percent=True), spell(54.7316), spell(12345.6), spell(float("inf"))
     ('98.8 %', '54.7', '12,300', 'no limit')
@@ -36,7 +36,7 @@ def spell(value: float, percent: bool = False, like: str = "") -> str:
 
 
 def spell_asked(value: float, percent: bool = False) -> str:
-    """A value that was asked for, in all of its digits (up to ten) where `spell` would round it.
+    """A requested value, with all of its digits (up to ten) if `spell` would round it.
 
     >>> spell_asked(0.99999, percent=True), spell_asked(0.95, percent=True), spell_asked(2.5), spell_asked(1234.5)
     ('99.999 %', '95.0 %', '2.50', '1,234.5')
@@ -53,7 +53,7 @@ def _decimals(text: str) -> int:
 
 
 def rows(n: float) -> str:
-    """A number of rows to two digits (three from 1,000): a forecast knows no more.
+    """A number of rows to two digits (three from 1,000), because a forecast is not more accurate.
 
     >>> rows(1234.5), rows(87.4)
     ('1,240', '88')

@@ -1,4 +1,4 @@
-"""What a comparison found: plain frozen records, written to compare.json and read from it."""
+"""The results of a comparison: plain frozen records, written to compare.json and read from it."""
 
 import dataclasses
 import math
@@ -22,7 +22,7 @@ class Point:
 
     Args:
         n: training rows.
-        measured: mean over the splits; None where it was not measured.
+        measured: mean over the splits; None if it was not measured.
         se: its standard error over the splits.
         predicted: from the training rows alone, with its interval.
     """
@@ -35,7 +35,7 @@ class Point:
 
 @dataclasses.dataclass(frozen=True)
 class CostPoint:
-    """One row of a length: floating-point operations, bytes held at once, seconds on this machine."""
+    """The cost at one length: floating-point operations, peak bytes, seconds on this machine."""
 
     length: Size
     flops: NotNegative
@@ -45,12 +45,11 @@ class CostPoint:
 
 @dataclasses.dataclass(frozen=True)
 class Cost:
-    """What a mixer costs as a layer that writes to every position, against the length of the row.
+    """The cost of a mixer as a layer that writes to every position, as a function of the length of the row.
 
     Args:
-        points: what was measured.
-        flops, bytes, seconds: fitted exponents of the length.
-        read: the exponent of the operations where it is read as in this comparison.
+        points: the measurements. flops, bytes, seconds: fitted exponents of the length.
+        read: the exponent of the operations in the range that this comparison uses.
     """
 
     points: list[CostPoint]
@@ -64,22 +63,20 @@ class Cost:
 class FamilyResult:
     """A family of mixers.
 
-    Args:
-        name, title, words: short, in sentences, what it does.
+    Args: name, title, words: a short name, a title, and a description in sentences.
         error: held-out squared error over that of guessing the mean.
         wrong: for classes, the share of held-out rows that is predicted wrongly.
         permuted: the error where the targets are shuffled.
         sound: whether that is 1, within its interval or 5 % of the variance.
-        setting: what its one setting is; `values`, all of them; `chosen`, by leave-one-out in each split.
+        setting: the meaning of its one setting; `values`: all its values; `chosen`: by leave-one-out in each split.
         ridges: in each split, relative to the mean diagonal of the Gram matrix.
         points: measured and predicted, by training rows.
         ratio: predicted over measured with all training rows.
-        equivalent: the error that the eigenvalues of the kernel predict from the training rows, taken to be alike.
-        later: what is expected at 2, 4, 8 times the training rows, by continuing the measured curve.
-        effective_dimension: of the kernel between training rows at the chosen ridge.
-        alignment: the share of the target in the first 10 and 100 eigenvectors of the kernel.
-        seconds: that the family took.
-        cost: against length; None where it was left out.
+        equivalent: the error that the eigenvalues of the kernel predict from the training rows, if these are
+        exchangeable. later: what is expected at 2, 4, 8 times the training rows, by continuing the measured curve.
+        effective_dimension: of the kernel between training rows at the chosen ridge. alignment: the share of the target
+        in the first 10 and 100 eigenvectors of the kernel. seconds: that the family took. cost: against length; None
+        where it was left out.
     """
 
     name: str
@@ -109,8 +106,8 @@ class PairResult:
 
     Args:
         first, second: names.
-        difference: error of the first less that of the second.
-        p_value, adjusted: two-sided, and after Holm's correction over all pairs.
+        difference: error of the first minus that of the second. p_value, adjusted: two-sided, and after Holm's
+            correction over all pairs.
         decided: adjusted below 0.05, and the difference above 5 % of the variance, or the interval of the ratio beyond
             a factor of two.
         ratio: error of the first over that of the second, with an interval that holds for all pairs together.
@@ -127,14 +124,14 @@ class PairResult:
 
 @dataclasses.dataclass(frozen=True)
 class Theorem:
-    """What a printed comparison of architectures would have said of these rows.
+    """The prediction of a printed comparison of architectures for these rows.
 
     Args:
         says: its sentence.
-        named: the family that it puts first of recurrence and attention; None where it says nothing.
-        right: whether it is right here; None where nothing is decided.
+        named: the family of recurrence and attention that it ranks first; None if it does not decide.
+        right: whether it is right here; None if this cannot be decided.
         why: the two errors.
-        rates: what its two rates are for rows like these, with smoothness 1 and constants 1.
+        rates: its two rates for rows like these, with smoothness 1 and constants 1.
     """
 
     says: str
@@ -148,11 +145,10 @@ class Theorem:
 class Statement:
     """A result that speaks about these rows.
 
-    Args:
-        about, says: what it is about, and what it says.
-        holds: whether its hypotheses hold here; None where that is not checked.
-        why: what was found on these rows.
-        claim: its name in the catalogue; empty where the catalogue has none.
+    Args: about, says: the topic of the statement, and its words.
+        holds: whether its hypotheses hold here; None if that is not checked.
+        why: the finding on these rows.
+        claim: its name in the catalogue; empty if the catalogue has none.
     """
 
     about: str
@@ -164,13 +160,13 @@ class Statement:
 
 @dataclasses.dataclass(frozen=True)
 class FiniteResult:
-    """A small trained network of a family: its error beside that of the kernel on the same split.
+    """A small trained network of a family: its error, and that of the kernel on the same split.
 
     Args:
         name: of the family.
         error: held-out squared error over guessing.
-        kernel: that of the family's kernel on the same rows.
-        parameters, steps, seconds: what it took.
+        kernel: that of the family's kernel on the same rows. parameters, steps, seconds: the size and cost of the
+            training.
     """
 
     name: str
@@ -218,7 +214,7 @@ class ComparisonRecord(StoredRecord):
     """Everything that compare.json holds.
 
     Args:
-        winner: the family that wins; None where none does.
+        winner: the family that wins; None if none does.
         leaders: the family with the smallest error and those that it is not decidedly better than.
         sentences: the answer in words, the most important first.
     """
@@ -247,6 +243,9 @@ class ComparisonRecord(StoredRecord):
 
 
 def estimate(value: float, ends: tuple[float, float]) -> Interval:
-    """A number with its interval; what is not finite is refused by strict JSON, so it must not get here."""
+    """A number with its interval.
+
+    Strict JSON refuses values that are not finite, so they must not reach this function.
+    """
     assert math.isfinite(value)
     return Interval(float(value), float(ends[0]), float(ends[1]))

@@ -1,4 +1,4 @@
-"""What an examination of a model found: plain frozen records, written to model.json and read from it."""
+"""The results of an examination: plain frozen records, written to model.json and read from it."""
 
 import dataclasses
 
@@ -9,40 +9,40 @@ from ._stored import StoredRecord
 from .model_tables import InputTable, LayerTable, OutputScore, PosteriorShown
 
 LEFT_OUT = "leaving_out.held_out_error_from_training_rows"
-"""The gauge of the error on new rows from training rows alone."""
+"""The check of the error on new rows from training rows alone."""
 TOO_LATE = "and the time limit leaves less time"
-"""How a reason ends that names the seconds of a gauge for which there was no time."""
+"""The end of a reason for a check without time, which gives its seconds."""
 ROWS = "rows.csv"
-"""The file of all rows, beside the page."""
+"""The file of all rows, next to the page."""
 SCHEMA = 2
 """Version of model.json; a reader refuses others."""
 
 
 @dataclasses.dataclass(frozen=True)
 class GaugeInterval(Interval):
-    """The interval of a gauge, which says its own probability.
+    """The interval of a check, with its own probability.
 
     Args:
-        level: the probability with which it is declared to hold what it is about; None where nothing says.
+        level: the declared probability with which it contains the true value; None if unknown.
     """
 
     level: Share | None = None
 
     @property
     def at(self) -> str:
-        """The level in words: 97 %; empty where nothing says."""
+        """The level in words: 97 %; empty if unknown."""
         return "" if self.level is None else f"{100 * self.level:.3g} %"
 
 
 @dataclasses.dataclass(frozen=True)
 class Check:
-    """Something that must be so before theory may speak: what was found, and whether it is in order.
+    """A condition that must hold before theory is applied: its result, and whether it is in order.
 
     Args:
         name: in words.
         found: in words.
-        holds: whether it is in order; None where it could not be looked at.
-        remedy: what to do where it is not.
+        holds: whether it is in order; None if it could not be checked.
+        remedy: the advice if it is not in order.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Check:
 
 @dataclasses.dataclass(frozen=True)
 class Condition:
-    """A hypothesis on this model: `holds` is None where nobody can tell."""
+    """A hypothesis on this model: `holds` is None if it cannot be decided."""
 
     name: str
     value: float | None
@@ -65,31 +65,31 @@ class Condition:
 
 @dataclasses.dataclass(frozen=True)
 class Gauge:
-    """One theory posed this model.
+    """One theory applied to this model.
 
     Args:
         name: the claim, for `lemmata show`.
         title: it in words.
-        theory: the section that it stands in.
+        theory: its section.
         controls: the object that it controls.
         source: where it is stated.
         status: agrees, disagrees, vacuous, inapplicable, unscored, unaffordable, descriptive or failed.
         reason: why, in a sentence.
         hypotheses: its conditions with their values.
-        predicted: the number with its interval, from training rows and weights, or from held-out rows that it is not
-            about; None where nothing was.
+        predicted: the number with its interval, from training rows and weights, or from held-out rows that are not used
+            for the measurement; None if there is no prediction.
         measured: the number by another route, with its interval.
         route: how it was measured.
         trivial: the number that everybody knows without the theory.
         control: the false neighbour that the same claim refutes when it is verified.
-        unexplained: what the theory leaves open.
-        label: "estimate", "upper", "lower" or "equal": what kind of statement it is.
+        unexplained: what the theory does not explain.
+        label: the kind of statement: "estimate", "upper", "lower" or "equal".
         seconds: that it took.
         price: seconds that it was expected to take.
-        rows_factor: of a bound that says nothing: how many times the rows it would take; None where no number of them
-            would do, and elsewhere.
-        alternative: of a bound on the error: the limit from held-out rows alone, which it has to beat.
-        ends: what the ends of the measured interval are; empty where the measurement has none.
+        rows_factor: for a vacuous bound, the factor by which the number of rows would have to grow; None if no number
+            of rows is enough, and for all other checks.
+        alternative: for a bound on the error, the limit from held-out rows alone, which it has to beat.
+        ends: the meaning of the ends of the measured interval; empty if the measurement has no interval.
     """
 
     name: str
@@ -123,7 +123,7 @@ class Gauge:
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """A sentence for the first screen, and the gauges and checks that it rests on."""
+    """A sentence for the first screen, and the checks behind it."""
 
     text: str
     rests_on: list[str]
@@ -172,7 +172,7 @@ class Rows:
 
 @dataclasses.dataclass(frozen=True)
 class Score:
-    """Of all predictions that were measured: how many intervals held what was measured, and the median ratio."""
+    """Of all predictions with a measurement: how many intervals contained it, and the median ratio."""
 
     tested: Count
     covered: Count
@@ -181,13 +181,13 @@ class Score:
 
 @dataclasses.dataclass(frozen=True)
 class ClassScore:
-    """One class among held-out rows.
+    """The results of one class among held-out rows.
 
     Args:
         label: of the class.
         rows: that are of it.
         recall: the share of them that the model names so.
-        precision: of the rows that the model names so, the share that is; None where it names none.
+        precision: of the rows that the model names so, the share that is; None if it names none.
     """
 
     label: str
@@ -198,15 +198,15 @@ class ClassScore:
 
 @dataclasses.dataclass(frozen=True)
 class Baseline:
-    """One answer for all rows, beside the model, on the held-out rows.
+    """One answer for all rows, compared with the model, on the held-out rows.
 
     Args:
         words: the answer: "always answering 3", "the mean of the training targets", "the frequencies of tokens".
         error: of the answer, in the unit of `held_error`.
         gain: by how much the model's error is smaller, from the differences in each row.
         explained: R², the share of the answer's squared error that the model saves; None but for values.
-        balanced: the mean over classes of the share of errors; None where classes are about as frequent as each other.
-        classes: where they are not: each class, the rarest first.
+        balanced: the mean over classes of the share of errors; None if classes are about as frequent as each other.
+        classes: if they are not: each class, the rarest first.
     """
 
     words: str
@@ -218,7 +218,7 @@ class Baseline:
 
     @property
     def beaten(self) -> bool | None:
-        """Whether the model is surely better; False where it is surely worse, and None where rows do not tell."""
+        """Whether the model is surely better; False if it is surely worse, and None if the rows do not decide."""
         return True if self.gain.lower > 0 else False if self.gain.upper < 0 else None
 
 
@@ -262,7 +262,7 @@ class ReliabilityBin:
 
 @dataclasses.dataclass(frozen=True)
 class Effect:
-    """What an action does to one quantity on held-out rows.
+    """The effect of an action on one quantity on held-out rows.
 
     Args:
         quantity: error, log loss or mean squared distance.
@@ -282,9 +282,9 @@ class Action:
 
     Args:
         name: labels, decay or temperature.
-        text: what to do, in sentences.
-        then: how its effect begins: "Without these rows", "Then".
-        effects: what was measured; none without enough held-out rows.
+        text: the action, in sentences.
+        then: the beginning of the sentence on its effect: "Without these rows", "Then".
+        effects: the measured effects; empty without enough held-out rows.
         factor: by which a decay is multiplied, or logits are divided; else 1.
     """
 
@@ -303,11 +303,11 @@ class RowShown:
         part: "training" or "held out".
         row: its name.
         target: its class or value.
-        predicted: what the model says; of training rows by a model that has not seen the row, where that is known.
+        predicted: the model's output; for training rows, if known, the output of a model that has not seen the row.
         loss: of that.
         probability: of the row's own class; None for values.
-        wrong: the probability that its label is wrong; None where nothing tells.
-        effect: by how much the mean held-out loss grows if the row is left out; None where nothing tells.
+        wrong: the probability that its label is wrong; None if unknown.
+        effect: the growth of the mean held-out loss if the row is left out; None if unknown.
     """
 
     part: str
@@ -327,32 +327,33 @@ class ExaminationRecord(StoredRecord):
     Args:
         schema, lemmata: versions of this file and of the program.
         command: that repeats it; empty from Python.
-        created: date and time.
-        model, rows: what was examined.
-        train_error, held_error: share of wrong classes with an exact interval; or mean squared distance, or mean over
-            documents of nats a token, with a normal one.
-        preflight: what must be so before theory may speak; where one is not, nothing else was run.
+        created: date and time. model, rows: the examined model and rows. train_error, held_error: for classes, the
+            share of wrong classes with an exact interval; for values, the mean squared distance, and for documents, the
+            mean of nats per token, both with a normal interval.
+        preflight: conditions that must hold before theory is applied; if one does not hold, nothing else was run.
         gauges: every theory posed the model.
         findings: at most five, the most important first.
         score: predictions against measurements.
-        silent: theories that say nothing here, each with its reason.
+        silent: theories without a result here, each with its reason.
         open: what no theory here explains.
-        plan: what was planned with its price in seconds.
-        notes: what the reader must know.
+        plan: the planned checks with their cost in seconds.
+        notes: remarks that the reader needs.
         seconds: that the examination took.
         interrupted: some gauges are missing.
-        baseline: one answer for all held-out rows, beside the model; None with fewer than two such rows.
-        confusion: held-out rows by their class (rows) and by what the model calls them (columns), in the order of
-            `rows.classes`; None for values and more than 30 classes.
+        baseline: one answer for all held-out rows, compared with the model; None with fewer than two such rows.
+        confusion: held-out rows by their class (rows) and by the class that the model predicts (columns), in the order
+            of `rows.classes`; None for values and more than 30 classes.
         reliability: held-out rows by how sure the model is of them, the least sure first.
-        sets: sets that hold the target of a new row with a stated probability; None where held-out rows are too few.
+        sets: sets that contain the target of a new row with a stated probability; None if there are too few held-out
+            rows.
         worst: the twenty rows that a model which has not seen them errs most in.
         actions: at most three things to do next, the one that helps most first.
-        tried: in words, what else was tried and not found to help, or not tried.
-        inputs: which inputs matter; None of documents, of fewer than 20 rows, and where no time was left.
-        outputs: of values, how well each output is predicted on held-out rows; of several the last is all together.
-        posterior: Laplace's approximation on held-out rows; None where there is nothing to ask.
-        layers: the parameter arrays beside random ones; None without parameters, and where no time was left.
+        tried: in words, the other actions that were tried without success, or not tried.
+        inputs: which inputs matter; None of documents, of fewer than 20 rows, and if no time was left.
+        outputs: for values, the accuracy of each output on held-out rows; for several, the last entry is for all
+            together.
+        posterior: Laplace's approximation on held-out rows; None if it does not apply.
+        layers: the parameter arrays compared with random ones; None without parameters, and if no time was left.
     """
 
     version, file, command_line, about = SCHEMA, "model.json", "lemmata model", "a model"
@@ -389,9 +390,9 @@ class ExaminationRecord(StoredRecord):
 
     @property
     def left_out(self) -> Gauge | None:
-        """The held-out error as training rows alone tell it, which the page shows beside the held-out error."""
+        """The held-out error as predicted from training rows alone, which the page shows next to the held-out error."""
         return self.gauge(LEFT_OUT)
 
     def gauge(self, name: str) -> Gauge | None:
-        """The gauge of that claim, by its full name or the end of it; None where there is none."""
+        """The check of this claim, by its full name or the end of it; None if there is none."""
         return next((own for own in self.gauges if own.name == name or own.name.endswith("." + name)), None)

@@ -8,16 +8,16 @@ from lemmata.stored import Count, NotNegative, Share
 
 @dataclasses.dataclass(frozen=True)
 class InputShown:
-    """One input of a model: how far it moves the output, and what its values are worth.
+    """One input of a model: how far it moves the output, and how useful its values are.
 
     Args:
         name: of the column, or its place in a row.
         slope: the mean size of the gradient times the input's standard deviation; None without derivatives.
-        growth: by how much the mean loss grows if the values of this input are permuted among the rows, with its 95 %
-            interval for new rows; None where it was not permuted.
-        null: 95 % of such growths lie within +- this of 0 if the input says nothing.
-        told: whether the growth is told from nothing: the null is rejected, all inputs together at 5 %, and the
-            interval lies above 0; None where it was not permuted.
+        growth: the growth of the mean loss if the values of this input are permuted among the rows, with its 95 %
+            interval for new rows; None if it was not permuted.
+        null: 95 % of such growths are within +- this of 0 if the input has no information.
+        told: whether the growth is significant: the null is rejected, with all inputs together at 5 %, and the interval
+            is above 0; None if the input was not permuted.
     """
 
     name: str
@@ -35,10 +35,10 @@ class InputTable:
         part: the rows that were permuted: "held out" or "training".
         rows: how many.
         permutations: of each input.
-        loss: the mean loss of these rows as they are: log loss, the share of errors, or squared distance.
+        loss: the mean loss of these rows without permutation: log loss, the share of errors, or squared distance.
         unit: which of these.
-        notes: what was left out, and why.
-        columns: inputs, the largest growth of the loss first; empty where nothing was asked.
+        notes: the parts that were left out, and why.
+        columns: inputs, the largest growth of the loss first; empty if no input was permuted.
     """
 
     part: str
@@ -57,7 +57,7 @@ class OutputScore:
     Args:
         name: of the output; "all together" for the distance over all of them.
         rmse: the root of the mean squared error, or of the mean squared distance of all outputs together.
-        explained: R², the share of the squared error of the training rows' mean that the model saves; None where all
+        explained: R², the share of the squared error of the training rows' mean that the model saves; None if all
             targets are that mean.
     """
 
@@ -68,19 +68,19 @@ class OutputScore:
 
 @dataclasses.dataclass(frozen=True)
 class LayerShown:
-    """A parameter array of a model as a matrix, beside random matrices of its shape and Frobenius norm.
+    """A parameter array of a model as a matrix, compared with random matrices of its shape and Frobenius norm.
 
     Args:
         name: of the array; of all arrays of one axis together, how many they are.
         shape: of the array; empty of several.
         unfolded: rows and columns of the matrix; empty of several.
         norm: Frobenius.
-        spectral: the largest singular value; None of arrays of one axis, and where it would take too long.
-        spectral_null: the same of a Gaussian matrix of this shape and Frobenius norm: its median, and 95 % of its law.
-        beyond: how many singular values lie above the upper end of that null; None where they were not computed.
+        spectral: the largest singular value; None of arrays of one axis, and if it would take too long.
+        spectral_null: the same for a Gaussian matrix of this shape and Frobenius norm: its median, and its 95 % range.
+        beyond: the number of singular values above the upper end of this null; None if they were not computed.
         share: of the trace of the tangent kernel on training rows; None without derivatives of rows.
-        share_null: the same of the model with a Gaussian matrix of this shape and norm in each array's place.
-        start_norm, start_spectral, start_share: the same at the parameters that training began with, where they are
+        share_null: the same for the model with a Gaussian matrix of this shape and norm in place of each array.
+            start_norm, start_spectral, start_share: the same at the parameters with which training began, if they are
             known.
     """
 
@@ -116,9 +116,9 @@ class LayerTable:
     """The parameter arrays of a model.
 
     Args:
-        rows: training rows on which the shares of the tangent kernel were computed; 0 where they were not.
-        draws: random models behind the nulls of the shares; 0 where there are none.
-        notes: what was left out, and why.
+        rows: training rows on which the shares of the tangent kernel were computed; 0 if they were not.
+        draws: random models behind the nulls of the shares; 0 if there are none.
+        notes: the parts that were left out, and why.
         layers: in the order of the model; arrays of one axis last, together.
     """
 
@@ -129,11 +129,11 @@ class LayerTable:
 
 
 def _squared(ratio: float) -> float:
-    return ratio * ratio  # infinite where ** would raise
+    return ratio * ratio  # infinite if ** would raise
 
 
 def beside_null(value: float | None, null: Interval | None) -> str:
-    """On which side of its null a number lies by more than rounding, "above" or "below"; empty within.
+    """The side of its null on which a number is by more than rounding, "above" or "below"; empty if it is within.
 
     >>> beside_null(3.0, Interval(1.0, 0.5, 2.0)), beside_null(1.0, Interval(1.0, 0.5, 2.0)), beside_null(None, None)
     ('above', '', '')
@@ -149,8 +149,8 @@ class PosteriorShown:
     """Laplace's approximation of the posterior on held-out rows, and whether what it predicts comes true there.
 
     Args:
-        reason: why there is none; empty where there is one, and the rest is None then.
-        whole: whether all parameters are uncertain, and not the readout alone.
+        reason: why there is no posterior; empty if there is one. If there is none, all other fields are None.
+        whole: whether all parameters are uncertain, not only the readout.
         dimension: the effective dimension of the parameters.
         rows: held-out rows that are not duplicates, on which it was measured.
         noise: of values, the standard deviation of the noise of each output, from residuals.

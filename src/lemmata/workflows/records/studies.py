@@ -1,4 +1,4 @@
-"""What a study found: plain frozen records, written to study.json and read from it."""
+"""The results of a study: plain frozen records, written to study.json and read from it."""
 
 import dataclasses
 from typing import Annotated, Any, TypedDict
@@ -20,7 +20,7 @@ class Point:
         n: training rows.
         value: the metric on rows that did not train.
         se: its standard error, as a statement about new rows.
-        splits: how many splits it is the mean of; 0 for exact measurements on all rows: leave-one-out of numbers, ten
+        splits: the number of splits in the mean; 0 for exact measurements on all rows: leave-one-out of numbers, ten
             folds of classes.
     """
 
@@ -32,7 +32,7 @@ class Point:
 
 @dataclasses.dataclass(frozen=True)
 class Expected:
-    """What is expected at n training rows: the metric with its interval."""
+    """The expected value at n training rows: the metric with its interval."""
 
     n: Positive
     value: float
@@ -87,15 +87,15 @@ class ModelResult:
         kernel: whether the theory speaks about it.
         learns: False where it does not surely beat guessing.
         points: what was measured.
-        band: what is expected from the smallest size to eight times the data.
-        now: what is expected with all rows.
-        needed: the rows that the asked value takes.
+        band: the expected values from the smallest size to eight times the data.
+        now: the expected value with all rows.
+        needed: the number of rows for the requested value.
         limit: the least that its forecast comes to at any number of rows. Forecasts were checked to 8 times the rows.
         ridge: for a kernel, chosen on all rows.
         theory: for a kernel, the predicted learning curve.
         spectrum: for a kernel.
-        trained: the metric on the training rows of one split at the largest size that was measured on splits; None
-            where it was not measured.
+        trained: the metric on the training rows of one split at the largest size that was measured on splits; None if
+            it was not measured.
         seconds: that the fit to these rows and the predictions took, on the machine of the study.
     """
 
@@ -125,8 +125,7 @@ class Unit:
         words: what it is.
         rises: whether larger is better.
         percent: whether it is a share.
-        guessing: the value of who knows no column.
-        best, worst: the ends of its range; None where it has none.
+        guessing: the value of guessing without any column. best, worst: the ends of its range; None if it has none.
     """
 
     name: str
@@ -140,7 +139,7 @@ class Unit:
 
 @dataclasses.dataclass(frozen=True)
 class More:
-    """What more rows buy: how many more, what is then expected, and what they cost where a price is known."""
+    """The effect of more rows: how many more, the expected value with them, and their cost if a price is known."""
 
     rows: Count
     expected: Interval
@@ -164,14 +163,14 @@ class Answers:
 
     Args:
         sentences: it in words, the most important first.
-        best: the name of the best model with all rows; None where nothing predicts the target.
+        best: the name of the best model with all rows; None if no model predicts the target.
         asked: the value of the metric that `needed` is about.
         origin: where that value is from.
-        needed: rows for it, with the model `first`; None where guessing has it already, nothing predicts the
-            target, or the first line says from how many rows on a number is predicted exactly.
-        now: what is expected of the best model with all rows.
-        more: what more rows buy the best model.
-        first: the name of the model that comes to the asked value with the fewest rows; it may not be the best one.
+        needed: rows for it, with the model `first`. None if guessing already reaches it, if nothing predicts the
+            target, or if the first line gives the number of rows for an exact prediction.
+        now: the expected value of the best model with all rows.
+        more: the effect of more rows on the best model.
+        first: the name of the model that reaches the requested value with the fewest rows; it may not be the best one.
         near: the names of the models that may be as good as the best.
     """
 
@@ -208,7 +207,7 @@ class Finding:
             "unit". Of the answers: "copies" or "drift". Of the models: "model" for one that was left out, "own model",
             "splits", "broken fits", "season", "approximation", "theory", "time limit" or "interrupted".
         columns: the columns that it speaks about.
-        text: a sentence or two: what was found, why it matters, what to do.
+        text: a sentence or two: the finding, why it matters, what to do.
     """
 
     kind: str
@@ -218,9 +217,9 @@ class Finding:
 
 @dataclasses.dataclass(frozen=True)
 class Data:
-    """The table: what it is called, its size, its target, and what was done to it.
+    """The table: its name, size and target, and the changes that were made to it.
 
-    `rows` stand in the table, `available` of them have a target, and `used_rows` were studied. `dimension` is how many
+    The table has `rows` rows; `available` of them have a target, and `used_rows` were used. `dimension` is how many
     dimensions the columns of numbers fill, with its 90 % interval.
     """
 
@@ -301,7 +300,7 @@ class TrainingPoint(TypedDict):
 
 
 class TrainedWidth(TypedDict):
-    """A network of one width: its errors, and how far it is from its kernel; nothing where training diverged."""
+    """A network of one width: its errors, and its distance from its kernel; empty if training diverged."""
 
     width: Count
     points: list[TrainingPoint]
@@ -310,7 +309,7 @@ class TrainedWidth(TypedDict):
 
 
 class TrainedNetworks(TypedDict):
-    """Networks of several widths beside their kernel."""
+    """Networks of several widths, compared with their kernel."""
 
     name: str
     title: str

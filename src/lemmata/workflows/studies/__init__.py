@@ -28,7 +28,7 @@ from ._tables import read_table as read_table
 
 
 def __getattr__(name: str) -> Any:
-    """`run_in_context`, which imports networks and their file format when it is first asked for."""
+    """`run_in_context`, which imports networks and their file format when it is first used."""
     if name == "run_in_context":
         from ._in_context import run_in_context
 

@@ -27,11 +27,12 @@ SPECTRAL_ROWS = 1500
 def with_all_rows(measured: Measured, dataset: Dataset) -> Measured:
     """A kernel's curve with an exact measurement on all rows as its last size, and its eigensystem.
 
-    In regression it is leave-one-out, the error at N - 1 rows. For classes ten folds are left out, each with its share
-    of every class: without a row, the mean of the others leans to the other classes, so that leave-one-out puts a
-    machine that learned nothing below guessing. Both need rows that are independent, so a table with groups or an order
-    has none, nor has one of more than 2,500 rows. There the eigensystem is that of the rows that are given. Where mean
-    targets of texts are among the columns there is neither: the columns of a row depend on the targets of others.
+    In regression it is leave-one-out, the error at N - 1 rows. For classes, ten folds are left out, each with its share
+    of every class. If one row is left out, the mean of the others leans to the other classes, so leave-one-out ranks a
+    machine that learned nothing below guessing. Both need independent rows. So a table with groups or an order has
+    neither, and a table of more than 2,500 rows has neither. There the eigensystem is that of the rows that are given.
+    If mean targets of texts are among the columns there is neither: the columns of a row depend on the targets of
+    others.
 
     Args:
         measured: a model.
@@ -101,7 +102,7 @@ def _with_last(
         old: the curve so far.
         size: training rows.
         found: mean, variance and largest.
-        apart: each row's loss less that of guessing.
+        apart: each row's loss minus that of guessing.
         dataset: the table.
         unit: the metric.
     """

@@ -23,23 +23,24 @@ STEPS = (0.25, 1.0, 3.0, 7.0)
 MOST_NAMED = 2
 """Models that may be as good as the best are named up to this number, and counted beyond."""
 EXACT = 1e-10
-"""Below this share of the loss of guessing, a predicted number is exact: the rest is rounding."""
+"""Below this share of the loss of guessing, a predicted number is exact, and the rest is rounding."""
 ROUNDING = "exact up to rounding"
 NEAR = 1.25
-"""Two models were measured at one size where the numbers of rows differ by no more than this factor."""
+"""Two models were measured at one size if their numbers of rows differ by at most this factor."""
 SAME_ROWS = 1.1
-"""Numbers of rows within this factor are the same: a forecast does not tell them apart."""
+"""Numbers of rows within this factor are the same: a forecast cannot distinguish them."""
 CHANGING = "The study does not estimate how many rows would reach a value, because later rows differ from these rows."
 
 
 def answers(found: Signal, candidates: Sequence[Candidate], question: Question) -> Answers:
     """The answers, of which the first line says whether there is anything to predict.
 
-    The best model is the one with the smallest loss expected with all rows; where it does not surely beat guessing, the
-    sentence says so, and names the best of those that do. Models are compared at a size at which all
-    of them were measured; one that was measured less far is best only where its measured loss is already smaller.
-    How many rows an asked loss takes is told of the best model, or of one whose interval ends before that number. A
-    value is said to be reached or out of reach only where the 90 % interval lies on that side, and open elsewhere.
+    The best model is the one with the smallest expected loss with all rows. If it does not surely beat guessing, the
+    sentence says so and names the best of the models that do. Models are compared at a size at which all of them were
+    measured. A model that was measured up to a smaller size is best only if its measured loss is already smaller. The
+    number of rows for a requested loss is given for the best model, or for a model whose interval ends before that
+    number. A value is said to be reached or out of reach only if the 90 % interval lies on that side, and open
+    elsewhere.
 
     Args:
         found: the test for signal.
@@ -127,9 +128,9 @@ def _best(useful: Sequence[Candidate], question: Question) -> tuple[Candidate, l
 
 
 def _steadiest(full: Sequence[Candidate], at: float | int) -> Candidate:
-    """The smallest loss; where that was held against fewer rows, perhaps a model that was held against more.
+    """The smallest loss; if it was measured on fewer rows, perhaps that of a model measured on more.
 
-    That is the best of these, if the interval of one of them holds the smallest loss, and unless the first has the
+    That is the best of these, if the interval of one of them contains the smallest loss, and unless the first has the
     smaller loss on the splits of both.
     """
     best = min(full, key=lambda item: item.expected(at).value)
@@ -153,7 +154,7 @@ def _beats_on_common_splits(item: Candidate, other: Candidate) -> bool:
 
 
 def _less_far(item: Candidate, best: Candidate, question: Question) -> list[str]:
-    """How a model that was measured on fewer rows than the best stands beside it there, as both were measured."""
+    """How a model that was measured on fewer rows than the best compares with it. Both were measured at this size."""
     beside = int(np.argmin(np.abs(np.log(best.losses.sizes / item.reach))))
     both = float(item.losses.measured[-1]), float(best.losses.measured[beside])
     if max(best.losses.sizes[beside], item.reach) > NEAR * min(best.losses.sizes[beside], item.reach):
@@ -167,7 +168,7 @@ def _less_far(item: Candidate, best: Candidate, question: Question) -> list[str]
 
 
 def _farther(useful: Sequence[Candidate], best: Candidate, at: float | int, question: Question) -> list[str]:
-    """A sentence where another model is expected to be better with all rows, more than models were measured on."""
+    """A sentence if another model is expected to be better with all rows, more than models were measured on."""
     other = min(useful, key=lambda item: item.expected(question.total).value)
     pair = [item.expected(question.total).value for item in (other, best)]
     if at >= question.total or pair[0] >= pair[1] or other.expected(at).value < best.expected(at).value:
@@ -182,7 +183,7 @@ def _farther(useful: Sequence[Candidate], best: Candidate, at: float | int, ques
 
 
 def _first(useful: Sequence[Candidate], best: Candidate, loss: float) -> Candidate:
-    """The model whose number of rows is told: another than the best only if it surely needs fewer.
+    """The model whose number of rows is given: another than the best only if it surely needs fewer.
 
     Or if it surely has the loss with all rows, and of the best that is open.
     """
@@ -195,7 +196,10 @@ def _first(useful: Sequence[Candidate], best: Candidate, loss: float) -> Candida
 def _rows(
     first: Candidate, best: Candidate, useful: Sequence[Candidate], question: Question, loss: float, needed: Interval
 ) -> str:
-    """How many rows the asked loss takes, where the interval of that number ends; else that it is open or unlikely."""
+    """The number of rows that the requested loss takes, where the interval of that number ends.
+
+    Else a sentence that this is open or unlikely.
+    """
     total, like = question.total, ""
     if question.loss is None:
         seen = question.say(loss) != question.say(best.expected(total).value)
@@ -224,7 +228,7 @@ def _rows(
         return f"{act} takes at most {_rows_of(needed.upper)} with {first.title}. The table has {total:,}."
     text = f"{act} takes about {_rows_of(needed.value)} ({rows(needed.lower)} to {rows(needed.upper)}) with "
     text += f"{first.title}. The table has {total:,}."
-    more = int(rows(needed.value).replace(",", "")) - total  # of the number that is told
+    more = int(rows(needed.value).replace(",", "")) - total  # of the number that is shown
     if needed.value > total and more > 0:
         text = f"{text[:-1]}, so you need about {more:,} more."
         if question.cost is not None:
@@ -245,7 +249,7 @@ def _horizon(item: Candidate, question: Question) -> float:
 
 
 def _untold(question: Question, faultless: bool) -> str:
-    """Why no number of rows is told: later rows differ, or there is no error of which a tenth could go."""
+    """Why no number of rows is given: later rows differ, or there is no error of which a tenth could be saved."""
     if question.drifts or not faultless:
         return CHANGING
     known = {wrong: "made no error", misranked: "ranked every pair correctly"}
@@ -301,7 +305,7 @@ def _present(
 
 
 def _bought(question: Question, now: Interval, more: More) -> str:
-    """What twice the data buy: a change is expected only where the whole interval lies on its side.
+    """The effect of twice the data: a change is expected only if the whole interval is on its side.
 
     Little is a tenth of the loss, or less.
     """

@@ -57,7 +57,7 @@ def _fixed(x: np.ndarray) -> dict[str, Callable[[], tuple[str, str, AbstractKern
 
 
 class Divide(eqx.Module):
-    """A map into the unit ball. The softmax kernel grows like exp |x|², and its theory asks for inputs of norm <= 1."""
+    """A map into the unit ball. The softmax kernel grows like exp |x|², and its theory requires inputs of norm <= 1."""
 
     radius: float
 
@@ -103,7 +103,7 @@ def check_names(names: Sequence[str], also: Sequence[str] = ()) -> None:
 
 
 def _sized(name: str) -> tuple[str, int]:
-    """The kind before the hyphen and the depth or degree after it, 0 where that is none."""
+    """The kind before the hyphen and the depth or degree after it, 0 if that is none."""
     kind, _, number = name.partition("-")
     return kind, int(number) if re.fullmatch(r"[1-9]\d?", number, re.ASCII) else 0
 

@@ -80,7 +80,7 @@ def read_arrays(path: Path, limit_bytes: int) -> tuple[dict[str, np.ndarray], li
 
 
 def _plan(path: Path) -> tuple[int, list[str], list[str]]:
-    """Bytes that the arrays take by their headers, the members that are arrays, and those that are not."""
+    """The bytes of the arrays according to their headers, the members that are arrays, and those that are not."""
     need, width, names, others = 0, 0, [], []
     with zipfile.ZipFile(path) as archive:
         for item in archive.infolist():

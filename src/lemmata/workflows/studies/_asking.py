@@ -1,4 +1,4 @@
-"""What a study is asked: the unit, the value to reach, and what guessing has."""
+"""The question of a study: the unit, the value to reach, and the value of guessing."""
 
 import dataclasses
 import math
@@ -19,7 +19,7 @@ def question(dataset: Dataset, options: StudyOptions) -> Question:
     """The question that the options ask about the table: the metric, and the value to reach in it.
 
     Raises:
-        SettingError: --metric or --error names no metric of the task, or a value that no model can have.
+        SettingError: if --metric or --error names no metric of the task, or if no model can have the value.
     """
     unit, loss = unit_of(dataset, options.metric, options.error)
     spread, guessing = spread_of(dataset), baselines(dataclasses.replace(dataset, unit=unit))

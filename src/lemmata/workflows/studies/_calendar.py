@@ -1,4 +1,4 @@
-"""What a date says besides the time that has passed: the weekday, the part of the year, the time of day."""
+"""The information in a date besides the time that has passed: the weekday, the part of the year, the time of day."""
 
 import dataclasses
 
@@ -46,14 +46,14 @@ class Calendar:
 
 
 def calendar(days: Float64[np.ndarray, " N"], first: float) -> Calendar:
-    """Which parts of the date are worth a column.
+    """The parts of the date that deserve a column.
 
-    A part must repeat, or it says no more than the time itself: the dates span more than its period. And it must not
-    be an accident of how dates are written: the weekday of dates that are all on one day of the month (or on its last)
-    is left out, and so is a part in which all rows agree.
+    A part must repeat, otherwise it has no more information than the time itself: the dates must span more than its
+    period. It must also not be an accident of how dates are written. So the weekday is left out if all dates are on one
+    day of the month (or on its last), and a part of the date is left out if all rows agree in it.
 
     Args:
-        days: since the first date; NaN where missing.
+        days: since the first date; NaN if missing.
         first: the first date, in days since 1970-01-01.
 
     >>> calendar(7.0 * np.arange(200), 0.0).parts, calendar(1.0 * np.arange(20), 0.0).parts
@@ -80,8 +80,8 @@ def calendar(days: Float64[np.ndarray, " N"], first: float) -> Calendar:
 class CalendarParts(TransformerMixin, BaseEstimator):
     """The parts of one column of dates: a column a weekday, sine and cosine of the part of the year and of the day.
 
-    Weekdays are unordered, Sunday may be like none of its neighbours; the year and the day are circles, on which the
-    end is near the beginning. Where the date is missing all parts are 0.
+    Weekdays are unordered, because Sunday may resemble neither of its neighbours. The year and the day are circles, on
+    which the end is near the beginning. If the date is missing all parts are 0.
 
     >>> friday, saturday = np.array([[1.0], [2.0]])
     >>> CalendarParts(Calendar(0.0, ("weekday",))).fit_transform(np.stack([friday, saturday])).argmax(axis=1)

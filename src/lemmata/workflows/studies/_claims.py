@@ -1,4 +1,4 @@
-"""Which theorems speak about this table, which of their hypotheses fail on it, and what the likeliest cause is."""
+"""The theorems that apply to this table, those of their hypotheses that fail on it, and the likely cause."""
 
 import dataclasses
 import math
@@ -43,10 +43,10 @@ def examinations(
         architecture: the name of that architecture, for the record.
         seed: seed of the measurements.
         deadline: `time.monotonic()` after which the remaining claims are entered as not examined.
-        progress: told the stage, and how many claims of how many are done.
+        progress: called with the stage, the number of finished claims and the number of all.
 
-    Yields:
-        One record a claim (an entry of the `claims` section of study.json) as it is finished, and the claim itself.
+    Yields: One record for each claim (an entry of the `claims` section of study.json) when it is finished, and the
+    claim itself.
     """
     speaking = [claim for claim in registry().values() if _speaks(claim, problem)]
     for done, claim in enumerate(speaking):
@@ -68,7 +68,7 @@ def _speaks(claim: Claim, problem: Regression) -> bool:
     try:
         return claim.of_data and claim.population.posed(problem) is not None
     except (LemmataError, ArithmeticError, ValueError):
-        return True  # examined below, where the failure is recorded with its reason
+        return True  # examined below, if the failure is recorded with its reason
 
 
 def _words(claim: Claim) -> dict:
@@ -87,7 +87,7 @@ def _words(claim: Claim) -> dict:
 
 
 def _numbers(claim: Claim, problem: Regression, seed: int) -> dict:
-    """The examination as plain values, or the reason why it failed: a failure says nothing about the statement."""
+    """The examination as plain values, or the reason why it failed, which is no evidence about the statement."""
     try:
         found = examine(claim, problem, key_from(seed, "examination", claim.name))
     except (LemmataError, ArithmeticError, ValueError, RuntimeError) as error:

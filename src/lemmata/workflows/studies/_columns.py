@@ -18,10 +18,13 @@ from ._hints import not_numbers, numeric_hint, odd_numbers
 MOST_CATEGORIES = 20
 """Text with more distinct values than this has its rare ones pooled, and a numeric target with more is not classes."""
 FEWEST_REPEATS = 5
-"""Rows that a category of a text with more than 20 distinct values must have to be a column, beside a share of 5 %."""
+"""The number of rows that a category of a text with more than 20 distinct values needs to become a column.
+
+It also needs a share of 5 %.
+"""
 OTHER = "other"
 POOLED = OTHER, f"{OTHER} (pooled)"
-"""What rare texts are pooled under; the second where the table has the first."""
+"""The name of the category that pools rare texts; the second if the table contains the first."""
 
 _YEAR_FIRST = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T].*)?")
 _YEAR_LAST = re.compile(r"\d{1,2}([./-])\d{1,2}\1\d{4}")
@@ -32,14 +35,14 @@ class Inputs:
     """Raw inputs, one column for each kept column of the table, and what was done to get them.
 
     Args:
-        values: numbers; codes 0, 1, ... of categories; NaN where missing.
+        values: numbers; codes 0, 1, ... of categories; NaN if missing.
         categories: the categories of each column, None for a number.
         calendars: the calendar of each column of dates, None for others.
-        pooled: of each text with pooled categories, codes that tell all of its texts apart, and
+        pooled: for each text with pooled categories, codes that distinguish all of its texts, and
         texts: its name.
         names: the name of each column.
         constant: columns of the table that were left out because they do not vary.
-        notes: what was done, in plain sentences.
+        notes: the changes, in plain sentences.
     """
 
     values: Float64[np.ndarray, "N p"]
@@ -54,7 +57,7 @@ class Inputs:
 
 @dataclasses.dataclass(frozen=True)
 class Targets:
-    """Targets as they are and centred, the task, and what relates them: `values = y * scale + mean`."""
+    """The original and the centred targets, the task, and their relation: `values = y * scale + mean`."""
 
     values: Float64[np.ndarray, "N k"]
     y: Float64[np.ndarray, "N k"]
@@ -104,7 +107,7 @@ def plain_column(column: pl.Series, role: str = "column") -> pl.Series:
 
 
 def stripped(column: pl.Series) -> pl.Series:
-    """Text without blanks around it, null where nothing is left."""
+    """Text without blanks around it, null if nothing is left."""
     column = column.str.strip_chars()
     return column.set(column == "", None)
 
@@ -112,8 +115,8 @@ def stripped(column: pl.Series) -> pl.Series:
 def with_dates(column: pl.Series) -> pl.Series:
     """Convert text that holds dates to dates.
 
-    The year is first, or it is last and some row shows the order of day and month. "01/02/2020" alone is ambiguous, so
-    it stays text.
+    The year is first, or it is last and some row shows the order of day and month. A single "01/02/2020" is ambiguous,
+    so it stays text.
     """
     if column.dtype != pl.String:
         return column
@@ -124,7 +127,7 @@ def with_dates(column: pl.Series) -> pl.Series:
     if re.fullmatch(r"\d{1,2}:\d\d(:\d\d)?", first):
         read = [texts.str.to_time("%H:%M:%S" if first.count(":") > 1 else "%H:%M", strict=False)]
     elif _YEAR_FIRST.fullmatch(first):
-        # Without a format polars takes any with the year first, and raises where none fits.
+        # Without a format polars takes any with the year first, and raises if none fits.
         with contextlib.suppress(pl.exceptions.PolarsError):
             read = [texts.str.to_datetime(strict=False, time_unit="us")]
     elif _YEAR_LAST.fullmatch(first):
@@ -145,11 +148,12 @@ def _days(column: pl.Series) -> pl.Series:
 
 
 def raw_inputs(frame: pl.DataFrame, firsts: Mapping[str, float]) -> Inputs:
-    """Numbers as they are, text as codes of its categories; columns that do not vary are left out.
+    """Numbers unchanged, text as codes of its categories; columns that do not vary are left out.
 
-    Text of more than 20 distinct values keeps those that at least a row in twenty has, and pools the rest; the codes
-    of all of its values stand apart. One column for each of many categories costs more than it tells: 19 columns of a
-    code that says nothing raised a linear model's error by 2 % of 320 rows, and a mean target by nothing.
+    Text with more than 20 distinct values keeps the values that at least one row in twenty has, and pools the rest. The
+    codes of all of its values are stored separately. One column for each of many categories costs more than it gains:
+    19 columns of a code without information raised a linear model's error by 2 % at 320 rows, but a mean target did not
+    raise it.
 
     Args:
         frame: the input columns, numbers or texts.
@@ -171,7 +175,7 @@ def raw_inputs(frame: pl.DataFrame, firsts: Mapping[str, float]) -> Inputs:
                 pooled.append(column.name)
                 apart.append(texts.rank("dense").cast(pl.Float64).to_numpy())
         elif column.drop_nulls().n_unique() == 1:
-            # Where it is present it never varies: what it tells is where it is missing.
+            # If it is present, it never varies, so its information is where it is missing.
             own = (f"{column.drop_nulls()[0]:g}",)
             column = column * 0
         elif not _varies(column):
@@ -217,7 +221,7 @@ def _varies(column: pl.Series) -> bool:
 
 
 def _text(column: pl.Series, notes: list[str], refused: dict[str, str]) -> tuple[pl.Series, tuple[str, ...] | None]:
-    """Codes of the categories, null where missing, and their names; or an entry of `refused`."""
+    """Codes of the categories, null if missing, and their names; or an entry of `refused`."""
     name, distinct = column.name, column.drop_nulls().n_unique()
     kept = column
     if distinct > MOST_CATEGORIES:
@@ -272,11 +276,12 @@ def encode_targets(columns: list[pl.Series], name: str, task: str | None) -> Tar
 
     Args:
         columns: the target; more than one column is always regression.
-        name: what to call the target in messages.
+        name: the name of the target in messages.
         task: "classification", "regression", or None for the rule.
 
     Raises:
-        DataError: the target is constant, has a single class, nearly as many classes as rows, or is text in regression.
+        DataError: if the target is constant, has a single class, has nearly as many classes as rows, or is text in
+            regression.
         SettingError: `task` is not one of the two.
     """
     if task not in (None, "classification", "regression"):

@@ -1,4 +1,4 @@
-"""Which rows of a table equal others; found by hashing, so that a million rows take a second."""
+"""The rows of a table that equal others; found by hashing, so a million rows take a second."""
 
 import numpy as np
 import polars as pl
@@ -55,18 +55,17 @@ def repeated_across(groups: np.ndarray, *columns: np.ndarray) -> int:
 def copied_rows(
     inputs: np.ndarray, pooled: np.ndarray, y: np.ndarray, group: np.ndarray | None, time: np.ndarray | None
 ) -> tuple[int, int]:
-    """How many rows equal an earlier one in every cell as it stands in the table: the one place that counts them.
+    """The number of rows that equal an earlier one in every cell of the table; only this function counts them.
 
     Args:
         inputs: raw inputs, and
-        pooled: codes that tell apart the texts which they hold as one category.
+        pooled: codes that distinguish the texts which are pooled in one category.
         y: the targets.
         group: the group of each row, or None, and
         time: its time, or None.
 
-    Returns:
-        How many rows equal an earlier one in inputs, target and, where they are given, group and time; and how many
-        equal one of another group, 0 where a time is given.
+    Returns: How many rows equal an earlier one in inputs, target and, if they are given, group and time; and how many
+    equal a row of another group, 0 if a time is given.
     """
     cells = [inputs, pooled, y, *([] if time is None else [time])]
     whole = repeated(*cells, *([] if group is None else [group]))
@@ -81,16 +80,16 @@ def many_values(column: np.ndarray) -> bool:
 def equal_rows(
     inputs: Inputs, targets: Targets, label: str, group: np.ndarray | None, time: np.ndarray | None
 ) -> list[tuple[str, str]]:
-    """What is to be said of rows that occur more than once, and of rows of equal inputs: kinds of findings and texts.
+    """Findings about rows that occur more than once, and about rows with equal inputs: kinds and texts.
 
-    Rows of different times repeat nothing.
+    Rows of different times are not duplicates.
 
     Args:
         inputs: raw inputs.
         targets: the targets of the same rows.
         label: the name of the target.
-        group: a number for the group of each row, where --group gives it, and
-        time: its time, where --time does.
+        group: a number for the group of each row, if --group gives it, and
+        time: its time, if --time does.
     """
     cells = [inputs.values, inputs.pooled, *([] if time is None else [time])]
     found = []

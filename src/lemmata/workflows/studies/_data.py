@@ -36,7 +36,7 @@ from ._tables import Reading, Table, read_table
 MOST_CELLS = 10**8
 """Rows times encoded columns that are used; of a larger table rows are drawn. It does not depend on the machine."""
 READ_BYTES = 4 * 2**30
-"""Bytes that a table may take in memory, as it stands in its file; of a larger one rows are drawn while it is read."""
+"""The largest size of a table in memory, in bytes; rows of a larger table are drawn while it is read."""
 COPIES_HELD = 5
 """Matrices of the encoded rows that a study holds at once, for the check that the machine has the memory."""
 
@@ -80,8 +80,8 @@ class Dataset:
 
     Args:
         name: the bundled name or the file's name.
-        inputs: one column for each kept column of the table: numbers as they are, codes 0, 1, ... of categories; NaN
-            where a cell is missing.
+        inputs: one column for each kept column of the table: numbers unchanged, codes 0, 1, ... for categories; NaN if
+            a cell is missing.
         categories: the names of each column's categories, or None for a number.
         calendars: the calendar of each column that holds dates, as days since the first, or None.
         raw_features: the name of each column of `inputs`.
@@ -95,10 +95,10 @@ class Dataset:
         features: the name of each column of x.
         target: the name of the target column.
         y_mean: the mean that was subtracted from each column of y.
-        y_scale: what each column of y was divided by; the user's value is `y * y_scale + y_mean`.
+        y_scale: the number by which each column of y was divided; the user's value is `y * y_scale + y_mean`.
         rows: the number of rows of the table on disk.
         columns: input columns in the table, before encoding and dropping.
-        notes: what loading did, in plain sentences.
+        notes: remarks on the loading, in plain sentences.
         duplicates: rows with equal inputs.
         index: the row of the table on disk of each used row, counted from 0 below the header.
         available: the number of rows with a target (and without missing cells, if `drop_missing` is set).
@@ -137,7 +137,7 @@ class Dataset:
 
     @functools.cached_property
     def x(self) -> Float64[np.ndarray, "N d"]:
-        """Inputs as encoded by all rows; every column has mean 0 and variance 1. Computed when first asked for."""
+        """Inputs as encoded by all rows; every column has mean 0 and variance 1. Computed on first use."""
         return self.encoded(np.arange(len(self.inputs)))
 
     def encoded(
@@ -160,7 +160,7 @@ class Dataset:
 
     @property
     def _told(self) -> slice:
-        """The outputs whose means are told: of two classes one, since the other is the rest."""
+        """The outputs whose means are reported: for two classes only one, since the other is the rest."""
         return slice(1, None) if self.classes is not None and len(self.classes) == 2 else slice(None)
 
     def as_given(self, rows: Int64[np.ndarray, " m"]) -> Any:
@@ -172,7 +172,7 @@ class Dataset:
         return self.given.table.as_given(self.given.names, self.given.rows[rows])
 
     def some(self, rows: Int64[np.ndarray, " m"]) -> "Dataset":
-        """The table of these rows alone."""
+        """The table with only these rows."""
         part = lambda array: None if array is None else array[rows]
         given = dataclasses.replace(self.given, rows=self.given.rows[rows])
         return dataclasses.replace(
@@ -188,7 +188,7 @@ class Dataset:
     def encoder(self) -> ColumnTransformer:
         """An unfitted scikit-learn transformer of `inputs`: imputes, encodes and standardises by the rows it is given.
 
-        It sees no targets, so that the mean targets of texts with many categories are not among its columns.
+        It does not use targets, so its columns do not include the mean targets of texts with many categories.
 
         >>> iris = load_dataset("iris")
         >>> x = iris.encoder().fit(iris.inputs[:100]).transform(iris.inputs)
@@ -236,7 +236,7 @@ def load_dataset(
         seed: the seed of the random rows.
 
     Raises:
-        DataError: the table cannot be used; the message names the columns, the counts and the remedy.
+        DataError: if the table cannot be used; the message names the columns, the counts and the remedy.
         UnknownNameError: no such column.
         MissingFileError: no such file or bundled set.
         MemoryPlanError: an NPZ file exceeds the limit, or the rows exceed the memory that is free.
@@ -303,7 +303,7 @@ def load_dataset(
 
 
 def _rare_texts(inputs: Inputs) -> list[Finding]:
-    """What little is known of a text's categories that have few rows."""
+    """A note on categories of a text that have few rows."""
     found = []
     for name, codes in zip(inputs.texts, inputs.pooled.T, strict=True):
         sizes = np.unique(codes[~np.isnan(codes)], return_counts=True)[1]
@@ -334,7 +334,7 @@ def _about(findings: Sequence[Finding], roles: Roles) -> list[Finding]:
 
 
 def _imputed(inputs: Inputs) -> list[str]:
-    """What is put where cells are missing."""
+    """The replacement of missing cells."""
     missing = np.isnan(inputs.values).sum(axis=0)
     notes = []
     for texts, words in ((False, "are filled in with the median of the training rows, and an indicator column"),
@@ -371,7 +371,7 @@ def _groups(frame: pl.DataFrame, group: str | None, notes: list[str]) -> np.ndar
 def _subsample(
     frame: pl.DataFrame, index: np.ndarray, max_rows: int | None, roles: Roles, seed: int, notes: list[str]
 ) -> tuple[pl.DataFrame, np.ndarray]:
-    """The rows that are used: all, unless fewer are asked for or the encoded table would have too many cells."""
+    """The used rows: all, unless fewer are requested or the encoded table would have too many cells."""
     if max_rows is not None and max_rows < FEWEST_ROWS:
         raise SettingError("--max-rows is too small", found=max_rows, rule=f"at least {FEWEST_ROWS}")
     n = frame.height

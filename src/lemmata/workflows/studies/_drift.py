@@ -1,4 +1,4 @@
-"""With --time: whether older rows still help, and whether the rows that are tested are like those before."""
+"""With --time: whether older rows still help, and whether the tested rows are like the earlier ones."""
 
 import math
 from collections.abc import Callable
@@ -17,14 +17,14 @@ from ._splits import LARGEST_SHARE_IN_TIME, before_stretches
 
 LEVEL = 0.05
 CALMER = 4.0
-"""From so many times the mean square of later rows on, earlier rows are told to be unlike them."""
+"""A ratio of mean squares. If that of later rows is at least this, a warning says that earlier rows differ."""
 
 
 def drift(best: Candidate, question: Question) -> list[str]:
-    """A sentence where the best model is worse with all earlier rows than with fewer, recent ones.
+    """A sentence if the best model is worse with all earlier rows than with fewer, recent ones.
 
-    Every size is tested on the same later stretches, and its rows are those directly before them, so that more rows
-    are older rows. The size with the least mean loss is compared with the largest by a paired t-test over stretches.
+    Every size is tested on the same later stretches, and its rows are those directly before them. So more rows are
+    older rows. The size with the least mean loss is compared with the largest by a paired t-test over stretches.
     """
     losses = best.losses
     # A size at which the model could not be fitted before every stretch is compared with none.
@@ -62,7 +62,7 @@ def ahead(dataset: Dataset) -> list[str]:
 
 
 def calmer(dataset: Dataset, question: Question) -> list[str]:
-    """With an order, of numbers: a sentence where the last value was a far worse forecast before the tested stretches.
+    """With an order, of numbers: a sentence if the last value was a far worse forecast before the tested stretches.
 
     The last value is repeated over stretches of one length, before the first tested row and from there on. No model is
     tested before, so that what happened there is in no interval.

@@ -1,4 +1,4 @@
-"""What models of one study share: the encoding of a split, which is the same for each of them."""
+"""The shared part of the models of a study: the encoding of a split, which is the same for each model."""
 
 import threading
 
@@ -8,11 +8,13 @@ from jaxtyping import Float64
 from ._data import Dataset
 
 KEPT_BYTES = 2**26
-"""Encodings are kept up to 64 MiB in all: those of large tables cost little beside the fits."""
+"""Encodings are cached up to 64 MiB in all; those of large tables cost little compared with the fits."""
 
 
 class Encoded:
-    """`Dataset.encoded`, which remembers what it was asked. What it gives is read-only, since others get it, too.
+    """`Dataset.encoded` with a cache.
+
+    Its arrays are read-only, since other callers get them, too.
 
     Args:
         dataset: the table.

@@ -15,11 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 from ._calendar import Calendar, CalendarParts
 
 FARTHEST = 10.0
-"""A held-out entry is at most so many standard deviations away, or twice as far as the farthest training entry: one
-pixel that hardly varies among the training rows would otherwise outweigh all others."""
+"""A held-out entry is clipped to this many standard deviations, or to twice the farthest training entry.
+
+Otherwise one pixel that hardly varies among the training rows could outweigh all others.
+"""
 
 FOLDS = 5
-"""Parts of the training rows, each of which gets its target means from the others."""
+"""Parts of the training rows; each part gets its target means from the others."""
 
 Categories = tuple[tuple[str, ...] | None, ...]
 Calendars = tuple[Calendar | None, ...]
@@ -28,9 +30,9 @@ Calendars = tuple[Calendar | None, ...]
 class Standardise(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Each column to mean 0 and variance 1 over the rows it is fitted on; one that is constant there to 0 for all rows.
 
-    z = (x - mean) / std. scikit-learn's StandardScaler divides a constant column by 1, so that a held-out row that
-    differs comes out in raw units; and it squares the entries, which overflows at 1e200 and vanishes at 1e-200. Here
-    the entries are divided by their largest first.
+    z = (x - mean) / std. scikit-learn's StandardScaler divides a constant column by 1, so a held-out row that differs
+    keeps its raw units. It also squares the entries, which overflows at 1e200 and underflows at 1e-200. Here the
+    entries are divided by their largest first.
 
     >>> scaler = Standardise().fit(np.array([[1e200, 7.0], [3e200, 7.0]]))
     >>> scaler.transform(np.array([[1e200, 7.0], [2e200, 9.0]]))
@@ -61,12 +63,11 @@ class Standardise(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 def encoder(inputs: Float64[np.ndarray, "N p"], categories: Categories, calendars: Calendars = ()) -> ColumnTransformer:
     """An unfitted transformer of raw inputs, whose number of encoded columns is the same in every split of their rows.
 
-    Numbers: the median of the training rows where missing, then standardised; a column that has missing cells anywhere
-    in the table also gives an indicator of them. Categories: one-hot columns over the vocabulary of the whole table,
-    missing being a category of its own, then standardised. Dates: numbers, and beside them the parts of `calendars`,
-    standardised. Plain scikit-learn does this; skrub's TableVectorizer
-    chooses the encoding from the rows that it is fitted on, so that the width would change from split to split, and
-    would be one more dependency.
+    Numbers: missing cells become the median of the training rows, then numbers are standardised; a column that has
+    missing cells anywhere in the table also gets an indicator of them. Categories: one-hot columns over the vocabulary
+    of the whole table, missing being a category of its own, then standardised. Dates: numbers, and the parts of
+    `calendars`, standardised. Plain scikit-learn does this. skrub's TableVectorizer chooses the encoding from the rows
+    that it is fitted on, so the width would change from split to split. It would also be one more dependency.
 
     >>> inputs = np.array([[0.0, 1.5], [1.0, np.nan], [np.nan, 2.5], [0.0, 3.5]])
     >>> encode = encoder(inputs, (("blue", "red"), None))
@@ -112,13 +113,13 @@ def target_means(
     """For each text and output the mean target of the rows that have the row's text, standardised.
 
     scikit-learn's TargetEncoder draws the means of texts with few rows to the overall mean, by empirical Bayes. A
-    training row gets its means from the four fifths of the training rows that it is not among, so that no model can
-    read a row's own target from them; other rows get theirs from all training rows.
+    training row gets its means from the other four fifths of the training rows, so no model can read a row's own target
+    from them. Other rows get their means from all training rows.
 
     Args:
-        codes: codes of the texts of the training rows, NaN where missing.
+        codes: codes of the texts of the training rows, NaN if missing.
         others: codes of the other rows.
-        targets: of the training rows; of two columns that are classes the first says nothing that the second does not.
+        targets: of the training rows; of two columns for classes, the first has no more information than the second.
         groups: the group of each training row, or None; no group is split.
 
     >>> codes, y = np.repeat([[0.0], [1.0]], 50, axis=0), np.repeat([[2.0], [4.0]], 50, axis=0)

@@ -1,4 +1,4 @@
-"""What an estimator of scikit-learn that is fitted to some rows says of others."""
+"""The outputs of a scikit-learn estimator that is fitted to some rows, for other rows."""
 
 import dataclasses
 from collections.abc import Callable
@@ -12,13 +12,13 @@ from ._validation import Groups
 
 @dataclasses.dataclass(frozen=True)
 class Fit:
-    """What a model says of held-out rows.
+    """A model's outputs for held-out rows.
 
     Args:
-        outputs: predictions (m, k): numbers in the target's units, or one score a class.
+        outputs: predictions (m, k): numbers in the target's units, or one score for each class.
         chances: probabilities of the classes (m, k); None in regression.
         learns: False for a kernel whose best ridge is the largest: it predicts the mean.
-        certain: whether the model gives classes alone, so that its probabilities are 0 and 1.
+        certain: whether the model only gives classes, so that its probabilities are 0 and 1.
     """
 
     outputs: Float[np.ndarray, "m k"]
@@ -27,7 +27,7 @@ class Fit:
     certain: bool = False
 
     def some(self, rows: slice) -> "Fit":
-        """What it says of some of the rows."""
+        """The outputs for some of the rows."""
         chances = None if self.chances is None else self.chances[rows]
         return dataclasses.replace(self, outputs=self.outputs[rows], chances=chances)
 
@@ -36,7 +36,7 @@ Fitted = Callable[[np.ndarray, np.ndarray, str, Groups], Fit]
 
 
 def fit_estimator(make: Callable[[], Any], x: Any, y: np.ndarray, task: str) -> Fit:
-    """What an estimator of scikit-learn that is fitted to the first rows says of the others."""
+    """The outputs for the other rows of a scikit-learn estimator that is fitted to the first rows."""
     n, classes = len(y), y.shape[1]
     if task == "regression":
         columns = [make().fit(x[:n], column).predict(x[n:]) for column in y.T]
@@ -57,7 +57,7 @@ def fit_estimator(make: Callable[[], Any], x: Any, y: np.ndarray, task: str) -> 
 
 
 def _scores(estimator: Any, x: np.ndarray, classes: int) -> Float[np.ndarray, "m k"]:
-    """What an estimator without probabilities says of each class; nothing of those that it has not seen."""
+    """The scores for each class of an estimator without probabilities; none for classes that it has not seen."""
     found = np.asarray(estimator.decision_function(x), float)
     seen = np.asarray(estimator.classes_, int)
     scores = np.stack([-found, found], axis=1) if found.ndim == 1 else found
@@ -67,6 +67,6 @@ def _scores(estimator: Any, x: np.ndarray, classes: int) -> Float[np.ndarray, "m
 
 
 def side_by_side(fit: Fitted, x: np.ndarray, y: np.ndarray, task: str, groups: Groups) -> Fit:
-    """Each column of numbers by a model of its own."""
+    """Each column of numbers by its own model."""
     parts = [fit(x, y[:, [j]], task, groups).outputs for j in range(y.shape[1])]
     return Fit(np.concatenate(parts, axis=1))

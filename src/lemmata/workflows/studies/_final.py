@@ -166,7 +166,7 @@ class _Fit:
         return self.raw.inputs(self.dataset.raw_features, self.dataset.given.rows[rows])
 
     def encoder(self, rows: np.ndarray | None = None) -> list[tuple[str, Any]]:
-        """The first steps; with groups their target means are learned from other groups."""
+        """The first steps; with groups, their target means are learned from other groups."""
         rows = self.rows if rows is None else rows
         columns = encoder_of(self.kinds, self.raw, self.name not in UNSCALED, numbers=self.dataset.classes is None)
         if self.group is not None and self.kinds.many:
@@ -204,7 +204,7 @@ class _Fit:
 
 
 def _labels(raw: Raw, dataset: Dataset) -> np.ndarray:
-    """The classes in the order of the study, as they stand in the table."""
+    """The classes in the order of the study, as written in the table."""
     if dataset.classes is None:
         return np.empty(0)
     cells = raw.cells[dataset.target]

@@ -38,14 +38,14 @@ _PLACES = {
 
 
 def program(raw: Raw, kinds: Kinds, dataset: Dataset, options: StudyOptions, model: Any, texts: bool) -> str:
-    """The program, of about ten lines where the table is plain; the kernels of networks are lemmata's alone.
+    """The program, of about ten lines if the table is plain; only lemmata has the kernels of networks.
 
     Args:
         raw: the table as the user has it.
         kinds: of its columns.
-        dataset: what the study made of it.
+        dataset: the dataset of the study.
         options: of the study.
-        model: as it was fitted.
+        model: the fitted model.
         texts: whether it predicts texts.
     """
     several = [own for own in getattr(model, "estimators_", []) if hasattr(own, "steps")]
@@ -208,7 +208,7 @@ def _rows(raw: Raw, kinds: Kinds, dataset: Dataset, options: StudyOptions) -> li
 
 
 def _assigned(name: str, items: Any) -> str:
-    """A list of names over as many lines as it takes."""
+    """A list of names over as many lines as needed."""
     line = f"{name} = {list(items)!r}"
     if len(line) <= _WIDTH:
         return line
@@ -222,7 +222,10 @@ def _assigned(name: str, items: Any) -> str:
 
 
 def _written(value: Any) -> str:
-    """An estimator as it is typed: the settings that are not scikit-learn's own. Kernels round theirs when printed."""
+    """The source text of an estimator, with the settings that are not scikit-learn's defaults.
+
+    Kernels round theirs when printed.
+    """
     if getattr(value, "__name__", None) is not None:  # a function
         return f"{value.__module__.partition('.')[0]}.{value.__name__}"
     if not hasattr(value, "get_params"):

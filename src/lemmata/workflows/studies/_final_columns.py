@@ -44,7 +44,7 @@ class Raw:
         cells: its cells for a look, in the order of its columns, by the names that the study has.
         reading: how the code reads it: the function, and its arguments.
         named: whether its columns have texts for names, as the study calls them.
-        source: the path or the bundled name; None for what is in memory.
+        source: the path or the bundled name; None for data in memory.
         sparse: whether the user's array is a sparse matrix.
     """
 
@@ -70,7 +70,7 @@ class Raw:
         return self.frame.iloc[rows, places]
 
     def own(self, names: Sequence[str]) -> list[Any]:
-        """What the frame calls these columns."""
+        """The names of these columns in the frame."""
         return [list(self.frame.columns)[self.cells.columns.index(name)] for name in names]
 
 
@@ -78,8 +78,8 @@ def raw_table(data: object, dataset: Dataset) -> Raw:
     """The table as `pandas.read_csv` or the like reads the file, or the data frame or arrays of the user.
 
     Args:
-        data: what the study was given.
-        dataset: what it made of it.
+        data: the input of the study.
+        dataset: the dataset made from it.
     """
     table = dataset.given.table
     if isinstance(data, str | os.PathLike):
@@ -138,7 +138,7 @@ def _of_file(path: Path, dataset: Dataset) -> Raw:
 
 
 def _how_json(source: Source) -> dict[str, Any]:
-    """What `pandas.read_json` has to be told."""
+    """The arguments that `pandas.read_json` needs."""
     text = in_utf8(source, READ_BYTES)
     if not is_one_object(text):
         return {"lines": True} if text.head().lstrip(b" \t\r\n\xef\xbb\xbf")[:1] == b"{" else {}
@@ -154,21 +154,21 @@ def _first_line(head: bytes, skipped: int, separator: str) -> list[str]:
 
 
 def _encoding(notes: Sequence[str]) -> str:
-    """The encoding that `in_utf8` has found, by what it says."""
+    """The encoding that `in_utf8` has found, from its message."""
     found = {"Windows-1252": "cp1252", "Latin-1": "latin-1", "UTF-16": "utf-16", "UTF-32": "utf-32"}
     return next((code for words, code in found.items() if any(note.endswith(words) for note in notes)), "")
 
 
 @dataclasses.dataclass(frozen=True)
 class Kinds:
-    """What the columns hold, by the names that the study has.
+    """The kinds of the columns, by their names in the study.
 
     Args:
         numbers: numbers; parts of dates are among them.
         spikes: numbers of which some lie more than ten standard deviations from their mean.
         texts: texts of up to 20 categories.
         many: texts of more.
-        plain: the settings of `lemmata.estimators.PlainTable`, where scikit-learn has no part for a column; else None.
+        plain: the settings of `lemmata.estimators.PlainTable`, if scikit-learn cannot read some column; else None.
         why: for each column that needs it, the reason.
         gaps: whether some text is missing.
         rows: of the table.
@@ -185,11 +185,11 @@ class Kinds:
 
 
 def kinds_of(raw: Raw, dataset: Dataset, missing: Sequence[str], decimal: str | None) -> Kinds:
-    """What the columns of a table hold, and which of them scikit-learn cannot take as they are.
+    """The kinds of the columns of a table, and which of them scikit-learn cannot read directly.
 
     Args:
         raw: the table.
-        dataset: what the study made of it.
+        dataset: the dataset of the study.
         missing: texts that the user has named for missing cells.
         decimal: the mark before decimals that the user has named.
     """
@@ -257,7 +257,7 @@ def _truth(cells: pl.Series) -> bool:
 
 
 def _reason(cells: pl.Series, missing: Sequence[str]) -> str:
-    """Why scikit-learn cannot take numbers as they stand; empty where it can."""
+    """The reason why scikit-learn cannot read numbers as written; empty if it can."""
     if _truth(cells):
         return "true and false as texts"
     if cells.dtype == pl.String or cells.dtype in (pl.Categorical, pl.Enum):
@@ -278,7 +278,7 @@ def _number(text: str) -> float | None:
 
 
 def _format(cells: pl.Series) -> str:
-    """The format of dates that are texts; empty where the year is first."""
+    """The format of dates that are texts; empty if the year is first."""
     texts = stripped(cells)
     first = str(texts.drop_nulls()[0])
     if ":" in first and len(first) <= 8:
@@ -297,7 +297,7 @@ def encoder_of(kinds: Kinds, raw: Raw, scaled: bool, means: bool = True, numbers
         kinds: of the columns.
         raw: the table.
         scaled: whether columns are standardised.
-        means: whether texts of many categories enter by the mean target of each, too.
+        means: whether the mean target of each category is used for texts with many categories.
         numbers: whether the target is numbers, and not classes.
     """
     scale = [StandardScaler()] if scaled else []
@@ -323,14 +323,14 @@ def encoder_of(kinds: Kinds, raw: Raw, scaled: bool, means: bool = True, numbers
 
 
 def date_columns(name: str, parts: Sequence[str]) -> list[str]:
-    """The columns that stand beside a date."""
+    """The columns that are made from a date."""
     from lemmata.estimators import PlainTable
 
     return [str(own) for own in PlainTable([name], dates={name: list(parts)}).get_feature_names_out()[1:]]
 
 
 def group_folds(groups: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]] | None:
-    """The folds of `target_means` for rows of these groups; None where there are fewer groups than folds."""
+    """The folds of `target_means` for rows of these groups; None if there are fewer groups than folds."""
     if len(np.unique(groups)) < FOLDS:
         return None
     return list(GroupKFold(FOLDS).split(groups, groups=groups))
@@ -347,9 +347,10 @@ def set_folds(columns: ColumnTransformer, folds: list[tuple[np.ndarray, np.ndarr
 
 
 def _target_encoder(numbers: bool) -> TargetEncoder:
-    """Mean targets of categories; a training row gets those of the other four fifths, in a split that does not vary.
+    """Mean targets of categories; a training row gets those of the other four fifths, in a fixed split.
 
-    That the target is numbers is said: scikit-learn takes whole numbers for classes, and gives each a column.
+    The encoder is told that the target is numbers, because scikit-learn takes whole numbers for classes, and gives each
+    a column.
     """
     if not _FOLDS_ARE_TAKEN:
         settings: dict[str, Any] = {"random_state": 0}

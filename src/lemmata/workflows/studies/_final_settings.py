@@ -29,7 +29,7 @@ from ._usual import (
 from ._validation import Groups
 
 UNSCALED = ("boosting", "forest")
-"""Models for which the scale of a column means nothing."""
+"""Models that do not depend on the scale of a column."""
 _AMONG: dict[str, Callable[[np.ndarray, np.ndarray, str, Groups], Makers]] = {
     "logistic": logistics,
     "poisson": functools.partial(counting, "poisson"),
@@ -41,7 +41,7 @@ _AMONG: dict[str, Callable[[np.ndarray, np.ndarray, str, Groups], Makers]] = {
 def usual_estimator(
     name: str, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n k"], task: str, groups: Groups = None
 ) -> Any:
-    """An estimator that is not fitted yet, its settings chosen on these rows as in a split of the study.
+    """An unfitted estimator whose settings are chosen on these rows as in a split of the study.
 
     Args:
         name: of one of the usual models.
@@ -74,16 +74,16 @@ def kernel_steps(
 ) -> list[Any]:
     """A kernel machine as features and ridge regression on them, width and ridge chosen on these rows.
 
-    With as many centres as rows the features are K(x, X) K(X, X)^(-1/2), whose ridge regression with an intercept is
-    kernel ridge regression with one. scikit-learn's KernelRidge has none.
+    With as many centres as rows, the features are K(x, X) K(X, X)^(-1/2). Their ridge regression with an intercept is
+    kernel ridge regression with an intercept. scikit-learn's KernelRidge has no intercept.
 
     Args:
         name: of a kernel.
         x: encoded rows, in random order.
         y: columns of numbers, or one-hot columns of the classes.
         task: "regression" or "classification".
-        groups: the group of each row, or None. With groups, width and ridge are those with the smallest error on
-            groups that are left out: rows of one group would tell each other.
+        groups: the group of each row, or None. With groups, width and ridge are those with the smallest error on groups
+            that are left out, because rows of one group have information about each other.
     """
     from sklearn.kernel_approximation import Nystroem
     from sklearn.linear_model import Ridge, RidgeClassifier
@@ -104,7 +104,7 @@ def kernel_steps(
 
 
 def _between(estimator: Any, low: np.ndarray, high: np.ndarray) -> Any:
-    """An estimator whose predictions stay between two values of each target, as those that the study measured."""
+    """An estimator whose predictions are clipped to two values of each target, as in the study."""
     from sklearn.compose import TransformedTargetRegressor
     from sklearn.preprocessing import FunctionTransformer
 

@@ -1,4 +1,4 @@
-"""What a careful reader of a table would ask about: identifiers, leakage, repeats, groups, times, codes, tails."""
+"""The questions of a careful reader of a table: identifiers, leakage, repeats, groups, times, codes, tails."""
 
 import dataclasses
 import math
@@ -17,9 +17,9 @@ from ._copies import equal_rows, first_equal
 from ._hints import numeric_hint, spread
 
 CHANCE = 1e-9
-"""What shuffled rows of one column would show more rarely than this is no coincidence."""
+"""If shuffled rows of one column show a result more rarely than this, it is not a coincidence."""
 SAME = 0.999
-"""Share of the target's variance that a column must explain alone to be called a function of it."""
+"""The share of the target's variance that a column must explain alone to be called a function of it."""
 MONOTONE = 0.75
 """Share of the steps in one direction above which ranks are compared."""
 SENTENCE = 5
@@ -41,7 +41,7 @@ TIMES = re.compile("dates?|time|timestamp|datetime|year|yr|month|quarter|week|da
 
 
 def identifiers(frame: pl.DataFrame) -> dict[str, list[str]]:
-    """Columns that tell rows apart and nothing else, by the reason why they look so."""
+    """Columns that only distinguish rows, by the reason why they look so."""
     found: dict[str, list[str]] = {}
     for column in frame:
         if column.null_count() == 0 and column.n_unique() == column.len():
@@ -118,7 +118,7 @@ def examine_columns(
 
 
 def _groups(frame: pl.DataFrame, dated: list[str]) -> dict[str, str]:
-    """Columns whose values come in groups, and what says so: equal sizes, adjacent rows, other columns that agree."""
+    """Columns whose values come in groups, and the evidence: equal sizes, adjacent rows, other columns that agree."""
     n, found = frame.height, {}
     for column in frame:
         if column.null_count() or column.name in dated or _named(column.name, TIMES):
@@ -177,8 +177,8 @@ def examine_rows(
         targets: the targets of the same rows.
         earliest: for each row the first one with equal inputs.
         label: the name of the target.
-        group: a number for the group of each row, where --group gives it, and
-        time: its time, where --time does.
+        group: a number for the group of each row, if --group gives it, and
+        time: its time, if --time does.
     """
     findings = [
         Finding(
@@ -189,7 +189,7 @@ def examine_rows(
     ]
     findings = findings if inputs.constant else []
     leaks: dict[str, list[str]] = {}
-    # A copy of a row repeats every value with the same target: that is no evidence that one tells the other.
+    # A duplicate of a row repeats every value with the same target. This is no evidence that one predicts the other.
     once = _first_of_copies(earliest, targets)
     different = dataclasses.replace(targets, values=targets.values[once], y=targets.y[once])
     for j, name in enumerate(inputs.names):
@@ -215,7 +215,7 @@ def _first_of_copies(earliest: np.ndarray, targets: Targets) -> np.ndarray:
 
 
 def _together(names: list[str], reason: str) -> str:
-    """What is said of one column, said of one or several."""
+    """The sentence for one column, or for several."""
     if len(names) == 1:
         return f"{_quoted(names)} {reason}"
     return f"Each of {_quoted(names)} {reason}"
@@ -272,7 +272,7 @@ def _function_of(column: np.ndarray, target: np.ndarray, category: bool, classes
         )
     if _explained(column, target) >= SAME:
         return "is a multiple of {target}, up to a constant and rounding"
-    # Of a monotone relation the target is nearly sorted in the column's order; ranks tell how nearly.
+    # If the relation is monotone, the target is nearly sorted in the column's order; ranks show how nearly.
     if max((np.diff(target[order]) >= 0).mean(), (np.diff(target[order]) <= 0).mean()) < MONOTONE:
         return None
     ranks = (rankdata(values) for values in (column, target))
@@ -280,7 +280,9 @@ def _function_of(column: np.ndarray, target: np.ndarray, category: bool, classes
 
 
 def _tells_commonest(column: np.ndarray, target: np.ndarray, classes: tuple[str, ...] | None) -> str | None:
-    """Whether a column of two values tells in every row if the target is its most frequent value: who gave anything.
+    """Whether a column of two values shows in every row if the target is its most frequent value.
+
+    An example is who gave anything.
 
     A column of more values may part one class from all others by nature, as the length of a petal does.
     """
@@ -333,7 +335,7 @@ def _tails(targets: Targets, label: str) -> list[Finding]:
     if kurtosis < HEAVY_KURTOSIS and (share < HEAVY_SHARE or kurtosis < HEAVY_KURTOSIS / 2):
         return []
     held = np.cumsum(np.sort(squares)[::-1]) / squares.sum()
-    few = int(np.argmax(held >= round(share, 2) - 0.005)) + 1  # the fewest that hold as much
+    few = int(np.argmax(held >= round(share, 2) - 0.005)) + 1  # the smallest number that contain the same share
     remedy, least = "", targets.values.min()
     if few == 1:
         alone = targets.values[int(np.argmax(squares))]

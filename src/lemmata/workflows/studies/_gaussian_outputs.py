@@ -9,8 +9,9 @@ from lemmata.spectra import Spectrum
 DRAWS = 128
 """Gaussian draws of the outputs, half of them the negatives of the other half; the same at every size."""
 PROBES = 40
-"""Random vectors that tell how the variance at a row is shared out to the classes that it comes from."""
-_LARGEST_PRICE = 20.0  # of variance: squared error over squared bias, which diverges where as many modes as rows train
+"""Random vectors that estimate how the variance at a row is divided among the classes that it comes from."""
+# of variance: squared error over squared bias, which diverges if the number of modes equals the number of training rows
+_LARGEST_PRICE = 20.0
 
 
 def predicted_accuracy(
@@ -20,20 +21,20 @@ def predicted_accuracy(
     mu: Float[np.ndarray, " s"],
     seed: int = 0,
 ) -> Float[np.ndarray, " s"]:
-    """The share of held-out rows whose largest output is that of their class, for n of N rows that train.
+    """The share of held-out rows whose largest output is that of their class, for n of N training rows.
 
-    With L = 11'/N + A (A + mu)^-1 for the centred Gram matrix A, the residual at row i of training sets without i has
+    Let L = 11'/N + A (A + mu)^-1 for the centred Gram matrix A. The residual at row i of training sets without i has
 
         mean m_i = ((I - L) y)_i / (1 - L_ii),   covariance C_i = (N/n - 1) sum_{j != i} L_ij² E_j / (1 - L_ii)²
 
     where E_j is the second moment of the residual at row j. The mean does not depend on y_i, and at n = N - 1, mu the
-    ridge, it is the residual of leave-one-out. The covariance is that of a sum over n of the other rows, of weights
-    L_ij, that are as wrong as rows held out. Taking E_j to be the mean of m m' in the class of j, times the number e
-    that makes the mean of |m_i|² + tr C_i over rows e times that of |m_i|², the outputs y_i - residual are Gaussian.
-    For two classes the chance that the right one is larger is Phi(mean / standard deviation) of their difference; for
-    more it is the share of 128 draws.
+    ridge, it is the residual of leave-one-out. The covariance is that of a sum over n of the other rows with weights
+    L_ij, whose errors are those of held-out rows. Assume that E_j is the mean of m m' in the class of j, times the
+    number e for which the mean of |m_i|² + tr C_i over rows is e times that of |m_i|². Then the outputs y_i - residual
+    are Gaussian. For two classes, the probability that the right one is larger is Phi(mean / standard deviation) of
+    their difference; for more classes, it is the share of 128 draws.
 
-    Of L_ij² summed over a class, the sum over all classes is exact, and its division is estimated by random signs.
+    For sums of L_ij² over a class, the sum over all classes is exact, and its division is estimated by random signs.
 
     Args:
         modes: the eigensystem of A.
@@ -65,7 +66,8 @@ def predicted_accuracy(
         spread = vectors @ (left[:, at, None] * parts)
         mean = spread[:, :classes] / room[:, at, None]
         variance = others[:, at] / room[:, at] ** 2 * (total / n - 1)
-        # (I - L) applied to the signs of a class also holds the row's own sign, which says nothing about other rows.
+        # (I - L) applied to the signs of a class also contains the row's own sign, which has no information about other
+        # rows.
         felt = spread[:, classes:] - room[:, at, None] * probes
         share = (felt.reshape(total, classes, -1) ** 2).mean(axis=2)
         share *= (variance / np.maximum(share.sum(axis=1), np.finfo(float).tiny))[:, None]

@@ -21,9 +21,9 @@ def padded_gram(
 ) -> Float[np.ndarray, "n columns"]:
     """The kernel between all rows and the first `columns` of them, all by default.
 
-    A small matrix is computed by NumPy, if the kernel is known there, and a large one in tiles of one shape, which is
-    compiled once: to compile a deep network's kernel costs more than to evaluate it on thousands of rows. Of tiles that
-    mirror each other one is computed.
+    A small matrix is computed by NumPy, if NumPy can compute the kernel. A large one is computed in tiles of one shape,
+    which is compiled once, because compiling a deep network's kernel costs more than evaluating it on thousands of
+    rows. Of tiles that mirror each other one is computed.
     """
     n = len(x) if columns is None else columns
     found = _on_host(kernel, x, x if n == len(x) else x[:n], len(x) * n)
@@ -61,7 +61,7 @@ def _on_host(
 
 @eqx.filter_jit
 def _tile(kernel: AbstractKernel, a: Float[Array, "n d"], b: Float[Array, "m d"]) -> Float[Array, "n m"]:
-    """Compiled as a whole: `gram` compiles each of its operations apart."""
+    """Compiled as a whole, because `gram` compiles each of its operations separately."""
     return kernel.cross(a, b)
 
 

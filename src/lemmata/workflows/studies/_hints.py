@@ -1,4 +1,4 @@
-"""What to do about a text whose cells are mostly numbers or dates."""
+"""Advice on a text whose cells are mostly numbers or dates."""
 
 import re
 
@@ -7,7 +7,7 @@ import polars as pl
 from lemmata.errors import shortened
 
 SAMPLED = 1000
-"""Cells of a text that are looked at to tell what it holds, from its first to its last."""
+"""The number of cells of a text that are read to find its kind, from its first to its last."""
 _WITH_COMMA = re.compile(r"[+-]?\d[\d. ]*(,\d+)+([eE][+-]?\d+)?")
 _WITH_UNIT = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*[^\d\s.,+-][^\d\s]{0,9}|[€$£¥]\s*[\d.,]+")
 _DATE = re.compile(
@@ -17,7 +17,7 @@ _DATE = re.compile(
 
 
 def numeric_hint(column: pl.Series) -> str:
-    """What to do about a text whose cells are mostly numbers or dates; empty where they are not."""
+    """Advice on a text whose cells are mostly numbers or dates; empty if they are not."""
     numeric = odd_numbers(column)
     if numeric:
         return numeric
@@ -43,7 +43,7 @@ def spread(column: pl.Series) -> pl.Series:
 
 
 def odd_numbers(column: pl.Series) -> str:
-    """What to do about texts that would be numbers but for a decimal comma or a unit; empty where they are not so."""
+    """Advice on texts that would be numbers except for a decimal comma or a unit; empty if there are none."""
     odd, share = not_numbers(column) if column.dtype == pl.String else ([], 0.0)
     for pattern, remedy in (
         (

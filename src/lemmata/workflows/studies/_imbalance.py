@@ -10,15 +10,15 @@ from ._units import rarer
 EQUAL = 0.3
 """A class with less than this of an equal share of the rows (15 % of two classes, 10 % of three) is rare.
 
-Who never predicts a class of share p loses p of the accuracy, and 1/k of the balanced accuracy of k classes: a class
-that is rare in this sense weighs less than a third in accuracy of what it weighs where classes count alike.
+A model that never predicts a class of share p loses p of the accuracy, and 1/k of the balanced accuracy of k classes.
+If a class is rare in this sense, its weight in accuracy is less than a third of its weight if classes count equally.
 """
 RARE = 8
 """A class of fewer rows is too small to be measured on both sides of a split."""
 
 
 def imbalance(dataset: Dataset, unit: Metric) -> list[Finding]:
-    """That a class is rare, what always answering the most frequent one has already, and which unit to ask for.
+    """A warning that a class is rare, with the value of always predicting the most frequent one, and the unit to use.
 
     Args:
         dataset: the table.

@@ -1,4 +1,4 @@
-"""A transformer in context on a user's table, beside what else one would do with the same rows."""
+"""An in-context transformer on a user's table, compared with other methods on the same rows."""
 
 import math
 from collections.abc import Callable
@@ -187,7 +187,7 @@ def _others(model: InContextTransformer, x, y, queries, wanted) -> list[dict[str
 
 
 def _notes(models: dict[str, InContextTransformer], rows: list[dict[str, Any]]) -> list[str]:
-    """What a reader should know about these numbers."""
+    """Remarks that a reader of these numbers needs."""
     lasso = next(row for row in rows if row["model"].startswith("Lasso"))
     notes = [
         "inputs and target are standardised, and inputs are scaled into the unit ball, with all rows, even the queries"

@@ -1,7 +1,7 @@
 """Tables that are one JSON object.
 
-pandas writes them by columns, by rows, split into names and cells, or with a schema. Others put a list of objects
-beside what describes it.
+pandas writes them by columns, by rows, split into names and cells, or with a schema. Others write a list of objects
+together with its description.
 """
 
 import dataclasses
@@ -26,7 +26,7 @@ class Layout:
 
     Args:
         frame: the table.
-        orient: what `pandas.read_json` calls it; empty where it is a list of objects under `key`.
+        orient: the name for `pandas.read_json`; empty if it is a list of objects under `key`.
         key: of the list of objects.
     """
 
@@ -36,7 +36,7 @@ class Layout:
 
 
 def is_one_object(source: Source) -> bool:
-    """Whether a file is one object, and no list and no objects one a line.
+    """Whether a file is a single object, and neither a list nor one object on each line.
 
     Args:
         source: the file, in UTF-8.
@@ -49,13 +49,13 @@ def is_one_object(source: Source) -> bool:
 
 
 def layout_of(source: Source) -> Layout | None:
-    """The table in a file that is one object; None where it is a row.
+    """The table in a file that is one object; None if it is a row.
 
     Args:
         source: the file, in UTF-8.
 
     Raises:
-        DataError: it is no JSON, or an object that holds no table.
+        DataError: if it is not JSON, or is an object that contains no table.
     """
     content = read_bytes(source.path) if source.content is None else source.content
     try:
@@ -112,7 +112,10 @@ def _of_columns(source: Source, columns: dict[str, list[Any]]) -> pl.DataFrame:
 
 
 def _of_labels(found: dict[str, dict[str, Any]]) -> Layout:
-    """Objects by columns, or by rows: the keys that are whole numbers are of rows; else those that are more."""
+    """Objects by columns, or by rows: if keys are whole numbers, they are rows.
+
+    Otherwise the larger number of keys is that of rows.
+    """
     inner = list(dict.fromkeys(key for own in found.values() for key in own))
     numbered = [all(key.lstrip("-").isdigit() for key in keys) for keys in (found, inner)]
     by_rows = numbered[0] if numbered[0] != numbered[1] else len(found) > len(inner)

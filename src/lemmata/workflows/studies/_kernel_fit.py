@@ -10,7 +10,7 @@ from jaxtyping import Float
 from ._validation import Groups, group_parts, parted
 
 RIDGES = np.logspace(-9, 3, 19)
-"""Ridges relative to the mean diagonal of the centred Gram matrix. At the last, nothing but the mean is learned."""
+"""Ridges relative to the mean diagonal of the centred Gram matrix. At the last ridge, only the mean is learned."""
 ROUNDING = 1e-9
 _SHARPNESS = np.logspace(-1, 2, 31)
 
@@ -21,7 +21,7 @@ class KernelFit:
 
     Args:
         outputs: predictions on the held-out rows, in the units of y.
-        left_out: for each training row the prediction of the machine without it (at the chosen ridge), or without all
+        left_out: for each training row, the prediction of the machine without it (at the chosen ridge), or without all
             rows of its group and some others.
         ridge: the chosen ridge on the diagonal of the Gram matrix.
         relative: that ridge over the mean diagonal of the centred Gram matrix.
@@ -43,8 +43,8 @@ def kernel_fit(
 ) -> KernelFit:
     """Ridge regression with an unpenalised intercept in the space of a kernel.
 
-    The mean of the training rows is taken off targets and features: with H = I - 11'/n the Gram matrix is H K H, whose
-    eigenvectors u_i other than the constant one carry the prediction. The prediction for row i without row i differs
+    The mean of the training rows is subtracted from targets and features. With H = I - 11'/n, the Gram matrix is H K H.
+    Its eigenvectors u_i, except the constant one, give the prediction. The prediction for row i without row i differs
     from its target by
 
         (y - f)_i / (1 - h_ii),   1 - h_ii = sum_k u_ik² ridge / (lambda_k + ridge) - 1/n,
@@ -107,7 +107,7 @@ def without_folds(
     y: Float[np.ndarray, "n k"],
     folds: Sequence[np.ndarray],
 ) -> Float[np.ndarray, "n k"]:
-    """For the rows of each fold, the predictions of the machine that is fitted to the others, at the same ridge.
+    """For the rows of each fold, the predictions of the machine that is fitted to the other folds, at the same ridge.
 
     With M = I - 11'/n - (what the kernel fits), the residuals without the fold F are M_FF^-1 (M y)_F.
 
@@ -149,7 +149,7 @@ def without_the_mean(y: Float[np.ndarray, "n k"], parts: Sequence[np.ndarray]) -
 def chances(
     fit: KernelFit, y: Float[np.ndarray, "n k"], outputs: Float[np.ndarray, "m k"] | None = None
 ) -> Float[np.ndarray, "m k"]:
-    """Probabilities of classes: softmax of b times the outputs, b the best for the rows' own leave-one-out outputs."""
+    """Probabilities of classes: softmax of b times the outputs, where b fits the leave-one-out outputs best."""
     outputs = fit.outputs if outputs is None else outputs
     losses = [_surprise(b * fit.left_out, y) for b in _SHARPNESS]
     scores = _SHARPNESS[int(np.argmin(losses))] * outputs

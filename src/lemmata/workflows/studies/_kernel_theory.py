@@ -29,10 +29,11 @@ SPLITS = 8
 def theory(measured: Measured, dataset: Dataset) -> list[TheoryPoint]:
     """Predicted and measured squared error, relative to the target's variance, at the measured sizes of a kernel.
 
-    The prediction is the deterministic equivalent for the centred Gram matrix of all rows, with an intercept, at the
-    ridge that makes it smallest at each size, as leave-one-out chooses a ridge again in each split. For classes the
-    accuracy at that ridge stands beside it (see `predicted_accuracy`). Nothing corrects the prediction, since the page
-    is to show how far it is from what was measured; its band is declared beforehand, and the page counts what it holds.
+    The prediction is the deterministic equivalent for the centred Gram matrix of all rows, with an intercept. At each
+    size, it uses the ridge that makes it smallest, because leave-one-out chooses a ridge again in each split. For
+    classes, the accuracy at that ridge is also given (see `predicted_accuracy`). The prediction is not corrected, since
+    the page shows how far it is from the measurement. Its band is declared beforehand, and the page counts the values
+    inside it.
     """
     if measured.modes is None or measured.ridge is None:
         return []

@@ -21,10 +21,10 @@ SMALLEST = 1e-10
 def column_fit(
     x: Float[np.ndarray, "n d"], cross: Float[np.ndarray, "m d"], y: Float[np.ndarray, "n k"], groups: Groups = None
 ) -> KernelFit:
-    """What `kernel_fit` finds for the linear kernel <x, y>, in time n d² for n rows of d columns.
+    """The result of `kernel_fit` for the linear kernel <x, y>, in time n d² for n rows of d columns.
 
-    With the singular vectors of the centred columns, X V = U S, the leverage of row i is
-    sum_j (X V)_ij² / (S_j² + ridge) + 1/n. Rows are taken in blocks, so that no matrix of n rows is formed.
+    Let X V = U S with the singular vectors of the centred columns. The leverage of row i is sum_j (X V)_ij² / (S_j² +
+    ridge) + 1/n. Rows are processed in blocks, so no matrix of n rows is formed.
 
     Args:
         x: the training rows.
@@ -72,7 +72,10 @@ def column_fit(
 def _without_groups(
     x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n k"], ridges: np.ndarray, parts: list[np.ndarray]
 ) -> tuple[int, float, Float[np.ndarray, "n k"]]:
-    """The ridge with the smallest error on the parts, each by the fit to the others; that error; those predictions."""
+    """The ridge with the smallest error on the parts, each predicted by the fit to the others; this error.
+
+    These predictions.
+    """
     losses, left = np.zeros(len(ridges)), np.empty((len(ridges), *y.shape))
     for rows in parts:
         rest = np.setdiff1d(np.arange(len(x)), rows)
@@ -108,11 +111,11 @@ def centres_fit(
 ) -> tuple[KernelFit, Float[np.ndarray, "v k"]]:
     """Kernel ridge regression in the span of 1000 training rows, and the targets of the rows that chose its ridge.
 
-    The last tenth of the rows (at most 2000) chooses the ridge: `left_out` holds the predictions for these rows alone
-    by the others. All rows are then fitted with it. With the eigenvectors of K_zz the features are
-    K(x, z) U / sqrt(w); their centred covariance is accumulated over blocks of rows, and its eigenvalues give the fit
-    at all ridges at once. That is what `lemmata.solvers.subset_of_regressors` minimises, with an intercept. The solver
-    compiles anew for every number of rows, which takes longer than these fits.
+    The last tenth of the rows (at most 2000) chooses the ridge: `left_out` contains the predictions of the other rows
+    for these rows. All rows are then fitted with it. With the eigenvectors of K_zz, the features are K(x, z) U /
+    sqrt(w). Their centred covariance is accumulated over blocks of rows, and its eigenvalues give the fit at all ridges
+    at once. That is what `lemmata.solvers.subset_of_regressors` minimises, with an intercept. The solver compiles again
+    for every number of rows, which takes longer than these fits.
 
     Args:
         kernel: the kernel.

@@ -15,11 +15,13 @@ NORMAL_90 = 1.645
 FEW = 5.0
 """Below so many errors a share is measured by exact binomial bounds, and not by its standard error."""
 SURE = 0.05
-"""A classifier surely beats guessing where the exact sign test has at most this p-value."""
+"""A classifier surely beats guessing if the exact sign test has at most this p-value."""
 WILD, WILDER = 10.0, 20.0
 """A split in which a model is so many times worse than guessing, and than itself in the median split, is left out."""
 MOST_WILD, SQUARES = 0.2, 0
-"""A larger share of such splits is no accident, and none is left out: a clinic of three, say. By the squared error,
+"""A larger share of such splits is not an accident, for example with a clinic of three, and none is left out.
+
+By the squared error,
 which is the first of the metrics of numbers."""
 
 
@@ -31,14 +33,14 @@ class Split:
         trained, held: training and held-out rows.
         means: for each metric, the mean loss on the held-out rows.
         variances: m times the variance of that mean.
-        guessed: the mean loss of who predicts the mean of the table, with an order that of all rows before.
+        guessed: the mean loss of predicting the mean of the table; with an order, the mean of all earlier rows.
         slope: for each metric, how much the loss of a row rises with that of guessing, by least squares.
         gain: for each metric, the mean and the variance over rows of the model's loss less that of guessing.
         learns: whether the model learned anything.
         largest: for each metric, the largest loss of a row.
-        certain: whether the model gives classes alone.
+        certain: whether the model only gives classes.
         seconds: that fit and predictions took.
-        fitted: for each metric, the mean loss on the training rows; where it was asked for.
+        fitted: for each metric, the mean loss on the training rows, if it was requested.
         members: the groups of the held-out rows, with groups; and for each the number of its rows and
         sums: the sum of its losses, for each metric.
     """
@@ -66,21 +68,22 @@ class Losses:
 
     Args:
         sizes: numbers of training rows.
-        mean: mean loss on held-out rows; where a share of errors is tiny, (errors + 1/2) / (rows + 1).
+        mean: mean loss on held-out rows; if a share of errors is tiny, (errors + 1/2) / (rows + 1).
         se: standard error of that mean as a statement about new rows: from the spread over splits, and from the number
-            of different rows on which it was measured. With few groups or stretches of time it is wider by Student's t.
-        splits: how many splits each size was measured on; 0 for all rows, a kernel's last size, where folds (of one
-            row in regression) are left out exactly.
+            of different rows in the measurement. With few groups or stretches of time it is wider by Student's t.
+        splits: the number of splits of each size; 0 for all rows, a kernel's last size, if folds (of one row in
+            regression) are left out exactly.
         shared: the relative standard error that all sizes have in common, because all of them are measured on rows of
             one table.
-        seen: the mean as it was measured; None where it is `mean`.
-        least, greatest: exact 90 % bounds of the loss at the last size where errors are few; 0 and infinity elsewhere.
+        seen: the measured mean; None if it is `mean`. least, greatest: exact 90 % bounds of the loss at the last size
+            if errors are few; 0 and infinity otherwise.
         tail: of a number, the share of the summed loss at the last size that the largest row, group or stretch holds.
-        gain: the upper end (95 %) of the model's loss less that of guessing, at the largest size: on the same rows, or
-            with an order on the same stretches; nan with groups.
-        paired: by size, the losses of the splits: the same rows for every model; with an order, the same stretches at
-            each size, too.
-        rows: how many different rows (with groups, groups) were held out at the last size; nan where that is unknown.
+        gain: the upper end (95 %) of the model's loss minus that of guessing, at the largest size, on the same rows,
+            or, with an order, on the same stretches; nan with groups.
+        paired: by size, the losses of the splits: the same rows for every model; with an order, also the same stretches
+            at each size.
+        rows: the number of different rows (with groups, groups) that were held out at the last size; nan if it is
+            unknown.
     """
 
     sizes: Float[np.ndarray, " s"]
@@ -98,7 +101,7 @@ class Losses:
 
     @property
     def measured(self) -> Float[np.ndarray, " s"]:
-        """The mean as it was measured."""
+        """The measured mean."""
         return self.mean if self.seen is None else self.seen
 
 
@@ -149,15 +152,16 @@ def say_left_out(found: dict[str, LeftOut]) -> list[str]:
 def curve_of(
     fitted: list[list[Split]], metric: int, total: int, dataset: Dataset, unit: Metric, baseline: float | None = None
 ) -> tuple[Losses, LeftOut | None]:
-    """The curve of a metric, and the splits of one size that were left out; None where none was.
+    """The curve of a metric, and the splits of one size that were left out; None if none was.
 
-    Splits in which the metric has no value (one class alone has no AUC) are left out of it. So are splits of numbers in
-    which a model's squared error is ten times that of guessing on the same rows (and in the median split), and twenty
-    times its own in the median split: a fit that broke down, and not the tail of the target, which guessing meets too.
+    Splits in which the metric has no value are left out (with one class alone, there is no AUC). Splits of numbers are
+    also left out in which a model's squared error is ten times that of guessing on the same rows (and in the median
+    split), and twenty times its own in the median split. Such a fit broke down; this is not the tail of the target,
+    which guessing meets too.
 
-    Models are measured on different numbers of splits. What their held-out rows have in common with guessing is taken
-    off by regression on the loss of guessing, whose mean over the whole table is known: otherwise the model whose
-    splits miss the largest rows of a heavy tail would win.
+    Models are measured on different numbers of splits. The part of the held-out rows that they share with guessing is
+    subtracted by regression on the loss of guessing, whose mean over the whole table is known. Otherwise the model
+    whose splits miss the largest rows of a heavy tail would win.
 
     Args:
         fitted: for each size its splits.
@@ -165,8 +169,8 @@ def curve_of(
         total: rows N.
         dataset: the table, which says how rows depend.
         unit: the metric.
-        baseline: the mean loss over all rows of who predicts their mean, or the shares of classes; None for an AUC
-            and other scores that are no mean over rows.
+        baseline: the mean loss over all rows of a prediction by their mean, or by the shares of classes; None for an
+            AUC and other scores that are not a mean over rows.
     """
     sizes, means, errors, numbers, seen, paired, said = [], [], [], [], [], [], None
     shared, bounds, tail, gain, rows = 0.0, (0.0, math.inf), 0.0, math.nan, math.nan
@@ -200,7 +204,7 @@ def curve_of(
 
 
 def _ratios(splits: list[Split], metric: int) -> Float[np.ndarray, " splits"]:
-    """The loss over that of guessing on the same rows, or in the median split where guessing was lucky."""
+    """The loss over that of guessing on the same rows, or in the median split if guessing was lucky."""
     guessed = np.array([own.guessed[metric] for own in splits])
     return np.array([own.means[metric] for own in splits]) / np.maximum(guessed, max(np.median(guessed), 1e-300))
 
@@ -230,7 +234,7 @@ def _of_size(
 ) -> tuple[float, float, float, float]:
     """Mean, standard error, how many independent rows it is worth, and the share of the largest in the sum.
 
-    Independent rows: the variance between splits is that of the training sets and that of the held-out rows, v/m; the
+    Independent rows: the variance between splits is that of the training sets plus that of the held-out rows, v/m. The
     first falls with the number of splits R, the second with the number of different rows, at most min(R m, N).
     """
     number, held = len(splits), float(np.mean([own.held for own in splits]))
@@ -250,10 +254,12 @@ def _of_size(
 
 
 def _of_stretches(means: Float[np.ndarray, " splits"]) -> float:
-    """The standard error of the mean over stretches as a statement about as many to come, by Student's t.
+    """The standard error of the mean over stretches.
 
-    Neighbouring stretches are alike, so that their own spread says too little (batch means): they are taken together
-    in pairs. The mean of the stretches to come varies as much as that of those that were seen.
+    It is a statement about the same number of future stretches, by Student's t.
+
+    Neighbouring stretches are similar, so their own spread is too small (batch means): they are averaged in pairs. The
+    mean of future stretches varies as much as the mean of the observed stretches.
     """
     means = _in_pairs(means)
     spread = float(means.std(ddof=1)) if len(means) > 1 else float(means[0])
@@ -261,15 +267,15 @@ def _of_stretches(means: Float[np.ndarray, " splits"]) -> float:
 
 
 def _in_pairs(means: Float[np.ndarray, " splits"]) -> Float[np.ndarray, " pairs"]:
-    """The means of neighbouring stretches, where there are six and more."""
+    """The means of neighbouring stretches, if there are six and more."""
     parts = np.array_split(means, len(means) // 2) if len(means) >= 6 else means[:, None]
     return np.array([part.mean() for part in parts])
 
 
 def _gain_in_time(splits: list[Split], metric: int) -> float:
-    """With an order: the upper end (95 %) of the mean over stretches of the model's loss less that of guessing there.
+    """With an order: the upper end (95 %) of the mean over stretches of the model's loss minus that of guessing there.
 
-    A stretch counts once, however many rows it has: all of them are foretold from what was known before it.
+    A stretch counts once, for any number of rows, because all of them are forecast from what was known before it.
     """
     apart = _in_pairs(np.array([own.means[metric] - own.guessed[metric] for own in splits]))
     if len(apart) < 2:
@@ -293,7 +299,7 @@ def _of_groups(splits: list[Split], metric: int) -> tuple[float, float, float, f
 
 
 def _gain(splits: list[Split], metric: int, total: int, unit: Metric) -> float:
-    """The upper end of the model's loss less that of guessing, from the held-out rows of some splits."""
+    """The upper end of the model's loss minus that of guessing, from the held-out rows of some splits."""
     means = np.array([own.gain[0, metric] for own in splits])
     squares = np.array([own.gain[1, metric] for own in splits]) + means**2
     different = min(len(splits) * float(np.mean([own.held for own in splits])), total)
@@ -302,11 +308,11 @@ def _gain(splits: list[Split], metric: int, total: int, unit: Metric) -> float:
 
 
 def upper_gain(mean: float, variance: float, square: float, rows: float | int, unit: Metric) -> float:
-    """The upper end (95 %) of the model's loss less that of guessing on the same rows: what both miss is in neither.
+    """The upper end (95 %) of the model's loss minus that of guessing on the same rows. Errors that both make cancel.
 
-    Of classes it is a standard error above the mean, and not below 0 unless the sign test says so on the rows in which
-    just one of both is wrong (McNemar's test): a model that differs from guessing in two rows has a tiny standard
-    error, and no evidence.
+    For classes, it is a standard error above the mean. It is not below 0 unless the sign test rejects on the rows in
+    which exactly one of both is wrong (McNemar's test): a model that differs from guessing in two rows has a tiny
+    standard error, and no evidence.
 
     Args:
         mean: of the differences of single rows,
@@ -324,7 +330,10 @@ def upper_gain(mean: float, variance: float, square: float, rows: float | int, u
 
 
 def _sign_test(worse: float, apart: float) -> float:
-    """The chance of at most so many rows among those apart, if each is as likely to be better; between counts too."""
+    """The probability of at most this many rows among the differing rows, if each is equally likely to be better.
+
+    Values between count too.
+    """
     worse, apart = max(worse, 0.0), max(apart, 0.0)
     return float(stats.beta.cdf(0.5, max(apart - worse, 1e-9), worse + 1))
 
@@ -335,7 +344,7 @@ def _student(number: float | int) -> float:
 
 
 def _common(splits: list[Split], metric: int, total: int, error: float, dataset: Dataset) -> float:
-    """The part of the standard error that all sizes share: that of the rows which are held out."""
+    """The part of the standard error that all sizes share, due to the held-out rows."""
     if dataset.order is not None or dataset.groups is not None:
         return error
     held = float(np.mean([own.held for own in splits]))
@@ -346,13 +355,13 @@ def _common(splits: list[Split], metric: int, total: int, error: float, dataset:
 def bounded(
     mean: float, error: float, rows: float, dataset: Dataset, unit: Metric
 ) -> tuple[float, float, tuple[float, float]]:
-    """Value, standard error and 90 % bounds of a mean loss; exact (Clopper and Pearson) for shares with few errors.
+    """Value, standard error and 90 % bounds of a mean loss; exact (Clopper-Pearson) for shares with few errors.
 
-    No error among m rows says that the share is below 3/m (95 %), and not that it is 0. Of an AUC, and of other scores
-    in which classes count alike, the rows of the rarest class count.
+    No error among m rows says that the share is below 3/m (95 %), and not that it is 0. For an AUC, and other scores in
+    which classes count equally, the rows of the rarest class count.
 
     Args:
-        mean: the mean loss as it was measured.
+        mean: the measured mean loss.
         error: its standard error.
         rows: independent rows on which they were.
         dataset: the table.

@@ -1,4 +1,4 @@
-"""Measured learning curves: each model fitted on many splits, and whatever is learned from rows is learned there."""
+"""Measured learning curves: each model is fitted on many splits, and everything learned from rows is learned there."""
 
 import dataclasses
 import functools
@@ -36,7 +36,7 @@ MOST_AGAIN = 1000
 
 
 class UnmeasuredError(SolverError):
-    """The metric that is asked for has no value for a model."""
+    """The requested metric has no value for a model."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,7 +76,7 @@ def spread_of(dataset: Dataset) -> float:
 
 
 def baselines(dataset: Dataset) -> dict[str, float]:
-    """By metric the loss of who predicts the mean, or the class shares, and knows no inputs.
+    """By metric, the loss of predicting the mean, or the class shares, without inputs.
 
     With an order it is measured as models are: on the later stretches, from all rows before each.
     """
@@ -96,7 +96,7 @@ def _before(dataset: Dataset, number: int) -> Float[np.ndarray, "n k"]:
 
 
 def _baselines_in_time(dataset: Dataset) -> dict[str, float]:
-    """Where it has a value: an AUC has none where a stretch holds one class alone."""
+    """Only if it has a value: an AUC has none if a stretch contains only one class."""
     total, y, losses = len(dataset.targets), dataset.targets, []
     for number in range(BLOCKS):
         before, test = split(total, total, number, 0, dataset.groups, dataset.order)
@@ -118,9 +118,9 @@ def measure(
 ) -> Measured:
     """The losses of a model on held-out rows, at sizes in geometric progression.
 
-    Imputation, encoding, scaling and the mean of the target are learned from the training rows of each split, and so is
-    a kernel's ridge. After `deadline` (of `time.monotonic`) no split is begun, beyond one at each of three sizes. A
-    size at which no split could be fitted is left out, and said.
+    Imputation, encoding, scaling, the mean of the target and a kernel's ridge are learned from the training rows of
+    each split. After `deadline` (of `time.monotonic`) no split is begun, beyond one at each of three sizes. A size at
+    which no split could be fitted is left out, and said.
 
     Args:
         model: what is fitted.
@@ -128,10 +128,10 @@ def measure(
         seed: of the splits, which are the same for every model.
         quick: measure on fewer splits.
         deadline: when to stop.
-        progress: told the share that is done; what it raises ends the measurement.
-        executor: where splits are fitted, each a task; None is here. The losses are the same.
-        encoded: the encoding of training and held-out rows, where other models have asked for the same splits; None
-            for the table's own.
+        progress: called with the finished share; an error that it raises ends the measurement.
+        executor: where splits are fitted, one task for each; None is here. The losses are the same.
+        encoded: the encoding of training and held-out rows, if other models use the same splits; None for the table's
+            own.
 
     Raises:
         SolverError: a split was lost with its worker, or could not be sent; or fewer than three sizes could be fitted.
@@ -140,7 +140,7 @@ def measure(
     plan = planned(model, dataset, quick)
     sizes = [n for n, _ in plan]
     done, work = 0.0, sum(n * len(numbers) for n, numbers in plan)
-    # One split at every size first, the largest sizes last: what a time limit cuts is the precision.
+    # One split at every size first, the largest sizes last, so that a time limit only lowers the precision.
     places = [(i, numbers[r]) for r in range(max(len(numbers) for _, numbers in plan))
               for i, (_, numbers) in enumerate(plan) if r < len(numbers)]  # fmt: skip
 
@@ -173,7 +173,7 @@ def in_season(model: Model, dataset: Dataset) -> Model:
 
 
 def _measured(model: Model, dataset: Dataset, sizes: list[int], told: dict, most: int) -> Measured:
-    """The curve of what was found in the splits, and what is to be said about those that failed."""
+    """The curve of the results in the splits, and a remark on those that failed."""
     told = dict(sorted(told.items()))  # whatever worker finished first
     fitted = [[own for (k, _), own in told.items() if k == i and not isinstance(own, str)] for i in range(len(sizes))]
     failed = {i: own for (i, _), own in told.items() if isinstance(own, str)}
@@ -202,7 +202,7 @@ def _measured(model: Model, dataset: Dataset, sizes: list[int], told: dict, most
 
 
 def _about_unit(model: Model, dataset: Dataset, splits: list[Split]) -> list[str]:
-    """Where the asked metric has no value, or a model is measured by less than it needs.
+    """A sentence if the requested metric has no value, or if a model is measured on fewer splits than it needs.
 
     Raises:
         UnmeasuredError: it has no value anywhere.
@@ -225,7 +225,7 @@ def _one_split(model: Model, dataset: Dataset, seed: int, size: int, number: int
                encoded: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None) -> Split:  # fmt: skip
     """The losses on one split, of the model and of guessing, and whether the model learned anything.
 
-    Of the last size it also says what the model loses on the rows that it was fitted to, and how long that took.
+    For the last size, it also contains the model's loss on the rows that it was fitted to, and the time.
     """
     train, test = split(len(dataset.targets), size, number, seed, dataset.groups, dataset.order)
     again = train[:MOST_AGAIN] if last else train[:0]
@@ -256,7 +256,7 @@ def _one_split(model: Model, dataset: Dataset, seed: int, size: int, number: int
 
 
 def _one_split_apart(apart: bool, *given: Any) -> Split | str:
-    """One split, wherever it is; where the model cannot be fitted, why."""
+    """One split, on any worker; if the model cannot be fitted, the reason."""
     try:
         if not apart:
             return _one_split(*given)
@@ -268,7 +268,7 @@ def _one_split_apart(apart: bool, *given: Any) -> Split | str:
 
 
 def units_of(dataset: Dataset) -> Sequence[Metric]:
-    """The metrics of the table's task, the squared error of numbers first, and the one that is asked for."""
+    """The metrics of the table's task, the squared error of numbers first, and the requested one."""
     known = [unit for unit in METRICS if unit.task == dataset.task and unit.always]
     asked = dataset.unit
     return known if asked is None or asked.always else [*known, asked]
@@ -281,13 +281,13 @@ def fitted(
     test: np.ndarray,
     encoded: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
 ) -> Fit:
-    """Fit everything on the training rows alone."""
+    """Fit everything on the training rows only."""
     if model.raw:
         rows = dataset.as_given(np.concatenate([train, test]))
     else:
         rows = (encoded if encoded is not None and not model.own else dataset.encoded)(train, test)
     groups = None if dataset.groups is None else dataset.groups[train]
-    # Of few rows, scikit-learn's checks take as long as its fits; what is encoded here is finite.
+    # For few rows, scikit-learn's checks take as long as its fits; the encoded arrays are finite.
     checked = model.own or not np.isfinite(rows).all()
     with nullcontext() if checked else sklearn.config_context(skip_parameter_validation=True, assume_finite=True):
         fit = model.fit(rows, dataset.targets[train], dataset.task, groups)
@@ -313,7 +313,7 @@ def row_losses(dataset: Dataset, y, outputs, probable, members=None, parts=PARTS
 
 
 def guess_losses(dataset: Dataset, known, y, members=None, parts=PARTS) -> Float[np.ndarray, "metrics m"]:
-    """The same of who predicts a constant, by the targets that are known."""
+    """The same for a prediction by a constant, from the known targets."""
     spread, losses = spread_of(dataset), []
     for unit in units_of(dataset):
         said = constant(unit.guess, known)
@@ -329,14 +329,17 @@ def guess_losses(dataset: Dataset, known, y, members=None, parts=PARTS) -> Float
 def _scored_guess(
     rows: Scored, said: tuple[float, ...], y: bytes, members: bytes | None, parts: int
 ) -> Float[np.ndarray, " m"]:
-    """What each row adds to the score of a constant, kept for the next model."""
+    """The contribution of each row to the score of a constant, cached for the next model."""
     truth = np.frombuffer(y).reshape(-1, len(said))
     groups = None if members is None else np.frombuffer(members, np.int64)
     return rows(truth, np.repeat(np.array(said)[None], len(truth), axis=0), 1.0, groups, parts)
 
 
 def _rows(unit: Metric, y, said, spread: float, members, parts: int) -> Float[np.ndarray, " m"]:
-    """What each row adds; a score that is no mean over rows leaves out whole groups for its variance."""
+    """The contribution of each row.
+
+    For a score that is not a mean over rows, whole groups are left out to estimate its variance.
+    """
     if isinstance(unit.rows, Scored):
         return unit.rows(y, said, spread, members, parts)
     return unit.rows(y, said, spread)

@@ -25,13 +25,13 @@ _REFUSED = {
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """Named columns as they were read, before anything is encoded or scaled.
+    """Named columns as read, before anything is encoded or scaled.
 
     Args:
         name: the bundled name, or the file's name.
-        frame: the columns, inputs and target alike.
+        frame: the columns of inputs and targets.
         rows: the number of rows of the source, which is larger than that of the frame if only a sample was read.
-        notes: what the user should know about how the table was read.
+        notes: remarks for the user on how the table was read.
         default_target: the target column if the user names none; None if the user must name one.
         kept: for each row of the frame, the row of the source, from 0; None if the frame holds all rows.
         findings: warnings that were found while the table was read.
@@ -52,7 +52,7 @@ class Table:
     def as_given(self, names: Sequence[str], rows: np.ndarray) -> Any:
         """Some columns and rows as the user has them: cells are not read, and names are the user's.
 
-        Of a file or of arrays they are a pandas data frame where pandas can be imported, else a polars one.
+        Of a file or of arrays they are a pandas data frame if pandas can be imported, else a polars one.
 
         Args:
             names: names of columns of `frame`.
@@ -109,7 +109,7 @@ def table_in_memory(data: Any) -> Table:
     pandas is recognised by its methods and never imported.
 
     Raises:
-        DataError: something else, or columns that cannot be told apart or read.
+        DataError: for other objects, or for columns that cannot be distinguished or read.
     """
     if isinstance(data, pl.LazyFrame):
         data = data.collect()
@@ -131,7 +131,7 @@ def table_in_memory(data: Any) -> Table:
 
 
 def _frame(data: Any) -> pl.DataFrame | None:
-    """The columns of a data frame of any library; None for what is none."""
+    """The columns of a data frame of any library; None for other objects."""
     if isinstance(data, pl.DataFrame):
         frame = data
     elif hasattr(data, "columns") and hasattr(data, "iloc"):
@@ -165,7 +165,7 @@ def _series(name: str, cells: Any) -> pl.Series:
 
 
 def _dense(x: Any) -> Any:
-    """A sparse matrix as an array; anything else as it is.
+    """A sparse matrix as an array; other objects unchanged.
 
     Raises:
         DataError: the array would have too many cells.
@@ -223,10 +223,12 @@ def _bunch(bunch: Mapping[str, Any]) -> Table:
 
 
 def arrays_table(source: object, arrays: dict[str, np.ndarray], notes: list[str]) -> Table:
-    """One row an entry of the first axis of the arrays, one column each entry of a row: X[0], X[1], ... of a matrix.
+    """One row for each entry of the first axis of the arrays.
+
+    There is one column for each entry of a row: X[0], X[1], ... of a matrix.
 
     Raises:
-        DataError: the arrays do not have the same number of rows, or hold what is no column.
+        DataError: if the arrays do not have the same number of rows, or contain something that is not a column.
     """
     shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items()) or "no arrays"
     arrays = {name: array for name, array in arrays.items() if array.ndim}

@@ -1,6 +1,6 @@
-"""The units in which an error is asked for, measured and told: RMSE, accuracy, F1, a scorer of scikit-learn's, ...
+"""The units in which an error is requested, measured and shown: RMSE, accuracy, F1, a scorer of scikit-learn's, ...
 
-Everything is computed as a loss, which is at least 0 and smaller for a better model; a metric is a loss told in the
+Everything is computed as a loss, which is at least 0 and smaller for a better model. A metric is a loss shown in the
 unit that people plan in.
 """
 
@@ -24,24 +24,25 @@ _TITLES = {"wrong": "error rate", "unexplained": "unexplained variance"}
 
 @dataclasses.dataclass(frozen=True)
 class Metric:
-    """A loss and the unit in which it is told.
+    """A loss and the unit in which it is shown.
 
     Args:
         name: as `--metric` and `--error` take it ("rmse").
         task: "regression" or "classification".
-        rows: what each row adds to the loss, of outputs (m, k) against targets (m, k); the third is the variance of the
-            target.
+        rows: the contribution of each row to the loss, of outputs (m, k) against targets (m, k); the third is the
+            variance of the target.
         told: the value in the user's unit, from loss and variance.
         understood: the loss of a value in the user's unit.
         rises: whether larger is better.
         percent: whether the value is a share.
-        words: what it is, in a few words.
+        words: its description, in a few words.
         most: the largest loss that there is.
         probable: whether it needs probabilities.
-        counted: what a mistake is counted among, where the loss is a share: "rows", "rarest" for those of the rarest
-            class, or "" where nothing is counted.
-        averaged: whether the loss is the mean of what single rows lose; else rows say how much each adds to it.
-        always: whether it is measured whatever is asked, because theory and answers use it.
+        counted: the rows among which mistakes are counted, if the loss is a share: "rows", "rarest" for those of the
+            rarest class, or "" if no rows are counted.
+        averaged: whether the loss is the mean of the losses of single rows; otherwise rows give their contributions to
+            it.
+        always: whether it is measured even if it was not requested, because theory and answers use it.
         of_class: whether it is about one class of two.
         guess: how rows are predicted best without any column (see `constant`).
         aliases: other names, such as scikit-learn's.
@@ -77,7 +78,7 @@ class Metric:
 
 @dataclasses.dataclass(frozen=True)
 class Distance:
-    """A loss told as a value: it is the distance of that value from the best one, upwards (1) or downwards (-1)."""
+    """A loss shown as a value: it is the distance of that value from the best one, upwards (1) or downwards (-1)."""
 
     best: float
     sign: float
@@ -169,7 +170,7 @@ _PLAIN = {"regression": "unexplained", "classification": "wrong"}
 
 
 def plain_name(name: str) -> str:
-    """A name as it is compared: small letters, and no difference between "-", "_" and a blank."""
+    """A name in the form for comparison: small letters, and "-", "_" and a blank are the same."""
     return re.sub(r"[\s-]+", "_", name.strip().lower())
 
 
@@ -177,7 +178,7 @@ def metric(name: str, task: str) -> Metric:
     """The metric of this name, or of scikit-learn's scorer of this name.
 
     Raises:
-        SettingError: no such metric for this task; the message lists those there are.
+        SettingError: if the task has no such metric; the message lists the metrics.
 
     >>> metric("neg_log_loss", "classification").name, metric("recall_macro", "classification").title
     ('log-loss', 'recall macro')
@@ -212,7 +213,7 @@ OF_CLASS = ("precision", "recall", "jaccard")
 
 
 def _of_scikit_learn(name: str, task: str) -> Metric:
-    """A metric from a scorer's name: what scikit-learn turns into a negative score is told as the error that it is."""
+    """A metric from a scorer's name; a negative score of scikit-learn is shown as the error itself."""
     falls = name.startswith("neg_")
     several = f"{name}_macro" if name in OF_CLASS else None
     best, sign = (0.0, -1.0) if falls else (1.0, 1.0)
@@ -235,19 +236,20 @@ def _of_scikit_learn(name: str, task: str) -> Metric:
 
 
 def asked(text: str | float, task: str, spread: float, unit: Metric | None = None) -> tuple[Metric, float]:
-    """A metric and the loss that is asked for, from "accuracy 0.95", "rmse 2.5", "accuracy 95%" or a bare number.
+    """A metric and the requested loss, from "accuracy 0.95", "rmse 2.5", "accuracy 95%" or a bare number.
 
-    A bare number is in the unit, where one is given, and else the share of the variance that is left (1 - R²), or the
+    A bare number is in the unit, if one is given, and else the share of the variance that is left (1 - R²), or the
     share of wrong classes.
 
     Args:
         text: as given.
         task: "regression" or "classification".
         spread: the variance of the target, in its units squared, summed over outputs.
-        unit: the metric of `--metric`, or the user's own; None where none is given.
+        unit: the metric of `--metric`, or the user's own; None if none is given.
 
     Raises:
-        SettingError: not a metric and a number, a value that no model has, or another metric than the unit.
+        SettingError: if it is not a metric and a number, if no model can have the value, or if the metric differs from
+            the unit.
 
     >>> asked("accuracy 95%", "classification", 1.0)[1]
     0.050000000000000044

@@ -1,4 +1,4 @@
-"""What a study compares: kernels of the theory, and the models that people use, on the same rows."""
+"""The candidates of a study: kernels of the theory, and the models that people use, on the same rows."""
 
 import dataclasses
 import functools
@@ -29,11 +29,14 @@ from ._usual import (
 from ._validation import Groups, parted
 
 MOST_EXACT = 1000
-"""Rows up to which a kernel machine is fitted exactly in a split; beyond, on as many centres."""
+"""The number of rows up to which a kernel machine is fitted exactly in a split.
+
+With more rows, it uses this number of centres.
+"""
 TUNED_ROWS, TUNED_ROWS_OF_MANY, TUNED_CENTRES = 200, 4000, 500
 LENGTHSCALES = (0.25, 0.5, 1.0, 2.0, 4.0)
 MANY = 2.0
-"""From so many rows a time on, not all times having as many, no season is looked for."""
+"""From this number of rows for each time on, unless all times have the same number, no season is searched for."""
 DAYS = (1.0, 7.0, 365.2425)
 """Seasons that a calendar has: a day, a week and a year, in days."""
 
@@ -45,13 +48,13 @@ class Model:
     Args:
         name, title: short and in words.
         formula: what it is.
-        theory: whether lemmata's theory speaks about it: it is a kernel.
-        fit: (encoded rows (n + m, d), targets of the first n, task, groups of the first n or None) to what it says of
-            the last m. With groups its settings are those that do best on groups that are left out.
+        theory: whether lemmata's theory applies to it: it is a kernel.
+        fit: maps (encoded rows (n + m, d), targets of the first n, task, groups of the first n or None) to the outputs
+            for the last m. With groups, its settings are those that are best on groups left out.
         price: about how many seconds a fit to n rows of d columns and k outputs takes on one core. It decides how far
             and on how many splits a model is measured, so that both follow from the command and not from the machine.
         kernels: the kernel, or those of which leave-one-out chooses one.
-        naive: whether it knows no columns: it repeats earlier targets.
+        naive: whether it uses no columns: it repeats earlier targets.
         own: whether it is the user's.
         least: the fewest training rows that it can be fitted to.
         raw: whether it takes the columns as the user has them, in a data frame.
@@ -84,7 +87,7 @@ def models(
         x: encoded rows, or some of them, for the kernels' scales.
         task: "regression" or "classification".
         targets: the targets, which decide whether models of counts or amounts suit.
-        ordered: whether rows are ordered in time: the last value and the season then stand beside the models.
+        ordered: whether rows are ordered in time; then the last value and the season are added to the models.
 
     Raises:
         UnknownNameError: no such model.
@@ -126,7 +129,7 @@ def usual(entry: tuple, name: str) -> Model:
 
 
 def seasoned(model: Model, y: Float[np.ndarray, "n k"], order: Float[np.ndarray, " n"], ahead: int) -> Model:
-    """The last season with the season that fits the earliest rows best, and other models as they are.
+    """The last-season model with the season that fits the earliest rows best; other models unchanged.
 
     Args:
         model: any.
@@ -142,18 +145,18 @@ def seasoned(model: Model, y: Float[np.ndarray, "n k"], order: Float[np.ndarray,
 
 
 def is_last_value(model: Model) -> bool:
-    """Whether it is the last season where none was found, which is the last value again."""
+    """Whether it is the last season if none was found, which is the last value again."""
     return model.naive and model.name == "season" and model.least == 1
 
 
 def calendar_seasons(order: Float[np.ndarray, " n"]) -> list[int]:
     """A day, a week and a year in rows, by how many rows there are to a day: 7 and 365 of daily rows.
 
-    Business days have 5 and about 252, weeks 52, months 12, quarters 4, hours 24, 168 and 8,766. Times that are no
-    dates are read as days: their seasons are candidates, no more.
+    Business days have 5 and about 252, weeks 52, months 12, quarters 4, hours 24, 168 and 8,766. Times that are not
+    dates are read as days, so their seasons are only candidates.
 
     Args:
-        order: times in days, from early to late. Where each time has as many rows as any other, these count once.
+        order: times in days, from early to late. If each time has the same number of rows, these count once.
     """
     times, counts = np.unique(order, return_counts=True)
     if len(times) < 2 or counts.min() != counts.max():
@@ -169,9 +172,9 @@ def _uneven(order: Float[np.ndarray, " n"]) -> bool:
 
 
 def chosen_season(y: Float[np.ndarray, "n k"], order: Float[np.ndarray, " n"], ahead: int) -> int:
-    """The season that forecasts rows best, of those that the calendar has and that in which the target is most alike.
+    """The season that forecasts rows best, of those of the calendar and the one with the most similar targets.
 
-    Each is repeated so many rows ahead from the same starts; 1 (the last value) where that has the smallest error. The
+    Each is repeated this many rows ahead from the same starts; 1 (the last value) if it has the smallest error. The
     median over starts decides: a few stretches out of the ordinary hide no season.
 
     Args:
@@ -180,7 +183,7 @@ def chosen_season(y: Float[np.ndarray, "n k"], order: Float[np.ndarray, " n"], a
         ahead: how far ahead it is to forecast.
     """
     if _uneven(order):
-        return 1  # rows of one time stand in any order: what so many rows ago was is no season
+        return 1  # rows of one time have no order, so the value of some rows ago is not a season
     ahead = max(1, min(ahead, len(y) // 3))
     candidates = [period for period in (1, season(y), *calendar_seasons(order)) if period <= len(y) - ahead]
     starts = range(len(y) - ahead, max(candidates) - 1, -ahead)
@@ -254,7 +257,8 @@ def chosen(
     """The kernel with the smallest leave-one-out error on the first 200 training rows.
 
     Of more than 1,000 rows the first 4,000 choose: the kernel with the smallest error, on centres, for a tenth of them.
-    Rows of groups stand group by group, and the first may be those of one group: so many of all rows then choose.
+    Rows of groups are sorted by group, so the first rows may be those of one group. Then this many of all rows are used
+    to choose.
     """
     if len(kernels) == 1:
         return kernels[0]

@@ -12,24 +12,26 @@ from ._copies import many_values
 from ._encoder import Standardise
 
 ROWS, FEWEST_ROWS = 20_000, 50
-"""Rows that are looked at, from the first on, and rows below which nobody can tell."""
+"""The number of rows that are compared, from the first on, and the number of rows below which no decision is possible.
+"""
 NEIGHBOURS = 20
 EXPECTED = 0.01
 """Rows that would be as near to another by accident, of all rows together."""
 NEAREST = 0.1
 """How near a copy is at the most, in parts of the distance of the twentieth neighbour."""
 LEAST, SHARE = 3, 0.01
-"""Rows, and their share of all, from which on near copies are told."""
+"""The number of rows, and their share of all, from which on near duplicates are reported."""
 
 
 def near_copies(inputs: Inputs, groups: np.ndarray | None = None, order: np.ndarray | None = None) -> list[Finding]:
-    """That many rows nearly equal another one, of another group where there are groups.
+    """A sentence that this many rows nearly equal another row, of another group if there are groups.
 
-    The distance to the nearest row is held against that to the twentieth, so that dense and thin places are treated
-    alike. Where rows are spread evenly in d dimensions around a row, the ratio of the two is below r with a probability
-    of at most 19 r^d. d is what the rows themselves show: half of the twenty neighbours lie within 2^(-1/d) of the
-    distance of the twentieth. A ratio is near where 0.01 rows of the whole table are expected to be below it. Only
-    numbers with many values count; in all other columns a copy is equal. Rows in time are near by right.
+    The distance to the nearest row is compared with the distance to the twentieth, so dense and sparse places are
+    treated equally. If rows are spread evenly in d dimensions around a row, the ratio of the two is below r with a
+    probability of at most 19 r^d. The rows themselves determine d: half of the twenty neighbours are within 2^(-1/d) of
+    the distance of the twentieth. A ratio is near if 0.01 rows of the whole table are expected to be below it. Only
+    number columns with many values count; in all other columns, a duplicate must be equal. Rows in time are near by
+    right.
 
     Args:
         inputs: raw inputs.
@@ -65,7 +67,7 @@ def near_copies(inputs: Inputs, groups: np.ndarray | None = None, order: np.ndar
 
 
 def _pairs(x: Float[np.ndarray, "n d"]) -> Int[np.ndarray, "pairs 2"]:
-    """Rows and their nearest one, where it is far nearer than chance would have it."""
+    """Rows and their nearest row, if it is much nearer than expected by chance."""
     from sklearn.neighbors import NearestNeighbors
 
     neighbours = min(NEIGHBOURS, len(x) // 4)

@@ -1,4 +1,4 @@
-"""Numbers as people write them: decimal commas, thousands that are set apart, and a few words where there is none."""
+"""Numbers as people write them: decimal commas, separated thousands, and a few words for missing values."""
 
 import dataclasses
 import re
@@ -10,14 +10,14 @@ from lemmata.errors import SettingError
 
 _GAP = "[ \u00a0\u202f'’]"
 GAPPED = rf"\d{_GAP}\d{{3}}"
-"""A thousand that is set apart by a blank or an apostrophe."""
+"""A thousand that is separated by a blank or an apostrophe."""
 _COMMA = (
     rf"^[+-]?(\d{{1,3}}((\.|{_GAP})\d{{3}})+,\d+|\d*,(\d{{1,2}}|\d{{4,}})|0,\d{{3}}|\d{{4,}},\d+"
     r"|\d{1,3}(\.\d{3}){2,}|\d+,\d+[eE][+-]?\d+)$"
 )
-"""What only a table with decimal commas has."""
+"""Texts that only a table with decimal commas has."""
 _POINT = rf"^[+-]?(\d{{1,3}}(,\d{{3}}){{2,}}(\.\d*)?|\d{{1,3}}(,\d{{3}})+\.\d*|\d{{1,3}}({_GAP}\d{{3}})+\.\d+)$"
-"""What only a table with decimal points has."""
+"""Texts that only a table with decimal points has."""
 _EITHER = r"^[+-]?[1-9]\d{0,2},\d{3}$"
 """A thousand and one, or one and a thousandth."""
 _ANY = rf"^[+-]?(\d[\d.,]*|\d{{1,3}}({_GAP}\d{{3}})+([.,]\d+)?|[.,]\d+)([eE][+-]?\d+)?$"
@@ -31,11 +31,11 @@ _NO_NUMBER = frozenset((
     "not applicable", "keine angabe", "k. a.", "unbekannt", "fehlt", "inconnu", "manquant", "non disponible",
     "sin datos", "sin dato", "desconocido", "ns/nc", "n.s./n.c.", "sconosciuto", "desconhecido", "onbekend",
 ))  # fmt: skip
-"""Words that stand where there is no number, also among few different ones."""
+"""Words that mean a missing number, also among few different numbers."""
 
 
 _IN_BRACKETS = re.compile(r"\([^\d()]{1,12}\)|\[[^\d\[\]]{1,12}\]")
-"""A unit in a row of its own below the header."""
+"""A unit in a separate row below the header."""
 _SIGNS = "$€£¥₹₽₩₺₿¢"
 _UNITS = (
     r"%|‰|°C|°F|°|EUR|USD|GBP|CHF|JPY|CNY|INR|CAD|AUD|SEK|NOK|DKK|PLN|BRL|kr|zł|€|\$|£|¥|₹|₽|₩|₺|kg|g|mg|µg|t|lb|lbs|oz"
@@ -47,7 +47,7 @@ _MEASURED = (
     rf"^(?:(?<sign>[+-]?)(?<before>[{_SIGNS}]|(?:R|US|A|C)\$|EUR|USD|GBP|CHF)\s?(?<first>[+-]?[\d.,]\S*)"
     rf"|(?<second>[+-]?[\d.,][\d.,{_GAP[1:-1]}]*?(?:[eE][+-]?\d+)?)\s?(?<after>{_UNITS}))$"
 )
-"""A number with its unit: a sign or a code of money before it, or one of these behind it."""
+"""A number with its unit: a currency sign or code before it, or one of these after it."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,10 +55,10 @@ class Written:
     """Texts as numbers.
 
     Args:
-        column: the numbers, missing where there is none.
-        words: what was read as missing, and how often.
-        decimal: the mark before decimals, where the texts show it.
-        unit: what stands before or behind every number; empty where there is none.
+        column: the numbers, missing if there is none.
+        words: the words that were read as missing, and how often.
+        decimal: the mark before decimals, if the texts show it.
+        unit: the text before or after every number; empty if there is none.
     """
 
     column: pl.Series
@@ -68,20 +68,20 @@ class Written:
 
 
 def check_decimal(decimal: str | None) -> None:
-    """Refuse a mark that stands before no decimals.
+    """Refuse a mark that does not precede decimals.
 
     Raises:
-        SettingError: it is neither a point nor a comma.
+        SettingError: if it is neither a point nor a comma.
     """
     if decimal not in (None, ".", ","):
         raise SettingError("--decimal is unknown", found=repr(decimal), rule="the mark before decimals is . or ,")
 
 
 def decimal_mark(columns: Iterable[pl.Series]) -> str | None:
-    """The mark before decimals in the texts of a table: "," or "."; None where no cell shows it, or they disagree.
+    """The mark before decimals in the texts of a table: "," or "."; None if no cell shows it, or they disagree.
 
-    Of a cell like 1,001 nobody can tell. Where all commas are like that, they set thousands apart if whole numbers
-    below 1000 have none and no number from 1000 on stands without.
+    A cell like 1,001 is ambiguous. If all commas are ambiguous, they separate thousands if whole numbers below 1000
+    have none and all numbers from 1000 on have one.
 
     >>> decimal_mark([pl.Series(["1.234,5", "7"])]), decimal_mark([pl.Series(["1,234,567", "8"])])
     (',', '.')
@@ -107,14 +107,14 @@ def decimal_mark(columns: Iterable[pl.Series]) -> str | None:
 
 
 def as_numbers(column: pl.Series, decimal: str | None) -> Written | None:
-    """A text column as numbers; None where its cells are something else.
+    """A text column as numbers; None if its cells are something else.
 
-    Up to three different words without a digit, in at most a tenth of the cells, are read as missing; where there are
-    few different numbers, which may be codes, only words that commonly say so.
+    Up to three different words without a digit, in at most a tenth of the cells, are read as missing. If there are few
+    different numbers, which may be codes, only words that usually mean missing are read so.
 
     Args:
         column: texts without blanks around them.
-        decimal: the mark before decimals in this table; None where it is not known.
+        decimal: the mark before decimals in this table; None if it is not known.
 
     >>> found = as_numbers(pl.Series(["1,5", "2,25"] + ["3"] * 20 + ["n.d."]), ",")
     >>> found.column[:2].to_list(), found.words
@@ -135,7 +135,9 @@ def as_numbers(column: pl.Series, decimal: str | None) -> Written | None:
 
 
 def without_unit(column: pl.Series) -> tuple[pl.Series, str]:
-    """Texts without the unit that all their numbers have, and that unit; as they are where it is not one and the same.
+    """Texts without the unit that all their numbers have, and that unit.
+
+    Unchanged if they do not have exactly one unit.
 
     >>> without_unit(pl.Series(["66,00 €", "1.200,50 €", None]))[0].to_list()
     ['66,00', '1.200,50', None]
@@ -155,7 +157,7 @@ def without_unit(column: pl.Series) -> tuple[pl.Series, str]:
 
 
 def _are_marks(words: dict[str, int], present: int, different: int) -> bool:
-    """Whether words among numbers stand where there is none."""
+    """Whether words among numbers mean missing values."""
     if len(units := [word for word in words if _IN_BRACKETS.fullmatch(word)]) == 1 and words[units[0]] == 1:
         words = {word: number for word, number in words.items() if word not in units}  # below the name of the column
     if len(words) > _MOST_WORDS or sum(words.values()) > (1 - _LEAST_NUMBERS) * present:
@@ -176,7 +178,7 @@ def _without_gaps(column: pl.Series) -> pl.Series:
 
 
 def _with_points(column: pl.Series, decimal: str) -> pl.Series:
-    """Texts that are numbers in a table's own way, as a computer writes them; others as they are."""
+    """Texts that are numbers in a table's own format, as a computer writes them; other texts unchanged."""
     gap, comma = _GAP[1:-1], decimal == ","
     apart = rf"[{gap}{'.' if comma else ','}]"
     mark = re.escape(decimal)

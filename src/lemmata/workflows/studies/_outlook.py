@@ -1,4 +1,4 @@
-"""What is expected of a model at every number of rows: one estimate, from which all sentences of an answer come."""
+"""The expected loss of a model at every number of rows: one estimate, from which all sentences of an answer come."""
 
 import dataclasses
 import functools
@@ -19,11 +19,11 @@ STEP = 0.03
 WIDER = 3.0
 """How many rows as large as the largest may be missing among those that were seen (3/m at 95 %, if none was)."""
 TRAINED = 1.5
-"""Room for other training sets, beside the exact bound of a share with few errors."""
+"""An allowance for other training sets, in addition to the exact bound of a share with few errors."""
 STEEPEST = 2.0
 """No loss is expected to fall faster than this power of the rows beyond the measured sizes."""
 SAME = 0.9
-"""A model that was held against fewer rows than this share of another's was not measured on the same rows."""
+"""A model that was measured on fewer rows than this share of another's was not measured on the same rows."""
 AHEAD = 1e4
 """How far the curves are drawn, in times the last measured size."""
 
@@ -37,9 +37,10 @@ class Candidate:
         forecast: how the curve goes on.
         unit: the metric.
         total: rows N that the user has.
-        ground: no value beyond the measured sizes is expected below this: what a better model has shown to be noise.
-        room: how far, in logarithms, the 5 % and the 95 % curve are from the median at the last measured size and
-            beyond, at the least: what models that were held against more rows have.
+        ground: no value below this is expected beyond the measured sizes: the loss that a better model has shown to be
+            noise.
+        room: the least distance, in logarithms, of the 5 % and the 95 % curve from the median at the last measured size
+            and beyond: that of models which were tested on more rows.
     """
 
     measured: Measured
@@ -68,11 +69,11 @@ class Candidate:
     def curves(self) -> tuple[Float[np.ndarray, " s"], Float[np.ndarray, "s 3"]]:
         """Ln n, and the 5 %, 50 % and 95 % curves of the loss there.
 
-        A mean of squares is known less well than its standard error says if few rows hold much of it: rows as large,
-        or larger, may be missing among those that were seen. The upper end leaves room for them; the median does not,
-        as such rows would add as much to the loss of guessing, and to that of any other model. The forecast is also
-        widened to the exact bounds of the last measured size where errors are few, and kept within the range of its
-        metric. Its median falls no faster than n^-2, and not below the ground.
+        A mean of squares is less certain than its standard error shows if few rows contain much of it: the observed
+        rows may lack rows of this size or larger. The upper end includes an allowance for them. The median does not,
+        because such rows would add the same amount to the loss of guessing and of any other model. The forecast is also
+        widened to the exact bounds of the last measured size if errors are few, and kept within the range of its
+        metric. Its median falls at most like n^-2, and not below the ground.
         """
         last, first = math.log(self.reach), math.log(self.losses.sizes[0])
         grid = np.arange(0.0, last + math.log(AHEAD) + STEP, STEP)
@@ -82,7 +83,7 @@ class Candidate:
         curves[after, 1:] = np.maximum(curves[after, 1:], self._steepest(curves[after][0, 1:], logs[after] - last))
         if self.losses.greatest < math.inf:
             curves[after, 0] = np.minimum(curves[after, 0], self.losses.least)
-            # What is known exactly of the last size holds beyond it, whatever the first sizes do to the smoothed curve.
+            # Exact bounds at the last size also hold beyond it, even if the first sizes change the smoothed curve.
             most = self.losses.greatest
             curves[after, 2] = np.clip(curves[after, 2], most, TRAINED * most)
             curves[after, 1] = np.minimum(curves[after, 1], most)
@@ -112,10 +113,10 @@ class Candidate:
         """The least number of rows from which on the expected loss is at most this, and stays there up to all rows.
 
         It is at most N just where the loss that is expected with all N rows is. The lower end is where the 5 % curve
-        first is at the loss, the upper end where the 95 % curve stays below it: infinite where that is nowhere up to
-        10,000 times the last measured size. Below the smallest measured size nothing is known: value and upper end are
-        not below it, and the lower end is 1 where the 5 % curve is at the loss at that size. Where the interval of the
-        loss with all N rows lies above this loss, the lower end is at least N.
+        first reaches the loss. The upper end is where the 95 % curve stays below it, or infinite if it does not up to
+        10,000 times the last measured size. Below the smallest measured size, nothing is known. So value and upper end
+        are not below it, and the lower end is 1 if the 5 % curve reaches the loss at that size. If the interval of the
+        loss with all N rows is above this loss, the lower end is at least N.
         """
         logs, curves = self.curves
         first = int(np.searchsorted(logs, math.log(self.losses.sizes[0]) - 1e-9))
@@ -139,7 +140,7 @@ class Candidate:
         return float(losses.sizes[above[-1]]) if len(above) else 1.0
 
     def limit(self) -> Interval:
-        """The least loss that is expected at any number of rows; its upper end is not below that of the last size."""
+        """The least expected loss at any number of rows; its upper end is not below that of the last size."""
         _, curves = self.curves
         first = int(np.searchsorted(self.curves[0], math.log(self.losses.sizes[0]) - 1e-9))
         lower, value, _ = curves[first:].min(axis=0).tolist()
@@ -147,9 +148,9 @@ class Candidate:
 
 
 def _tailed(curves: Float[np.ndarray, "s 3"], tail: float) -> Float[np.ndarray, "s 3"]:
-    """The curves with room above for rows that are larger than all that were seen.
+    """The curves with an upper allowance for rows that are larger than all observed rows.
 
-    The upper end is that of a median with half of the largest loss added, as half an error is to a share.
+    The upper end is that of a median to which half of the largest loss is added, like half an error to a share.
     """
     value, upper = np.maximum(curves[:, 1:], 1e-300).T
     up = np.hypot(np.log(upper / value), math.log1p(WIDER * tail))
@@ -171,9 +172,9 @@ def _first_at_most(logs: np.ndarray, curve: np.ndarray, loss: float, first: int)
 def grounded(candidates: list[Candidate]) -> list[Candidate]:
     """The same, none of them expected to come below the noise that the best of them has shown.
 
-    The ground is the limit of the model that is best with all rows: where its curve is flat, what remains is taken for
-    noise until a model is seen below it. The 5 % curves keep their own ends, so that what a worse model may still do
-    is open and not denied.
+    The ground is the limit of the model that is best with all rows. If its curve is flat, the rest counts as noise
+    until a model is seen below it. The 5 % curves keep their own ends, so the possible gain of a worse model is open
+    and not denied.
     """
     able = [item for item in candidates if len(item.losses.sizes)]
     if not able:
@@ -186,9 +187,10 @@ def grounded(candidates: list[Candidate]) -> list[Candidate]:
 def evened(candidates: list[Candidate]) -> list[Candidate]:
     """The same, none of a number with a narrower interval than models that were held against more rows have.
 
-    All models are held against rows of one table. A model of few splits that met none of the largest losses has a small
-    standard error and knows the error of new rows no better. The intervals at the last measured size are compared, in
-    logarithms; the median of the models that were held against the most rows is the least of the others.
+    All models are held against rows of one table. A model of few splits without any of the largest losses has a small
+    standard error, but does not know the error of new rows better. The intervals at the last measured size are
+    compared, in logarithms. For the other models, the smallest width is the median of the models that were tested on
+    the most rows.
     """
     able = [item for item in candidates if len(item.losses.sizes) and item.measured.learns]
     known = [item for item in able if item.unit.task == "regression" and math.isfinite(item.losses.rows)]

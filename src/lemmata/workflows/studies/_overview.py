@@ -14,7 +14,7 @@ ROWS_OF_DIMENSION, LEAST_DISTINCT = 2000, 20
 
 
 def describe(dataset: Dataset) -> Data:
-    """What a study says of its table; of at most 200 columns one by one."""
+    """The description of a study's table; at most 200 columns are described one by one."""
     spread = dataset.targets.std(axis=0)
     columns = zip(dataset.raw_features, dataset.inputs.T, dataset.categories, dataset.calendars, strict=True)
     return Data(

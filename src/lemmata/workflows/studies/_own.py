@@ -18,15 +18,15 @@ from ._models import Model
 from ._validation import Groups
 
 TRIED = 200
-"""Rows on which is tried whether a model takes the columns as they are."""
+"""The number of rows for the test whether a model accepts the original columns."""
 
 
 def own_model(source: object, dataset: Dataset, taken: Sequence[str] = ()) -> tuple[Model, list[str]]:
     """The user's model, and what is to be said of how it is fitted.
 
     It is fitted to the columns as the user has them, in a data frame, so that a pipeline may choose columns by their
-    names. A model that cannot be fitted to them (to texts, or to missing cells) gets the encoded columns that the
-    other models get.
+    names. A model that cannot be fitted to them (because of texts or missing cells) gets the encoded columns of the
+    other models.
 
     Args:
         source: an estimator with fit and predict, or "FILE.py:function", where the function returns one.
@@ -46,7 +46,7 @@ def own_model(source: object, dataset: Dataset, taken: Sequence[str] = ()) -> tu
         return model, []
     plain = Model(name, name, words, False, functools.partial(_fit_encoded, make), _price, own=True)
     if _refusal(plain, dataset):
-        return model, []  # it fails either way: what it says of the user's own columns helps more
+        return model, []  # it fails either way, and its message about the user's own columns helps more
     note = (
         f"{name} cannot be fitted to the columns as they are ({reason}). It gets them encoded, as the other models do: "
         "numbers standardised, texts one-hot, missing cells filled in."
@@ -56,12 +56,12 @@ def own_model(source: object, dataset: Dataset, taken: Sequence[str] = ()) -> tu
 
 def estimator_of(model: Model) -> Any:
     """An estimator of the user's own model that is not fitted."""
-    fit: Any = model.fit  # a `functools.partial` of what makes the estimator
+    fit: Any = model.fit  # a `functools.partial` of the function that makes the estimator
     return fit.args[0]()
 
 
 def _refusal(model: Model, dataset: Dataset) -> str:
-    """Why the model cannot be fitted to some rows and predict others; empty where it can."""
+    """The reason why the model cannot be fitted to some rows and predict others; empty if it can."""
     rows = np.random.default_rng(0).permutation(len(dataset.targets))[:TRIED]
     cut = max(len(rows) * 4 // 5, 1)
     given = dataset.as_given(rows) if model.raw else dataset.encoded(rows[:cut], rows[cut:])
@@ -93,7 +93,7 @@ def _fit_as_given(
     task: str,
     groups: Groups = None,
 ) -> Fit:
-    """What an estimator that is fitted to the first rows of a data frame says of the others.
+    """The outputs for the other rows of an estimator that is fitted to the first rows of a data frame.
 
     Args:
         make: gives an estimator that is not fitted.
@@ -101,7 +101,7 @@ def _fit_as_given(
         frame: all rows.
         y: the targets of the first: numbers, or one-hot columns of the classes.
         task: "regression" or "classification".
-        groups: of the first rows, which the estimator is not told.
+        groups: of the first rows, which the estimator does not receive.
     """
     if labels is None:
         return fit_estimator(make, frame, y, task)
@@ -149,7 +149,7 @@ def _of_file(file: str) -> tuple[Callable[[], Any], str, str]:
         estimator = make()
     except LemmataError:
         raise
-    except (Exception, SystemExit) as error:  # a program that ends itself has failed, too
+    except (Exception, SystemExit) as error:  # a program that exits has failed, too
         raise SettingError(
             f"--model {file[:80]} cannot be used",
             found=f"{type(error).__name__}: {error}",
@@ -170,12 +170,12 @@ def _price(n: int, d: int, k: int) -> float:
 
 
 def _made(path: str, name: str) -> Any:
-    """What the function of that name in a file returns, in whichever process."""
+    """The return value of the named function in a file, in any process."""
     with importing_beside(path):
         return getattr(_module(path, Path(path).stat().st_mtime_ns), name)()
 
 
 @functools.cache
 def _module(path: str, written: int) -> Any:
-    """The file as it was written at that time."""
+    """The file in its version at that time."""
     return executed(path, "lemmata_user_model")

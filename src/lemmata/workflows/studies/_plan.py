@@ -13,27 +13,32 @@ FEWEST_SIZES = 3
 MOST_LEFT_OUT = 2500
 """Rows up to which a kernel is measured on all of them by leaving each out once."""
 FIT_SECONDS, QUICK_FIT_SECONDS = 45.0, 8.0
-"""A size at which one fit of a model has a higher price is not measured; the page says how far each model was."""
+"""A size at which one fit of a model costs more than this is not measured.
+
+The page says how far each model was measured.
+"""
 SMALLEST_TOP, STEPS_DOWN = 32, 200
 """A model that is too dear at the sizes of a table is measured up to fewer rows, at the least to so many."""
 SIZE_SECONDS, QUICK_SIZE_SECONDS = 1.0, 0.4
 """The price of all fits at one size, beyond the least number of splits."""
 FEW_ROWS, FEWEST_SPLITS = 400, 4
-"""Of fewer rows, a model costs less in proportion, since more splits hold out the same rows again; but so many splits
-are measured, whatever the price."""
+"""With fewer rows, a model costs less in proportion, since more splits hold out the same rows again.
+
+But at least this many splits are measured, at any price.
+"""
 LEAST_BLOCKS = 4
 """Stretches of time on which a costly model is measured, at the least."""
 WHOLE = 6.0
-"""The price of holding out every row once at the last size, in times that of all fits at a size."""
+"""The allowed cost of holding out every row once at the last size, as a multiple of that of all fits at a size."""
 COSTLY = 8.0
 """A model whose least number of fits has a higher price is measured at every other size."""
 
 
 def planned(model: Model, dataset: Dataset, quick: bool = False) -> list[tuple[int, tuple[int, ...]]]:
-    """The sizes at which a model is measured, each with the numbers of its splits: they follow from the table alone.
+    """The sizes at which a model is measured, each with its number of splits; they depend only on the table.
 
-    A kernel is fitted exactly up to 1,000 rows and on centres beyond. On tables of up to 2,500 independent rows the
-    largest size of a kernel is all rows, each left out once, so that its splits end at 1,000.
+    A kernel is fitted exactly up to 1,000 rows and on centres beyond. On tables of up to 2,500 independent rows, the
+    largest size of a kernel is all rows, each left out once. So its splits end at 1,000.
     """
     total, k = len(dataset.targets), dataset.targets.shape[1]
     d = width_of(dataset)
@@ -58,8 +63,8 @@ def planned(model: Model, dataset: Dataset, quick: bool = False) -> list[tuple[i
     plan = []
     for n in sizes:
         number = number_of_splits(total, n, quick, allowed(n))
-        # At the last size every row is held out once where that is not dear: few rows may hold much of the loss. Of a
-        # kernel that is measured on all rows beyond, each is, so that a quick study need not.
+        # At the last size, every row is held out once if this is cheap, because a few rows may have much of the loss.
+        # If a kernel is also measured on all rows, each row is held out there, so a quick study need not do this.
         whole = math.ceil(total / held_out(total, n))
         if (
             n == sizes[-1]
@@ -75,9 +80,9 @@ def planned(model: Model, dataset: Dataset, quick: bool = False) -> list[tuple[i
 
 
 def affordable(sizes: list[int], price: Callable[[int], float], seconds: float) -> list[int]:
-    """The sizes at which a fit is not dearer than that; where these are too few, as many smaller ones.
+    """The sizes at which a fit costs at most this; if these are too few, the same number of smaller sizes.
 
-    A model that is dear at all but one size of a large table is no reason to fit it to three of them.
+    Even if a model is too expensive at all sizes but one of a large table, it is not fitted at three sizes.
     """
     within = [n for n in sizes if price(n) <= seconds]
     if len(within) >= FEWEST_SIZES:

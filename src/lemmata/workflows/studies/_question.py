@@ -1,4 +1,4 @@
-"""What is asked of a table, and its losses in the user's unit."""
+"""The question about a table, and its losses in the user's unit."""
 
 import dataclasses
 
@@ -8,25 +8,25 @@ from lemmata.workflows.records import spell, spell_asked
 from ._metrics import Metric
 
 GAIN = 0.9
-"""Where nothing is asked for, the question is what a tenth less error takes, in the unit in which it is told."""
+"""Without a request, the question is how many rows a tenth less error takes, in the unit in which it is shown."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Question:
-    """What is asked of a table.
+    """The question about a table.
 
     Args:
         unit: the metric.
-        loss: the loss that is asked for; None asks for a tenth less than the best model has with all rows.
+        loss: the requested loss; None requests a tenth less than the best model has with all rows.
         total: rows N that the user has.
         spread: variance of the target.
-        guessing: the loss of who knows no inputs.
-        cost: price of a row, where it is known.
-        used: rows that the study used, where these are fewer.
+        guessing: the loss of a guess that uses no inputs.
+        cost: price of a row, if it is known.
+        used: rows that the study used, if these are fewer.
         rare: classes of fewer than 8 rows, in words.
-        more: what the user would have more of: "rows", or "rows of new groups".
-        drifts: whether older rows no longer help, so that numbers of rows say nothing.
-        constant: what guessing predicts, in words; empty is as the unit has it.
+        more: the kind of rows that the user could add: "rows", or "rows of new groups".
+        drifts: whether older rows no longer help, so that numbers of rows have no meaning.
+        constant: the prediction of guessing, in words; empty means the words of the unit.
         in_time: whether rows have an order, and stretches of them are foretold.
     """
 
@@ -57,7 +57,7 @@ class Question:
         return f"{self.unit.title} {spell(self._told(loss), self.unit.percent)}"
 
     def say_asked(self) -> str:
-        """The asked loss in words, in all of its digits: "accuracy 99.999 %"."""
+        """The requested loss in words, with all of its digits: "accuracy 99.999 %"."""
         assert self.loss is not None
         return f"{self.unit.title} {spell_asked(self.unit.told(self.loss, self.spread), self.unit.percent)}"
 
@@ -66,7 +66,8 @@ class Question:
 
         Args:
             interval: of losses.
-            like: a number as it was asked; where it has more decimals than are told, all three numbers get as many.
+            like: the requested number; if it has more decimals than are shown, all three numbers get the same number of
+                decimals.
         """
         ends = sorted((interval.lower, interval.upper), reverse=self.unit.rises)
         values = [self._told(loss) for loss in (interval.value, *ends)]
@@ -74,7 +75,7 @@ class Question:
         return f"{self.unit.title} {value} ({low} to {high})"
 
     def improved(self, loss: float) -> float:
-        """The loss at which a tenth of the error is gone, as it is told: of the RMSE, not of its square."""
+        """The loss at which a tenth of the shown error is gone: of the RMSE, not of its square."""
         if self.unit.rises or self.unit.told(0.0, self.spread) != 0:
             return GAIN * loss
         return self.unit.understood(GAIN * self.unit.told(loss, self.spread), self.spread)

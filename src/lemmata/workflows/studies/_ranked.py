@@ -1,4 +1,4 @@
-"""Average precision as it is expected on new rows, from a few held-out rows."""
+"""The expected average precision on new rows, from a few held-out rows."""
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -13,12 +13,12 @@ def expected_precision(
 
         p TPR / (p TPR + (1 - p) FPR),
 
-    where p is the share of positive rows, and TPR and FPR are the shares of positive and other rows that are ranked so.
-    scikit-learn's `average_precision_score` counts each positive row itself among those that are ranked at least as
-    high as it. With P positive rows this puts the value too high by a share of about 1/P: with 5 positive rows among
-    500 and scores that say nothing, its mean is 0.02 and not 0.01. Here the other P - 1 positive rows alone give the
-    TPR of a row (1/2 for a single one), and the table gives p, since rows without a positive one have no value. The two
-    values agree if P is large, and if the ranking is perfect.
+    where p is the share of positive rows, and TPR and FPR are the shares of positive and other rows with this rank or a
+    higher one. scikit-learn's `average_precision_score` includes each positive row itself in the rows that are ranked
+    at least as high. With P positive rows, this makes the value too large by a share of about 1/P. With 5 positive rows
+    among 500 and scores without information, its mean is 0.02 instead of 0.01. Here, only the other P - 1 positive rows
+    give the TPR of a row (1/2 for a single one). The table gives p, since rows without a positive one have no value.
+    The two values agree if P is large, and if the ranking is perfect.
 
     Args:
         positive: which rows are.
@@ -50,7 +50,7 @@ def mean_precision(
     Args:
         y: one-hot columns of the classes.
         scores: a score for each class.
-        shares: of each class in the table; empty for those in these rows.
+        shares: of each class in the table; empty for the shares in these rows.
     """
     if y.shape[1] == 2:
         return expected_precision(y[:, 1] > 0, scores[:, 1] - scores[:, 0], shares[1] if shares else None)

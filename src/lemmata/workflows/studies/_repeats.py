@@ -5,10 +5,10 @@ from ._data import Dataset
 
 
 def copies(dataset: Dataset) -> int:
-    """How many rows repeat an earlier one in every input, the target and the time, as the cells of the table stand.
+    """The number of rows that repeat an earlier one in every input, the target and the time, as written in the table.
 
-    With groups and no time they are rows that equal an earlier one of another group: those of one group are never
-    split.
+    With groups and no time, these are rows that equal an earlier row of another group, because rows of one group are
+    never split.
     """
     whole, across = copied_rows(dataset.inputs, dataset.pooled, dataset.y, dataset.groups, dataset.order)
     return whole if dataset.groups is None or dataset.order is not None else across

@@ -1,4 +1,4 @@
-"""What has to be known before a study is relied on: in the table, the unit, the models and the answers."""
+"""Facts to know before relying on a study: about the table, the unit, the models and the answers."""
 
 from collections.abc import Sequence
 
@@ -18,13 +18,13 @@ from ._units import say_unit
 
 
 def about_answers(found: Signal, asked: Question, dataset: Dataset, in_time: Sequence[str]) -> list[Finding]:
-    """What stands among the answers, too, and what the unit is about.
+    """Remarks that are also among the answers, and those about the unit.
 
     Args:
         found: the test for signal.
         asked: what is asked.
         dataset: the table.
-        in_time: what an order of the rows shows.
+        in_time: the findings from an order of the rows.
     """
     told = [("copies", copied(found)), ("rare class", asked.rare), *(("drift", text) for text in in_time)]
     told.append(("unit", say_unit(asked.unit, dataset)))
@@ -35,7 +35,7 @@ def about_answers(found: Signal, asked: Question, dataset: Dataset, in_time: Seq
 def about_models(
     candidates: Sequence[Candidate], dataset: Dataset, few: Dataset, theory: dict[str, list[TheoryPoint]], quick: bool
 ) -> list[Finding]:
-    """What was fitted otherwise than asked, or not at all.
+    """Models that were fitted differently than requested, or not at all.
 
     Args:
         candidates: the models.

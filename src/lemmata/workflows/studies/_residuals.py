@@ -12,7 +12,7 @@ from ._scorers import Scored
 from ._splits import split
 
 AFFORDABLE = 5.0
-"""The price in seconds of the one more fit that this takes; if the largest size is dearer, a smaller one is taken."""
+"""The cost in seconds of the one more fit that this takes; if the largest size costs more, a smaller one is used."""
 MOST_SHOWN = 1000
 
 

@@ -1,4 +1,4 @@
-"""What each column of a table is for, and which rows can be used."""
+"""The role of each column of a table, and the rows that can be used."""
 
 import dataclasses
 import difflib
@@ -19,12 +19,12 @@ from ._suspects import suspects
 
 FEWEST_ROWS = 20
 _MANY_LOST = 0.05
-"""Share of rows without a target that is told among what to know before relying on a study."""
+"""Share of rows without a target above which a warning is given before the results."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Roles:
-    """What each column of a table is for: targets (several for a matrix of an NPZ file), inputs, groups, time."""
+    """The role of each column of a table: targets (several for a matrix of an NPZ file), inputs, groups, time."""
 
     label: str
     targets: list[str]
@@ -70,13 +70,13 @@ def assign_roles(
 
 
 def _kept(group: str | None, time: str | None) -> str:
-    """That a column which decides the splits may be an input, too."""
+    """A sentence that a column which determines the splits may also be an input."""
     named = [f"--keep {name!r} makes it an input, too" for name in (group, time) if name is not None]
     return "".join(f"; {each}" for each in named)
 
 
 def _one_name(option: str, name: object) -> str | None:
-    """The name of a column; a number, or a name of several levels, names the column that is called so.
+    """The name of a column; a number, or a name of several levels, selects the column with this name.
 
     Raises:
         SettingError: a list or an array.
@@ -156,9 +156,9 @@ def plain_frame(table: Table, roles: Roles, decimal: str | None = None) -> Plain
     """All columns that are needed, as numbers or text.
 
     Args:
-        table: as it was read.
+        table: the table as read.
         roles: of its columns.
-        decimal: the mark before decimals; None where the cells show it.
+        decimal: the mark before decimals; None if the cells show it.
     """
     enough(table.frame.height, table.name)
     needed = list(dict.fromkeys([*roles.inputs, *roles.asked, *roles.targets]))
@@ -222,7 +222,7 @@ _MARKS = {",": "comma", ".": "point"}
 
 
 def without_identifiers(frame: pl.DataFrame, roles: Roles, dated: list[str]) -> tuple[Roles, list[Finding]]:
-    """Leave out columns that only tell rows apart, unless nothing else is left."""
+    """Leave out columns that only distinguish rows, unless no other columns are left."""
     candidates = [name for name in roles.inputs if name not in dated and name not in roles.keep]
     found = identifiers(frame.select(candidates))
     lost = {name for names in found.values() for name in names}
@@ -246,7 +246,7 @@ def without_identifiers(frame: pl.DataFrame, roles: Roles, dated: list[str]) -> 
 
 
 def without_target(frame: pl.DataFrame, roles: Roles) -> list[Finding]:
-    """That many rows have no target: they are no part of the study."""
+    """A sentence that this many rows have no target and are not part of the study."""
     lost = frame.select(pl.any_horizontal(pl.col(roles.targets).is_null())).to_series().sum()
     if lost < _MANY_LOST * frame.height:
         return []

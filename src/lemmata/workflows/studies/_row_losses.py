@@ -1,4 +1,4 @@
-"""What each row loses by a prediction: the mean over rows is the loss that a metric tells."""
+"""The loss of each row by a prediction; the mean over rows is the loss of a metric."""
 
 import math
 
@@ -9,7 +9,7 @@ from jaxtyping import Float
 def unexplained(
     y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spread: float
 ) -> Float[np.ndarray, " m"]:
-    """Squared error of each row relative to the target's variance: 1 - R² on average, 1 for who predicts the mean."""
+    """Squared error of each row relative to the target's variance: 1 - R² on average, 1 for predicting the mean."""
     return ((y - output) ** 2).sum(axis=1) / spread
 
 
@@ -19,18 +19,20 @@ def wrong(y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spread:
 
 
 def surprise(y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spread: float) -> Float[np.ndarray, " m"]:
-    """-log of the probability given to each row's class, in nats; probabilities below 1e-6 count as 1e-6."""
+    """-log of the predicted probability of each row's class, in nats; probabilities below 1e-6 count as 1e-6."""
     chance = np.clip(output, 1e-6, None)
     return -np.log((chance * y).sum(axis=1) / chance.sum(axis=1))
 
 
 def misranked(y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spread: float) -> Float[np.ndarray, " m"]:
-    """What each row adds to 1 - AUC: the mean over rows is 1 - AUC, and their variance over m that of the estimate.
+    """The contribution of each row to 1 - AUC.
 
-    The AUC is that of one class against the rest, averaged over the classes that are present. With A the share of pairs
-    that are ranked wrongly, one of the m_1 rows of the class adds A + (m / m_1) (a_i - A), where a_i is the share of
-    the other m_0 rows above it, and one of the rest A + (m / m_0) (b_i - A), where b_i is the share of the class below
-    it (the projections of a U-statistic, DeLong et al. 1988).
+    The mean over rows is 1 - AUC, and their variance over m is that of the estimate.
+
+    The AUC is that of one class against the others, averaged over the classes that occur. Let A be the share of
+    pairs that are ranked wrongly. One of the m_1 rows of the class contributes A + (m / m_1) (a_i - A), where a_i is
+    the share of the other m_0 rows above it. One of the other rows contributes A + (m / m_0) (b_i - A), where b_i is
+    the share of the class below it (the projections of a U-statistic, DeLong et al. 1988).
     """
     label, rows = y.argmax(axis=1), np.zeros(len(y))
     present = [c for c in np.unique(label) if (label != c).any()]
@@ -45,7 +47,7 @@ def misranked(y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spr
 
 
 def _below(scores: Float[np.ndarray, " a"], others: Float[np.ndarray, " b"]) -> Float[np.ndarray, " a"]:
-    """For each score the share of the others that lie below it, those that are equal counted by half."""
+    """For each score, the share of the other scores that are below it; equal scores count by half."""
     others = np.sort(others)
     return (np.searchsorted(others, scores, "left") + np.searchsorted(others, scores, "right")) / (2 * len(others))
 
@@ -61,5 +63,5 @@ def absolute(y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spre
 
 
 def brier(y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spread: float) -> Float[np.ndarray, " m"]:
-    """Squared error of the probabilities, summed over classes; of two classes that of one (Brier 1950, halved)."""
+    """Squared error of the probabilities, summed over classes; for two classes, that of one (Brier 1950, halved)."""
     return ((y - output) ** 2).sum(axis=1) / (2 if y.shape[1] == 2 else 1)

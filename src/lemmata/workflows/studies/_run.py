@@ -57,7 +57,7 @@ MEASURED_SHARE, PAGE_SECONDS = 0.9, 4.0
 """The share of a time limit after which no model is begun, less what the page takes; theory gets what is left over."""
 BAND = 24
 MOST_THREADS = 8
-"""Models are measured beside each other on threads: their fits leave Python alone, so that a process is enough."""
+"""Models are measured in parallel on threads. Their fits release Python's lock, so one process is enough."""
 
 Progress = Callable[[str, float, float], None]
 
@@ -108,7 +108,7 @@ def run_study(
 
 
 class _Job:
-    """A study under way: what is finished stays when a stage is interrupted."""
+    """A running study: finished parts are kept when a stage is interrupted."""
 
     def __init__(self, dataset: Dataset, options: StudyOptions, progress: Progress, started: float,
                  executor: concurrent.futures.Executor | None, asked: Question):  # fmt: skip
@@ -142,9 +142,9 @@ class _Job:
         return math.inf if limit is None else self.started + share * limit
 
     def measure(self) -> None:
-        """The test for signal, and the curves of the models, beside each other."""
+        """The test for signal, and the curves of the models, in parallel."""
         self.progress("Looking for signal", 0, 1)
-        # The longest first, so that the threads end together; but what people use first where time is limited.
+        # The longest first, so that the threads end together; but the most used models first if time is limited.
         price = {model.name: model.price(len(self.dataset.targets), width_of(self.dataset),
                                          self.dataset.targets.shape[1]) for model in self.models}  # fmt: skip
         waiting = sorted(self.models, key=lambda model: -price[model.name])
@@ -191,7 +191,10 @@ class _Job:
             return signal(self.dataset, self.options.seed)
 
     def candidate(self, model: Model, deadline: float, end: float) -> Candidate:
-        """A model's curve, what theory says of it where there is time, and how the curve goes on; on any thread."""
+        """A model's curve, the theory's results for it if there is time, and the forecast of the curve.
+
+        On any thread.
+        """
 
         def told(share: float) -> None:
             if self.stopped.is_set():
@@ -236,7 +239,7 @@ class _Job:
         self.candidates.sort(key=lambda item: names.index(item.measured.model.name))
 
     def examine(self) -> None:
-        """Which theorems speak about these data, and trained networks beside their kernels, where that is asked."""
+        """The theorems that apply to these data, and trained networks compared with their kernels, if requested."""
         best = self.best_kernel()
         if not self.options.claims or best is None or best.measured.ridge is None:
             return
@@ -260,7 +263,7 @@ class _Job:
         return min(kernels, key=lambda item: item.expected(self.question.total).value, default=None)
 
     def record(self) -> StudyRecord:
-        """Everything that is known, as it is written."""
+        """All known results, in the form in which they are written."""
         assert self.signal is not None
         if self.dataset.order is None:
             self.candidates = evened(self.candidates)
@@ -310,7 +313,7 @@ class _Job:
         return min(knowing, key=lambda item: float(item.losses.mean.min()))
 
     def drifts(self) -> list[str]:
-        """With an order: a sentence where older rows no longer help."""
+        """With an order: a sentence if older rows no longer help."""
         steadiest = self.steadiest()
         return [] if steadiest is None else drift(steadiest, self.question)
 
@@ -331,7 +334,10 @@ class _Job:
         return [seen.get(item.measured.model.name, item) for item in self.candidates]
 
     def in_order(self, best: str | None) -> list[Candidate]:
-        """The best model, those that surely beat guessing, and the rest, each by what is expected with all rows."""
+        """The best model, those that surely beat guessing, and the rest.
+
+        Each group is ordered by the expected loss with all rows.
+        """
         place = lambda item: (item.measured.model.name != best, not beats_guessing(item, self.question),
                               item.expected(self.question.total).value)  # fmt: skip
         return sorted(self.shown(), key=place)
@@ -380,11 +386,11 @@ def _shown(show: Callable[..., None], message: Warning | str, category: type[War
 def _one_openmp_thread() -> None:
     """OpenMP counts its threads for each thread that calls it.
 
-    Two fits with two OpenMP threads each, on two cores, were measured three times slower than one after the other.
+    Two fits with two OpenMP threads each, on two cores, were three times slower than one after the other.
     """
     threadpool_limits(1, user_api="openmp")
 
 
 def _peak_gib() -> float:
-    """The most memory that this process has held; Linux counts it in KiB."""
+    """The peak memory of this process; Linux counts it in KiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20

@@ -1,4 +1,4 @@
-"""Which rows of a table that is too large are used: drawn at random, whole groups where rows come in groups."""
+"""Which rows of a table that is too large are used: drawn at random, whole groups if rows come in groups."""
 
 import numpy as np
 import polars as pl
@@ -8,7 +8,7 @@ from jaxtyping import Int
 def drawn(total: int, most: int, seed: int, groups: Int[np.ndarray, " N"] | None = None) -> Int[np.ndarray, " m"]:
     """At most `most` of the rows, in their order, without replacement.
 
-    With groups, these are drawn one after the other, and end before the first that is too many. Where two groups, or
+    With groups, the groups are drawn one after the other, until the next one would be too many rows. If two groups, or
     half of the rows, do not come together in this way, single rows are drawn: groups so large must be cut.
 
     Args:
@@ -33,7 +33,7 @@ def drawn(total: int, most: int, seed: int, groups: Int[np.ndarray, " N"] | None
 
 
 def how_drawn(groups: Int[np.ndarray, " N"] | None, chosen: Int[np.ndarray, " m"]) -> str:
-    """What `drawn` did, in words."""
+    """A description of the sampling by `drawn`."""
     if groups is None:
         return "drawn at random"
     used, here = np.unique(groups[chosen], return_counts=True)
@@ -43,7 +43,7 @@ def how_drawn(groups: Int[np.ndarray, " N"] | None, chosen: Int[np.ndarray, " m"
 
 
 def group_codes(column: pl.Series) -> Int[np.ndarray, " N"]:
-    """A number for each different value of a column; what is missing is a value.
+    """A number for each different value of a column; a missing cell counts as a value.
 
     >>> group_codes(pl.Series(["b", "a", None, "b"]))
     array([ 2,  1, -1,  2])

@@ -14,14 +14,14 @@ from sklearn.metrics import get_scorer, get_scorer_names
 from ._ranked import mean_precision
 
 PARTS, FINE = 5, 40
-"""Parts of the held-out rows, each of which is left out once, for the variance of a score that is no mean over rows.
-Each costs a call of scikit-learn; splits are many, so that their mean variance is known well for all that. One
+"""Parts of the held-out rows, each of which is left out once, for the variance of a score that is not a mean over rows.
+Each costs a call of scikit-learn; there are many splits, so their mean variance is still accurate. One
 measurement on all rows takes the larger number."""
 RANKED = "average_precision"
 """The scorer whose value on few rows of a class is too high."""
 UNSCORED = "its predictions cannot be scored: "
 BEYOND = 1e-9
-"""A score that is better than that of perfect predictions by more than this is no measure of error."""
+"""A score that is better than that of perfect predictions by more than this is not a measure of error."""
 
 
 class _Numbers(RegressorMixin, BaseEstimator):
@@ -64,21 +64,21 @@ class _Chances(_Labels):
 class Scored:
     """The loss of predictions by a scorer, and what each row adds to it.
 
-    Called with targets and outputs it returns an array over rows whose mean is the loss, and whose variance over m is
-    that of the loss by the jackknife: a fifth of the rows (or groups) is left out at a time. Unlike single rows, fifths
-    are right for medians, too (Shao and Wu 1989). The loss is nan where the rows are of one class alone.
+    Called with targets and outputs, it returns an array over rows whose mean is the loss. Its variance over m is that
+    of the loss by the jackknife, which leaves out a fifth of the rows (or groups) at a time. Unlike single rows, fifths
+    are right for medians, too (Shao and Wu 1989). The loss is nan if all rows have one class.
 
     Args:
         scorer: a name that scikit-learn's `get_scorer` knows, a function of true and predicted targets, or a scorer
-            object, which is asked as `scorer(estimator, x, y)`.
+            object, which is called as `scorer(estimator, x, y)`.
         task: "regression" or "classification".
         perfect: the score of perfect predictions.
         sign: 1 if a better model has the larger score, else -1.
         probable: whether the outputs are probabilities.
-        several: the name of the scorer for three classes and more, where it is another one.
-        labels: the classes as the scorer knows them, increasing; empty for 0, 1, ...
+        several: the name of the scorer for three classes and more, if it differs.
+        labels: the scorer's labels of the classes, increasing; empty for 0, 1, ...
         order: for each of them, the column of the targets.
-        shares: the share of each of them in the table, of which average precision is told (`mean_precision`).
+        shares: the share of each class in the table, which average precision needs (`mean_precision`).
     """
 
     scorer: Any
@@ -99,13 +99,13 @@ class Scored:
         members: np.ndarray | None = None,
         parts: int = PARTS,
     ) -> Float[np.ndarray, " m"]:
-        """What each row adds to the loss.
+        """The contribution of each row to the loss.
 
         Args:
             y: targets.
             output: predictions.
             spread: is not used.
-            members: the groups of the rows, where they have any.
+            members: the groups of the rows, if they have any.
             parts: how many parts are left out.
         """
         return influences(lambda rows: self.loss(y[rows], output[rows]), len(y), members, parts)
@@ -171,8 +171,9 @@ def influences(
 ) -> Float[np.ndarray, " m"]:
     """An array whose mean is the loss of all rows, and whose variance over m is that of the loss by the jackknife.
 
-    With G parts, of which part g being left out gives the loss L_g, the jackknife's variance is (G - 1) times the mean
-    of (L_g - mean L)²; so each of m units in part g stands at a distance of sqrt(m (G - 1)) (L_g - mean L).
+    Let G parts be left out one at a time, and let leaving out part g give the loss L_g. The jackknife's variance is (G
+    - 1) times the mean of (L_g - mean L)². So each of m units in part g gets the deviation sqrt(m (G - 1)) (L_g - mean
+    L).
 
     Args:
         loss: of the rows that a mask keeps.
@@ -213,7 +214,7 @@ def increasing(labels: np.ndarray | None) -> tuple[tuple[Any, ...], tuple[int, .
 def scorer_tasks() -> dict[str, str]:
     """The scorers of scikit-learn that score predictions of numbers or of classes, each with its task.
 
-    Left out are those of clusterings and of rows with several labels, and a ratio that has no best value.
+    It leaves out scorers of clusterings and of rows with several labels, and a ratio without a best value.
 
     >>> scorer_tasks()["neg_max_error"], scorer_tasks()["f1_macro"], "rand_score" in scorer_tasks()
     ('regression', 'classification', False)

@@ -43,14 +43,15 @@ class Signal:
             by blocks.
         groups: how many groups were tested, or 0.
         visible: the smallest share of the target's variance (R²) at which a linear signal in one or several columns
-            would have been found in most cases; infinite if none would. For series it is rough: how far the best
-            percent of the shifts lies below their median, or what the best column explains there, or twice the relative
-            difference of errors that the t-test of blocks would call significant. With groups, it is about rows minus
-            the means of their groups.
+            would be found in most cases; infinite if none would be. For series, it is only approximate: how far the
+            best percent of the shifts is below their median, or what the best column explains there, or twice the
+            relative difference of errors that the t-test of blocks would call significant. With groups, it is about
+            rows minus the means of their groups.
         between: the same for the means of the groups; nan if whole groups were not exchanged.
         powers: the same for each kind of signal (`_signal_power`); empty if a signal was found.
-        held: on how many held-out rows the models of as many other rows were tested; 0 if they were not.
-        alike: whether every column has so few values that equal rows are to be expected.
+        held: the number of held-out rows on which the models of an equal number of other rows were tested; 0 if they
+            were not.
+        alike: whether every column has so few values that equal rows are expected.
     """
 
     found: bool
@@ -105,7 +106,10 @@ def signal(dataset: Dataset, seed: int = 0) -> Signal:
 
 
 def _of_rows(dataset: Dataset, rng: np.random.Generator) -> Outcome:
-    """Targets are permuted over rows; of large tables also over held-out rows, at half of the level each."""
+    """Targets are permuted over rows.
+
+    For large tables, they are also permuted over held-out rows; each test has half of the level.
+    """
     most = _MORE_ROWS if dataset.targets.shape[1] <= _FEW_OUTPUTS else ROWS
     if len(dataset.targets) <= most:
         return _of_few(dataset, rng, most, PERMUTATIONS, LEVEL, True)
@@ -123,7 +127,7 @@ def _of_rows(dataset: Dataset, rng: np.random.Generator) -> Outcome:
 
 
 def _codes(pooled: Float64[np.ndarray, "n q"]) -> Int[np.ndarray, "n q"]:
-    """The codes of texts, from 0 and without gaps; missing is a code of its own."""
+    """The codes of texts, from 0 and without gaps; missing has its own code."""
     codes = np.zeros(pooled.shape, dtype=int)
     for j, column in enumerate(pooled.T):
         codes[:, j] = np.unique(column, return_inverse=True)[1].reshape(-1)

@@ -21,16 +21,17 @@ _RIDGES = np.logspace(-4, 2, 7)
 def of_blocks(
     x: Float[np.ndarray, "N d"], y: Float[np.ndarray, "N k"], order: Float[np.ndarray, " N"], rng: np.random.Generator
 ) -> Outcome:
-    """One-sided t-tests over twelve later blocks; the p-value is the largest of those against each naive forecast.
+    """One-sided t-tests over twelve later blocks; the p-value is the largest over the naive forecasts.
 
     Each block is forecast by a model of all earlier rows. It is linear in the columns, or in Gaussian kernels with 120
-    of the rows; it tells the target, or its change since an earlier row of which it is known. Which, and its ridge, is
-    chosen on later parts of the earlier rows. The naive forecasts are the mean of the past, its last value, that with
-    the mean slope, and the last season, whose period is the lag of the largest autocorrelation. Changes and last values
-    reach over as many rows as a block has at most; their errors are means over all these distances. A difference of
-    squared errors is divided by their sum, so that no block counts for more than another.
+    of the rows. It predicts the target, or its change since an earlier row whose target is known. Which, and its ridge,
+    is chosen on later parts of the earlier rows. The naive forecasts are the mean of the past, its last value, that
+    with the mean slope, and the last season, whose period is the lag of the largest autocorrelation. Changes and last
+    values reach back over at most the number of rows in a block; their errors are means over all these distances. A
+    difference of squared errors is divided by their sum, so every block has the same weight.
 
-    The level rests on models of columns that say nothing being worse, on average, than the best naive forecast.
+    The level needs one assumption: models of columns without information are worse, on average, than the best naive
+    forecast.
     """
     edges = np.linspace(int(_FIRST * len(y)), len(y), _BLOCKS + 1).round().astype(int).tolist()
     before = np.searchsorted(order, order)
@@ -78,7 +79,7 @@ def _modelled(features: list[np.ndarray], y: np.ndarray, before: np.ndarray, sta
 
 
 def _loss(feature, y, before, start: int, end: int, reach: int, ridge: int | None = None) -> np.ndarray:
-    """For each ridge the error in the rows from `start` to `end` of a model of all rows before."""
+    """For each ridge, the error in the rows from `start` to `end` of a model of all earlier rows."""
     x, past = feature[:start], y[:start]
     if reach:
         x, past = np.diff(x, axis=0), np.diff(past, axis=0)
@@ -109,9 +110,9 @@ def _error(past, y, before, start: int, end: int, reach: int, slope: float | np.
 
 
 def _spread(rest: np.ndarray, middle: np.ndarray, before: np.ndarray, start: int, end: int, reach: int) -> np.ndarray:
-    """The mean square of what is left, from its mean or, with a reach, from earlier rows that near.
+    """The mean square of the rest after subtracting its mean or, with a reach, earlier rows within the reach.
 
-    Of long blocks some of the distances are taken.
+    For long blocks, only some of the distances are used.
     """
     own = rest[:, start:end]
     if not reach:
@@ -138,7 +139,7 @@ def _naive(y: np.ndarray, before: np.ndarray, start: int, end: int) -> list[floa
 
 
 def _period(past: np.ndarray) -> int:
-    """The lag of the largest autocorrelation after it first falls below a tenth; 0 where it does not."""
+    """The lag of the largest autocorrelation after it first falls below a tenth; 0 if it does not."""
     n = len(past)
     centred = past - past.mean(axis=0)
     power = np.abs(np.fft.rfft(centred, 2 * n, axis=0)) ** 2

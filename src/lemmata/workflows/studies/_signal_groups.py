@@ -1,4 +1,4 @@
-"""The test for signal where rows come in groups: targets are exchanged within groups, and between whole groups."""
+"""The test for signal if rows come in groups: targets are exchanged within groups, and between whole groups."""
 
 import dataclasses
 import math
@@ -11,19 +11,19 @@ from ._signal_statistics import Outcome, View, kernels, outcome, rescored, score
 
 ROWS = 480
 _EACH = 0.8
-"""The share of the groups that have as many rows as the target of a group is averaged over."""
+"""The share of the groups that have at least the number of rows over which the target of a group is averaged."""
 _ENUMERATED = 800
 
 
 def of_groups(dataset: Dataset, rng: np.random.Generator, shuffles: int, level: float) -> Outcome:
-    """Both tests where both can reach the level, at half of it each; otherwise the one that can.
+    """Both tests if both can reach the level, each at half of it; otherwise the test that can.
 
     Within groups: the group's mean is taken off targets and columns, and targets are exchanged among the rows of a
-    group. The level rests on that alone: within a group, targets are exchangeable given the columns. Effects of groups
-    on columns and on targets do not matter.
+    group. The level needs only one assumption: within a group, targets are exchangeable given the columns. Effects of
+    groups on columns and on targets do not matter.
 
-    Whole groups: a group's target, the mean of as many rows in each group, goes to another group. The level rests on
-    groups that are drawn independently.
+    Whole groups: a group's target, the mean of the same number of rows in each group, is moved to another group. The
+    level assumes that groups are drawn independently.
     """
     assert dataset.groups is not None
     rows = _drawn(dataset.groups, rng)
@@ -50,7 +50,10 @@ def of_groups(dataset: Dataset, rng: np.random.Generator, shuffles: int, level: 
 
 
 def _drawn(groups: Int[np.ndarray, " N"], rng: np.random.Generator) -> Int[np.ndarray, " n"]:
-    """At most 480 rows: of large groups some of the rows, alike for all of them; of many groups some."""
+    """At most 480 rows: if groups are large, the same number of rows from each.
+
+    If there are many groups, some of them.
+    """
     order = rng.permutation(len(groups))
     _, codes, sizes = np.unique(groups[order], return_inverse=True, return_counts=True)
     chosen = rng.permutation(len(sizes))
@@ -124,7 +127,7 @@ def _arranged(values: np.ndarray, orders: np.ndarray) -> np.ndarray:
 
 
 def _exchanges(target: np.ndarray, rng: np.random.Generator, shuffles: int) -> np.ndarray:
-    """Orders of the groups: one for each different arrangement where these are few, otherwise drawn at random."""
+    """Orders of the groups: one for each different arrangement if these are few, otherwise drawn at random."""
     units = len(target)
     if _log_arrangements(target) > math.log(_ENUMERATED):
         return np.stack([np.arange(units), *(rng.permutation(units) for _ in range(shuffles))])
@@ -140,7 +143,7 @@ def _least(target: np.ndarray, shuffles: int) -> float:
 
 
 def _different(kinds: list[int]) -> list[list[int]]:
-    """One order for each different arrangement; the first changes nothing."""
+    """One order for each different arrangement; the first is the original order."""
     places = {kind: [i for i, own in enumerate(kinds) if own == kind] for kind in set(kinds)}
     found = [list(range(len(kinds)))]
     for arrangement in _words({kind: len(rows) for kind, rows in places.items()}, len(kinds)):
@@ -160,7 +163,10 @@ def _words(stock: dict[int, int], length: int):
 
 
 def _mirrored(sizes: np.ndarray, classes: bool) -> int:
-    """How many arrangements differ from one only in the names of kinds of equal size: no statistic tells them apart."""
+    """The number of arrangements that differ from one only in names of kinds of equal size.
+
+    No statistic distinguishes them.
+    """
     if classes or len(sizes) == 2:
         return math.prod(math.factorial(int(n)) for n in np.bincount(sizes))
     return 1

@@ -1,4 +1,4 @@
-"""Whether models of one half of many independent rows say something about the targets of the other half."""
+"""Whether models of one half of many independent rows predict the targets of the other half."""
 
 import dataclasses
 
@@ -22,13 +22,13 @@ _TREES, _LEAF, _ROWS_OF_A_TREE, _COLUMNS_OF_A_TREE = 40, 10, 3000, 100
 
 
 def of_held_out(dataset: Dataset, rng: np.random.Generator, level: float) -> Outcome:
-    """Targets are permuted over the held-out half, where the predictions for it stand.
+    """Targets are permuted over the held-out half, while the predictions for it stay fixed.
 
     Ridge regressions with three ridges and a random forest are fitted to one half, each to the targets and to their
     scores. Each predicts the other half, and the products of predictions and targets are summed over its rows. Every
-    sum is divided by its standard deviation over all permutations, and the largest counts. The predictions follow from
-    the first half and the columns alone: where rows are independent and columns say nothing, all arrangements of the
-    targets are equally likely, so that the p-value is exact, whatever the tails.
+    sum is divided by its standard deviation over all permutations, and the largest counts. The predictions depend only
+    on the first half and the columns. If rows are independent and columns have no information, all arrangements of the
+    targets are equally likely. So the p-value is exact, for any tails.
     """
     y, (own, rest) = dataset.targets, _halves(dataset, rng)
     if len(own) < _FEWEST:
@@ -56,7 +56,7 @@ def of_held_out(dataset: Dataset, rng: np.random.Generator, level: float) -> Out
 
 
 def _halves(dataset: Dataset, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Two halves of the rows; of rows that repeat others, where that is no accident, one each."""
+    """Two halves of the rows; if rows repeat others and this is not an accident, only one of them is used."""
     rows = np.arange(len(dataset.targets))
     if copies(dataset) and not few_values(dataset):
         rows = np.unique(first_equal(dataset.inputs, dataset.targets))
@@ -67,7 +67,7 @@ def _halves(dataset: Dataset, rng: np.random.Generator) -> tuple[np.ndarray, np.
 
 @dataclasses.dataclass(frozen=True)
 class _Half:
-    """The columns of the rows that train, and of those that are held out."""
+    """The columns of the training rows, and of the held-out rows."""
 
     x: Float[np.ndarray, "n d"]
     cross: Float[np.ndarray, "m d"]
@@ -80,7 +80,7 @@ class _Half:
         return [part / np.maximum(np.sqrt((part**2).mean(axis=0).sum(axis=1)), 1e-300)[:, None] for part in both]
 
     def linear(self, targets: Float[np.ndarray, "n t k"]) -> Float[np.ndarray, "ridges m t k"]:
-        """What ridge regressions say of the held-out rows; nothing where columns are very many."""
+        """The outputs of ridge regressions for the held-out rows; none if there are very many columns."""
         if self.x.shape[1] > _MOST_COLUMNS:
             return np.zeros((0, len(self.cross), *targets.shape[1:]))
         values, vectors = np.linalg.eigh(self.x.T @ self.x)
@@ -91,7 +91,7 @@ class _Half:
         return np.stack(shrunk).reshape(len(_RIDGES), len(self.cross), *targets.shape[1:])
 
     def forest(self, targets: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "1 m 1 k"]:
-        """What a forest of trees of some rows says."""
+        """The outputs of a forest of trees that is fitted to some rows."""
         from sklearn.ensemble import RandomForestRegressor
 
         n, d = self.x.shape
@@ -113,7 +113,7 @@ class _Half:
         return best
 
     def _both(self, tables: np.ndarray) -> list[np.ndarray]:
-        """As `seen`; mixtures of classes and signals are numbers, and stay as they are."""
+        """As `seen`; mixtures of classes and signals are numbers, and are not changed."""
         if not self.classes:
             return self.seen(tables)
         return [tables - tables.mean(axis=0)]

@@ -16,7 +16,7 @@ SHARES = np.array([
 TABLES, MOST = 30, 0.85
 """Tables of each kind, and the share of them in which a signal is found "in most cases"."""
 BENT = 1.5
-"""Chances of classes are not linear in what decides them, so that more is needed than of a mixture.
+"""Probabilities of classes are not linear in their causes, so more is needed than for a mixture.
 
 Of real labels with the share of such mixtures, 52 to 85 % were found.
 """
@@ -24,7 +24,7 @@ _SEVERAL = 5
 _LEAST_SPREAD = 1e-9
 
 Powers = dict[str, float]
-"""By kind, the share of the variance from which on a signal is found in most cases; infinite where it is not."""
+"""By kind, the share of the variance from which on a signal is found in most cases; infinite if it is not."""
 
 
 def made(x: Float[np.ndarray, "n d"], rng: np.random.Generator, product: bool) -> dict[str, Float[np.ndarray, "n t"]]:
@@ -63,7 +63,7 @@ def powers(
 
     Args:
         signals: of each kind, of variance 1.
-        noise: targets that belong to no row, as many for each kind.
+        noise: targets that belong to no row, equal numbers for each kind.
         found: whether the test finds a signal in each of many targets.
         rng: of the directions.
     """
@@ -93,10 +93,10 @@ def bent(found: Powers) -> Powers:
 
 
 def hardest(found: Powers) -> float:
-    """The share from which on every linear kind is found in most cases; nan where nothing was tried."""
+    """The share from which on every linear kind is found in most cases; nan if no kind was tried."""
     return max((share for kind, share in found.items() if kind != PRODUCT), default=math.nan)
 
 
 def either(one: Powers, other: Powers) -> Powers:
-    """What at least one of two tests finds."""
+    """The result that at least one of two tests finds."""
     return {kind: min(share, other.get(kind, math.inf)) for kind, share in one.items()}

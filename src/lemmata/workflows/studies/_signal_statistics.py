@@ -1,4 +1,4 @@
-"""What the test for signal computes: how well columns predict each of many arrangements of the targets."""
+"""The statistics of the test for signal: how well columns predict each of many arrangements of the targets."""
 
 import dataclasses
 import functools
@@ -25,7 +25,7 @@ _TAIL = 0.04
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """What one test found, with the fields of `Signal` of the same names."""
+    """The result of one test, with the fields of `Signal` of the same names."""
 
     p_value: float
     error: float
@@ -43,14 +43,14 @@ class Outcome:
 
 @dataclasses.dataclass(frozen=True)
 class View:
-    """Columns and arrangements of targets, in one form: as they are, as differences, as means of groups.
+    """Columns and arrangements of targets, in one form: unchanged, as differences, or as means of groups.
 
     Args:
         grams: kernels between the n units.
         columns: their columns.
         targets: for each unit the target of each arrangement; the first is the observed one.
         scores: the same, as ranks or with each class weighted by its rarity.
-        score: of targets that are made, the scores; None where no power is asked for.
+        score: the scores of simulated targets; None if the power is not requested.
         classes: whether the target is classes.
         products: whether a product of two columns is tried, too.
         codes: of each text with many categories its codes, from 0.
@@ -80,7 +80,7 @@ def kernels(encoded: Float[np.ndarray, "n d"]) -> list[Float[np.ndarray, "n n"]]
 
 
 def scored(y: Float[np.ndarray, "n k"], classes: bool) -> Float[np.ndarray, "n k"]:
-    """Ranks of numbers, centred; of classes the indicators, centred, those of rare ones larger."""
+    """Ranks of numbers, centred; for classes, the centred indicators, larger for rare classes."""
     if not classes:
         return rankdata(y, axis=0) - (len(y) + 1) / 2
     share = y.mean(axis=0)
@@ -88,7 +88,7 @@ def scored(y: Float[np.ndarray, "n k"], classes: bool) -> Float[np.ndarray, "n k
 
 
 def rescored(y: Float[np.ndarray, "n k"], classes: bool) -> Callable[[np.ndarray], np.ndarray]:
-    """Scores of targets that are made: as `scored`, and of mixtures of classes by the rarity of those of y."""
+    """Scores of simulated targets: as in `scored`; for mixtures of classes, weighted by the rarity of those of y."""
     if not classes:
         return lambda targets: rankdata(targets, axis=0)
     return lambda targets: targets / np.sqrt(np.maximum(y.mean(axis=0), 1 / len(y)))
@@ -97,9 +97,9 @@ def rescored(y: Float[np.ndarray, "n k"], classes: bool) -> Callable[[np.ndarray
 def unexplained(view: View) -> tuple[Float[np.ndarray, "kernels arrangements"], Float[np.ndarray, "rest arrangements"]]:
     """The part of the targets' variance that is left: leave-one-out with each kernel, and with few columns.
 
-    The few columns are the best one of a linear fit; the best one of which only five quantile bins are known; and
-    the best two and four, each the one that goes best with what is left by those before it. Of texts with many
-    categories it is the best one whose other rows of the same category predict a row.
+    The few columns are: the best one of a linear fit; the best one of which only five quantile bins are known; and the
+    best two and four. Each of these explains the most of what the columns before it leave. Of texts with many
+    categories, it is the best one, where a row is predicted from the other rows of its category.
     """
     left_out = [_left_out(*system, view.targets) for system in view.systems]
     few = _steps(view.columns, view.targets) if view.columns.shape[1] else []
@@ -112,10 +112,10 @@ def unexplained(view: View) -> tuple[Float[np.ndarray, "kernels arrangements"], 
 def _by_text(
     codes: Int[np.ndarray, "n q"], targets: Float[np.ndarray, "n arrangements k"]
 ) -> list[Float[np.ndarray, " arrangements"]]:
-    """What is left by the best text where a row is predicted from the others of its category.
+    """The unexplained part after the best text, if a row is predicted from the other rows of its category.
 
-    The mean of n others is drawn to 0, the overall mean, as if m more rows stood there: n/(n + m) of it is told. Each m
-    gives one statistic.
+    The mean of n others is shrunk to 0, the overall mean, as if m more rows with this mean were added: n/(n + m) of it
+    remains. Each m gives one statistic.
     """
     n, count = targets.shape[:2]
     flat, total = targets.reshape(n, -1), (targets**2).sum(axis=(0, 2))
@@ -133,9 +133,9 @@ def _by_text(
 def extremes(statistics: Float[np.ndarray, "m arrangements"]) -> Float[np.ndarray, " arrangements"]:
     """For each arrangement the largest of its statistics, each made comparable.
 
-    A statistic, the logarithm of what is left of the variance, is taken from its median over all arrangements, and
-    divided by the median's distance from the fourth percentile. All arrangements enter alike, the observed one too: the
-    law of the result is exchangeable where that of the statistics is.
+    A statistic is the logarithm of the unexplained variance. Its median over all arrangements is subtracted, and the
+    result is divided by the median's distance from the fourth percentile. All arrangements are treated equally,
+    including the observed one. So the result is exchangeable if the statistics are.
     """
     return _ahead(statistics, statistics)
 
@@ -154,7 +154,7 @@ def outcome(
 ) -> Outcome:  # fmt: skip
     """The share of the arrangements that do at least as well as the observed one, and what would have been found.
 
-    What would have been found is computed where nothing was found at the level, and random numbers are given.
+    The detectable signal is computed if no signal was found at the level, and if random numbers are given.
     """
     parts = [unexplained(view) for view in views]
     statistics = np.concatenate([part for pair in parts for part in pair])
@@ -212,7 +212,7 @@ def _left_out(values: np.ndarray, vectors: np.ndarray, targets: Float[np.ndarray
 
 
 def _steps(columns: Float[np.ndarray, "n d"], targets: Float[np.ndarray, "n arrangements k"]) -> list[np.ndarray]:
-    """What is left of each arrangement after one, two and four columns, chosen one by one."""
+    """The unexplained part of each arrangement after one, two and four columns, chosen one by one."""
     n, count = targets.shape[:2]
     x = columns - columns.mean(axis=0)
     size = np.sqrt((x**2).sum(axis=0))
@@ -249,7 +249,7 @@ def _best(x: Float[np.ndarray, "n d"], left: Float[np.ndarray, "n arrangements k
 
 
 def _binned(columns: Float[np.ndarray, "n d"], scores: Float[np.ndarray, "n arrangements k"]) -> list[np.ndarray]:
-    """What is left of each arrangement by the means in five quantile bins of the best column."""
+    """The unexplained part of each arrangement after the means in five quantile bins of the best column."""
     n, count, k = scores.shape
     bins = min(_BINS, n // 6)
     if bins < 2 or not columns.shape[1]:

@@ -16,10 +16,12 @@ _WINDOW, _FEWEST, _SHARE = 400, 40, 0.5
 
 
 def of_time(dataset: Dataset, rng: np.random.Generator, shuffles: int, level: float) -> Outcome:
-    """Shifts and blocks share the level; blocks alone where the series is short or the table holds several.
+    """Shifts and blocks share the level.
 
-    Half of the level is for shifts, or as much more as their number needs. See `of_shifts` and `of_blocks` for what the
-    level of each rests on.
+    Only blocks are used if the series is short or the table contains several series.
+
+    Half of the level is for shifts, or more if their number requires it. See `of_shifts` and `of_blocks` for the
+    assumptions of each level.
     """
     assert dataset.order is not None
     rows = np.argsort(dataset.order, kind="stable")[-LATEST:]
@@ -52,7 +54,7 @@ class _Plan:
 
 
 def _plan(total: int, wanted: int) -> _Plan:
-    """A window of half of the series, and shifts of half of its length to both sides; reversed where these are few."""
+    """A window of half of the series, and shifts of half of its length to both sides; reversed if these are few."""
     length = max(min(_WINDOW, int((0.5 if total >= 200 else 0.4) * total)), min(_FEWEST, total))
     stride = max(1, (total - length) // wanted)
     start = (total - length) // 2
@@ -64,12 +66,12 @@ def _plan(total: int, wanted: int) -> _Plan:
 def of_shifts(x: Float[np.ndarray, "N d"], y: Float[np.ndarray, "N k"], classes: bool, wanted: int) -> Outcome:
     """The rank of the observed shift among about 200, of levels and of differences of consecutive rows.
 
-    A window of the columns is compared with the targets of the same rows, and with those of as many rows earlier and
-    later; in series of less than 400 rows also with these in reversed order. All statistics are invariant to constants
-    that are added to the targets. Where columns and targets are independent, and the targets or their differences are
-    stationary (and those of short series look alike in both directions), the law of the statistic is the same at all
-    shifts, so that the observed one is rarely among the best: this holds for random walks, autoregressions, and seasons
-    of any phase.
+    A window of the columns is compared with the targets of the same rows, and with those of equally many rows earlier
+    and later. In series of less than 400 rows, it is also compared with these in reversed order. All statistics are
+    invariant to constants that are added to the targets. Let columns and targets be independent, and let the targets or
+    their differences be stationary (and those of short series look the same in both directions). Then the distribution
+    of the statistic is the same at all shifts, so the observed one is rarely among the best. This holds for random
+    walks, autoregressions, and seasons of any phase.
     """
     plan = _plan(len(y), wanted)
     x = x[plan.start : plan.start + plan.length]

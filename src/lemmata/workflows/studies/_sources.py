@@ -1,4 +1,4 @@
-"""What a table's file is before it is a table: its kind, its bytes unpacked, and its text in UTF-8."""
+"""The file of a table before it is read: its kind, its unpacked bytes, and its text in UTF-8."""
 
 import bz2
 import codecs
@@ -25,7 +25,7 @@ BLANKS = "fields are separated by spaces"
 """The note of a text whose fields were separated by blanks."""
 _UNPACK = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 PACKED = (*_UNPACK, ".zip")
-"""Extensions of a packed file; what it holds has an extension of its own, or is CSV."""
+"""Extensions of a packed file; the file inside has its own extension, or is CSV."""
 _HEAD = 2**20
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"),
@@ -41,9 +41,9 @@ class Source:
     Args:
         path: as the user named it.
         kind: how it is read, a value of `KINDS`.
-        suffix: its extension, that of the packed file where there is one.
-        content: its bytes where they are not the file's own; None where they are.
-        notes: what was done to get them.
+        suffix: its extension, that of the packed file if there is one.
+        content: its bytes if they are not the file's own; None if they are.
+        notes: remarks on how they were read.
     """
 
     path: Path
@@ -54,7 +54,7 @@ class Source:
 
     @property
     def readable(self) -> Path | io.BytesIO:
-        """What polars reads: the file itself, or its bytes in memory."""
+        """The source for polars: the file itself, or its bytes in memory."""
         return self.path if self.content is None else io.BytesIO(self.content)
 
     @property
@@ -71,7 +71,7 @@ class Source:
 
 
 def source_of(path: Path, limit_bytes: int) -> Source | None:
-    """The file with its kind, unpacked; None where the extension is of no known kind.
+    """The file with its kind, unpacked; None if the extension is of no known kind.
 
     Args:
         path: of the file.
@@ -101,7 +101,7 @@ def source_of(path: Path, limit_bytes: int) -> Source | None:
 
 
 def _unnamed(path: Path, limit_bytes: int) -> bytes | None:
-    """The bytes of a file whose name is not UTF-8, by which polars cannot open it; None of others."""
+    """The bytes of a file whose name is not UTF-8, because polars cannot open it; None for other files."""
     try:
         str(path).encode()
     except UnicodeEncodeError:
@@ -118,7 +118,7 @@ def _unpacked(path: Path, limit_bytes: int) -> bytes:
 
 
 def _unzipped(path: Path, limit_bytes: int) -> tuple[str, bytes]:
-    """The one table of a ZIP file; folders, and what a Mac leaves beside files, are none."""
+    """The one table of a ZIP file; folders, and extra files from a Mac, are ignored."""
     with zipfile.ZipFile(path) as archive:
         inside = [item for item in archive.infolist() if not item.is_dir() and not _hidden(item.filename)]
         tables = [item for item in inside if Path(item.filename).suffix.lower() in KINDS] or inside
@@ -152,7 +152,9 @@ def _fits(path: Path, size: int, limit_bytes: int) -> None:
 
 
 def in_utf8(source: Source, limit_bytes: int, whole: bool = False) -> Source:
-    """The text in UTF-8: of UTF-16 and UTF-32, and of Windows-1252 where it is no UTF-8; its lines end with a newline.
+    """The text in UTF-8, from UTF-16 and UTF-32, and from Windows-1252 if it is not UTF-8.
+
+    Its lines end with a newline.
 
     Args:
         source: a text.
@@ -191,7 +193,7 @@ def in_utf8(source: Source, limit_bytes: int, whole: bool = False) -> Source:
 
 
 def _encoding(head: bytes, whole: bool) -> str | None:
-    """What a text is written in, by its first bytes; None where it is no text."""
+    """The encoding of a text, by its first bytes; None if it is not text."""
     for mark, encoding in _MARKS:
         if head.startswith(mark):
             return encoding
@@ -208,10 +210,10 @@ def _encoding(head: bytes, whole: bool) -> str | None:
 
 
 def with_tabs(source: Source, limit_bytes: int) -> Source:
-    """A text whose fields are separated by blanks, with tabs in their place; other texts as they are.
+    """A text whose fields are separated by blanks, with tabs instead; other texts unchanged.
 
-    Its lines have as many words each, at least two, and the first has none of the usual separators. Lines above that
-    begin with '#' stay as they are, but for names in the last of them, where numbers are below.
+    Its lines have equal numbers of words, at least two, and the first has none of the usual separators. Lines above
+    that begin with '#' are not changed, except for names in the last of them, if numbers are below.
     """
     lines = source.head().decode("utf-8-sig", errors="replace").splitlines()[:200]
     lines = [line for line in lines[: -1 if len(lines) > 100 else None] if line.strip()]

@@ -10,12 +10,12 @@ from lemmata.errors import DataError
 POINTS, QUICK_POINTS = 8, 5
 LARGEST_SHARE = 0.8
 LARGEST_SHARE_IN_TIME = 0.6
-"""With --time the last 40 % of the rows are the stretches that are predicted, one after the other."""
+"""With --time, the last 40 % of the rows are the stretches that are predicted, one after the other."""
 MOST_HELD_OUT, HELD_SHARE = 20_000, 0.2
 BLOCKS = 8
 """Stretches of later rows that are predicted with --time."""
 FOLDS_OF_GROUPS = 5
-"""Parts into which groups are dealt; each part is held out once. Fewer groups are held out one by one."""
+"""Parts into which groups are divided; each part is held out once. Fewer groups are held out one by one."""
 
 
 def split_sizes(
@@ -23,7 +23,7 @@ def split_sizes(
 ) -> list[int]:
     """Numbers of training rows in geometric progression, from N/50 (at least 8) to 4N/5: eight, or five quickly.
 
-    With an order they end at 3N/5; with groups where the largest group leaves no more.
+    With an order, they end at 3N/5; with groups, they end earlier if the largest group leaves fewer rows.
 
     >>> split_sizes(200)
     [8, 12, 19, 29, 44, 68, 104, 160]
@@ -41,8 +41,8 @@ def split_sizes(
 def number_of_splits(total: int, n: int, quick: bool = False, most: float = math.inf) -> int:
     """How many splits are measured at n training rows of N: small sets cost little, and vary most.
 
-    At most 16, fewer above 150 training rows, and as many as it takes until each row has been held out about once; at
-    least 6, or 3 quickly. A costly model has fewer.
+    At most 16, fewer above 150 training rows, and enough to hold out each row about once; at least 6, or 3 in a quick
+    study. A costly model has fewer.
 
     Args:
         total: rows N.
@@ -58,7 +58,7 @@ def number_of_splits(total: int, n: int, quick: bool = False, most: float = math
 
 
 def held_out(total: int, n: int) -> int:
-    """The largest number of rows that are held out beside n training rows: few splits of few rows need not many."""
+    """The largest number of held-out rows for n training rows: few splits of few rows do not need many."""
     return min(total - n, max(64, 4 * n), max(500, int(HELD_SHARE * total)), MOST_HELD_OUT)
 
 
@@ -72,10 +72,10 @@ def split(
 ) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " m"]]:
     """Training and held-out rows of the split of this number: the same for every model.
 
-    Consecutive splits hold out different rows until all have been, and then begin again in another order.
+    Consecutive splits hold out different rows until all have been held out, and then start again in another order.
     With groups, whole groups are held out in this way, and the training rows are drawn group by group from the others.
-    With an order, the n rows before a stretch train, and the stretch is held out: the same stretches for every n, so
-    that all sizes are tested equally far ahead.
+    With an order, the n rows before a stretch are used for training, and the stretch is held out. The stretches are the
+    same for every n, so all sizes are tested equally far ahead.
 
     Args:
         total: rows N.
@@ -105,13 +105,16 @@ def folds_of(groups: Int[np.ndarray, " N"]) -> int:
 
 
 def before_stretches(total: int) -> tuple[int, int]:
-    """With an order: how many rows come before every stretch, and how many a stretch has."""
+    """With an order: the number of rows before every stretch, and the number in a stretch."""
     first = int(LARGEST_SHARE_IN_TIME * total)
     return first, max((total - first) // BLOCKS, 2)
 
 
 def _in_time(total: int, n: int, number: int, order: np.ndarray, groups: np.ndarray | None):
-    """The n rows before a stretch, and the stretch; of rows of one group only those on one side of its start."""
+    """The n rows before a stretch, and the stretch.
+
+    If rows of one group are on both sides of its start, only those on one side.
+    """
     rows = np.argsort(order, kind="stable")
     first, ahead = before_stretches(total)
     starts = np.linspace(first, total - ahead, BLOCKS).astype(int)

@@ -13,9 +13,9 @@ from ._row_losses import wrong
 FULL = 0.75
 """A model measured on this share of the largest size counts as measured as far as the rows allow."""
 SURELY = 0.05
-"""A model is not as good as the best where a paired test of their losses on splits of both has at most this p-value."""
+"""A model is not as good as the best if a paired test of their losses on splits of both has at most this p-value."""
 COMMON = 0.5
-"""That counts for sizes of at least this share of the largest that the model was measured with."""
+"""This applies to sizes of at least this share of the largest size of the model."""
 TIED = 2.0
 """Rows by which two classifiers may differ and be as good as each other."""
 
@@ -23,10 +23,11 @@ TIED = 2.0
 def beats_guessing(item: Candidate, question: Question) -> bool:
     """Whether the model learns, and at the largest measured size beats guessing by a standard error.
 
-    On independent rows both are compared row by row, and the 95 % end counts: what a few large rows add to both losses
-    decides nothing. Of numbers the interval may lie below guessing as a whole, too. In time both are compared stretch
-    by stretch besides: a few lucky stretches make no model sure. A model that is expected to be no better than guessing
-    with all rows does not surely beat it, nor does one whose fits broke down in a split, which its curve leaves out.
+    On independent rows, both are compared row by row, and the 95 % end counts. A few large rows that add to both losses
+    do not decide. For numbers, it is also enough if the whole interval is below guessing. In time both are compared
+    stretch by stretch besides: a few lucky stretches make no model sure. A model that is expected to be no better than
+    guessing with all rows does not surely beat it. The same is true for a model whose fits broke down in a split, which
+    its curve leaves out.
     """
     losses = item.losses
     if not may_beat_guessing(item, question) or item.measured.wild is not None:
@@ -45,11 +46,12 @@ def may_beat_guessing(item: Candidate, question: Question) -> bool:
 
 
 def eligible(candidates: Sequence[Candidate], question: Question) -> list[Candidate]:
-    """The models that may be best: those expected to beat guessing, where one of them surely does; else none.
+    """The models that may be best: those expected to beat guessing, if one of them surely does; otherwise none.
 
-    One whose fits broke down in a split may be best only where those of every other did, too.
+    A model whose fits broke down in a split may be best only if those of all other models did, too.
 
-    To recommend only models that surely beat guessing would prefer those that stay near it: their gain varies least.
+    If only models that surely beat guessing were recommended, models that stay near it would be preferred, because
+    their gain varies least.
     """
     able = [item for item in candidates if may_beat_guessing(item, question)]
     able = [item for item in able if item.measured.wild is None] or able
@@ -60,9 +62,9 @@ def _as_good(item: Candidate, best: Candidate, at: float | int, able: bool) -> b
     """Whether a model may be as good as the best.
 
     Models that were measured on the same rows share most of their errors, so that the interval of the best decides.
-    One that was measured on fewer has an error of its own, and it may be as good though it is expected to be no better
-    than guessing. Of classes a difference of two rows decides nothing. None is as good whose whole interval lies above
-    the best one's value, or which the best surely beats on splits of both.
+    A model that was measured on fewer rows has its own error. It may be as good, even if it is expected to be no better
+    than guessing. For classes, a difference of two rows decides nothing. None is as good whose whole interval lies
+    above the best one's value, or which the best surely beats on splits of both.
     """
     if not (item.measured.learns and len(item.losses.sizes)):
         return False
@@ -79,7 +81,7 @@ def _as_good(item: Candidate, best: Candidate, at: float | int, able: bool) -> b
 def _beaten(item: Candidate, best: Candidate) -> bool:
     """Whether the best model has the smaller loss on all splits of both, and surely so: Student's test of the logs.
 
-    Where a model is measured on fewer splits, its interval is wide, and says less than these splits do.
+    If a model is measured on fewer splits, its interval is wide, and says less than these splits do.
     """
     if item.losses.rows >= SAME * best.losses.rows or not (item.losses.paired and best.losses.paired):
         return False

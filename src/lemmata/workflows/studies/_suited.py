@@ -9,15 +9,15 @@ from jaxtyping import Float
 from lemmata.errors import SettingError
 
 WIDE = 0.5
-"""Columns per row from which on a lasso stands among the models of classes, too."""
+"""Columns per row from which on a lasso is added to the models of classes."""
 
 
 def suited(x: Float[np.ndarray, "N d"], task: str, targets: Float[np.ndarray, "rows k"] | None) -> list[str]:
-    """The names of those that are compared where none is named.
+    """The names of those that are compared if none is named.
 
-    Poisson regression stands among them for counts (whole numbers, none below 0), gamma regression for amounts (all
-    above 0, the mean above the median by a tenth of the deviation), an elastic net where columns are many, a lasso for
-    classes where there are at least half as many columns as rows.
+    The list includes Poisson regression for counts (whole numbers, none below 0), gamma regression for amounts (all
+    above 0, the mean above the median by a tenth of the deviation), an elastic net for many columns, and a lasso for
+    classes if there are at least half as many columns as rows.
     """
     if task == "classification":
         wide = targets is not None and x.shape[1] >= WIDE * len(targets)

@@ -1,4 +1,4 @@
-"""Cells that may mean something else than they say: numbers that stand for none, spellings, numbers among texts."""
+"""Cells that may have another meaning: numbers that mean missing, spellings, numbers among texts."""
 
 from collections.abc import Iterable
 
@@ -11,7 +11,7 @@ from lemmata.workflows.records.studies import Finding
 from ._columns import count, listing
 
 FEWEST, SHARE = 3, 0.005
-"""A number that stands for a missing one is in so many rows, and in such a share of them."""
+"""A number that means missing is in at least this many rows, and in at least this share of them."""
 NUMBERS = 0.8
 """Share of the cells of a text that must be numbers for the others to be suspect."""
 _SENTINEL = frozenset(
@@ -20,7 +20,7 @@ _SENTINEL = frozenset(
 
 
 def suspects(frame: pl.DataFrame) -> list[Finding]:
-    """What to look at in columns that were read as numbers and texts.
+    """Values to check in columns that were read as numbers and texts.
 
     >>> import polars as pl
     >>> table = pl.DataFrame({"x": [1.0, 2.5, 4.0, -999.0] * 9, "y": ["a", "A", "b", "c"] * 9})
@@ -34,7 +34,7 @@ def suspects(frame: pl.DataFrame) -> list[Finding]:
 
 
 def _numbers(column: pl.Series) -> Iterable[Finding]:
-    """A number such as -999, which many rows have, and which is farther from all others than these lie apart."""
+    """A number such as -999, which many rows have, and whose distance from all others is larger than their range."""
     values = column.drop_nulls().to_numpy()
     if len(values) < 2:
         return

@@ -66,10 +66,10 @@ def read_table(data: object, how: Reading, bundled: Bundled = SETS) -> Table:
     Args:
         data: a bundled name, a path, a data frame (polars or pandas), a pair of arrays, or a scikit-learn bunch.
         how: a file is read.
-        bundled: the names that DATA may be, and what its caller takes beside them, for messages.
+        bundled: the names that DATA may have, and the other inputs that its caller accepts, for messages.
 
     Raises:
-        MissingFileError: neither a file nor anything bundled.
+        MissingFileError: if it is neither a file nor a bundled name.
         DataError: the file is unreadable, empty, garbled or of an unknown kind, or the table has columns
             of one name or too many columns.
         MemoryPlanError: an NPZ file whose arrays exceed the limit (its arrays cannot be read in part).
@@ -145,7 +145,7 @@ def _file(data: str, path: Path, how: Reading) -> Table:
 def _text(source: Source, how: Reading) -> Table:
     try:
         return _csv(with_tabs(in_utf8(source, how.limit_bytes), how.limit_bytes), how)
-    except pl.exceptions.PolarsError as error:  # what is no UTF-8 may come late in the file
+    except pl.exceptions.PolarsError as error:  # bytes that are not UTF-8 may come late in the file
         if "utf" not in str(error).lower() or source.content is not None:
             raise
         return _csv(with_tabs(in_utf8(source, how.limit_bytes, whole=True), how.limit_bytes), how)
@@ -219,7 +219,7 @@ def header_of(source: Source) -> tuple[int, str, list[str], tuple[str, ...]]:
     title = (comment_lines if lines[0].startswith("#") else title_lines)(lines, separators)
     said = (told(lines[:title]),) if title else ()
     skipped, lines = skipped + title, lines[title:]
-    # A line that is cut off at the end of what was read would lose its last names.
+    # A line that is cut at the end of the part that was read would lose its last names.
     fields = {s: _fields(lines, s) for s in separators} if len(lines) > 1 or len(head) < HEAD else {}
     separator = max(separators, key=lambda s: len(fields.get(s, ())))
     if not fields.get(separator):
@@ -350,7 +350,7 @@ _READ = {"text": _text, "parquet": _parquet, "arrow": _arrow, "lines": _lines, "
 def _collect(
     name: str, frame: pl.LazyFrame, how: Reading, planned: Callable[[int, int], int]
 ) -> tuple[pl.DataFrame, int, tuple[str, ...], np.ndarray | None]:
-    """The whole table where its plan fits into the limit, else as many randomly drawn rows as do, and which."""
+    """The whole table if its plan fits into the limit, else as many random rows as fit, and which."""
     limit_bytes, group = how.limit_bytes, how.group
     schema = frame.collect_schema()
     columns = max(len(schema), 1)

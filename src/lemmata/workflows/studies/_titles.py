@@ -16,12 +16,13 @@ LEAST = 3
 def title_lines(lines: Sequence[str], separators: str) -> int:
     """How many of the first lines are a title, and not the header.
 
-    A line of a title has one field, whatever the separator, or one that is not empty among empty ones. The header is
-    the first line with several fields that are not empty. One of them has a letter, and the line below has as many.
+    A line of a title has one field, for any separator, or one that is not empty among empty ones. The header is
+    the first line with several fields that are not empty. One of them contains a letter, and the line below has the
+    same number.
 
     Args:
         lines: the first lines of a text.
-        separators: what may separate its fields.
+        separators: the possible separators of its fields.
 
     >>> title_lines(["Sales of 2024", "", "shop;sold", "north;3"], ",;"), title_lines(["shop;sold", "north;3"], ",;")
     (2, 0)
@@ -62,7 +63,7 @@ def title_rows(rows: Sequence[Sequence[object]]) -> int:
     """How many of the first rows of a sheet are a title: rows of at most one cell, above a row that has most cells.
 
     Args:
-        rows: the first rows, None where a cell is empty.
+        rows: the first rows, None if a cell is empty.
 
     >>> title_rows([("Sales of 2024", None, None), ("shop", "sold", "on"), ("north", 3, 1)])
     1

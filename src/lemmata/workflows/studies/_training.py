@@ -1,4 +1,4 @@
-"""Finite networks trained on a table, beside what the kernel of the infinitely wide network predicts."""
+"""Finite networks trained on a table, compared with the predictions by the kernel of the infinitely wide network."""
 
 import math
 import time
@@ -46,13 +46,13 @@ def train_networks(
 ) -> Iterator[dict]:
     """Train a ReLU network of depth 1 and a softmax network at three widths, and compare with their kernel.
 
-    Full-batch gradient descent on 1/2 sum |F(x_i) - F_0(x_i) - y_i|² with F_0 the untrained network; the kernel's
-    prediction is descent of the same step on the infinite-width tangent kernel, in closed form, which is its gradient
-    flow in discrete time: what remains between them is the finite width. Inputs of the softmax network are divided by
-    the largest norm, as for its kernel; its time is that of the kernel H, without the factor width.
+    Full-batch gradient descent on 1/2 sum |F(x_i) - F_0(x_i) - y_i|², where F_0 is the untrained network. The kernel's
+    prediction is descent with the same step on the infinite-width tangent kernel, in closed form, which is its gradient
+    flow in discrete time. The remaining difference is due to the finite width. Inputs of the softmax network are
+    divided by the largest norm, as for its kernel. Its time is that of the kernel H, without the factor width.
 
     `gap` is the largest root mean square of (network - kernel) over the test rows at any recorded time, relative to
-    that of the test targets; `kernel_movement` is |H_end - H_start| / |H_start| in Frobenius norm for the finite
+    that of the test targets. `kernel_movement` is |H_end - H_start| / |H_start| in Frobenius norm for the finite
     tangent kernel of the first output on up to 32 training rows.
 
     Args:
@@ -62,11 +62,10 @@ def train_networks(
         y_test: held-out targets.
         seed: of the initial weights.
         deadline: `time.monotonic()` after which no further network is started.
-        progress: told the stage, and how many networks of how many are trained.
+        progress: called with the stage, and the numbers of trained networks and of all.
 
-    Yields:
-        The entries of the `training` section of study.json as they are finished, with the errors at the recorded
-        times; networks that the deadline left out are missing, and the sentence says so.
+    Yields: The entries of the `training` section of study.json as they finish, with the errors at the recorded times.
+    Networks for which no time was left are missing, and the sentence says so.
     """
     outputs, radius = y.shape[1], float(np.sqrt((x**2).sum(axis=1).max())) or 1.0
     steps = int(np.clip(OPERATIONS / (6 * len(x) * max(WIDTHS) * (x.shape[1] + outputs)), FEWEST_STEPS, MOST_STEPS))
@@ -119,7 +118,7 @@ def _kernel_path(kernel: AbstractKernel, data: tuple[Array, ...], steps: int) ->
 
 
 def _train_one(network, width, precision, key, data, rate, pace, steps, prediction: Trajectory) -> dict:
-    """One network, trained, as an entry of `widths`; without points where its training diverged."""
+    """One trained network, as an entry of `widths`; without points if its training diverged."""
     x, y, x_test, y_test = (part.astype(precision) for part in data)
     params, _ = network.init(key, x.shape[1], dtype=precision)
     entry = {"width": width, "points": [], "gap": None, "kernel_movement": None}

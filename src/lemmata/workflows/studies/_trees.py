@@ -17,7 +17,7 @@ STOPPED_EARLY, ROUNDS = 2000, 1000
 
 
 def sized(make: Callable[[int], Any], x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:
-    """What an estimator for so many training rows says of the others."""
+    """The outputs for the other rows of an estimator that suits this number of training rows."""
     return fit_estimator(functools.partial(make, len(y)), x, y, task)
 
 
@@ -29,7 +29,7 @@ def boosting(kind: Any, n: int) -> Any:
 
 
 def boosting_of(kind: Any, x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Any:
-    """Gradient boosting for these rows: with groups as many rounds as those that are left out gain from.
+    """Gradient boosting for these rows; with groups, the number of rounds is the one that helps on the groups left out.
 
     Args:
         kind: scikit-learn's, of numbers or of classes.
@@ -43,7 +43,7 @@ def boosting_of(kind: Any, x: np.ndarray, y: np.ndarray, task: str, groups: Grou
         return made
     last, told = validating(len(y), groups), y[:, 0] if task == "regression" else y.argmax(axis=1)
     if task == "classification":
-        last &= np.isin(told, told[~last])  # boosting cannot tell of a class that it has not seen
+        last &= np.isin(told, told[~last])  # boosting cannot predict a class that it has not seen
     if not last.any():
         return boosting(kind, len(y))
     shown = made.fit(x[~last], told[~last], X_val=x[last], y_val=told[last])
@@ -51,7 +51,10 @@ def boosting_of(kind: Any, x: np.ndarray, y: np.ndarray, task: str, groups: Grou
 
 
 def boosted(kind: Any, x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:
-    """What `boosting_of` the training rows says of the others, each column of numbers by a model of its own."""
+    """The outputs of `boosting_of` fitted to the training rows, for the others.
+
+    Each target column has its own model.
+    """
     n = len(y)
     if task == "regression" and y.shape[1] > 1:
         return side_by_side(functools.partial(boosted, kind), x, y, task, groups)

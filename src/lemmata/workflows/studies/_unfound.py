@@ -1,4 +1,4 @@
-"""What is said of the test for signal: that there is one, that it is open, or what the test could not have seen."""
+"""The sentence on the test for signal: there is one, it is open, or what the test could not have found."""
 
 import math
 from collections.abc import Sequence
@@ -17,13 +17,13 @@ from ._units import say_guess
 OPEN = 0.05
 """A p-value above the level of the test and up to this leaves open whether there is signal."""
 BLIND = 0.5
-"""A test that finds only signals of a larger share of the variance says nothing of absence."""
+"""A test that only finds signals above this share of the variance is no evidence of absence."""
 COMMON = 0.2
-"""Where guessing the most frequent class errs in fewer rows than this, accuracy says little."""
+"""If guessing the most frequent class errs in fewer rows than this, accuracy says little."""
 SERIES = 400
 """Rows of a series below which a trend or a season is missed in most cases, as simulations showed."""
 COPIES = 0.05
-"""From this share of rows on that repeat an earlier one, the answers begin with that."""
+"""If at least this share of rows repeats an earlier one, the answers begin with this."""
 _KINDS = {
     ONE: "linear in one column",
     SEVERAL: "linear in five columns",
@@ -57,7 +57,7 @@ def _p(found: Signal) -> str:
 
 
 def already(question: Question) -> str:
-    """What is asked is no better than what is known without any column."""
+    """The requested value is no better than guessing without any column."""
     unit = question.unit
     guess, has = question.constant or say_guess(unit, None), tell(unit, question.guessing, question.spread)
     return f"No rows are needed for {question.say_asked()}: guessing {guess} already gives {has}."
@@ -71,7 +71,7 @@ def used(question: Question) -> str:
 
 
 def copied(found: Signal) -> str:
-    """A warning where many rows repeat others, before any number that rests on them."""
+    """A warning if many rows repeat others, before any number that depends on them."""
     if found.copies < COPIES * found.total:
         return ""
     rows = f"{found.copies:,} of {found.total:,} rows"
@@ -94,10 +94,10 @@ def copied(found: Signal) -> str:
 
 
 def nothing(found: Signal, question: Question, candidates: Sequence[Candidate], useful: Sequence[Candidate]) -> Answers:
-    """Where there is no signal, no model is best, and no number of rows is told.
+    """If there is no signal, no model is best, and no number of rows is given.
 
-    A model whose held-out error lies below that of guessing with its whole interval is named all the same: then the
-    test has not seen what the curve shows.
+    A model is still named if its whole interval of the held-out error is below that of guessing: then the test has
+    missed what the curve shows.
     """
     unit = question.unit
     knowing = [item for item in useful if not item.measured.model.naive]
@@ -148,7 +148,7 @@ def _remedy(question: Question) -> str:
 
 
 def _past(naive: Sequence[Candidate], question: Question) -> list[str]:
-    """That the past of the target predicts it, where its naive forecast surely beats guessing."""
+    """That the past of the target predicts it, if its naive forecast surely beats guessing."""
     able = [item for item in naive if item.expected(question.total).upper < question.guessing]
     if not able:
         return []
@@ -183,7 +183,7 @@ def _tested(found: Signal) -> str:
 
 
 def _short(found: Signal) -> bool:
-    """Whether a series is too short for what it could show to be found in most cases."""
+    """Whether a series is too short for the test to find most signals."""
     return not found.found and found.kind == "time" and found.rows < SERIES
 
 
@@ -194,7 +194,7 @@ def _blind(found: Signal) -> bool:
 
 
 def _power(found: Signal, question: Question) -> str:
-    """What the test could have seen."""
+    """The signals that the test could have found."""
     if found.least > LEVEL:
         return (
             f"With {found.groups} groups this test cannot find a signal: its smallest possible p is {found.least:.2g}. "

@@ -26,16 +26,16 @@ SAME = 1e-6
 
 
 def unit_of(dataset: Dataset, given: Any, error: str | float | None) -> tuple[Metric, float | None]:
-    """The unit that is asked for, made ready for the table, and the loss to reach, if one is asked for.
+    """The requested unit, adapted to the table, and the loss to reach, if one is requested.
 
     Args:
         dataset: the table.
-        given: `--metric`: a name, or the user's own score(y_true, y_pred), or a scorer object of scikit-learn; None is
-            the metric of `error`, or the default of the task.
+        given: `--metric`: a name, or the user's own score(y_true, y_pred), or a scorer object of scikit-learn; None
+            means the metric of `error`, or the default of the task.
         error: as `--error` is given: a metric and a number, or a number in the given metric.
 
     Raises:
-        SettingError: no such metric, a value that no model has, or a scorer that cannot be used.
+        SettingError: if there is no such metric, if no model can have the value, or if the scorer cannot be used.
     """
     spread, task = float(dataset.targets.var(axis=0).sum()), dataset.task
     unit = given
@@ -48,7 +48,7 @@ def unit_of(dataset: Dataset, given: Any, error: str | float | None) -> tuple[Me
 
 
 def bound(unit: Metric, dataset: Dataset) -> Metric:
-    """The metric for one table: about its rarer class, if it has two, and with the best guess that knows no column.
+    """The metric for one table: about its rarer class, if it has two, and with the best guess without any column.
 
     Raises:
         SettingError: scikit-learn's scorer does not work for this table.
@@ -83,7 +83,7 @@ def rarer(dataset: Dataset) -> int:
 
 
 def constant(kind: str, targets: Float[np.ndarray, "n k"]) -> Float[np.ndarray, " k"]:
-    """What is predicted for every row by who knows no column.
+    """The prediction for every row that uses no column.
 
     Args:
         kind: "mean", the class shares of classes; "median"; or "class 2", the third class for every row.
@@ -98,7 +98,7 @@ def constant(kind: str, targets: Float[np.ndarray, "n k"]) -> Float[np.ndarray, 
 
 
 def say_guess(unit: Metric, classes: Sequence[str] | None) -> str:
-    """What guessing is, in words."""
+    """The description of guessing, in words."""
     if unit.guess.startswith("class"):
         return f"the class {(classes or ())[int(unit.guess.split()[1])]!r} for every row"
     if unit.task == "regression":
@@ -108,7 +108,7 @@ def say_guess(unit: Metric, classes: Sequence[str] | None) -> str:
 
 
 def say_unit(unit: Metric, dataset: Dataset) -> str:
-    """Of which class the score is, where it is of one, and whether always answering that is perfect; else empty."""
+    """The class of the score, if it belongs to one, and whether always predicting it is perfect; otherwise empty."""
     if not unit.of_class or dataset.classes is None:
         return ""
     name = f"{unit.title[:1].upper()}{unit.title[1:]}"
@@ -125,14 +125,14 @@ def say_unit(unit: Metric, dataset: Dataset) -> str:
 
 
 def _some(y: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "m k"]:
-    """Rows on which a scorer is tried: of each class as many as its share, or evenly spaced ones of numbers."""
+    """Rows for trying a scorer: of each class by its share, or evenly spaced ones of numbers."""
     order = np.argsort(y[:, 0] if y.shape[1] == 1 else y.argmax(axis=1), kind="stable")
     places = np.unique(np.linspace(0, len(y) - 1, min(len(y), TRIED)).astype(int))
     return y[order[places]]
 
 
 def _tried(rows: Scored, y: Float[np.ndarray, "m k"], unit: Metric) -> Scored:
-    """The scorer, told whether it needs probabilities: perfect predictions are scored without them first."""
+    """The scorer, with whether it needs probabilities: perfect predictions are first scored without them."""
     fault = None
     for probable in (False, True) if unit.task == "classification" else (False,):
         made = dataclasses.replace(rows, probable=probable)
@@ -157,7 +157,7 @@ def _tried(rows: Scored, y: Float[np.ndarray, "m k"], unit: Metric) -> Scored:
 def _best_guess(unit: Metric, some: Float[np.ndarray, "m k"], y: Float[np.ndarray, "n k"]) -> str:
     """The kind of constant with the least loss on some rows; of equal ones the first.
 
-    One that is perfect, as the recall of a class is for who always answers it, is none that anybody would use.
+    A perfect guess, such as the recall of a class when this class is always predicted, is not useful.
     """
     k = y.shape[1]
     kinds = ["mean", "median"] if unit.task == "regression" else ["mean"]
@@ -181,7 +181,7 @@ def _best_guess(unit: Metric, some: Float[np.ndarray, "m k"], y: Float[np.ndarra
 
 
 def name_of(scorer: Callable[..., Any]) -> str:
-    """What a user's scorer is called: the name of its function.
+    """The name of a user's scorer: the name of its function.
 
     >>> from sklearn.metrics import fbeta_score, make_scorer
     >>> name_of(make_scorer(fbeta_score, beta=2)), name_of(lambda y, said: 0.0)

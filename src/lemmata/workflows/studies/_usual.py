@@ -16,7 +16,7 @@ from ._trees import LEAF_OF_MANY, boosted, boosting_price, forest, forest_price,
 from ._validation import PARTS, Groups, group_parts, parted, validating
 
 STEPS = 20
-"""Steps of a support vector machine for each row: where the target has little noise, a large penalty never ends."""
+"""Steps of a support vector machine for each row: if the target has little noise, a large penalty never ends."""
 RATIOS = (0.2, 0.5, 0.9)
 """Shares of the absolute penalty that an elastic net tries."""
 
@@ -26,7 +26,7 @@ Entry = tuple[str, str, Fitted, Callable[[int, int, int], float]]
 
 
 def _chosen(makers: Makers, x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:
-    """Of several estimators the one with the smallest loss on one row in five, fitted to all training rows.
+    """Of several estimators, the one with the smallest loss on one row in five, fitted to all training rows.
 
     The loss is the log-loss for classes, and the squared error for numbers. One that cannot be fitted is not chosen.
     """
@@ -37,7 +37,10 @@ def _chosen(makers: Makers, x: np.ndarray, y: np.ndarray, task: str, groups: Gro
 
 
 def best_of(makers: Makers, x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> int:
-    """The place of the one with the smallest loss on one row in five or on groups left out; the middle one of few."""
+    """The place of the one with the smallest loss on one row in five or on groups left out.
+
+    For few rows, the middle one.
+    """
     if len(makers) == 1 or len(y) < 2 * PARTS:
         return len(makers) // 2
     return int(np.argmin([_validated(make, x, y, task, groups) for make in makers]))
@@ -64,7 +67,7 @@ def _loss(shown: Fit, y: Float[np.ndarray, "v k"]) -> float:
 
 
 def among(makers: Callable[[np.ndarray, np.ndarray, str, Groups], Makers]) -> Fitted:
-    """What the best of the estimators says that a function names for the rows."""
+    """The outputs for the rows of the best of the estimators that a function names."""
     return functools.partial(_among, makers)
 
 
@@ -103,7 +106,7 @@ def lassos(ratio: tuple[float, ...], x: np.ndarray, y: np.ndarray, task: str, gr
 
 
 def _rest(kind: Any, C: float) -> Any:
-    from sklearn.multiclass import OneVsRestClassifier  # each class against the rest
+    from sklearn.multiclass import OneVsRestClassifier  # each class against the other classes
 
     return OneVsRestClassifier(
         kind(C=C, l1_ratio=1.0, solver="liblinear", max_iter=200, intercept_scaling=10.0, random_state=0)
@@ -155,7 +158,7 @@ def _neighbours_price(n: int, d: int, k: int) -> float:
 def _vectors(x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:
     """A support vector machine with a Gaussian kernel: its penalty, its width and, for numbers, its margin are chosen.
 
-    From scikit-learn's width on, one after the other is changed by a factor for as long as it helps.
+    From scikit-learn's width on, one setting after the other is changed by a factor as long as this helps.
     """
     numbers = task == "regression"
     if numbers and y.shape[1] > 1:
@@ -241,10 +244,10 @@ def repeated(y: Float[np.ndarray, "n k"], period: int, m: int) -> Float[np.ndarr
 
 
 def season(y: Float[np.ndarray, "n k"]) -> int:
-    """The lag from 2 to n/3 at which a target without its trend is most like itself; 1 where none stands out.
+    """The lag from 2 to n/3 at which a target without its trend is most similar to itself; 1 if no lag stands out.
 
-    The first 10 lags after which the autocorrelation has fallen below zero begin the search, so that slow changes are
-    no seasons. At most the last 5000 rows are looked at.
+    The search begins at the first 10 lags after which the autocorrelation has fallen below zero, so that slow changes
+    do not count as seasons. At most the last 5000 rows are looked at.
     """
     y = y[-5000:]
     n = len(y)
@@ -265,7 +268,7 @@ def season(y: Float[np.ndarray, "n k"]) -> int:
 
 
 def free(n: int, d: int, k: int) -> float:
-    """The price of a model that costs next to nothing."""
+    """The cost of a model that needs almost no time."""
     return 1e-8 * n
 
 

@@ -1,14 +1,14 @@
-"""Which training rows choose the settings of a model: single rows, or whole groups where rows belong to groups.
+"""Which training rows choose the settings of a model: single rows, or whole groups if rows belong to groups.
 
-Rows of one group tell each other. Settings that were chosen on rows whose own group trains would suit new rows of known
-groups, while a study with groups is about rows of new ones.
+Rows of one group have information about each other. Settings that were chosen on rows whose own group trains would suit
+new rows of known groups, while a study with groups is about rows of new ones.
 """
 
 import numpy as np
 from jaxtyping import Bool, Int
 
 PARTS = 5
-"""One row in five, or the groups of about a fifth of the rows, choose; the model is then fitted to all."""
+"""One row in five, or the groups of about a fifth of the rows, are used to choose; the model is then fitted to all."""
 
 Groups = Int[np.ndarray, " n"] | None
 
@@ -19,7 +19,7 @@ def parted(groups: Groups) -> bool:
 
 
 def group_parts(groups: Int[np.ndarray, " n"]) -> list[Int[np.ndarray, " part"]]:
-    """The rows of each of five parts, no group in two: of about as many rows as scikit-learn's GroupKFold finds.
+    """The rows of each of five parts, where no group is in two: about as equal in rows as in scikit-learn's GroupKFold.
 
     >>> sorted(part.tolist() for part in group_parts(np.array([0, 0, 1, 2])))
     [[0, 1], [2], [3]]
@@ -45,9 +45,9 @@ def validating(n: int, groups: Groups = None) -> Bool[np.ndarray, " n"]:
 
 
 def last_rows(n: int, most: int, share: float, groups: Groups = None) -> int:
-    """How many rows come before the last ones, which choose: a share of them, and no more than so many.
+    """The number of rows before the last ones, which are used to choose: a share of all, and at most this many.
 
-    Rows of groups stand group by group. The last groups that hold a fifth of the rows choose then, but never all.
+    Rows of groups are sorted by group. The last groups that hold a fifth of the rows choose then, but never all.
     """
     if not parted(groups):
         return n - min(most, int(share * n))
