@@ -4,6 +4,7 @@ from ._arrays import check_gram as check_gram
 from ._arrays import check_numbers as check_numbers
 from ._arrays import known as known
 from ._arrays import mirror as mirror
+from ._calls import answer_of as answer_of
 from ._children import started as started
 from ._float64 import float64_enabled as float64_enabled
 from ._float64 import require_float64 as require_float64

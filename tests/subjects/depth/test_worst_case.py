@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lemmata.errors import DataError, SettingError, SolverError
-from lemmata.subjects.depth import worst_case
+from lemmata.subjects.depth import _worst_case, worst_case
 
 
 @pytest.mark.parametrize("smoothness", [0.2, 1.0, 50.0])
@@ -70,24 +70,49 @@ def test_what_is_refused(steps, smoothness, convexity, error, message):
         worst_case(steps, smoothness, convexity)
 
 
-@pytest.mark.parametrize("steps", [[1e-10], [1e-3] * 15, [10.0] * 15])
-def test_steps_that_rounding_does_not_decide(steps):
-    with pytest.raises(SolverError, match="rule: a relative accuracy of 1e-06; remedy: use fewer steps"):
-        worst_case(steps, 1.0)
+@pytest.mark.parametrize(("steps", "convexity"), [([1e-10], 0.0), ([1.0] * 12, 1 - 1e-15)])
+def test_steps_that_rounding_does_not_decide(steps, convexity):
+    with pytest.raises(SolverError, match="rule: a relative accuracy of 1e-06; remedy: use longer steps"):
+        worst_case(steps, 1.0, convexity)
 
 
 def test_an_error_shows_both_ends_of_what_was_found():
     with pytest.raises(SolverError) as refused:
-        worst_case([2.0] * 5, 1.0)
+        worst_case([1e-10], 1.0)
     low, high = str(refused.value).split("found between ")[1].split(";")[0].split(" and ")
     assert float(low) < float(high)
 
 
-def test_unit_steps_are_left_out_where_rounding_hides_them():
+@pytest.mark.parametrize(
+    ("steps", "convexity"),
+    [
+        ([2.0] * 5, 0.0),  # at the edge of divergence
+        ([9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0], 0.0),  # the loss grows by a factor of 1e9
+        ([1.083, 1.083], 0.9),  # functions that are almost quadratic
+        ([1.455, 1.029, 0.84, 0.727], 0.9),
+        ([1.055, 0.607, 0.155, 0.798, 0.847, 0.138, 0.145, 1.998], 0.9),
+        ([0.441, 0.457, 0.863, 1.244, 1.247, 2.347, 2.421], 0.0),  # short steps before long steps
+        ([0.116, 0.202, 0.278, 0.516, 0.529, 1.516, 2.023, 2.245], 0.0),
+        ([0.166, 1.813, 0.664, 1.632, 0.097, 3.352, 0.003], 0.0),
+        ([0.912] * 6, 0.99),  # 1e-13 of the first loss remains
+    ],
+)
+def test_hard_schedules_are_answered_with_a_function_that_attains_the_bound(steps, convexity):
+    found = worst_case(steps, 1.0, convexity)
+    curvature = np.linspace(convexity, 1.0, 2000)
+    remaining = curvature / 2 * np.prod(1 - np.outer(curvature, steps), axis=1) ** 2
+    assert remaining.max() <= found.bound * (1 + 1e-9)
+    assert found.bound * (1 - 1e-6) <= found.attained <= found.bound * (1 + 1e-12)
+    assert found.multipliers.min() >= 0
+
+
+def test_unit_steps_are_left_out_if_rounding_hides_them(monkeypatch):
+    exact = worst_case([0.2, 0.2], 1.0, convexity=0.98)
+    monkeypatch.setattr(_worst_case, "_accurate", lambda found: found.bound == exact.bound)
     found = worst_case([0.2, 0.2], 1.0, convexity=0.98)
     assert np.isnan(found.unit_steps)
     assert str(found).endswith(f"a function attains {found.attained:.5g}")
-    assert "; 1 step of 1/1: " in str(worst_case([0.2], 1.0, convexity=0.5))
+    assert "; 2 steps of 1/1: " in str(exact)
 
 
 def test_steps_of_python_objects():

@@ -283,3 +283,11 @@ def test_a_signal_of_rounding_alone_is_0():
     assert "no target changes the gradient" in str(found)
     seen = gradient_signal(lambda w: x @ w, jnp.zeros(6), x.T)
     assert seen.signal == pytest.approx(1 - 1 / 6)
+
+
+@pytest.mark.parametrize("values", [[-1.0, 1.0], [0.0, 1.0, 1.0, 1.0], [-1.0, 0.0, 1.0]])
+def test_labels_that_determine_a_projection_of_few_values(values):
+    x = np.random.default_rng(0).choice(values, size=(400, 3))
+    found = information_exponent(x, np.exp(x[:, 1]), np.eye(3)[1])
+    assert found.label_exponent == 1
+    assert np.isfinite(found.label_p_values).all()

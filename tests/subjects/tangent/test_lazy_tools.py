@@ -1,5 +1,7 @@
 """The certificate and the drift of a linear model and of small networks, by hand; bad input."""
 
+import json
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -181,3 +183,13 @@ def test_more_bad_input(tool):
 def test_a_seed_below_0():
     with pytest.raises(SettingError, match="seed"):
         lazy_certificate(linear, jnp.zeros(6), *rows(), seed=-1)
+
+
+@pytest.mark.parametrize("rate", [30.0, 1e3, 1e6])
+def test_a_rate_at_which_units_saturate(rate):
+    x = np.random.default_rng(1).normal(size=(5, 4))
+    weights = np.random.default_rng(2).normal(size=(6, 4))
+    found = kernel_drift(lambda w, row: jnp.tanh(w @ row).sum() / 6, weights, x, np.sign(x[:, 0]), rate=rate)
+    assert np.isfinite(found.alignment).all()
+    assert "linearised at the start inf" in str(found)
+    json.dumps(found.plot().to_dict(), allow_nan=False)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from lemmata.core import array_of, check_numbers
+from lemmata.core import answer_of, array_of, check_numbers
 from lemmata.errors import DataError, SettingError, ShapeError
 
 _BATCH = 2**16
@@ -117,4 +117,7 @@ class Function:
 
     def _batch(self, signs: np.ndarray) -> np.ndarray:
         self.evaluations += len(signs)
-        return as_values(self.call(self.codes.inputs(signs)), len(signs))
+        points = self.codes.inputs(signs)
+        rule = f"a function of points of shape {points.shape}, of {self.codes.words}"
+        remedy = "pass as many names as f has inputs, fit a model first, or call f on one point to see the error"
+        return as_values(answer_of("f", self.call, points, rule=rule, remedy=remedy), len(signs))

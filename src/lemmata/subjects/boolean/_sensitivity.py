@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from lemmata.answers import Condition, inside, probability, share_interval, whole
-from lemmata.core import array_of, numbers_of
+from lemmata.core import answer_of, array_of, numbers_of
 from lemmata.core.columns import column_names
 from lemmata.errors import DataError, SettingError, ShapeError
 from lemmata.printable import clean
@@ -131,7 +131,9 @@ def noise_sensitivity(
         raise SettingError("eta", found="no probability", rule="a probability, or a list of at least one")
     pairs, replaced = _values(rows, columns, column_names(x, rows.shape[1]))
     generator = np.random.default_rng(seed)
-    answer = lambda values: _answers(predict(_like(values, x)), len(values))
+    rule, remedy = f"a fitted model, or a function of rows of {rows.shape[1]} columns", "call model(x) to see the error"
+    asked = lambda values: answer_of("model", predict, _like(values, x), rule=rule, remedy=remedy)
+    answer = lambda values: _answers(asked(values), len(values))
     n = len(rows)
     repeats = math.ceil(draws / n)
     chosen = np.tile(generator.permutation(n)[: min(draws, n)], repeats)

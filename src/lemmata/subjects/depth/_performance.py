@@ -1,20 +1,27 @@
 """The exact worst case of gradient descent with given steps: a semidefinite program, by a barrier method.
 
-Let f be B-smooth and mu-strongly convex, with its minimiser and least value at 0. The values f_i and gradients g_i at
-points x_i belong to such an f if and only if, for all i and j,
+Let f be B-smooth and mu-strongly convex, with its minimiser and least value at 0, and G(x) = grad f(x) - mu x. The
+values f_i and vectors G_i at points x_i belong to such an f if and only if, for all i and j,
 
-    f_i >= f_j + <g_j, x_i - x_j> + (|g_i - g_j|²/B + mu |x_i - x_j|² - 2 (mu/B) <g_j - g_i, x_j - x_i>)/(2 (1 - mu/B)).
+    f_i - f_j >= <G_j, x_i - x_j> + |G_i - G_j|²/(2 (B - mu)) + mu (|x_i|² - |x_j|²)/2.
 
-The largest f_n under |x_0| <= 1 is then a program in the inner products of x_0 and all g_i. Its dual is solved: the
+The largest f_n under |x_0| <= 1 is then a program in the inner products of x_0 and all G_i. Its dual is solved: the
 least T for which there are multipliers of these inequalities, not negative, that prove f_n <= T |x_0|². So every
-feasible T is a certificate, with any rounding error of the search. B is 1 here.
+feasible T is a certificate, whatever rounding does to the search. B is 1 here.
+
+The points may shrink or grow by many orders of magnitude on their way. So everything is measured in the units s_i,
+where |x_i| <= s_i |x_0|, and the vectors are G_i - (1 - mu) x_i/2, which are at most (1 - mu) s_i/2 long.
 """
 
 import dataclasses
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 _MARGIN = 1e-3
+_CENTRED = 1e-8  # the square of Newton's decrement
+_NEAR = 1 / 16  # below it full Newton steps converge quadratically
+_MOST = 400
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,7 +33,7 @@ class Certificate:
         attained: the value of f(x_n) - f* at |x_0 - x*| = 1 of a function that was found.
         multipliers: the multipliers of the inequalities of all ordered pairs of points; the last point is the
             minimiser.
-        least: the least eigenvalue of the matrix that must be positive semidefinite.
+        least: the least eigenvalue of the matrix that must be positive semidefinite, in the units of the search.
     """
 
     bound: float
@@ -35,15 +42,21 @@ class Certificate:
     least: float
 
 
+def _reach(steps: np.ndarray, convexity: float) -> np.ndarray:
+    """s_0 = 1, ..., s_n: no x_i is farther from the minimiser than s_i |x_0|."""
+    return np.cumprod(np.append(1.0, np.maximum(np.abs(1 - steps), np.abs(1 - convexity * steps))))
+
+
 def inequalities(steps: np.ndarray, convexity: float) -> tuple[np.ndarray, np.ndarray]:
-    """The matrices of the inequalities in (x_0, g_0, ..., g_n), and their rows of factors of f_0, ..., f_n."""
-    n = len(steps)
-    gradients = np.vstack([np.eye(n + 2)[1:], np.zeros(n + 2)])
-    points = np.zeros((n + 2, n + 2))
+    """The matrices of the inequalities in x_0 and n + 1 other vectors, and their rows of factors of f_0, ..., f_n."""
+    n, middle, half = len(steps), (1 + convexity) / 2, (1 - convexity) / 2
+    points, turned = np.zeros((2, n + 2, n + 2))
     points[0, 0] = 1.0
+    turned[:-1, 1:] = np.diag(half * _reach(steps, convexity))
     for i, step in enumerate(steps):
-        points[i + 1] = points[i] - step * gradients[i]
+        points[i + 1] = (1 - middle * step) * points[i] - step * turned[i]
     points[n + 1] = 0.0
+    gradients = half * points + turned
     matrices, factors = [], []
     outer = lambda a, b: (np.outer(a, b) + np.outer(b, a)) / 2
     for i in range(n + 2):
@@ -51,17 +64,22 @@ def inequalities(steps: np.ndarray, convexity: float) -> tuple[np.ndarray, np.nd
             if i == j:
                 continue
             apart, bent = points[i] - points[j], gradients[i] - gradients[j]
-            curved = outer(bent, bent) + convexity * outer(apart, apart) - 2 * convexity * outer(bent, apart)
-            matrices.append(outer(gradients[j], apart) + curved / (2 * (1 - convexity)))
+            squares = convexity * outer(apart, points[i] + points[j]) / 2
+            matrices.append(outer(gradients[j], apart) + outer(bent, bent) / (4 * half) + squares)
             factors.append(np.eye(n + 2)[i] - np.eye(n + 2)[j])
     return np.asarray(matrices), np.asarray(factors)[:, :-1]
 
 
-def _descend(cost: np.ndarray, at: np.ndarray, parts: tuple, weight: float, until=None) -> np.ndarray:
-    """Newton steps for weight cost'y - log det(S(y)) - sum log l(y), where S and l are affine in y."""
+def _descend(cost: np.ndarray, at: np.ndarray, parts: tuple, weight: float, until=None) -> tuple[np.ndarray, list]:
+    """Newton steps for weight cost'y - log det(S(y)) - sum log l(y), where S and l are affine in y.
+
+    Returns y and inner products for the primal program. With the Cholesky factor L of S and the step d, they are
+    L^-T (1 - L^-1 S(d) L^-T) L^-1. They satisfy the linear equations of the primal program also beside the centre.
+    """
     constant, matrices, start, rows = parts
     dim = len(constant)
-    flat = matrices.reshape(len(at), -1)
+    flat, upper = matrices.reshape(len(at), -1), np.triu_indices(dim)
+    twice = np.where(upper[0] == upper[1], 1.0, np.sqrt(2.0))
 
     def barrier(y: np.ndarray) -> float:
         sides = start + rows @ y
@@ -73,34 +91,30 @@ def _descend(cost: np.ndarray, at: np.ndarray, parts: tuple, weight: float, unti
             return np.inf
         return weight * cost @ y - 2 * np.log(np.diag(factor)).sum() - np.log(sides).sum()
 
-    for _ in range(60):
-        inverse = np.linalg.inv(constant + (at @ flat).reshape(dim, dim))
-        sides = start + rows @ at
-        pulled = inverse @ matrices
-        scaled = rows / sides[:, None]
+    found = []
+    for _ in range(_MOST):
+        inverse = np.linalg.inv(np.linalg.cholesky(constant + (at @ flat).reshape(dim, dim)))
+        pulled, scaled = inverse @ matrices @ inverse.T, rows / (start + rows @ at)[:, None]
         gradient = weight * cost - np.trace(pulled, axis1=1, axis2=2) - scaled.sum(axis=0)
-        swapped = pulled.transpose(0, 2, 1).reshape(len(at), -1)
-        hessian = pulled.reshape(len(at), -1) @ swapped.T + scaled.T @ scaled
-        unit = 1 / np.sqrt(np.abs(np.diag(hessian)))
-        move = -unit * _solved(unit[:, None] * hessian * unit, unit * gradient)
+        # The Hessian is J J'. The factor of J by QR keeps twice as many digits as the Hessian itself.
+        jacobian = np.vstack([(pulled[:, *upper] * twice).T, scaled])
+        unit = 1 / np.linalg.norm(jacobian, axis=0)
+        factor = np.linalg.qr(jacobian * unit, mode="r")
+        move = -unit * solve_triangular(factor, solve_triangular(factor, unit * gradient, trans=1))
         decrement = -gradient @ move
-        length, value = 1.0, barrier(at)
-        while not barrier(at + length * move) <= value - length * decrement / 4 and length > 1e-9:
-            length /= 2
+        length = 1.0
+        if not 0 < decrement < _NEAR or not np.isfinite(barrier(at + move)):
+            value = barrier(at)
+            while not barrier(at + length * move) <= value - length * decrement / 4 and length > 1e-9:
+                length /= 2
+        else:
+            found.append((decrement, inverse.T @ (np.eye(dim) - np.tensordot(move, pulled, 1)) @ inverse))
         if not (decrement > 0 and length > 1e-9):
             break
         at = at + length * move
-        if decrement < 1e-4 or (until is not None and until(at)):
+        if decrement < _CENTRED or (until is not None and until(at)):
             break
-    return at
-
-
-def _solved(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
-    try:
-        found = np.linalg.solve(matrix, vector)
-    except np.linalg.LinAlgError:
-        found = np.full_like(vector, np.nan)
-    return found if vector @ found > 0 else np.linalg.lstsq(matrix, vector, rcond=1e-15)[0]
+    return at, [inner for _, inner in sorted(found, key=lambda pair: pair[0])[:2]]
 
 
 def certificate(steps: np.ndarray, convexity: float = 0.0, accuracy: float = 1e-9) -> Certificate:
@@ -111,17 +125,22 @@ def certificate(steps: np.ndarray, convexity: float = 0.0, accuracy: float = 1e-
         convexity: mu/B, below 1.
         accuracy: the accuracy of the bound, relative.
     """
-    matrices, factors = inequalities(np.asarray(steps, float), convexity)
+    steps = np.asarray(steps, float)
+    matrices, factors = inequalities(steps, convexity)
     size, dim = len(matrices), len(matrices[0])
+    # A multiplier of the points i and j is of the order (s_n/s)², where s is the larger of s_i and s_j.
+    reach = np.append(_reach(steps, convexity), 0.0)
+    sizes = (reach[-2] / np.maximum.outer(reach, reach)[~np.eye(dim, dtype=bool)]) ** 2
+    scaled = sizes[:, None, None] * matrices / reach[-2] ** 2
     # All multipliers equal 1, and 1 more for the pair of the minimiser and x_n: the factors of f then prove f_n <= T.
     first = np.ones(size)
-    first[-1] += 1.0
-    values, basis = np.linalg.svd(factors.T)[1:]
+    first[-1] += 1.0 / sizes[-1]
+    values, basis = np.linalg.svd((sizes[:, None] * factors).T)[1:]
     free = basis[len(values) :].T
     corner = np.zeros((dim, dim))
     corner[0, 0] = 1.0
-    along = np.einsum("kf,kab->fab", free, matrices)
-    constant = np.einsum("k,kab->ab", first, matrices)
+    along = np.einsum("kf,kab->fab", free, scaled)
+    constant = np.einsum("k,kab->ab", first, scaled)
     both = np.concatenate([along, corner[None], np.eye(dim)[None]])
     rows = np.hstack([free, np.zeros((size, 2))])
     at = np.zeros(free.shape[1] + 2)
@@ -130,19 +149,19 @@ def certificate(steps: np.ndarray, convexity: float = 0.0, accuracy: float = 1e-
     cost[-1] = 1.0
     weight = 1.0
     while at[-1] > -_MARGIN and weight < 1e12:
-        at = _descend(cost, at, (constant, both, first, rows), weight, until=lambda y: y[-1] < -_MARGIN)
+        at, _ = _descend(cost, at, (constant, both, first, rows), weight, until=lambda y: y[-1] < -_MARGIN)
         weight *= 4
     at, parts = at[:-1], (constant, both[:-1], first, rows[:, :-1])
     cost, weight = cost[1:], 1 / at[-1]
     best = Certificate(np.inf, 0.0, first, -np.inf)
-    for _ in range(20):
-        at = _descend(cost, at, parts, weight)
-        matrix = constant + np.tensordot(at, both[:-1], 1)
-        least = float(np.linalg.eigvalsh(matrix)[0])
-        if not (least > 0 and at[-1] <= best.bound):
+    for _ in range(25):
+        at, inners = _descend(cost, at, parts, weight)
+        least = float(np.linalg.eigvalsh(constant + np.tensordot(at, both[:-1], 1))[0])
+        bound = float(at[-1] * reach[-2] ** 2)
+        if not (least > 0 and bound <= best.bound):
             break  # rounding
-        attained = max(_attained(np.linalg.inv(matrix), matrices), best.attained)
-        best = Certificate(float(at[-1]), attained, first + rows[:, :-1] @ at, least)
+        attained = max([best.attained, *(_attained(inner, matrices) for inner in inners)])
+        best = Certificate(bound, attained, sizes * (first + rows[:, :-1] @ at), least)
         if best.bound - best.attained < accuracy * best.bound:
             break
         weight *= 8

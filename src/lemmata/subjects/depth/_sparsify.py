@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 
 from lemmata.answers import Condition, positive, whole
-from lemmata.core import array_of, numbers_of
+from lemmata.core import answer_of, array_of, numbers_of
 from lemmata.errors import DataError, SettingError, ShapeError
 from lemmata.printable import preformatted
 
@@ -221,8 +221,9 @@ def _rows(x: Any) -> np.ndarray:
 
 
 def _outputs(hidden: Units, rows: np.ndarray, units: int) -> np.ndarray:
-    outputs, name = hidden(rows), "outputs of the hidden units"
-    found = array_of(name, outputs)
+    rule, remedy = f"a function of rows of shape {rows.shape}", "call hidden(x) to see the error"
+    name = "outputs of the hidden units"
+    found = array_of(name, answer_of("hidden", hidden, rows, rule=rule, remedy=remedy))
     if found.shape != (len(rows), units):
         rule = f"shape {(len(rows), units)}, one row for each row of x and one column for each weight"
         raise ShapeError(name, found=f"shape {found.shape}", rule=rule)

@@ -18,7 +18,6 @@ _CLAIMS = ("depth.worst_cases.gradient_descent_worst", "depth.worst_cases.long_s
 _MOST = 15
 _ACCURACY = 1e-6
 _LONGEST = 10.0
-_DIVERGED = 1e12  # of a steep quadratic function
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -103,7 +102,7 @@ def worst_case(steps: Any, smoothness: float, convexity: float = 0.0) -> WorstCa
 
     Raises:
         SettingError: for steps or constants outside the allowed range.
-        SolverError: if rounding prevents the accuracy, for example if the worst case is extremely small.
+        SolverError: if rounding prevents the accuracy, for example for a single step of 1e-10/smoothness.
 
     Example:
         >>> print(worst_case([1.0, 1.0], smoothness=1.0))
@@ -118,7 +117,7 @@ def worst_case(steps: Any, smoothness: float, convexity: float = 0.0) -> WorstCa
             "worst case of these steps",
             found=f"between {found.attained * smoothness:.8g} and {found.bound * smoothness:.8g}",
             rule=f"a relative accuracy of {_ACCURACY:g}",
-            remedy="use fewer steps or a smaller convexity, or change very short and very long steps",
+            remedy="use longer steps, fewer steps or a smaller convexity",
         )
     n = len(given)
     unit = 1 / (4 * n + 2)
@@ -144,14 +143,12 @@ def worst_case(steps: Any, smoothness: float, convexity: float = 0.0) -> WorstCa
 
 
 def _solved(steps: np.ndarray, ratio: float) -> Certificate:
-    """The certificate, or an empty one if rounding makes a matrix of the search singular."""
+    """The certificate, or that of nothing if a matrix of the search is singular or not finite after rounding."""
     nothing = Certificate(np.inf, 0.0, np.zeros(0), -np.inf)
-    if np.prod((1 - steps) ** 2) > _DIVERGED:
-        return nothing
     try:
         with np.errstate(all="ignore"):
             return certificate(steps, ratio, accuracy=_ACCURACY / 100)
-    except np.linalg.LinAlgError:
+    except (np.linalg.LinAlgError, ValueError):
         return nothing
 
 

@@ -288,7 +288,8 @@ def _population(x: Any, y: Any, covariance: Any, coefficients: Any, noise: float
         raise NotPositiveDefiniteError(
             "covariance", found=f"the eigenvalue {least:.3g}",
             rule="eigenvalues above 0" + (f", by more than rounding ({_DEFINITE * largest:.3g})" if least > 0 else ""),
-            remedy="remove columns that are combinations of others"
+            remedy="pass a covariance matrix, for example np.cov(x, rowvar=False)" if least < -_DEFINITE * largest
+            else "remove columns that are combinations of others"
             + (", or choose units in which columns have similar variances" if least > 0 else ""),
         )  # fmt: skip
     return matrix, target, noise

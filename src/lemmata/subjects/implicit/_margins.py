@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from lemmata.answers import Condition
-from lemmata.core import array_of, numbers_of
+from lemmata.core import answer_of, array_of, numbers_of
 from lemmata.errors import DataError, MemoryPlanError, SettingError, ShapeError, SolverError
 from lemmata.printable import preformatted
 
@@ -179,15 +179,12 @@ def _few(names: Any) -> str:
 def _scores(model: Any, inputs: np.ndarray) -> np.ndarray:
     if not (callable(model) or isinstance(model, np.ndarray)):
         rule = "a fitted linear classifier or MLPClassifier, a torch.nn.Module, or a function of x that returns scores"
-        raise SettingError("model", found=f"a {type(model).__name__}", rule=rule, remedy="fit the model first")
+        remedy = "fit a model of this kind, or pass a function of x and layers=[...]"
+        raise SettingError("model", found=f"a {type(model).__name__}", rule=rule, remedy=remedy)
     if is_torch(model):
         model = outputs_of_torch(model, inputs)
-    try:
-        given = model(inputs) if callable(model) else model
-    except Exception as error:  # any error of a user's function
-        found = f"{type(error).__name__}: {' '.join(str(error).split())[:80]}"
-        rule = f"a function of a NumPy array of shape {inputs.shape}, which returns scores"
-        raise SettingError("model", found=found, rule=rule) from error
+    rule = f"a function of a NumPy array of shape {inputs.shape}, which returns scores"
+    given = answer_of("model", model, inputs, rule=rule) if callable(model) else model
     found = numbers_of("scores of model", given)
     if found.ndim not in (1, 2) or len(found) != len(inputs):
         rule = f"shape ({len(inputs)},) or ({len(inputs)}, classes)"

@@ -93,7 +93,9 @@ def dual_solution(
             else:
                 return None
         nu = ahead
-    return nu if np.linalg.norm(a @ primal(a.T @ nu)[1] - b) <= 1e-8 * size else None
+    with np.errstate(over="ignore", invalid="ignore"):
+        off = a @ primal(a.T @ nu)[1] - b
+    return nu if np.linalg.norm(off) <= 1e-8 * size else None
 
 
 def largest_separator(z: Float[np.ndarray, "m d"]) -> np.ndarray | None:

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from scipy import stats
 
 from lemmata.answers import Condition, inside, whole
-from lemmata.core import numbers_of
+from lemmata.core import answer_of, numbers_of
 from lemmata.errors import SettingError, ShapeError
 from lemmata.printable import preformatted
 
@@ -193,13 +193,8 @@ def _chosen(filters: Any) -> dict[str, Filter]:
 
 
 def _standardised(name: str, function: Filter, y: np.ndarray) -> np.ndarray:
-    try:
-        given = function(y.copy())
-    except Exception as error:  # any error of a user's function
-        found = f"{type(error).__name__}: {' '.join(str(error).split())[:80]}"
-        rule = "a function of the array of all labels, which returns one number for each row"
-        raise SettingError(f"filter '{name}'", found=found, rule=rule) from error
-    weight = numbers_of(f"filter '{name}'", given)
+    rule = "a function of the array of all labels, which returns one number for each row"
+    weight = numbers_of(f"filter '{name}'", answer_of(f"filter '{name}'", function, y.copy(), rule=rule))
     if weight.shape != y.shape:
         raise ShapeError(
             f"filter '{name}'", found=f"shape {weight.shape}", rule=f"shape {y.shape}, one number for each row"

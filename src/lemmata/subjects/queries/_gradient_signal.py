@@ -11,7 +11,7 @@ from jaxtyping import Float
 from scipy import stats
 
 from lemmata.answers import Condition, inside, positive, whole
-from lemmata.core import check_numbers, numbers_of
+from lemmata.core import answer_of, check_numbers, numbers_of
 from lemmata.errors import DataError, SettingError, ShapeError
 from lemmata.printable import preformatted
 
@@ -165,12 +165,9 @@ def gradient_signal(
     if len(family) < 2:
         raise DataError("targets", found=f"{len(family)} targets", rule="at least 2 targets")
     _check(params)
-    try:
-        values, back = jax.vjp(outputs, params)
-    except Exception as error:  # any error of a user's function
-        found = f"{type(error).__name__}: {' '.join(str(error).split())[:80]}"
-        rule = "a function of the parameters in JAX, which returns one number for each input"
-        raise SettingError("outputs", found=found, rule=rule, remedy="call outputs(params) to see the error") from error
+    rule = "a function of the parameters in JAX, which returns one number for each input"
+    remedy = "call outputs(params) to see the error"
+    values, back = answer_of("outputs", jax.vjp, outputs, params, rule=rule, remedy=remedy)
     if getattr(values, "shape", None) != family.shape[1:]:
         found = f"outputs of shape {getattr(values, 'shape', None)}"
         raise ShapeError("outputs", found=found, rule=f"shape ({family.shape[1]},), one number for each target value")

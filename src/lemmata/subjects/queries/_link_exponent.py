@@ -206,7 +206,10 @@ def _by_label(polynomials: np.ndarray, y: np.ndarray, trials: int) -> np.ndarray
     if len(sizes) < 2 or sizes.min() < 2:
         return np.ones(polynomials.shape[1])
     parts = [polynomials[groups == group] for group in range(len(sizes))]
-    found = [stats.alexandergovern(*columns).pvalue for columns in zip(*(part.T for part in parts), strict=True)]
+    # A group without variance has an infinite weight in that test, so permutations alone count then.
+    fixed = np.min([np.ptp(part, axis=0) for part in parts], axis=0) <= 1e-9 * np.abs(polynomials).max(axis=0)
+    columns = zip(*(part.T for part in parts), strict=True)
+    found = [0.0 if flat else stats.alexandergovern(*own).pvalue for flat, own in zip(fixed, columns, strict=True)]
     members, centred = np.eye(len(sizes))[groups] / np.sqrt(sizes), polynomials - polynomials.mean(axis=0)
     generator = np.random.default_rng(1)
     apart = lambda order: np.sum((members[order].T @ centred) ** 2, axis=0)

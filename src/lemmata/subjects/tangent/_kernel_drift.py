@@ -64,7 +64,7 @@ class KernelDrift:
             {"model": name, "step": int(step), "loss": float(value)}
             for name, curve in curves.items()
             for step, value in zip(self.steps, curve, strict=True)
-            if value > 0
+            if 0 < value < math.inf
         ]
         loss = alt.Y("loss:Q", scale=alt.Scale(type="log"), axis=alt.Axis(format=".2~g", tickCount=6, grid=False))
         names = alt.Color("model:N", sort=list(curves), legend=alt.Legend(title=None, orient="top"))
@@ -125,14 +125,16 @@ def kernel_drift(
         raise DataError("training", found=f"parameters that diverge with rate {step:.3g}", rule="a smaller rate")
     kernels = np.stack([kernel(at) for at in path])
     sizes = np.linalg.norm(kernels, axis=(1, 2))
-    left = [(1 - step * values) ** after * (vectors.T @ residual) for after in kept]
-    length = float(targets @ targets)
+    with np.errstate(over="ignore", invalid="ignore"):  # the linearised loss may be infinite
+        left = [(1 - step * values) ** after * (vectors.T @ residual) for after in kept]
+        linear = np.array([float(own @ own) / (2 * len(targets)) for own in left])
+    length, along = float(targets @ targets), np.einsum("i,kij,j->k", targets, kernels, targets)
     return KernelDrift(
         steps=np.array(kept),
         drift=np.linalg.norm(kernels - first, axis=(1, 2)) / sizes[0],
-        alignment=np.einsum("i,kij,j->k", targets, kernels, targets) / (sizes * length) if length else 0 * sizes,
+        alignment=np.divide(along, sizes * length, out=np.zeros(len(sizes)), where=sizes * length > 0),
         loss=np.array([float(jnp.mean((model.of(at) - model.y) ** 2)) / 2 for at in path]),
-        linear=np.array([float(own @ own) / (2 * len(targets)) for own in left]),
+        linear=linear,
         rate=step,
         conditions=(
             Condition("rate times the largest eigenvalue of K_0 is below 2", step * float(values[-1]),

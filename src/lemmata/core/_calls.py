@@ -1,0 +1,28 @@
+"""What a user's function or model answers, or an error that names it."""
+
+from collections.abc import Callable
+from typing import Any
+
+from lemmata.errors import LemmataError, SettingError
+
+
+def answer_of(name: str, function: Callable, *given: Any, rule: str, remedy: str | None = None) -> Any:
+    """function(*given), where the function is the user's.
+
+    Args:
+        name: what the function is, for the message.
+        function: the function.
+        given: its arguments.
+        rule: what it must do, for the message.
+        remedy: what the user can do.
+
+    Raises:
+        SettingError: whatever the function raises, in one line. Errors of lemmata pass.
+    """
+    try:
+        return function(*given)
+    except LemmataError:
+        raise
+    except Exception as error:
+        found = f"{type(error).__name__}: {' '.join(str(error).split())[:120]}"
+        raise SettingError(name, found=found, rule=rule, remedy=remedy) from error
