@@ -1,4 +1,4 @@
-"""What every answer to one's own numbers says beside its number, which numbers are refused, and limits of shares and means."""
+"""What answers to one's own numbers say beside the number, which numbers are refused, limits of shares and means."""
 
 import dataclasses
 import math

@@ -221,7 +221,9 @@ def emergence_report(
     fitted, _, tops = fits_with_top(design, successes[None], asked, guess, _GAIN)
     theta, top = fitted[0], float(tops[0])
     if theta[1] <= 0:
-        raise DataError("accuracy", found="values that fall with the scale", rule="accuracies that rise with the scale")
+        raise DataError(
+            "accuracy", found="values that do not rise with the scale", rule="accuracies that rise with the scale"
+        )
     _fixes(float(theta[1]), error_of_slope(design, theta, asked, guess, top), share, n)
     drawn = (
         np.random.default_rng(0)

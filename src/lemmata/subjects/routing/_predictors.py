@@ -33,13 +33,14 @@ def calls_of(predict: Any, kinds: tuple[np.dtype, ...]) -> Iterator[Call]:
         return
     import torch  # the user's module brings it  # pyright: ignore[reportMissingImports]
 
-    first = next((own for own in predict.parameters() if own.is_floating_point()), torch.zeros(()))
-    modes = [(own, own.training) for own in predict.modules()]
-    predict.eval()
+    module: Any = predict
+    first = next((own for own in module.parameters() if own.is_floating_point()), torch.zeros(()))
+    modes = [(own, own.training) for own in module.modules()]
+    module.eval()
     try:
         with torch.no_grad():
             yield lambda *given: _tried(
-                predict, *(torch.tensor(own, dtype=first.dtype, device=first.device) for own in given)
+                module, *(torch.tensor(own, dtype=first.dtype, device=first.device) for own in given)
             )
     finally:
         for own, training in modes:
@@ -53,7 +54,7 @@ def _tried(predict: Call, *prompt: Any) -> Any:
         raise
     except Exception as error:  # whatever a user's function raises
         text = f"{type(error).__name__}: {' '.join(str(error).split())[:120]}"
-        remedy = "pass prompts in the predictor's precision, for example x.astype('float32')" if _of_types(text) else None
+        remedy = "pass prompts in the predictor's precision, for example float32" if _of_types(text) else None
         rule = "a function of inputs, targets and a query"
         raise SettingError("predict", found=text, rule=rule, remedy=remedy) from error
 
