@@ -19,7 +19,8 @@ RATE, STEPS = 0.05, 60_000
 
 def picture() -> alt.HConcatChart:
     """Left, the accuracy of a network on addition modulo 31 on training pairs (dashed) and new pairs, with the steps at
-    which it reaches 0.9. Right, the errors of descent of a linear model, with the steps that lemmata predicts.
+    which it reaches 0.9. Right, the errors of descent of a linear model, with the steps that lemmata predicts. Colours
+    are weight decays, each with its two steps.
     """  # noqa: D205
     return beside(_panel("accuracy", *_network()), _panel("squared error", *_linear(), scale="log", format=".0e"))
 
@@ -28,7 +29,7 @@ def _network() -> tuple[list[dict], list[dict]]:
     rows, marks = [], []
     for run in grokking_report(LOG).runs:
         at = run.crossings[1]
-        name = f"{run.weight_decay:g}: {at.train:g}, {at.test:g}"
+        name = f"decay {run.weight_decay:g}: {at.train:g}, {at.test:g}"
         marks += [{"step": time, "what": name} for time in (at.train, at.test)]
         for part, curve in (("training", run.train), ("validation", run.test)):
             pairs = zip(curve.steps.tolist(), curve.values.tolist(), strict=True)
@@ -44,7 +45,7 @@ def _linear() -> tuple[list[dict], list[dict]]:
     for decay in DECAYS:
         found = predict_delay(x, x @ truth, decay, start, new=(new, new @ truth))
         times = [time / RATE for time in (found.train_time, found.test_time) if time is not None]
-        name = f"{decay:g}: " + ", ".join(f"{time:.0f}" for time in times)
+        name = f"decay {decay:g}: " + ", ".join(f"{time:.0f}" for time in times)
         marks += [{"step": time, "what": name} for time in times]
         weights, gram, moment = start.copy(), x.T @ x / 20, x.T @ (x @ truth) / 20
         for step in range(1, STEPS + 1):

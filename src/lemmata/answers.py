@@ -1,4 +1,4 @@
-"""The fields of every tool's answer besides its number, the numbers that tools refuse, and limits of shares."""
+"""What answers to one's own numbers say beside the number, which numbers are refused, limits of shares and means."""
 
 import dataclasses
 import math
@@ -121,6 +121,28 @@ def share_interval(successes: float, failures: float, level: float) -> tuple[flo
     tail = (1 - level) / 2
     high = float(np.nextafter(1 - least_share(failures, successes, tail), 2.0))
     return least_share(successes, failures, tail), min(high, 1.0)
+
+
+def mean_interval(values: np.ndarray, level: float) -> tuple[float, float]:
+    """A two-sided interval of a mean, corrected for skewness by Hall's transformation of the t statistic.
+
+    Args:
+        values: independent ones.
+        level: its confidence.
+    """
+    count, mean, deviation = len(values), float(values.mean()), float(values.std(ddof=1))
+    if deviation <= 64 * np.finfo(float).eps * np.abs(values).max():
+        return mean, mean
+    skewness = float(np.mean(((values - mean) / deviation) ** 3))
+    quantile = float(stats.t.ppf((1 + level) / 2, count - 1)) / np.sqrt(count)
+
+    def moved(value: float) -> float:
+        if abs(skewness) < 1e-6:
+            return mean - deviation * value
+        cube = 1 + skewness * (value - skewness / (6 * count))
+        return mean - deviation * 3 / skewness * float(np.cbrt(cube) - 1)
+
+    return moved(quantile), moved(-quantile)
 
 
 def _number(name: str, value: object) -> float:

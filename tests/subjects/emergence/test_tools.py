@@ -83,7 +83,7 @@ def test_tables_of_every_kind_are_read_and_repeated_sizes_are_pooled():
         ({"accuracy": ACCURACY[:-1]}, ShapeError, "one number for each scale"),
         ({"accuracy": [0.0] * 6}, DataError, "clearly above chance"),
         ({"accuracy": [1.0] * 6}, DataError, "every item solved"),
-        ({"accuracy": ACCURACY[::-1]}, DataError, "fall with the scale"),
+        ({"accuracy": ACCURACY[::-1]}, DataError, "not rise with the scale"),
         ({"accuracy": [np.nan, *ACCURACY[1:]]}, DataError, "accuracy"),
         ({"scale": [0, *SCALE[1:]]}, DataError, "scale in row 0"),
         ({"scale": [1, 1, 1, 2, 2, 3]}, DataError, "3 different sizes"),
@@ -234,3 +234,9 @@ def test_a_billion_items_and_very_different_numbers_of_items():
     assert emergence_report(SCALE, ACCURACY, [1, 10, 100, 1000, 10**6, 10**9]).alpha > 0
     with pytest.raises(DataError, match="positive"):
         plain.predicted([1e9, 0])
+
+
+@pytest.mark.parametrize("level", [0.3, 0.5, 0.8])
+def test_accuracies_that_are_equal_do_not_fall(level):
+    with pytest.raises(DataError, match=f"found {level:g} at every size; rule: a rise"):
+        emergence_report([1, 2, 4, 8, 16], [level] * 5, 100, length=8)

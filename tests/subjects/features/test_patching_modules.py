@@ -207,3 +207,29 @@ def test_inputs_in_half_precision():
     found = patching_report(torch.nn.Sequential(model), clean, corrupt, ["0"])
     expected = patching_report(torch.nn.Sequential(model), clean.astype(float), corrupt.astype(float), ["0"])
     assert np.allclose(found.restore, expected.restore)
+
+
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_tensors_of_another_precision_than_the_parameters(kind):
+    model = torch.nn.Sequential(torch.nn.Linear(4, 1)).to(kind)
+    clean, corrupt = np.random.default_rng(0).normal(size=(2, 3, 4))
+    expected = patching_report(model, clean, corrupt, ["0"])
+    for other in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
+        found = patching_report(model, *(torch.tensor(own, dtype=other) for own in (clean, corrupt)), ["0"])
+        assert np.allclose(found.restore, expected.restore, rtol=0.05, atol=0.05)
+
+
+def test_a_module_of_two_precisions_keeps_each():
+    """What a tensor of a precision of some parameters is for, only the module can tell."""
+
+    class Mixed(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = torch.nn.Linear(2, 2).double(), torch.nn.Linear(2, 1)
+
+        def forward(self, x, y):
+            return self.first(x).float() * y + self.second(y)
+
+    x, y = torch.ones(3, 2, dtype=torch.float64), torch.ones(3, 2)
+    found = patching_report(Mixed(), (x, y), (0 * x, 0 * y), ["second"], metric=lambda out: out[:, 0])
+    assert found.rows == 3

@@ -10,8 +10,10 @@ import pytest
 from safetensors.numpy import load_file, save_file
 from scipy.linalg import hadamard
 from scipy.optimize import linprog
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from lemmata.errors import DataError, LemmataError, MissingFileError, SettingError, ShapeError, UnknownNameError
+from lemmata.subjects.features import _decoding as decoding
 from lemmata.subjects.features import readable
 from lemmata.subjects.features._capacity import (
     decoding_failure,
@@ -290,3 +292,20 @@ def test_a_file_of_a_type_that_numpy_lacks(tmp_path):
     save_file({"W_dec": torch.eye(4).to(torch.float8_e4m3fn)}, tmp_path / "sae.safetensors")
     with pytest.raises(DataError, match=r"sae.safetensors; found .*float8"):
         readable(tmp_path / "sae.safetensors", 1)
+
+
+@pytest.mark.parametrize("active", [1, 5, 12])
+def test_the_systems_of_decoding_are_solved_on_one_thread(active, monkeypatch):
+    """Threads of BLAS wait for each other in systems of a few hundred unknowns."""
+    seen, solve = set(), decoding.linalg.cho_factor
+
+    def watched(*given, **settings):
+        seen.update(own["num_threads"] for own in threadpool_info() if own["user_api"] == "blas")
+        return solve(*given, **settings)
+
+    monkeypatch.setattr(decoding.linalg, "cho_factor", watched)
+    with threadpool_limits(2, user_api="blas"):
+        undecoded(_unit(60, 30, 0), orderings(60, active, 3, 0))
+        after = {own["num_threads"] for own in threadpool_info() if own["user_api"] == "blas"}
+    assert seen == {1}
+    assert after != {1}

@@ -66,6 +66,17 @@ def test_the_interval_holds():
     assert held >= 46  # 54 of 60 are expected
 
 
+@pytest.mark.parametrize("p", [[0.5, 0.5], [0.7, 0.3], [0.2, 0.5, 0.3]])
+def test_the_interval_of_few_rows_holds(p):
+    """At 95 % and 30 rows of one entry; one draw of noise a row and Student's interval hold in 48 or 49 of 60."""
+    p, held = np.array(p), 0
+    for seed in range(60):
+        x = RNG(seed).choice(len(p), size=(30, 1), p=p)
+        low, high = bits(of_values(np.arange(len(p)), p), x, spacing=1, nodes=24, seed=seed).interval
+        held += low <= entropy(p) <= high
+    assert held >= 54  # 57 are expected
+
+
 def test_units_tables_and_one_column():
     best = of_normal(np.array([4.0, 0.25]), 3.0)
     found = bits(best, X, noise=0.1)

@@ -79,6 +79,22 @@ def test_the_nearest_row_outside_the_cover_is_robust():
     assert (y[kept][nearest].reshape(len(kept), 200) == y[kept][:, None]).all()
 
 
+@pytest.mark.parametrize("classes", [2, 3, 4, 6])
+def test_reached_is_the_error_of_the_nearest_row_outside_the_cover(classes):
+    """Each row of the cover is an error, none outside is, and predicting the most frequent class is not better."""
+    for seed in range(6):
+        x, y = rows(48, classes, seed)
+        radii = [0.05, 0.2, 0.4, 0.8, 10.0]
+        found = robust_floor(x, y, radii)
+        for place, radius in enumerate(radii):
+            pairs, cover = conflicts(x, y, radius, "linf"), set(found.covers[place].tolist())
+            assert all(i in cover or j in cover for i, j in pairs)
+            met = {own for i, j in pairs for own, other in ((i, j), (j, i)) if other not in cover}
+            assert cover <= met
+            assert found.reached[place] <= 2 * (1 - 1 / classes) * program(48, pairs) / 48 + 1e-9
+        assert found.reached[-1] == pytest.approx(1 - 1 / classes)
+
+
 def test_units_types_and_order_do_not_matter():
     x, y = rows()
     plain = robust_floor(x, y, [0.1, 0.3], "l2")
@@ -148,7 +164,7 @@ def test_bad_input_is_refused_in_one_line(x, y, radius, norm, said):
 
 def test_the_record_prints_and_draws():
     x, y = rows(classes=3)
-    found = robust_floor(x, y, [0.05, 0.2, 0.4])
+    found = robust_floor(x, y, [0.05, 0.2, 0.8])
     assert "bound" in str(found)
     assert "lower bounds" in found._repr_html_()
     assert found.plot().to_dict()["mark"]["type"] == "line"

@@ -230,6 +230,50 @@ def test_predictors_in_half_precision():
         assert found.nearest[-1] == expected.nearest[-1]
 
 
+@pytest.mark.parametrize("kind", ["float16", "bfloat16", "float32", "float64"])
+def test_modules_of_torch_in_each_precision(kind):
+    """As the same function of double precision; the module gets tensors of its own type, and keeps its mode."""
+    torch = pytest.importorskip("torch")
+    kind = getattr(torch, kind)
+
+    class Step(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.rate, self.drop = torch.nn.Parameter(torch.tensor(0.5, dtype=kind)), torch.nn.Dropout(0.5)
+
+        def forward(self, x, y, query):
+            assert {own.dtype for own in (x, y, query)} == {kind}
+            return self.rate * self.drop(query) @ x.T @ y / len(y)
+
+    prompts, model = _prompts(40, 8, 3)[0], Step()
+    expected = which_algorithm(lambda x, y, q: 0.5 * q @ x.T @ y / len(y), prompts)
+    for given in (prompts, tuple(torch.tensor(own, dtype=kind) for own in prompts)):
+        found = which_algorithm(model, given)
+        assert found.nearest[-1] == "descent, 1 step"
+        assert np.allclose(found.distances, expected.distances, rtol=0.1, atol=1e-3)
+    assert model.training
+    assert model.drop.training
+    assert model.rate.grad is None
+
+
+def test_a_function_gets_the_precision_of_the_prompts():
+    torch = pytest.importorskip("torch")
+    seen, weights = set(), torch.eye(3)
+
+    def strict(x, y, query):
+        seen.update((x.dtype, y.dtype, query.dtype))
+        return torch.from_numpy(query) @ weights @ torch.from_numpy(x).T @ torch.from_numpy(y) / len(y)
+
+    prompts = _prompts(40, 8, 3)[0]
+    for half in (np.float32, np.float16, jnp.bfloat16, lambda own: torch.tensor(own).bfloat16()):
+        given = tuple(own.astype(half) if isinstance(half, type) else half(own) for own in prompts)
+        assert which_algorithm(strict, given).nearest[-1] == "descent, 1 step"
+        assert seen == {np.dtype("float32")}
+    with pytest.raises(SettingError, match="pass prompts in the predictor's precision"):
+        which_algorithm(strict, prompts)
+    assert seen == {np.dtype("float32"), np.dtype("float64")}
+
+
 def test_a_predictor_that_depends_on_its_past():
     calls = []
 

@@ -222,7 +222,9 @@ def emergence_report(
     fitted, _, tops = fits_with_top(design, successes[None], asked, guess, _GAIN)
     theta, top = fitted[0], float(tops[0])
     if theta[1] <= 0:
-        raise DataError("accuracy", found="values that fall with the scale", rule="accuracies that rise with the scale")
+        raise DataError(
+            "accuracy", found="values that do not rise with the scale", rule="accuracies that rise with the scale"
+        )
     _fixes(float(theta[1]), error_of_slope(design, theta, asked, guess, top), share, n)
     drawn = (
         np.random.default_rng(0)
@@ -287,16 +289,19 @@ def _columns(scale: Any, accuracy: Any, items: Any) -> tuple[np.ndarray, np.ndar
 
 
 def _rises(n: np.ndarray, successes: np.ndarray, items: np.ndarray, chance: float) -> None:
-    """Refuses tables in which no accuracy is above chance, or everything is solved."""
-    spread = np.sqrt(items * chance * (1 - chance))
+    """Refuses tables in which nothing is above chance, everything is solved, or nothing rises."""
+    share, spread = successes / items, np.sqrt(items * chance * (1 - chance))
     above = successes > items * chance + np.maximum(2.5 * spread, 0.5)
     if not above.any():
-        most, rule = f"at most {np.max(successes / items):.3g}", f"at least one size clearly above chance, {chance:g}"
+        most, rule = f"at most {np.max(share):.3g}", f"at least one size clearly above chance, {chance:g}"
         remedy = "no jump can be placed: add larger models, or score tokens instead of whole answers"
         raise DataError("accuracy", found=most, rule=rule, remedy=remedy)
     if np.all(successes >= items - 0.5):
         remedy = "add smaller models, or harder items"
         raise DataError("accuracy", found="every item solved at every size", rule="a rise", remedy=remedy)
+    if not np.ptp(share) > 0:
+        found, remedy = f"{share[0]:.3g} at every size", "add smaller or larger models"
+        raise DataError("accuracy", found=found, rule="a rise with the scale", remedy=remedy)
 
 
 def _fixes(alpha: float, error: float, share: np.ndarray, n: np.ndarray) -> None:

@@ -4,6 +4,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy import linalg
 
+from lemmata.core import one_blas_thread
+
 _BELOW, _PROVED = 1 - 1e-3, 1 - 1e-4  # what silent directions are held to, and what proves them silent
 _TIE = 1e-5  # within which of the threshold rounding decides
 _FEW, _MORE = 15, 20_000  # systems that are solved for one set, and more in small dimensions, if they are cheap
@@ -53,7 +55,8 @@ def undecoded(unit: Float[np.ndarray, "n d"], sets: Int[np.ndarray, "draws k"]) 
         unit: directions of length 1.
         sets: the sets of active directions.
     """
-    found = [_undecoded(unit, sets[start : start + _SEARCHES]) for start in range(0, len(sets), _SEARCHES)]
+    with one_blas_thread():  # for hundreds of systems of a few hundred unknowns
+        found = [_undecoded(unit, sets[start : start + _SEARCHES]) for start in range(0, len(sets), _SEARCHES)]
     return np.concatenate(found)
 
 

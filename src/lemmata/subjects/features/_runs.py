@@ -312,15 +312,17 @@ class TorchRuns:
         return (self._tensor(x),), {}
 
     def _tensor(self, values: Any) -> Any:
-        """A tensor with the precision and the device of the parameters; values that are not arrays are not changed."""
+        """A tensor of a precision that the parameters have; what is not an array stays as it is."""
         import torch  # pyright: ignore[reportMissingImports]
 
+        own = [leaf for leaf in self.model.parameters() if leaf.is_floating_point()]
         if isinstance(values, torch.Tensor):
-            return values.clone()
+            other = bool(own) and values.is_floating_point() and values.dtype not in {leaf.dtype for leaf in own}
+            return values.to(own[0].dtype) if other else values.clone()
         if values is None or isinstance(values, bool | str | int | float):
             return values
         array = numbers_of("input", single_of("input", values))
-        kind = next((own for own in self.model.parameters() if own.is_floating_point()), torch.zeros(()))
+        kind = own[0] if own else torch.zeros(())
         tensor = torch.as_tensor(np.array(array), device=kind.device)
         return tensor.to(kind.dtype) if tensor.is_floating_point() else tensor
 

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy import special, stats
 
-from lemmata.answers import Condition, inside, positive, whole
+from lemmata.answers import Condition, inside, mean_interval, positive, whole
 from lemmata.errors import DataError, SettingError
 from lemmata.printable import preformatted
 
@@ -16,7 +16,8 @@ from ._rows import answered, principal, rows_of, squarable
 _CLAIMS = ("generation.information.code_length_from_denoising",)
 _WIDE = 100.0  # the largest noise, in standard deviations of the rows
 _RATE = 0.5 / np.log(2.0)  # bits for each entry in the product of its squared error and the ratio
-_FINE = 16.0  # the least noise on a grid is this part of a step, at which rounding is never wrong
+_DRAWS = 600  # of noise at each level: fewer rows get several each
+_FINE = 16.0  # the least noise on a grid is this part of a step, where rounding is never wrong
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -90,7 +91,7 @@ def bits(
 
     Args:
         denoiser: a function of noisy rows (n, d) and the standard deviation sigma of the noise that returns an estimate
-            of the rows.
+            of the rows. Each level of noise takes one call, and several if there are fewer than 600 rows.
         x: rows that the denoiser was not trained on, in the unit in which it takes them.
         spacing: the step of the grid on which all entries lie, for example 1 for pixels from 0 to 255.
         noise: the standard deviation of noise that is added to rows on no grid; the result is the differential entropy
@@ -145,29 +146,40 @@ def bits(
     # no error.
     base = _RATE / _WIDE**2 + (0.0 if step is not None else 0.5 * np.log2(2 * np.pi * np.e * least**2))
     each = base + parts.sum(axis=1)
-    half = float(stats.t.ppf((1 + level) / 2, len(rows) - 1) * each.std(ddof=1) / np.sqrt(len(rows)))
+    interval = _interval(each, level)
     value, shares = float(each.mean()), parts.mean(axis=0)
     values = principal((rows - centre) / scale)[0]
     linear = np.sum(values / (1 + values / sigmas[:, None] ** 2), axis=1) / rows.shape[1]
     return Bits(
-        value, (value - half, value + half), value * rows.shape[1], base + float(np.minimum(linear, known) @ weights),
+        value, interval, value * rows.shape[1], base + float(np.minimum(linear, known) @ weights),
         sigmas * scale, errors.mean(axis=0) * scale**2, shares, step, None if step is not None else least, len(rows),
-        level, _conditions(shares, places, half),
+        level, _conditions(shares, places, (interval[1] - interval[0]) / 2),
     )  # fmt: skip
 
 
 def _errors(denoiser: Any, rows: np.ndarray, sigmas: np.ndarray, scale: float, seed: int) -> np.ndarray:
-    """The mean squared error of each row at each level of noise, in squares of the scale."""
+    """The mean squared error of each row at each level of noise, over all its draws, in squares of the scale."""
     rng = np.random.default_rng(seed)
-    errors = np.empty((len(rows), len(sigmas)))
+    errors, draws = np.zeros((len(rows), len(sigmas))), -(-_DRAWS // len(rows))
     for place, sigma in enumerate((sigmas * scale).tolist()):
-        noisy = rows + sigma * rng.normal(size=rows.shape)
-        estimate = answered("denoiser", denoiser, (noisy, sigma), rows.shape)
-        with np.errstate(over="ignore"):
-            errors[:, place] = np.mean(((estimate - rows) / scale) ** 2, axis=1)
+        for _ in range(draws):
+            noisy = rows + sigma * rng.normal(size=rows.shape)
+            estimate = answered("denoiser", denoiser, (noisy, sigma), rows.shape)
+            with np.errstate(over="ignore"):
+                errors[:, place] += np.mean(((estimate - rows) / scale) ** 2, axis=1) / draws
     if not np.isfinite(errors).all():
         raise DataError("values of denoiser", found="an error above 1e308", rule="estimates of the rows")
     return errors
+
+
+def _interval(each: np.ndarray, level: float) -> tuple[float, float]:
+    """Each end is the farther one of Student's and Hall's: the first is too low for skewed rows, the second misses low.
+
+    Few draws of noise make up the error of a row at low noise, so rows have heavy tails unless each has many draws.
+    """
+    mean, (low, high) = float(each.mean()), mean_interval(each, level)
+    half = float(stats.t.ppf((1 + level) / 2, len(each) - 1) * each.std(ddof=1) / np.sqrt(len(each)))
+    return min(mean - half, low), max(mean + half, high)
 
 
 def _rounding(sigmas: np.ndarray, step: float | None) -> np.ndarray:

@@ -7,9 +7,9 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
-from lemmata.answers import Condition, inside, positive
+from lemmata.answers import Condition, inside, mean_interval, positive
 
-from ._draws import as_log_probabilities, check_same_length, mean_interval
+from ._draws import as_log_probabilities, check_same_length
 
 _CLAIMS = (
     "preferences.covered_answers.divergence_estimators",

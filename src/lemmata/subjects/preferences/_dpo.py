@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, log_expit
 
-from lemmata.answers import Condition, inside, positive, share_interval
+from lemmata.answers import Condition, inside, mean_interval, positive, share_interval
 from lemmata.core import check_numbers
 from lemmata.errors import SettingError, ShapeError
 
-from ._draws import as_log_probabilities, as_vector, check_same_length, mean_interval
+from ._draws import as_log_probabilities, as_vector, check_same_length
 
 _CLAIMS = (
     "preferences.direct.dpo_gradient",

@@ -1,11 +1,10 @@
-"""Numbers that come one a draw: which are refused, and the interval of their mean."""
+"""Numbers that come one a draw: which are refused."""
 
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from lemmata.core import check_numbers
 from lemmata.errors import DataError, ShapeError
@@ -62,25 +61,3 @@ def check_same_length(**arrays: np.ndarray | None) -> None:
     if len(set(lengths.values())) > 1:
         found = ", ".join(f"{name} {length}" for name, length in lengths.items())
         raise ShapeError("lengths", found=found, rule="one entry for each answer in all of them")
-
-
-def mean_interval(values: Float[np.ndarray, " n"], level: float) -> tuple[float, float]:
-    """A two-sided interval of a mean, corrected for skewness by Hall's transformation of the t statistic.
-
-    Args:
-        values: independent ones.
-        level: its confidence.
-    """
-    count, mean, deviation = len(values), float(values.mean()), float(values.std(ddof=1))
-    if deviation <= 64 * np.finfo(float).eps * np.abs(values).max():
-        return mean, mean
-    skewness = float(np.mean(((values - mean) / deviation) ** 3))
-    quantile = float(stats.t.ppf((1 + level) / 2, count - 1)) / np.sqrt(count)
-
-    def moved(value: float) -> float:
-        if abs(skewness) < 1e-6:
-            return mean - deviation * value
-        cube = 1 + skewness * (value - skewness / (6 * count))
-        return mean - deviation * 3 / skewness * float(np.cbrt(cube) - 1)
-
-    return moved(quantile), moved(-quantile)

@@ -27,11 +27,12 @@ class RobustFloor:
 
     Args:
         radii: as asked.
-        floors: for each radius, a share of the rows: every classifier errs somewhere in the balls of this share.
-        reached: for each radius, the robust error of a classifier: the nearest row outside the cover.
-        pairs: for each radius, rows in conflict that prove the floor, as positions, one pair in each row. With two
-            classes, no row occurs twice, and each pair counts as one error. With more classes, a row may occur twice,
-            and each pair counts as half an error.
+        floors: for each radius, a share of the rows: every classifier errs somewhere in the balls of so many.
+        reached: for each radius, the robust error of a classifier: the nearest row outside the cover. Each row of the
+            cover is in conflict with a row outside it, so it is an error.
+        pairs: for each radius, rows in conflict that prove the floor, as positions, one pair a row. With two classes no
+            row occurs twice, and each pair counts as one error; with more, a row may occur twice, and each pair counts
+            half.
         covers: for each radius, rows that meet all conflicts, as positions.
         conflicts: for each radius, the number of pairs in conflict.
         separation: half of the smallest distance between rows of different classes: the floor is 0 below it.
@@ -225,8 +226,32 @@ def _cover(
     partner = maximum_bipartite_matching(graph, perm_type="column")
     proof = np.stack([np.flatnonzero(partner >= 0), partner[partner >= 0]], axis=1)
     first, second = _reached(graph, partner)
-    chosen = ~first & (np.diff(graph.indptr) > 0), second
-    return proof, np.flatnonzero(chosen[0] | chosen[1])
+    first = ~first & (np.diff(graph.indptr) > 0)
+    if classes == 2:
+        return proof, np.flatnonzero(first | second)
+    return proof, np.flatnonzero(~_kept(graph, ~(first | second), first ^ second, labels))
+
+
+def _kept(
+    graph: sparse.csr_array, kept: Bool[np.ndarray, " n"], halves: Bool[np.ndarray, " n"], labels: Int[np.ndarray, " n"]
+) -> Bool[np.ndarray, " n"]:
+    """As many rows without a conflict as two searches find, to which no row can be added.
+
+    Rows of value 0 in the linear program have conflicts with rows of value 1 alone. Of those of value 1/2, one class is
+    free of conflicts: with its rows, at most 2(1 - 1/classes) times the floor is left out.
+    """
+    most = int(np.bincount(labels[halves], minlength=1).argmax())
+    order = np.argsort(np.diff(graph.indptr), kind="stable")  # few conflicts first
+    found = []
+    for start in (kept | (halves & (labels == most)), kept):
+        chosen = start.copy()
+        barred = (graph @ chosen.astype(np.int64)) > 0
+        for row in order[~chosen[order]]:
+            if not barred[row]:
+                chosen[row] = True
+                barred[graph.indices[graph.indptr[row] : graph.indptr[row + 1]]] = True
+        found.append(chosen)
+    return max(found, key=np.count_nonzero)
 
 
 def _reached(

@@ -3,7 +3,6 @@
 import dataclasses
 import html
 import io
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,10 +11,11 @@ from scipy import stats
 
 from lemmata.answers import Condition, inside, whole
 from lemmata.core import array_of, numbers_of, single_of
-from lemmata.errors import DataError, LemmataError, SettingError, ShapeError
+from lemmata.errors import DataError, SettingError, ShapeError
 from lemmata.printable import clean
 
 from ._algorithms import Prompts, predictions, scales
+from ._predictors import Call, calls_of
 
 _CLAIMS = (
     "in_context.linear_attention.layers_are_descent",
@@ -149,8 +149,10 @@ def which_algorithm(
     No algorithm has an intercept. If the mean of your targets is not 0, add a column of ones to the inputs.
 
     Args:
-        predict: a function of inputs (n, d), targets (n,) and a query (d,) that returns a number.
-        prompts: inputs (m, n, d), targets (m, n) and queries (m, d) of m prompts.
+        predict: a function of inputs (n, d), targets (n,) and a query (d,) that returns a number. A function gets
+            arrays of NumPy. A torch.nn.Module gets tensors of its own precision, in evaluation mode.
+        prompts: inputs (m, n, d), targets (m, n) and queries (m, d) of m prompts. If they have single or half
+            precision, a function gets arrays of single precision, and otherwise of double precision.
         tasks: weight vectors (t, d), for a predictor that may have memorised them.
         lengths: how many of the n examples are shown; by default up to 5 numbers up to n.
         level: the confidence level of the intervals.
@@ -168,10 +170,7 @@ def which_algorithm(
         >>> print(which_algorithm(step, (x, y, rng.normal(size=(200, 4))), lengths=24).nearest)
         ('descent, 1 step',)
     """
-    if not callable(predict) or isinstance(predict, type):
-        raise SettingError("predict", found=f"a {type(predict).__name__}",
-                           rule="a function of inputs, targets and a query")  # fmt: skip
-    x, y, queries = _prompts(prompts)
+    (x, y, queries), kinds = _prompts(prompts)
     known_tasks = _tasks(tasks, x.shape[2])
     level = inside("level", level, 0.0, 1.0)
     sizes = _lengths(lengths, x.shape[1])
@@ -184,12 +183,13 @@ def which_algorithm(
             raise DataError("tasks", found=f"{np.abs(known_tasks).max():.3g} as the largest absolute value",
                             rule="weights whose predictions are of the size of the targets")  # fmt: skip
     known = scales(scaled)
-    answers = np.stack([_answers(predict, x, y, queries, n) for n in sizes]) / unit_y
+    with calls_of(predict, kinds) as call:
+        answers = np.stack([_answers(call, x, y, queries, n) for n in sizes]) / unit_y
+        again = _answers(call, x[:1], y[:1], queries[:1], sizes[-1])[0] / unit_y - answers[-1, 0]
     largest = float(np.abs(answers).max())
     if not 1 / _LARGEST < largest < _LARGEST:
         raise DataError("answers of predict", found=f"{largest * unit_y:.3g} as the largest absolute value",
                         rule=f"between {1 / _LARGEST:g} and {_LARGEST:g} times the largest target")  # fmt: skip
-    again = _answers(predict, x[:1], y[:1], queries[:1], sizes[-1])[0] / unit_y - answers[-1, 0]
     tables = [predictions(scaled.first(n), known, own) for n, own in zip(sizes, answers, strict=True)]
     names = tuple(tables[0])
     apart = np.stack([[(table[name] - own) ** 2 for name in names] for table, own in zip(tables, answers, strict=True)])
@@ -226,12 +226,14 @@ def _in_most(behind: Float[np.ndarray, "k a m"], error: float) -> Bool[np.ndarra
     return stats.binom.sf(more - 1, more + less, 0.5) <= error
 
 
-def _prompts(prompts: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _prompts(prompts: Any) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray], tuple[np.dtype, ...]]:
+    """The prompts in double precision, and the types of the arrays that a predictor gets: single, or double."""
     if not isinstance(prompts, tuple | list) or len(prompts) != 3:
         raise ShapeError("prompts", found=f"a {type(prompts).__name__}", rule="three arrays: inputs, targets, queries")
-    x, y, queries = (
-        numbers_of(name, own).astype(float) for name, own in zip(("inputs", "targets", "queries"), prompts, strict=True)
-    )
+    names = ("inputs", "targets", "queries")
+    given = [numbers_of(name, single_of(name, own)) for name, own in zip(names, prompts, strict=True)]
+    kinds = tuple(np.dtype(np.float32 if own.dtype == np.float32 else np.float64) for own in given)
+    x, y, queries = (own.astype(float) for own in given)
     if x.ndim != 3:
         raise ShapeError("inputs", found=f"shape {x.shape}", rule="shape (prompts, examples, columns)")
     m, n, d = x.shape
@@ -255,7 +257,7 @@ def _prompts(prompts: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         )
     if (x == x[0]).all() and (y == y[0]).all() and (queries == queries[0]).all():
         raise DataError("prompts", found="one prompt, repeated", rule="prompts that differ")
-    return x, y, queries
+    return (x, y, queries), kinds
 
 
 def _tasks(tasks: Any, d: int) -> np.ndarray | None:
@@ -281,18 +283,11 @@ def _lengths(lengths: Any, n: int) -> tuple[int, ...]:
     return sizes
 
 
-def _answers(predict: Callable[..., Any], x: np.ndarray, y: np.ndarray, queries: np.ndarray, n: int) -> np.ndarray:
-    """The predictions for copies of the prompts, which a predictor may change."""
+def _answers(call: Call, x: np.ndarray, y: np.ndarray, queries: np.ndarray, n: int) -> np.ndarray:
+    """The predictions for the first n examples of the prompts."""
     found = np.empty(len(x))
     for place in range(len(x)):
-        try:
-            given = predict(x[place, :n].copy(), y[place, :n].copy(), queries[place].copy())
-        except LemmataError:
-            raise
-        except Exception as error:  # any error of a user's function
-            text = f"{type(error).__name__}: {' '.join(str(error).split())[:120]}"
-            raise SettingError("predict", found=text, rule="a function of inputs, targets and a query") from error
-        answer = single_of("answer of predict", given)
+        answer = single_of("answer of predict", call(x[place, :n], y[place, :n], queries[place]))
         if answer.size != 1:
             raise ShapeError("answer of predict", found=f"shape {answer.shape}", rule="one number for a prompt")
         found[place] = numbers_of("answer of predict", answer).astype(float).ravel()[0]

@@ -1,0 +1,64 @@
+"""How a user's predictor is called: functions on arrays of the prompts' precision, modules of PyTorch on tensors."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from lemmata.errors import LemmataError, SettingError
+
+Call = Callable[[np.ndarray, np.ndarray, np.ndarray], Any]
+
+
+@contextlib.contextmanager
+def calls_of(predict: Any, kinds: tuple[np.dtype, ...]) -> Iterator[Call]:
+    """A function that calls a predictor with copies of one prompt, and says what failed.
+
+    A module of PyTorch gets tensors of the precision and on the device of its parameters. It runs in evaluation mode
+    and without gradients, and afterwards its mode is as before.
+
+    Args:
+        predict: a function of inputs, targets and a query, or such a module.
+        kinds: the types of the arrays that a function gets.
+
+    Raises:
+        SettingError: for a predictor that cannot be called; by its call, for one that fails.
+    """
+    if not callable(predict) or isinstance(predict, type):
+        raise SettingError("predict", found=f"a {type(predict).__name__}",
+                           rule="a function of inputs, targets and a query")  # fmt: skip
+    if not hasattr(predict, "register_forward_hook"):
+        yield lambda *given: _tried(predict, *(own.astype(kind) for own, kind in zip(given, kinds, strict=True)))
+        return
+    import torch  # the user's module brings it  # pyright: ignore[reportMissingImports]
+
+    module: Any = predict
+    first = next((own for own in module.parameters() if own.is_floating_point()), torch.zeros(()))
+    modes = [(own, own.training) for own in module.modules()]
+    module.eval()
+    try:
+        with torch.no_grad():
+            yield lambda *given: _tried(
+                module, *(torch.tensor(own, dtype=first.dtype, device=first.device) for own in given)
+            )
+    finally:
+        for own, training in modes:
+            own.training = training
+
+
+def _tried(predict: Call, *prompt: Any) -> Any:
+    try:
+        return predict(*prompt)
+    except LemmataError:
+        raise
+    except Exception as error:  # whatever a user's function raises
+        text = f"{type(error).__name__}: {' '.join(str(error).split())[:120]}"
+        remedy = "pass prompts in the predictor's precision, for example float32" if _of_types(text) else None
+        rule = "a function of inputs, targets and a query"
+        raise SettingError("predict", found=text, rule=rule, remedy=remedy) from error
+
+
+def _of_types(text: str) -> bool:
+    """Whether another library complains of types that differ."""
+    return any(word in text.lower() for word in ("dtype", "float32", "float64", "double"))
