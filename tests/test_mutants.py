@@ -6,6 +6,8 @@ import random
 import subprocess
 import sys
 
+import pytest
+
 from tests import bugs, mutants
 from tests.mutants import Mutant, Outcome, Runner
 from tests.reach import Reach
@@ -48,6 +50,35 @@ def test_bugs_are_those_that_one_writes_and_words_are_left_alone():
     for bug in found():
         assert bug.applied(SOURCE) != SOURCE
         ast.parse(bug.applied(SOURCE))
+
+
+@pytest.mark.parametrize(
+    ("text", "kept", "left"),
+    [
+        ("assert x > 1, 'more'", [], ["x > 1"]),
+        ("return list(zip(x, y, strict=True))", ["x, y"], ["True", "strict=True"]),
+        ("return open(x, encoding='utf-8', mode=y + 1)", ["mode=y + 1", "y + 1"], ["encoding='utf-8'"]),
+        ("return jax.random.fold_in(key, 1000 + y)", ["1000 + y"], ["1000", " + "]),
+        ("return jax.random.fold_in(keys[0], 3)", ["0"], ["3"]),
+        ("return np.random.default_rng([x, 7])", [], ["7", "[x, 7]"]),
+        ("return x >= _ENOUGH * y", [" >= ", " * "], []),
+        ("return x * 64 + 9", ["64", "9"], []),
+    ],
+)
+def test_what_nobody_can_observe_is_no_bug(text, kept, left):
+    source = f"def own(x, y, key, keys):\n    {text}\n".encode()
+    ((_, function),) = bugs.functions(ast.parse(source))
+    told = {source[bug.start : bug.end].decode() for bug in bugs.bugs(source, function)}
+    assert told >= set(kept)
+    assert not told & set(left)
+
+
+def test_large_numbers_are_changed_by_much_and_named_thresholds_are_turned_around():
+    source = b"def own(x):\n    return x >= _ENOUGH or x < 4 or x + 64\n"
+    ((_, function),) = bugs.functions(ast.parse(source))
+    told = {(source[bug.start : bug.end].decode(), bug.text) for bug in bugs.bugs(source, function)}
+    assert {("64", "128"), ("64", "32"), ("4", "5"), ("4", "3"), (" >= ", " < "), (" < ", " <= ")} <= told
+    assert not {("64", "65"), ("64", "63"), (" >= ", " > ")} & told
 
 
 def test_every_kind_is_drawn_as_often():
