@@ -19,13 +19,14 @@ NEAR = 1e-6
 """Of a number: what other sums and other compilers change is a hundred times as small."""
 
 
-def check(test: str, name: str, text: str) -> None:
+def check(test: str, name: str, text: str, near: float = NEAR) -> None:
     """Fail where a text is not the one that was kept.
 
     Args:
         test: the file of the test, `__file__`; the text is kept in the folder `pinned` beside it.
         name: of the text.
         text: what is said now.
+        near: how far numbers with a point may be apart, as a share of them.
     """
     path = pathlib.Path(test).parent / "pinned" / f"{name}.txt"
     text = "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
@@ -35,22 +36,22 @@ def check(test: str, name: str, text: str) -> None:
         return
     assert path.exists(), f"{path} is missing: run this test with LEMMATA_WRITE_PINNED=1"
     kept = path.read_text(encoding="utf-8")
-    assert same(kept, text), "\n" + "\n".join(itertools.islice(_apart(kept, text), 40))
+    assert same(kept, text, near), "\n" + "\n".join(itertools.islice(_apart(kept, text), 40))
 
 
-def same(kept: str, text: str) -> bool:
+def same(kept: str, text: str, near: float = NEAR) -> bool:
     """Whether two texts have the same words, and numbers that differ by rounding alone."""
     if NUMBER.split(kept) != NUMBER.split(text):
         return False
     pairs = zip(NUMBER.findall(kept), NUMBER.findall(text), strict=True)
-    return all(one == other or _near(one, other) for one, other in pairs)
+    return all(one == other or _near(one, other, near) for one, other in pairs)
 
 
-def _near(one: str, other: str) -> bool:
+def _near(one: str, other: str, near: float) -> bool:
     if "." not in one + other:
         return False  # counts
     first, second = (float(each.replace("−", "-")) for each in (one, other))
-    return math.isclose(first, second, rel_tol=NEAR, abs_tol=1e-12)
+    return math.isclose(first, second, rel_tol=near, abs_tol=1e-12)
 
 
 def _apart(kept: str, text: str):
