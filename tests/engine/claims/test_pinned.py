@@ -28,12 +28,10 @@ def text(value):
 def test_verdicts_are_as_they_were(name, monkeypatch):
     """Of the statement, of a false one, of one with too few trials, and of one without a single problem."""
     cls, found = CLAIMS[name], []
-    for claim, options in (
-        (cls(), {}),
-        (cls(shift=0.5), {"seed": 3}),
-        (few, {}),
-        (cls(), {"budget": 12, "corners": 2}),
-    ):
+    asked = ((cls(), {}), (cls(shift=0.5), {"seed": 3}), (cls(), {"budget": 12, "corners": 2}), (cls(), {}))
+    for place, (claim, options) in enumerate(asked):
+        if place == 3:
+            monkeypatch.setattr(cls, "population", synthetic.Numbers(least=9.0))
         verdict = verify(claim, progress=False, **{"budget": 60, "corners": 0, **options})
         assert isinstance(verdict, Verdict)
         found += [text(dataclasses.asdict(verdict)), advice_on(verdict)]
