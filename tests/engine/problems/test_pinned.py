@@ -54,7 +54,8 @@ def written(problem):
 @pytest.mark.parametrize("name", POPULATIONS)
 def test_problems_are_drawn_as_they_were(name):
     population = POPULATIONS[name]()
-    space, found = population.settings(), []
+    space = population.settings()
+    found: list = [{name: str(variable) for name, variable in space.variables.items()}, list(space.rules)]
     for number, setting in enumerate([space.default, *space.corners(2, 0)]):
         problem = population.sample(setting, jax.random.key(number))
         told_hypotheses = [

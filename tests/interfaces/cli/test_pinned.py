@@ -70,9 +70,10 @@ def test_the_record_of_a_claim_is_its_entry():
 CONTROL = types.SimpleNamespace(status="refuted", violating=0.75, farthest=2.5)
 MADE = types.SimpleNamespace(
     status="supported", name="a.b", source="someone, Theorem 1", reason="as it is", vacuous=0.25,
-    slack=(0.5, 1.25, 8.0),    judged=17, requested=20, level=1e-3, control=CONTROL, seconds=61.25, setting={"n": 4, "width": 0.5},
-    seed=3, worst=7,    corners=[types.SimpleNamespace(status="inconclusive", setting={"n": 1}),
-             types.SimpleNamespace(status="refuted", setting={})],
+    slack=(0.5, 1.25, 8.0), judged=17,
+    requested=20, level=1e-3, control=CONTROL, seconds=61.25, setting={"n": 4, "width": 0.5}, seed=3,
+    worst=7, corners=[types.SimpleNamespace(status="inconclusive", setting={"n": 1}),
+                      types.SimpleNamespace(status="refuted", setting={})],
 )  # fmt: skip
 VERDICTS = {
     "whole": MADE,

@@ -13,12 +13,16 @@ from lemmata.interfaces.report import _model_card, page_of, page_text
 from lemmata.interfaces.report._families import families_fragment
 from lemmata.interfaces.report._model import model_fragment
 from lemmata.interfaces.report._verified import verified_page
-from lemmata.workflows.records.studies import Point, Residual
+from lemmata.workflows.records.studies import Point, Residual, Spectral
 from tests import pinned
 from tests.interfaces.report import example as studies
 from tests.interfaces.report import test_families, test_model_page
 
 RICH = test_model_page.example(15, **test_model_page.tables())
+
+
+LONG = Spectral([1, 2, 5, 10, 20, 50, 100], [9.0, 8.0, 5.0, 3.0, 1.0, 0.5, 0.01], [0.1, 0.2, 0.4, 0.5, 0.8, 0.9, 1.0],
+                17.5, 3.25)  # fmt: skip
 
 
 def odd():
@@ -27,7 +31,7 @@ def odd():
     first, second, *others = record.models
     models = [
         dataclasses.replace(first, points=[], band=[], learns=False, seconds=0.004, trained=0.5),
-        dataclasses.replace(second, points=[Point(1.0, 3.0, math.nan, 0)], seconds=83.2, theory=[]),
+        dataclasses.replace(second, points=[Point(1.0, 3.0, math.nan, 0)], seconds=83.2, theory=[], spectrum=LONG),
         *others,
     ]
     answers = dataclasses.replace(record.answers, near=["forest"])
