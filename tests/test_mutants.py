@@ -10,7 +10,7 @@ import pytest
 
 from tests import bugs, mutants
 from tests.mutants import Mutant, Outcome, Runner
-from tests.reach import Reach
+from tests.reach import Reach, _imported
 
 SOURCE = b'''
 def far(x, y, *, ridge=1.0, strict=True):
@@ -107,6 +107,32 @@ def test_tests_that_reach_a_function_come_first_and_fixtures_count():
     page = mutants.ROOT / "tests/interfaces/report/test_scripts.py"
     (own,) = [test for test in reach._tests(page) if test.node.endswith("::test_every_chart_of_a_comparison_is_drawn")]
     assert any(node.name == "bundle" for node in own.rests), "the fixture writes the pages"
+
+
+@pytest.mark.parametrize(
+    ("file", "function", "test"),
+    [
+        ("interfaces/cli/_show.py", "_show_places", "test_pinned.py::test_every_claim_is_shown_as_it_was"),
+        ("interfaces/cli/_list.py", "_tightness", "test_pinned.py::test_a_list_is_as_it_was"),
+        ("interfaces/cli/_refute.py", "_check_asked", "test_nothing_done.py::test_a_search_that_tested_nothing"),
+    ],
+)
+def test_commands_are_reached_by_their_names_and_no_others(file, function, test):
+    tests = Reach(mutants.ROOT)._tests(mutants.ROOT / "tests/interfaces/cli" / test.split("::")[0])
+    (own,) = [each for each in tests if test in each.node]
+    assert any(node.name == function and file.endswith(f"{node.module.split('.')[-1]}.py") for node in own.rests)
+    others = {"_show.py", "_list.py", "_refute.py", "_walk.py"} - {file.rpartition("/")[2]}
+    reached = {
+        f"{node.module.split('.')[-1]}.py" for node in own.rests if node.module.startswith("lemmata.interfaces.cli.")
+    }
+    assert not reached & others
+
+
+def test_a_program_reaches_what_it_imports():
+    found = _imported("import os\nfrom lemmata.kernels import gram\nfrom lemmata.errors import LemmataError\n")
+    assert {node.name for node in found} == {"gram", "LemmataError"}
+    assert not _imported("words that import nothing")
+    assert not _imported("from numpy import mean")
 
 
 def mutant(before, after):
