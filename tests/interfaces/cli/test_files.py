@@ -202,3 +202,12 @@ def test_a_terminal_whose_width_is_not_known(words, columns):
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
     assert 60 < max(map(len, done.stdout.splitlines())) <= 120
+
+
+@pytest.mark.parametrize("words", [["show"], ["list", "--source"], ["refute"]], ids=" ".join)
+def test_a_word_of_any_length_makes_a_short_message(words):
+    command = [sys.executable, "-c", PROGRAM, *words, "a" * 50_000]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 2
+    assert "characters)" in done.stderr
+    assert len(done.stderr) < 5_000
