@@ -1,7 +1,15 @@
 """Plausible bugs of a function, each as a change of its text: what one might have written in the place of what stands.
 
 mutmut and cosmic-ray change operators and constants. Here arguments, axes, terms, defaults and loops are changed, too,
-since these are the bugs that reviews of this code have found. Words are left alone: messages, docstrings, annotations.
+since these are the bugs that reviews of this code have found.
+
+What nobody can observe is no bug, and is left alone by rule:
+
+* words: messages, docstrings, annotations, and the arguments that name an encoding, a title or a help text;
+* statements about the code that hold anyway: `assert`, and `strict=` of `zip`;
+* the numbers that tell random keys apart, where all of them are as good; dropping them is a bug;
+* whether a threshold that has a name (`_LARGE`) belongs to the one side or the other: it was set by judgement;
+* one more or less where a number is large: it is doubled or halved.
 """
 
 import ast
@@ -50,7 +58,13 @@ _PAIRS = (
 _NAMES = {a: b for pair in _PAIRS[:-1] for a, b in (pair, pair[::-1])}
 _AXES = {0: 1, 1: 0, -1: 0, -2: -1, 2: 1}
 _EITHER_WAY = ("min", "max", "minimum", "maximum", "hypot", "gcd", "isclose", "allclose", "logical_and", "logical_or")
-_WORDS = (ast.JoinedStr, ast.Raise, ast.Import, ast.ImportFrom)
+_WORDS = (ast.JoinedStr, ast.Raise, ast.Import, ast.ImportFrom, ast.Assert)
+_SAID = ("strict", "encoding", "title", "help")
+"""Arguments that are words, or say what holds anyway."""
+_KEYS = ("fold_in", "key", "PRNGKey", "default_rng", "SeedSequence")
+"""Functions whose arguments tell random keys apart."""
+_LARGE = 10
+"""Integers from which one more is no slip that one makes."""
 
 
 def functions(tree: ast.Module) -> Iterator[tuple[str, Function]]:
@@ -82,6 +96,26 @@ def _compiles(source: bytes) -> bool:
     except SyntaxError:
         return False
     return True
+
+
+def _labels(node: ast.AST) -> list[ast.expr]:
+    """The arguments of a call that tell random keys apart: all of a seed's, and of `fold_in` those behind the key."""
+    if not isinstance(node, ast.Call):
+        return []
+    called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    if called not in _KEYS:
+        return []
+    return node.args[1:] if called == "fold_in" else list(node.args)
+
+
+def _varies(node: ast.expr) -> bool:
+    return any(isinstance(part, ast.Name | ast.Attribute) for part in ast.walk(node))
+
+
+def _is_threshold(node: ast.expr) -> bool:
+    """Whether a side of a comparison is a constant with a name, alone or as a factor."""
+    names = [part.id for part in ast.walk(node) if isinstance(part, ast.Name)]
+    return any(name.isupper() and len(name) > 2 for name in names)
 
 
 class _Places:
@@ -117,12 +151,24 @@ class _Places:
             node = waiting.pop()
             if isinstance(node, _WORDS):
                 continue
+            if isinstance(node, ast.keyword) and node.arg in _SAID:
+                continue
             yield from self.at(node)
+            labels = _labels(node)
             for name, value in ast.iter_fields(node):
                 if name in ("annotation", "returns", "decorator_list", "msg"):
                     continue
+                if labels and name == "args":
+                    yield from (each for label in labels for each in self.of_label(label))
+                    value = [each for each in node.args if each not in labels]  # pyright: ignore
                 waiting.extend(each for each in (value if isinstance(value, list) else [value])
                                if isinstance(each, ast.AST))  # fmt: skip
+
+    def of_label(self, label: ast.expr) -> Iterator[Bug]:
+        """A label without one of its parts: what it told apart has the same key then."""
+        for node in ast.walk(label):
+            if isinstance(node, ast.BinOp):
+                yield from (bug for bug in self._binop(node) if bug.kind == "a dropped term" and _varies(node.right))
 
     def at(self, node: ast.AST) -> Iterator[Bug]:
         own = getattr(self, f"_{type(node).__name__.lower()}", None)
@@ -143,6 +189,9 @@ class _Places:
         value = node.value if isinstance(node, ast.Constant) else None
         if isinstance(value, bool):
             yield self.put("the opposite", node, str(not value))
+        elif isinstance(value, int) and value >= _LARGE:
+            yield self.put(kind, node, str(2 * value))
+            yield self.put(kind, node, str(value // 2))
         elif isinstance(value, int):
             yield self.put(kind, node, str(value + 1))
             if value > 0:
@@ -156,7 +205,8 @@ class _Places:
 
     def _compare(self, node: ast.Compare) -> Iterator[Bug]:
         for left, op, right in zip((node.left, *node.comparators), node.ops, node.comparators, strict=False):
-            for other in _COMPARED[type(op)]:
+            others = _COMPARED[type(op)]
+            for other in others[-1:] if _is_threshold(left) or _is_threshold(right) else others:
                 yield from self.between(left, right, other, "another comparison")
 
     def _binop(self, node: ast.BinOp) -> Iterator[Bug]:
@@ -195,7 +245,7 @@ class _Places:
         for each in node.keywords:
             if each.arg == "axis" and isinstance(each.value, ast.Constant) and each.value.value in _AXES:
                 yield self.put("another axis", each.value, str(_AXES[each.value.value]))
-            elif each.arg is not None and each.arg not in ("axis", "strict", "encoding", "title", "help"):
+            elif each.arg is not None and each.arg not in ("axis", *_SAID):
                 start, end = self.start(each), self.end(each)
                 while self.source[end : end + 1] in (b",", b" "):
                     end += 1

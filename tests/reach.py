@@ -1,13 +1,20 @@
-"""Which tests reach a function, by reading their code: nothing is run or imported."""
+"""Which tests reach a function, by reading their code: nothing is run or imported.
+
+Commands are started by their names, and processes by their programs. A text in a test that is the name of a command
+reaches the command, where the test reaches the command line; one that is a program reaches what it imports.
+"""
 
 import ast
+import functools
 import pathlib
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from lemmata.engine.catalogue import ROOTS
 from lemmata.engine.catalogue._fingerprint import reached
-from lemmata.engine.catalogue._modules import Node, module_of
+from lemmata.engine.catalogue._meaning import meaning
+from lemmata.engine.catalogue._modules import Node, module_of, resolved, statements_of
 from tests import budget
 
 _FEW = 6
@@ -58,12 +65,12 @@ class Reach:
         module = ".".join(("lemmata", *pathlib.PurePath(file).with_suffix("").parts))
         node = Node(module, *function.split("."))
         taken, others = list[Test](), list[Test]()
-        by_effort = lambda test: len(test.rests) * (0.5 + test.cost)
+        by_effort = lambda test: len(test.rests) ** 0.5 * (0.2 + test.cost)
         spent = lambda: sum(test.cost for test in taken)
         for place, folder in enumerate([self._naming(function), *self._folders(file)]):
             found = list[Test]()
-            for path in sorted(folder, key=lambda path: _apart(path.name, file)):
-                own = [test for test in self._tests(path) if test not in taken]
+            for group in self._together(folder, file, place):
+                own = [test for path in group for test in self._tests(path) if test not in taken]
                 for test in sorted((test for test in own if node in test.rests), key=by_effort):
                     if spent() + test.cost <= limit or not taken:
                         taken.append(test)
@@ -80,6 +87,16 @@ class Reach:
                     if spent() + test.cost <= limit:
                         taken.append(test)
         return taken
+
+    @staticmethod
+    def _together(folder: list[pathlib.Path], file: str, place: int) -> Iterator[list[pathlib.Path]]:
+        """Test files whose tests are compared by what they take: those of the own folder at once, others one by one."""
+        near = sorted(folder, key=lambda path: _apart(path.name, file))
+        if place == 1:
+            yield [path for path in near if not _apart(path.name, file)]
+            yield [path for path in near if _apart(path.name, file)]
+        else:
+            yield from ([path] for path in near)
 
     def _naming(self, function: str) -> list[pathlib.Path]:
         """Test files whose text has the name of a function, or of its class if it is special; none if many have it."""
@@ -117,9 +134,72 @@ class Reach:
             for test, statements in module.definitions.items():
                 if test.startswith("test_") and isinstance(statements[0], ast.FunctionDef):
                     node = f"{place}::{test}"
-                    rests = reached([Node(name, test), *_fixtures(name, statements)])
+                    rests = _by_words(reached([Node(name, test), *_fixtures(name, statements)]))
                     own.append(Test(node, _cost(node, statements[0]), rests))
         return self.read[path]
+
+
+@functools.cache
+def commands() -> dict[str, Node]:
+    """The functions of the command line, by the names of their commands."""
+    module = module_of("lemmata.interfaces.cli")
+    assert module is not None
+    found = {}
+    for part in ast.walk(module.definitions["commands"][0]):
+        if isinstance(part, ast.Dict):
+            for name, value in zip(part.keys, part.values, strict=True):
+                node = resolved(module, value.id) if isinstance(value, ast.Name) else None
+                if isinstance(name, ast.Constant) and isinstance(node, Node):
+                    found[name.value] = node
+    return found
+
+
+_CLI = "lemmata.interfaces.cli"
+
+
+def _by_words(rests: frozenset[Node]) -> frozenset[Node]:
+    """What a test reaches, with what its texts name: the command line alone would be all commands."""
+    own = {node for node in rests if node.module.split(".")[0] == "tests"}
+    runs, found = Node(_CLI, "commands") in rests, set[Node]()
+    named = set[Node]()
+    for text in {text for node in own for text in _texts(node)}:
+        if "import " in text:
+            found |= _imported(text)
+        words = text.split()[:2]
+        if words[:1] == ["lemmata"] or (runs and words):
+            named |= {commands()[word] for word in words[words[0] == "lemmata" :][:1] if word in commands()}
+    if runs and named:
+        told = [meaning(node) for node in own]
+        direct = {node for part in told for node in part.rests_on if node not in own and node.module != _CLI}
+        rests = reached(direct, {name for part in told for name in part.names}) | own
+    return rests | reached(found | named)
+
+
+@functools.cache
+def _texts(node: Node) -> frozenset[str]:
+    """The texts that a piece of code holds."""
+    return frozenset(
+        part.value for statement in statements_of(node) for part in ast.walk(statement)
+        if isinstance(part, ast.Constant) and isinstance(part.value, str)
+    )  # fmt: skip
+
+
+@functools.cache
+def _imported(text: str) -> frozenset[Node]:
+    """What a program imports by name from lemmata; nothing where the text is none."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return frozenset()
+    found = set[Node]()
+    for part in ast.walk(tree):
+        if isinstance(part, ast.ImportFrom) and (part.module or "").split(".")[0] == "lemmata":
+            found |= {
+                node
+                for alias in part.names
+                if isinstance(node := resolved(module_of(part.module or ""), alias.name), Node)
+            }
+    return frozenset(found)
 
 
 def _cost(node: str, function: ast.FunctionDef) -> float:

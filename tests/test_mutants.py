@@ -6,9 +6,11 @@ import random
 import subprocess
 import sys
 
+import pytest
+
 from tests import bugs, mutants
 from tests.mutants import Mutant, Outcome, Runner
-from tests.reach import Reach
+from tests.reach import Reach, _imported
 
 SOURCE = b'''
 def far(x, y, *, ridge=1.0, strict=True):
@@ -50,6 +52,35 @@ def test_bugs_are_those_that_one_writes_and_words_are_left_alone():
         ast.parse(bug.applied(SOURCE))
 
 
+@pytest.mark.parametrize(
+    ("text", "kept", "left"),
+    [
+        ("assert x > 1, 'more'", [], ["x > 1"]),
+        ("return list(zip(x, y, strict=True))", ["x, y"], ["True", "strict=True"]),
+        ("return open(x, encoding='utf-8', mode=y + 1)", ["mode=y + 1", "y + 1"], ["encoding='utf-8'"]),
+        ("return jax.random.fold_in(key, 1000 + y)", ["1000 + y"], ["1000", " + "]),
+        ("return jax.random.fold_in(keys[0], 3)", ["0"], ["3"]),
+        ("return np.random.default_rng([x, 7])", [], ["7", "[x, 7]"]),
+        ("return x >= _ENOUGH * y", [" >= ", " * "], []),
+        ("return x * 64 + 9", ["64", "9"], []),
+    ],
+)
+def test_what_nobody_can_observe_is_no_bug(text, kept, left):
+    source = f"def own(x, y, key, keys):\n    {text}\n".encode()
+    ((_, function),) = bugs.functions(ast.parse(source))
+    told = {source[bug.start : bug.end].decode() for bug in bugs.bugs(source, function)}
+    assert told >= set(kept)
+    assert not told & set(left)
+
+
+def test_large_numbers_are_changed_by_much_and_named_thresholds_are_turned_around():
+    source = b"def own(x):\n    return x >= _ENOUGH or x < 4 or x + 64\n"
+    ((_, function),) = bugs.functions(ast.parse(source))
+    told = {(source[bug.start : bug.end].decode(), bug.text) for bug in bugs.bugs(source, function)}
+    assert {("64", "128"), ("64", "32"), ("4", "5"), ("4", "3"), (" >= ", " < "), (" < ", " <= ")} <= told
+    assert not {("64", "65"), ("64", "63"), (" >= ", " > ")} & told
+
+
 def test_every_kind_is_drawn_as_often():
     kinds = [bugs.drawn(found(), random.Random(seed)).kind for seed in range(400)]
     number = len({bug.kind for bug in found()})
@@ -76,6 +107,32 @@ def test_tests_that_reach_a_function_come_first_and_fixtures_count():
     page = mutants.ROOT / "tests/interfaces/report/test_scripts.py"
     (own,) = [test for test in reach._tests(page) if test.node.endswith("::test_every_chart_of_a_comparison_is_drawn")]
     assert any(node.name == "bundle" for node in own.rests), "the fixture writes the pages"
+
+
+@pytest.mark.parametrize(
+    ("file", "function", "test"),
+    [
+        ("interfaces/cli/_show.py", "_show_places", "test_pinned.py::test_every_claim_is_shown_as_it_was"),
+        ("interfaces/cli/_list.py", "_tightness", "test_pinned.py::test_a_list_is_as_it_was"),
+        ("interfaces/cli/_refute.py", "_check_asked", "test_nothing_done.py::test_a_search_that_tested_nothing"),
+    ],
+)
+def test_commands_are_reached_by_their_names_and_no_others(file, function, test):
+    tests = Reach(mutants.ROOT)._tests(mutants.ROOT / "tests/interfaces/cli" / test.split("::")[0])
+    (own,) = [each for each in tests if test in each.node]
+    assert any(node.name == function and file.endswith(f"{node.module.split('.')[-1]}.py") for node in own.rests)
+    others = {"_show.py", "_list.py", "_refute.py", "_walk.py"} - {file.rpartition("/")[2]}
+    reached = {
+        f"{node.module.split('.')[-1]}.py" for node in own.rests if node.module.startswith("lemmata.interfaces.cli.")
+    }
+    assert not reached & others
+
+
+def test_a_program_reaches_what_it_imports():
+    found = _imported("import os\nfrom lemmata.kernels import gram\nfrom lemmata.errors import LemmataError\n")
+    assert {node.name for node in found} == {"gram", "LemmataError"}
+    assert not _imported("words that import nothing")
+    assert not _imported("from numpy import mean")
 
 
 def mutant(before, after):

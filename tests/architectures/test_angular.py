@@ -289,3 +289,13 @@ def test_points_off_the_sphere_are_refused():
         ours.cross(x[:, :4], x[:, :4])
     with pytest.raises(SettingError, match="positive"):
         AngularKernel(kernel, norm=0.0, dimension=5)
+
+
+def test_rows_and_columns_of_a_sphere_are_not_exchanged():
+    ours = AngularKernel(NNGPKernel(fully_connected(Erf(), 1)), norm=2.0, dimension=5)
+    assert ours.series is not None
+    x, y = on_sphere()[:4], on_sphere()[4:6]
+    found = ours.cross(x, y)
+    assert found.shape == (4, 2)
+    one_by_one = [[ours(a, b) for b in y] for a in x]
+    np.testing.assert_allclose(found, jnp.asarray(one_by_one), rtol=1e-9, atol=1e-10)

@@ -5,7 +5,7 @@ import math
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy import optimize
+from scipy import optimize, stats
 
 from lemmata.functions import (
     LinearFunctions,
@@ -48,3 +48,15 @@ def test_the_parameter_of_linear_functions_is_the_least():
     discrete = 1 / np.mean(np.abs(ways[:, 0]))
     assert found.fun == pytest.approx(discrete, rel=1e-6)
     assert discrete == pytest.approx(1 / mean_projection(2), rel=0.02)
+
+
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_slopes_are_uniform_in_their_ball_and_levels_in_their_interval(d):
+    """At given quantiles of the first two numbers: the radius has the law r^d on its ball, the level is linear."""
+    functions = LinearFunctions(d, 2.0, 0.5)
+    way = np.arange(1.0, d + 1)
+    for radius, level in ((0.5, 0.5), (0.2, 0.9), (0.9, 0.1), (1 - 1e-12, 1 - 1e-12), (1e-12, 1e-12)):
+        normal = jnp.asarray([[*stats.norm.ppf([radius, level]), *way]])
+        drawn = functions.function(normal)
+        np.testing.assert_allclose(drawn.a, 2.0 * radius ** (1 / d) * way / np.linalg.norm(way), rtol=1e-6)
+        np.testing.assert_allclose(drawn.b, 0.5 * (2 * level - 1), rtol=1e-6, atol=1e-9)

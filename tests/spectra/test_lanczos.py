@@ -1,5 +1,7 @@
 """Largest eigenvalues and traces from products: against dense matrices, and the stated chances of being wrong."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -252,3 +254,15 @@ def test_what_is_refused(monkeypatch):
     monkeypatch.setattr(_lanczos, "available_bytes", lambda: 1000)
     with pytest.raises(MemoryPlanError, match="basis"):
         largest_eigenvalues(eye, zero, 2)
+
+
+@pytest.mark.parametrize("n", [50, 3000])
+@pytest.mark.parametrize("tolerance", [0.3, 0.01, 1e-4])
+@pytest.mark.parametrize("failure", [0.1, 1e-6])
+def test_no_more_products_are_planned_than_the_bound_needs(n, tolerance, failure):
+    """The bound is e = (log(1.648 sqrt(n) / (failure / 2)) / (2k - 1))² (Kuczynski 1992); k - 1 fails."""
+    k = _lanczos._needed(n, tolerance, failure)
+    e = lambda products: (math.log(1.648 * math.sqrt(n) / (failure / 2)) / (2 * products - 1)) ** 2
+    assert e(k) / (1 - 2 * e(k)) <= tolerance * (1 + 1e-12)
+    before = e(k - 1)
+    assert not 0 <= before / (1 - 2 * before) <= tolerance * (1 - 1e-12)

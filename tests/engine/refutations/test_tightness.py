@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 from lemmata.engine.claims import AtLeast, AtMost, find, registry
 from lemmata.engine.refutations import Survived, ablate, from_neighbour, has_tightness, measure_tightness, refute
 from lemmata.engine.refutations._pressure import pressure
-from lemmata.engine.refutations._problem import Facts, called_free
-from lemmata.engine.refutations._tightness import ratios_of
+from lemmata.engine.refutations._problem import Facts, Place, called_free
+from lemmata.engine.refutations._tightness import Tightness, ratios_of
 from lemmata.errors import SettingError
 from lemmata.interfaces.cli import _tightness as command
 from lemmata.interfaces.cli import app
@@ -179,3 +179,15 @@ def test_only_what_a_class_calls_free_is_moved():
     assert "sigma" in bound.population.free
     assert called_free(bound) == ()
     assert called_free(own.SumBelowRoot()) == ("x",)
+
+
+def test_a_record_has_the_place_where_there_is_one_and_only_the_names_of_moved_fields():
+    place = Place({"n": 4}, 7, 3, {"x": np.ones(2), "a": np.zeros(1)})
+    found = Tightness("a.b", "print", 0.5, "", 9, 64, 2, place, 1.5)
+    own = {"claim": "a.b", "fingerprint": "print", "ratio": 0.5, "refuted": "", "settings": 9, "trials": 64,
+           "climbed": 2, "seconds": 1.5}  # fmt: skip
+    where = {"setting": {"n": 4}, "seed": 7, "number": 3}
+    assert found.to_json() == {**own, "place": where, "moved": ["a", "x"]}
+    nowhere = dataclasses.replace(found, place=None, ratio=None)
+    assert nowhere.to_json() == {**own, "ratio": None, "place": None, "moved": []}
+    assert dataclasses.replace(found, place=Place({}, 0, 0, {})).to_json()["moved"] == []

@@ -3,12 +3,14 @@
 import dataclasses
 import math
 import re
+import types
 
 import numpy as np
 import pytest
 
 from lemmata.subjects.forecasts import forecast
 from lemmata.workflows.records import rows
+from lemmata.workflows.studies import _answers
 from lemmata.workflows.studies._answers import answers
 from lemmata.workflows.studies._losses import Losses
 from lemmata.workflows.studies._measure import Measured
@@ -383,3 +385,29 @@ def test_a_model_of_few_splits_is_not_as_good_where_it_loses_on_all_of_them():
         other = measured("other", losses, 150.0, wide=20.0)
         assert other.expected(400).lower < best.expected(400).value < other.expected(400).upper
         assert bool(near_best(best, question(total=500), [best, other])) == near
+
+
+def on_splits(**tables):
+    """A model with the losses of each split of some sizes."""
+    sizes = np.array([float(name[1:]) for name in tables])
+    return types.SimpleNamespace(
+        losses=types.SimpleNamespace(sizes=sizes, paired=[np.array(t) for t in tables.values()])
+    )
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("first", "second", "better"),
+    [
+        ({"n10": [1.0, 1.0], "n20": [0.5, 0.5]}, {"n10": [0.5, 0.5], "n20": [1.0, 1.0]}, True),  # the largest decides
+        ({"n10": [0.5, 0.7], "n20": [9.0]}, {"n10": [1.0, 1.0], "n20": [1.0, 1.0]}, True),  # which both have two of
+        ({"n10": [0.5, 0.7], "n40": [9.0, 9.0]}, {"n10": [1.0, 1.0], "n20": [1.0, 1.0]}, True),
+        ({"n10": [1.5, 1.7], "n40": [0.1, 0.1]}, {"n10": [1.0, 1.0], "n20": [1.0, 1.0]}, False),
+        ({"n10": [0.5, 0.5, 99.0]}, {"n10": [1.0, 1.0]}, True),  # the splits that both have
+        ({"n10": [1.0, 1.0]}, {"n10": [1.0, 1.0]}, False),
+        ({"n10": [0.1]}, {"n10": [1.0]}, False),
+        ({"n10": [0.1, 0.1]}, {"n20": [1.0, 1.0]}, False),
+    ],
+)  # fmt: skip
+def test_models_are_compared_on_the_splits_of_the_largest_size_that_both_have(first, second, better):
+    assert _answers._beats_on_common_splits(on_splits(**first), on_splits(**second)) == better

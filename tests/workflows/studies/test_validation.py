@@ -124,3 +124,13 @@ def test_classes_that_one_group_alone_has_are_no_obstacle(name):
     assert fit.chances is not None
     assert np.isfinite(fit.chances).all()
     assert fit.chances.sum(axis=1) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("n", "fifth"), [(12, 2), (23, 4), (3002, 600), (49, 9)])
+def test_whole_groups_that_hold_a_fifth_choose_where_five_does_not_divide_the_rows(n, fifth):
+    exact = np.repeat([0, 1, 2], [n - 2 * fifth, fifth, fifth])
+    assert last_rows(n, n, 0.1, exact) == n - fifth
+    short = np.repeat([0, 1, 2], [n - 2 * fifth, fifth + 1, fifth - 1])
+    assert last_rows(n, n, 0.1, short) == n - 2 * fifth, "the last group has less than a fifth, rounded down"
+    more = np.repeat([0, 1, 2], [n - 2 * fifth - 1, fifth, fifth + 1])
+    assert last_rows(n, n, 0.1, more) == n - fifth - 1
