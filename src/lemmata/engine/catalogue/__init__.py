@@ -13,6 +13,7 @@ from ._fingerprint import digest_of_modules as digest_of_modules
 from ._modules import GROUPS as GROUPS
 from ._modules import ROOTS as ROOTS
 from ._modules import part_of as part_of
+from ._modules import tree_of as tree_of
 from ._mutations import distance_table as distance_table
 from ._mutations import is_weak as is_weak
 from ._mutations import mutated as mutated
@@ -34,6 +35,7 @@ from ._rows import NOT_JUDGED as NOT_JUDGED
 from ._rows import TIGHTNESS as TIGHTNESS
 from ._rows import described as described
 from ._rows import older as older
+from ._rows import older_by_kept as older_by_kept
 from ._rows import rows as rows
 from ._rows import tightness as tightness
 from ._runs import all_runs as all_runs
