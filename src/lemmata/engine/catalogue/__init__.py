@@ -10,6 +10,10 @@ from ._counts import counts as counts
 from ._counts import told_counts as told_counts
 from ._fingerprint import Fingerprint as Fingerprint
 from ._fingerprint import digest_of_modules as digest_of_modules
+from ._history import Change as Change
+from ._history import history as history
+from ._history import recorded_statuses as recorded_statuses
+from ._history import write_history as write_history
 from ._modules import GROUPS as GROUPS
 from ._modules import ROOTS as ROOTS
 from ._modules import part_of as part_of

@@ -18,6 +18,7 @@ from ._prose import docstring, first_sentence, sentence
 _WIDE = 88  # longer signatures have a line an argument
 _LONGEST = 60_000  # letters of docstrings on a page; set as HTML they take two to four times as many bytes
 
+_MOST = 70  # names on a page
 _SUBJECTS = "subjects."
 
 
@@ -63,7 +64,7 @@ def shelves(room: str) -> list[tuple[str, list[Entry]]]:
     size = 0
     for entry in entries(room):
         own = sum(map(len, (entry.signature, entry.words, *itertools.chain(*entry.methods))))
-        if found[-1] and size + own > _LONGEST:
+        if found[-1] and (size + own > _LONGEST or len(found[-1]) == _MOST):
             found, size = [*found, []], 0
         found[-1].append(entry)
         size += own
