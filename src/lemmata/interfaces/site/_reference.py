@@ -18,7 +18,7 @@ from ._prose import docstring, first_sentence, sentence
 _WIDE = 88  # longer signatures have a line an argument
 _LONGEST = 60_000  # letters of docstrings on a page; set as HTML they take two to four times as many bytes
 
-_MOST = 70  # names on a page
+_MOST = 45  # names on a page
 _SUBJECTS = "subjects."
 
 
