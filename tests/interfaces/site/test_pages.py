@@ -225,7 +225,7 @@ def test_a_misprint_and_its_correction_name_each_other(small):
 
 def test_the_survey_stands_with_its_verdicts_references_and_problems(small):
     page = (small / "sources" / "foundation2025.html").read_text(encoding="utf-8")
-    assert page.count('<section class="problem" id="problem-') == 7
+    assert page.count('<details class="problem" id="problem-') == 7
     for word in ("unverifiable", "contradictory", "altered", "Its references"):
         assert word in page
     first = (small / "sources" / "index.html").read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ const names = Object.keys(fields).slice(1); // in the order of the columns
 const facts = rows.map((row) => Object.fromEntries(names.map((name, place) => [name, row.cells[place + 1].textContent.trim()])));
 const found = document.getElementById("found");
 const NEAREST = 20;
-let asked = false, index = null;
+let asked = false, index = null, sifted = false;
 
 for (const name of names) {
   const counts = new Map();
@@ -40,6 +40,8 @@ function searched() {
 }
 
 function show(write = true) {
+  sifted ||= Object.values(fields).some((field) => field.value);
+  if (!sifted) return; // the table is as it was written
   const [places, said] = searched();
   const shown = places.filter((place) => names.every((name) => !fields[name].value || facts[place][name] === fields[name].value));
   for (const row of rows) row.hidden = true;
