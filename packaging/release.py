@@ -99,7 +99,9 @@ def main(out: pathlib.Path) -> None:
     for name, size in sizes.items():
         print(f"{size:>9,}  {name}")
     if tall := [name for name, size in sizes.items() if size >= LIMIT]:
-        raise SystemExit(f"{', '.join(tall)}: {LIMIT:,} bytes or more; make files smaller, or move some to another part")
+        raise SystemExit(
+            f"{', '.join(tall)}: {LIMIT:,} bytes or more; make files smaller, or move some to another part"
+        )
 
 
 if __name__ == "__main__":

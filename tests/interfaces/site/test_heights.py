@@ -46,7 +46,10 @@ def test_what_is_closed_or_scrolls_in_a_box_counts_by_what_is_seen():
     assert _heights.height(f"<details><summary>More</summary>{text}</details>") < 50
     assert _heights.height(f"<details open><summary>More</summary>{text}</details>") > 4000
     assert _heights.height(f'<div class="scroll tall">{text}</div>') < 700
-    assert _heights.height(f"<details><summary>A</summary><details><summary>B</summary>{text}</details></details>{text}") > 4000
+    assert (
+        _heights.height(f"<details><summary>A</summary><details><summary>B</summary>{text}</details></details>{text}")
+        > 4000
+    )
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ import jax
 import polars as pl
 
 from lemmata.facts import Facts, states_facts
-from lemmata.signatures import shows_signature
 from lemmata.interfaces.report import action_sentences, model_fragment, model_sentences, strip_chart, write_page
 from lemmata.options import EXAMINATION, check_limit
+from lemmata.signatures import shows_signature
 from lemmata.subjects.trained_models import bare_model, read_trained
 from lemmata.workflows.examinations import (
     ExaminationRecord,

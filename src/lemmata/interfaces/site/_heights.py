@@ -11,8 +11,8 @@ FITS = 7000
 WIDTH = 343  # of the text on a screen of 390 pixels
 _LETTERS, _CELLS = 44, 34  # a line of text, and of a row of a table
 _LINE, _CODE, _ROW = 21.75, 18.5, 18.5
-_BOX = 640  # of what scrolls in a box of its own
-_PICTURE = 260  # where its size is not given
+_BOX = 640.0  # of what scrolls in a box of its own
+_PICTURE = 260.0  # where its size is not given
 _SPACE = {"p": 15, "h1": 25, "h2": 30, "h3": 26, "h4": 20, "li": 4.5, "dt": 0, "dd": 8, "summary": 15, "figcaption": 4,
           "caption": 0, "div": 0, "ul": 8, "ol": 8, "section": 0, "article": 0, "figure": 6, "dl": 12, "nav": 0,
           "header": 60, "footer": 30, "main": 0, "details": 0, "label": 30, "form": 20}  # fmt: skip

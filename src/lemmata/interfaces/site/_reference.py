@@ -51,7 +51,10 @@ def reference_pages(addresses: dict[str, str]) -> dict[str, str]:
             ))  # fmt: skip
         cards.append((room, sentence(first_sentence(room_words(room)), link), len(entries(room))))
     pages["reference/index.html"] = page(
-        "references.html", "reference/index.html", "reference/index.html", "Reference",
+        "references.html",
+        "reference/index.html",
+        "reference/index.html",
+        "Reference",
         rooms=[card for card in cards if not card[0].startswith(_SUBJECTS)],
         subjects=[card for card in cards if card[0].startswith(_SUBJECTS)],
     )
