@@ -1,6 +1,7 @@
 """The history of verdicts: what is a change, where it is kept, and that it ends with the records."""
 
 import datetime
+import itertools
 import json
 
 import pytest
@@ -20,7 +21,7 @@ def test_its_days_are_in_order_and_no_status_follows_itself():
     for name, own in history().items():
         assert [each.day for each in own] == sorted(each.day for each in own), name
         assert all(datetime.date.fromisoformat(each.day).year >= 2026 for each in own), name
-        assert all(first.status != second.status for first, second in zip(own, own[1:], strict=False)), name
+        assert all(first.status != second.status for first, second in itertools.pairwise(own)), name
 
 
 @pytest.mark.parametrize(

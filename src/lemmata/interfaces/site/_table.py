@@ -22,7 +22,8 @@ def table_page(known: list[dict[str, Any]]) -> str:
     return page(
         "claims.html", "claims.html", "claims.html", "The catalogue of claims",
         about=f"{len(known)} statements of deep-learning theory that lemmata can test, each with its last verdict.",
-        rows=[_told(row) for row in known], filters=_FILTERS, found=counts(), printed=PRINTED, script=script("claims.js"),
+        rows=[_told(row) for row in known], filters=_FILTERS, found=counts(), printed=PRINTED,
+        script=script("claims.js"),
     )  # fmt: skip
 
 
