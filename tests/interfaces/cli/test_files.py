@@ -158,6 +158,27 @@ def test_a_reader_who_leaves(words):
 
 
 @pytest.mark.parametrize(
+    ("words", "stream"),
+    [
+        (["--help"], "stdout"),
+        (["study", "--help"], "stdout"),
+        (["--version"], "stdout"),
+        (["list", "--no-such-option"], "stderr"),
+        (["list", "zzzz"], "stderr"),
+    ],
+    ids=str,
+)
+def test_a_reader_who_had_left_before(words, stream):
+    """Typer and rich end the program with 1 where nobody reads the help, and 1 would say that a claim is refuted."""
+    reads, writes = os.pipe()
+    os.close(reads)
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, stream: writes}
+    done = subprocess.run([sys.executable, "-c", PROGRAM, *words], **streams, text=True, check=False, timeout=120)
+    os.close(writes)
+    assert (done.returncode, done.stdout or "", done.stderr or "") == (141, "", "")
+
+
+@pytest.mark.parametrize(
     "words", [["study", "no/such.csv"], ["compare", "no/such.csv"], ["model", "a.py:f", "no/such.csv"]]
 )
 def test_a_missing_file_is_refused_before_anything_is_loaded(words):
@@ -170,3 +191,23 @@ def test_a_missing_file_is_refused_before_anything_is_loaded(words):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.split() == ["2"], done.stderr
     assert "there is no file no/such.csv" in done.stderr
+
+
+@pytest.mark.parametrize("columns", ["0", "1", "²", "1e3", "", "-80", "9999999999"])
+@pytest.mark.parametrize("words", [["list", "hoeffding"], ["list", "--help"]], ids=" ".join)
+def test_a_terminal_whose_width_is_not_known(words, columns):
+    """Rich prints nothing in 0 columns, and the exit code was 0."""
+    environment = {**os.environ, "COLUMNS": columns, "LINES": columns}
+    command = [sys.executable, "-c", PROGRAM, *words]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert 60 < max(map(len, done.stdout.splitlines())) <= 120
+
+
+@pytest.mark.parametrize("words", [["show"], ["list", "--source"], ["refute"]], ids=" ".join)
+def test_a_word_of_any_length_makes_a_short_message(words):
+    command = [sys.executable, "-c", PROGRAM, *words, "a" * 50_000]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 2
+    assert "characters)" in done.stderr
+    assert len(done.stderr) < 5_000

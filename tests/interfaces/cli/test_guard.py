@@ -30,12 +30,15 @@ def ended(ends, command="study"):
 @pytest.mark.parametrize(
     ("ends", "command", "code", "words"),
     [
-        ("os._exit(0)", "study", 2, "os._exit(0)"),
-        ("os._exit(0)", "verify", 4, "os._exit(0)"),
+        ("os._exit(0)", "study", 2, "os._exit(0) (<string>, line 7)"),
+        ("os._exit(0)", "verify", 4, "os._exit(0) (<string>, line 7)"),
+        ("os._exit(64)", "verify", 4, "os._exit(64) (<string>, line 7)"),
+        ("from os import _exit; _exit(0)", "verify", 4, "os._exit(0) (<string>, line 7)"),
+        ("os.fork() or os._exit(0); import time; time.sleep(0.1)", "study", 3, ""),
         ("os._exit(1)", "refute", 4, "os._exit(1)"),
         ("os.execvp('true', ['true'])", "model", 2, "os._exit(0)"),
         ("os.kill(os.getpid(), signal.SIGKILL)", "model", 137, "signal 9"),
-        ("raise GeneratorExit", "verify", 4, "that it raised GeneratorExit"),
+        ("raise GeneratorExit", "verify", 4, "that it raised GeneratorExit (<string>, line 7)"),
         ("pass", "study", 3, ""),
         ("import atexit; atexit.register(os._exit, 0)", "study", 3, ""),
     ],
@@ -106,10 +109,63 @@ def _lives(number):
     return not state.exists() or state.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
-def test_a_claim_file_that_leaves_is_told_by_the_whole_command(tmp_path):
+@pytest.mark.parametrize("leaves", ["os._exit(0)", "raise GeneratorExit"])
+def test_a_claim_file_that_leaves_is_told_by_the_whole_command(tmp_path, leaves):
     file = tmp_path / "mine.py"
-    file.write_text("import os\nos._exit(0)\n")
+    file.write_text(f"import os, sys\n\n{leaves}\n")
     words = [sys.executable, "-m", "lemmata", "verify", str(file), "--ledger", str(tmp_path / "l.sqlite")]
     done = subprocess.run(words, capture_output=True, text=True, timeout=300)
     assert done.returncode == 4, done.stderr
     assert "ended by a program that it ran" in done.stderr
+    assert "(mine.py, line 3)" in done.stderr
+
+
+START = """
+import sys
+from lemmata.interfaces.cli._guard import guarded
+
+def run():
+    import jax
+    jax.devices()
+    sys.exit(3)
+
+guarded(run, ["verify", "hoeffding_sum"])
+"""
+
+
+@pytest.mark.parametrize("flags", ["--no_such_flag=1", "--xla_cpu_use_fusion_emitters=maybe", "no/such/file"])
+def test_flags_with_which_xla_ends_the_program_refute_no_claim(flags):
+    """XLA ends the program with 1, which says that a claim is refuted."""
+    environment = {**os.environ, "XLA_FLAGS": flags}
+    done = subprocess.run(
+        [sys.executable, "-c", START], capture_output=True, text=True, env=environment, check=False, timeout=120
+    )
+    assert done.returncode == 2
+    assert "XLA ended the command" in done.stderr
+    assert f"XLA_FLAGS='{flags}'" in done.stderr
+
+
+@pytest.mark.parametrize("flags", ["", "--xla_backend_optimization_level=0", "--xla_dump_hlo_as_text=false"])
+def test_flags_that_xla_knows(flags):
+    done = subprocess.run(
+        [sys.executable, "-c", START], env={**os.environ, "XLA_FLAGS": flags}, check=False, timeout=120
+    )
+    assert done.returncode == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("JAX_PLATFORMS", "cuda"), ("JAX_PLATFORMS", "none"), ("JAX_ENABLE_X64", "maybe")]
+)
+def test_variables_with_which_jax_does_not_start(name, value):
+    program = (
+        "import sys\nfrom lemmata.interfaces.cli import main\nsys.argv = ['lemmata', 'verify', 'hoeffding_sum']\nmain()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env={**os.environ, name: value}, check=False,
+        timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "JAX does not start" in done.stderr
+    assert f"{name}={value!r}" in done.stderr
+    assert f"unset {name}" in done.stderr
+    assert "defect" not in done.stderr

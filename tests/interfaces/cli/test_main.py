@@ -42,6 +42,7 @@ _FLAG = "--xla_cpu_scheduler_type=CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"
         ("0.10.2", "", _FLAG),
         ("0.10.0", "--xla_dump_to=here", f"--xla_dump_to=here {_FLAG}"),
         ("0.10.2", "--xla_cpu_scheduler_type=other", "--xla_cpu_scheduler_type=other"),
+        ("0.10.2", "flags.txt", "flags.txt"),
         ("0.9.2", "", ""),
         ("0.11.0", "--xla_dump_to=here", "--xla_dump_to=here"),
     ],

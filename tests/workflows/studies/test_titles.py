@@ -70,3 +70,35 @@ def test_a_sheet_with_a_title(tmp_path, above):
     found = load_dataset(tmp_path / "t.xlsx", "y")
     np.testing.assert_array_equal(found.targets[:, 0], TABLE["y"])
     assert raw_table(str(tmp_path / "t.xlsx"), found).reading[1] == ({"skiprows": len(above)} if above else {})
+
+
+COMMENTS = {
+    "a line": ("# from the laboratory\n", "a{0}b{0}y\n"),
+    "lines and a blank one": ("# from the laboratory\n# in 2024\n\n", "a{0}b{0}y\n"),
+    "as many fields as the table": ("# sales{0} of 2024{0} in the north\n", "a{0}b{0}y\n"),
+    "the names in a comment": ("# from the laboratory\n", "#a{0}b{0}y\n"),
+}
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+@pytest.mark.parametrize("lines", COMMENTS)
+def test_comments_above_the_header_are_left_out(tmp_path, lines, separator):
+    above, header = (text.format(separator) for text in COMMENTS[lines])
+    (tmp_path / "t.csv").write_text(above + header + TABLE.write_csv(separator=separator, include_header=False))
+    found = load_dataset(tmp_path / "t.csv", "y")
+    np.testing.assert_array_equal(found.targets[:, 0], TABLE["y"])
+    assert found.raw_features == (header.split(separator)[0], "b")
+    assert any("above the header left out, beginning '# " in note for note in found.notes)
+
+
+@pytest.mark.parametrize("above", ["a b y\n", "# made by us\n\na b y\n", "# a b y\n", "# made by us\n# a b y\n"])
+def test_comments_above_fields_that_blanks_separate(tmp_path, above):
+    (tmp_path / "t.dat").write_text(above + TABLE.write_csv(separator=" ", include_header=False))
+    found = load_dataset(tmp_path / "t.dat", "y")
+    np.testing.assert_array_equal(found.targets[:, 0], TABLE["y"])
+    assert found.raw_features == ("a", "b")
+
+
+def test_a_name_may_begin_with_a_hash(tmp_path):
+    (tmp_path / "t.csv").write_text("#a,b,y\n" + TABLE.write_csv(include_header=False))
+    assert load_dataset(tmp_path / "t.csv", "y").raw_features == ("#a", "b")

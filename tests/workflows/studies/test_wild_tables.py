@@ -323,3 +323,36 @@ def test_another_mark_is_refused(mark):
     with pytest.raises(SettingError, match=r"the mark before decimals is \. or ,") as refused:
         check_decimal(mark)
     assert refused.value.found == repr(mark)
+
+
+@pytest.mark.parametrize("gap", [" ", "'", "’", "\u00a0", "\u202f"])
+def test_whole_numbers_whose_thousands_are_set_apart(tmp_path, gap):
+    numbers = [f"{value:,}".replace(",", gap) for value in range(500, 2_000_500, 50_000)]
+    frame = pl.DataFrame({"a": TABLE["a"], "b": TABLE["b"], "y": numbers})
+    (tmp_path / "t.csv").write_text(written(frame, ";"), encoding="utf-8")
+    found = load_dataset(tmp_path / "t.csv", "y")
+    assert found.task == "regression"
+    np.testing.assert_array_equal(found.targets[:, 0], np.arange(500, 2_000_500, 50_000))
+
+
+@pytest.mark.parametrize("cells", [["001 234", "002 345"], ["12 34", "1 2345"], ["1 234 b", "2 345 c"]])
+def test_codes_with_blanks_are_no_numbers(cells):
+    assert as_numbers(pl.Series(cells * 20), None) is None
+
+
+@pytest.mark.parametrize("kind", ["numbers", "texts", "a frame"])
+@pytest.mark.parametrize("cells", [["inf"], ["-inf", "inf", "inf"]])
+def test_infinite_cells_are_told(tmp_path, kind, cells):
+    column = [*cells, *(["n.d."] if kind == "texts" else []), *map(str, range(ROWS))][:ROWS]
+    if kind == "a frame":
+        data = TABLE.with_columns(a=pl.Series(list(map(float, column))))
+    else:
+        data = tmp_path / "t.csv"
+        data.write_text(written(TABLE.with_columns(a=pl.Series(column))))
+    told = [finding.text for finding in load_dataset(data, "y").findings if "infinite" in finding.text]
+    assert len(told) == 1
+    assert told[0].startswith(f"{len(cells)} infinite cell")
+
+
+def test_no_infinite_cells_are_told_where_there_are_none():
+    assert not [finding for finding in load_dataset(TABLE, "y").findings if "infinite" in finding.text]

@@ -10,7 +10,7 @@ from lemmata.code_files import forget_current_folder
 from lemmata.interruption import exit_code, listening
 from lemmata.printable import open_streams
 
-from ._app import Commands, version
+from ._app import UNREAD, Commands, unread, version
 from ._calibrate import calibrate
 from ._compare import compare
 from ._emergence import emergence
@@ -28,7 +28,7 @@ from ._refute import refute
 from ._report import report
 from ._scaling import scaling
 from ._show import show
-from ._stdout import results_alone
+from ._stdout import forget_odd_sizes, results_alone
 from ._study import study
 from ._verify import verify
 from ._walk import walk
@@ -67,6 +67,7 @@ def _options(
 def main() -> None:
     """Run the command line; the entry point `lemmata`."""
     open_streams()
+    forget_odd_sizes()
     forget_current_folder()
     solve_in_turn()
     guarded(_run, sys.argv[1:])
@@ -76,6 +77,8 @@ def _run() -> None:
     try:
         with listening():
             app()
+    except SystemExit as end:  # of typer, which ends with 1 where nobody reads its help
+        raise SystemExit(UNREAD) if unread(end) else end from None
     except KeyboardInterrupt:  # while the words were read, before a command began
         sys.stderr.write("Interrupted before any result was finished.\n")
         raise SystemExit(exit_code()) from None

@@ -14,7 +14,8 @@ from lemmata.errors import DataError, LemmataError, SettingError
 from lemmata.interruption import exit_code
 from lemmata.limits import lacked_memory
 
-from ._guard import FAILED, REFUSED, left
+from ._flags import no_start
+from ._guard import FAILED, REFUSED, left, raised_at
 from ._scarce import no_memory
 
 TRACEBACK = "LEMMATA_TRACEBACK"
@@ -64,7 +65,11 @@ class Commands(typer.core.TyperGroup):
             err.print("Interrupted before any result was finished.")
             raise typer.Exit(exit_code()) from None
         except SystemExit as error:  # lemmata itself ends with typer.Exit
-            raise typer.Exit(left([ctx.invoked_subcommand or ""], f"sys.exit({error.code!r})")) from None
+            if unread(error):
+                raise typer.Exit(UNREAD) from None
+            raise typer.Exit(
+                left([ctx.invoked_subcommand or ""], f"sys.exit({error.code!r}){raised_at(error)}")
+            ) from None
         except BrokenPipeError:
             _drop_output()
             raise typer.Exit(UNREAD) from None
@@ -87,13 +92,16 @@ class Commands(typer.core.TyperGroup):
         except Exception as error:
             if isinstance(error, typer.Abort) or hasattr(error, "exit_code"):  # typer's own: a usage error, or the end
                 raise
+            if (wrong := no_start()) is not None:
+                complain(wrong)
+                raise typer.Exit(REFUSED) from None
             complain(_unforeseen(error))
             raise typer.Exit(FAILED) from None
         except BaseException as error:  # a library that panics, or a program of the user's
             if lacked_memory(error):
                 complain(_unforeseen(error))
                 raise typer.Exit(FAILED) from None
-            found = f"{type(error).__name__}: {error}".splitlines()[0][:160]
+            found = f"{type(error).__name__}: {error}".splitlines()[0][:160] + raised_at(error)
             raise typer.Exit(left([ctx.invoked_subcommand or ""], found)) from None
 
 
@@ -128,6 +136,14 @@ def _refuse_moved(command: str, options: list[str]) -> None:
                 rule="`lemmata verify` judges the claims that you name, without options that select many claims",
                 remedy=f"use `lemmata judge {option}`",
             )
+
+
+def unread(end: SystemExit) -> bool:
+    """Whether a library ended the program because the reader of standard output had left; what waits is dropped."""
+    if not isinstance(end.__context__, BrokenPipeError):
+        return False
+    _drop_output()
+    return True
 
 
 def _drop_output() -> None:

@@ -13,6 +13,8 @@ from lemmata.errors import EntryPointWarning
 
 from ._stdout import results
 
+_LONGEST = 2000
+"""Characters of a line of a message; a word of the user's may have any number."""
 PIPE_WIDTH = 120
 """Columns where no terminal says its own; rich would cut tables at 80."""
 
@@ -88,14 +90,19 @@ def plain_json(text: str) -> None:
 
 def complain(error: Exception) -> None:
     """An error of lemmata on stderr: what, value, rule and remedy on lines of their own, controls made visible."""
+    from lemmata.errors import shortened
     from lemmata.printable import clean
 
     err.print("Error: ", style="bold red", end="")
-    err.print(clean(str(getattr(error, "what", error))), markup=False, highlight=False, soft_wrap=True)
+    err.print(
+        clean(shortened(str(getattr(error, "what", error)), _LONGEST)), markup=False, highlight=False, soft_wrap=True
+    )
     for title in ("found", "rule", "remedy"):
         value = getattr(error, title, None)
         if value is not None:
-            err.print(f"  {title}: {clean(str(value))}", markup=False, highlight=False, soft_wrap=True)
+            err.print(
+                f"  {title}: {clean(shortened(str(value), _LONGEST))}", markup=False, highlight=False, soft_wrap=True
+            )
 
 
 @contextlib.contextmanager

@@ -2,6 +2,15 @@
 
 import importlib.metadata
 import os
+import re
+
+from lemmata.errors import SettingError
+
+_KNOWN = re.compile(
+    r"--xla_(cpu_(scheduler_type=CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED|(use_fusion_emitters|multi_thread_eigen)=(true|false))"
+    r"|backend_optimization_level=[0-3]|force_host_platform_device_count=\d{1,3})"
+)
+"""Flags that are often set, as XLA takes them."""
 
 
 def solve_in_turn() -> None:
@@ -11,5 +20,41 @@ def solve_in_turn() -> None:
     program with two of them never ended, in the second run out of two hundred or in the first.
     """
     flags, name = os.environ.get("XLA_FLAGS", ""), "--xla_cpu_scheduler_type"
-    if importlib.metadata.version("jaxlib").startswith("0.10.") and name not in flags:
+    a_file = bool(flags.strip()) and not flags.strip().startswith("--")  # XLA reads its flags there
+    if importlib.metadata.version("jaxlib").startswith("0.10.") and name not in flags and not a_file:
         os.environ["XLA_FLAGS"] = f"{flags} {name}=CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED".strip()
+
+
+def odd_flags() -> str:
+    """The flags in XLA_FLAGS that XLA may not know, where it ends the program; empty where there are none."""
+    return " ".join(flag for flag in os.environ.get("XLA_FLAGS", "").split() if not _KNOWN.fullmatch(flag))
+
+
+def no_start() -> SettingError | None:
+    """Why JAX does not start here, where variables of the environment tell it how; None where it does."""
+    names = [name for name in sorted(os.environ) if name.startswith("JAX_")]
+    if not names:
+        return None
+    try:
+        import jax
+
+        jax.devices()
+    except Exception as error:  # of many kinds, an AssertionError without words among them
+        said = " ".join(str(error).split())[:160]
+        return SettingError(
+            "JAX does not start",
+            found=", ".join(f"{name}={os.environ[name][:60]!r}" for name in names) + (f" ({said})" if said else ""),
+            rule="variables that begin with JAX_ suit JAX and this machine",
+            remedy=f"remove them from the environment: unset {' '.join(names)}",
+        )
+    return None
+
+
+def told_to_end() -> SettingError:
+    """The error where XLA has ended the program because of its flags."""
+    return SettingError(
+        "XLA ended the command",
+        found=f"XLA_FLAGS={odd_flags()[:200]!r}",
+        rule="XLA ends a program that gives it a flag or a value that it does not know",
+        remedy="correct XLA_FLAGS, or remove it from the environment: unset XLA_FLAGS",
+    )

@@ -12,12 +12,15 @@ import re
 import signal
 import sys
 import threading
+import traceback
 from collections.abc import Callable
+from types import FrameType
 from typing import NoReturn
 
 from lemmata.errors import LemmataError
 from lemmata.limits import lacked_memory, limits, speaks_of_memory
 
+from ._flags import odd_flags, told_to_end
 from ._scarce import Listener, killed_for_memory, no_memory
 
 REFUSED = 2
@@ -30,6 +33,10 @@ _NOT_LOADED = 127
 """The exit code of a program for whose libraries the loader has no memory."""
 _LOGGED = re.compile(r"^[IWEF]\d{4} [\d:.]+ +\d+ [^ ]+\] ")
 """What XLA writes before a message: a date, a time, a thread, a line of code."""
+_LONGEST = 4096
+"""Bytes that the two processes tell each other at most."""
+_PLACE = b"@"
+"""What begins a place in a program, where no exit code is told."""
 _PROGRAM = re.compile(r"\.py(:|$)")
 _PASSED_ON = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
@@ -55,16 +62,17 @@ def left(words: list[str], found: str) -> int:
 
 
 def guarded(run: Callable[[], None], words: list[str]) -> None:
-    """Run the command line; in a process of its own if memory is limited, or if it runs code that is not lemmata's.
+    """Run the command line; in a process of its own if memory is limited, or something else may end it.
 
-    That is a Python file among its words, or a package with claims of its own where claims are judged.
+    That is a flag of XLA's that is not known, a Python file among the words, or, where claims are judged, a package
+    with claims of its own.
 
     Args:
         run: the command line, which ends with SystemExit.
         words: of the command line.
     """
     known = limits()
-    if not (hasattr(os, "fork") and (known or _runs_other_code(words))):
+    if not (hasattr(os, "fork") and (known or odd_flags() or _runs_other_code(words))):
         run()
         return
     told, tell = os.pipe()
@@ -77,13 +85,14 @@ def guarded(run: Callable[[], None], words: list[str]) -> None:
         os.close(live)
         if listener is not None:
             listener.heard()
-        threading.Thread(target=_end_with_parent, args=(lives,), daemon=True).start()
+        threading.Thread(target=_end_with_parent, args=(lives, os._exit), daemon=True).start()
+        _tell_who_leaves(tell)
         _answer(run, tell, words)
     os.close(tell)
     os.close(lives)
     _pass_on_signals(child)
     status = os.waitpid(child, 0)[1] if listener is None else listener.wait(child)
-    said = os.read(told, 2) if _is_ready(told) else b""
+    said = os.read(told, _LONGEST) if _is_ready(told) else b""
     raise SystemExit(_ended(os.waitstatus_to_exitcode(status), said, words, listener, killed_for_memory() > before))
 
 
@@ -111,7 +120,7 @@ def _answer(run: Callable[[], None], tell: int, words: list[str]) -> NoReturn:
         else:
             sys.excepthook(type(error), error, error.__traceback__)
     except BaseException as error:  # what only a user's own code raises, such as GeneratorExit
-        code = left(words, f"that it raised {type(error).__name__}")
+        code = left(words, f"that it raised {type(error).__name__}{raised_at(error)}")
     with contextlib.suppress(OSError):
         os.write(tell, bytes([code % 256, lacked]))
     with contextlib.suppress(BaseException):  # the command has ended, whatever the user's own code does at the end
@@ -122,10 +131,46 @@ def _answer(run: Callable[[], None], tell: int, words: list[str]) -> NoReturn:
     os._exit(code % 256)
 
 
-def _end_with_parent(lives: int) -> None:
+def _end_with_parent(lives: int, leave: Callable[[int], NoReturn]) -> None:
     """End where the process that waits was killed: nobody would read what this one finds."""
     os.read(lives, 1)
-    os._exit(1)
+    leave(1)
+
+
+def _tell_who_leaves(tell: int) -> None:
+    """Let `os._exit`, which nothing can catch, say first where it is called."""
+    leave, own = os._exit, os.getpid()
+
+    def told(status: int) -> NoReturn:
+        if os.getpid() == own:  # processes of libraries end with it, too
+            with contextlib.suppress(OSError):
+                os.write(tell, _PLACE + place(sys._getframe(1)).encode(errors="replace"))
+        leave(status)
+
+    os._exit = told
+
+
+def place(frame: FrameType | None) -> str:
+    """Where a frame stands, as an error names it; empty where there is none.
+
+    Args:
+        frame: of a program.
+    """
+    return "" if frame is None else _named(frame.f_code.co_filename, frame.f_lineno)
+
+
+def raised_at(error: BaseException) -> str:
+    """Where an exception was raised, as an error names it; empty where that is not known.
+
+    Args:
+        error: the exception.
+    """
+    steps = traceback.extract_tb(error.__traceback__)
+    return _named(steps[-1].filename, steps[-1].lineno) if steps else ""
+
+
+def _named(path: str, line: int | None) -> str:
+    return f" ({os.path.basename(path)[:100]}, line {line})"
 
 
 def _pass_on_signals(child: int) -> None:
@@ -139,7 +184,7 @@ def _ended(code: int, said: bytes, words: list[str], listener: Listener | None, 
 
     Args:
         code: of that process, or the negative number of a signal.
-        said: the exit code that it told, and whether it lacked memory.
+        said: the exit code that it told, and whether it lacked memory; or where it called `os._exit`.
         words: of the command line.
         listener: what it wrote, where a limit of the process is known.
         killed_for_memory: whether the kernel has ended a process meanwhile, because memory ran out.
@@ -147,7 +192,8 @@ def _ended(code: int, said: bytes, words: list[str], listener: Listener | None, 
     noise = "" if listener is None else listener.noise
     if listener is not None:
         listener.tell()
-    if said:
+    where = said[1:].decode(errors="replace") if len(said) > 2 and said[:1] == _PLACE else ""
+    if said and not where:
         if said[1]:
             return _lacked("the command was ended by a lack of memory" + _last(noise))
         return code if code > 0 else said[0]
@@ -163,7 +209,16 @@ def _ended(code: int, said: bytes, words: list[str], listener: Listener | None, 
         return code  # ended at once by a second signal
     if listener is not None and (code == _NOT_LOADED or speaks_of_memory(noise) or not _runs_other_code(words)):
         return _lacked(f"that it ended with code {code}{_last(noise)}", speaks_of_memory(noise))
-    return left(words, f"that it called os._exit({code}), or the like")
+    if odd_flags() and code == 1 and not where:
+        return _refused(told_to_end())
+    return left(words, f"os._exit({code}){where}" if where else f"that it called os._exit({code}), or the like")
+
+
+def _refused(error: LemmataError) -> int:
+    from ._console import complain
+
+    complain(error)
+    return REFUSED
 
 
 def _lacked(found: str, sure: bool = True) -> int:

@@ -321,7 +321,7 @@ def _classes(column: pl.Series, name: str) -> Targets:
     if 2 * len(values) > column.len():
         raise DataError(
             f"target {name!r} has too many classes",
-            found=f"{len(values)} classes in {column.len()} rows",
+            found=f"{len(values)} classes in {column.len()} rows, such as {shortened(str(values[0]))!r}",
             rule="there are at least twice as many rows as classes",
             remedy=odd_numbers(column) or "choose another --target or --task",
         )

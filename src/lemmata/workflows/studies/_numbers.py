@@ -119,9 +119,11 @@ def as_numbers(column: pl.Series, decimal: str | None) -> Written | None:
     >>> found = as_numbers(pl.Series(["1,5", "2,25"] + ["3"] * 20 + ["n.d."]), ",")
     >>> found.column[:2].to_list(), found.words
     ([1.5, 2.25], {'n.d.': 1})
+    >>> as_numbers(pl.Series(["20'345", "1'200'000", "950"]), None).column.to_list()
+    [20345.0, 1200000.0, 950.0]
     """
     column, unit = without_unit(column.str.replace(r"^\u2212([\d.,])", "-$1"))  # a typeset minus
-    texts = column if decimal is None else _with_points(column, decimal)
+    texts = _without_gaps(column) if decimal is None else _with_points(column, decimal)
     numbers = texts.cast(pl.Float64, strict=False)
     present = column.len() - column.null_count()
     odd = column.filter(numbers.is_null() & column.is_not_null())
@@ -161,6 +163,16 @@ def _are_marks(words: dict[str, int], present: int, different: int) -> bool:
     if different <= _FEW:
         return all(word.lower() in _NO_NUMBER for word in words)
     return all(len(word) <= _MOST_LETTERS and not re.search(r"\d", word) for word in words)
+
+
+def _without_gaps(column: pl.Series) -> pl.Series:
+    """Whole numbers whose thousands are set apart by a blank or an apostrophe, without these; other texts as they are.
+
+    Such a mark is never decimal, so this holds where the mark before decimals is not known.
+    """
+    whole = rf"^[+-]?[1-9]\d{{0,2}}({_GAP}\d{{3}})+$"
+    bare = column.str.replace_all(_GAP, "")
+    return pl.select(pl.when(column.str.contains(whole)).then(bare).otherwise(column)).to_series().alias(column.name)
 
 
 def _with_points(column: pl.Series, decimal: str) -> pl.Series:

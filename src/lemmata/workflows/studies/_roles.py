@@ -166,6 +166,7 @@ def plain_frame(table: Table, roles: Roles, decimal: str | None = None) -> Plain
     frame = pl.DataFrame(
         [plain_column(column, "target" if column.name in roles.targets else "column") for column in read]
     )
+    findings += [_infinite_read(column.name, n) for column in read if (n := _infinite(column, frame[column.name]))]
     findings += suspects(frame)
     for name in roles.asked:
         if name == roles.time and frame[name].dtype == pl.String:
@@ -200,6 +201,20 @@ def _words_read(name: str, words: dict[str, int]) -> Finding:
     told = listing([f"{word!r} ({count(number, 'cell')})" for word, number in words.items()])
     verb = "is" if len(words) == 1 else "are"
     text = f"{told} in {name!r} {verb} read as missing, because the other cells are numbers."
+    return Finding("missing", (name,), text)
+
+
+def _infinite(column: pl.Series, plain: pl.Series) -> int:
+    """How many cells of a column of numbers are infinite."""
+    if plain.dtype != pl.Float64 or not (column.dtype.is_float() or column.dtype == pl.String):
+        return 0
+    return int(column.cast(pl.Float64, strict=False).is_infinite().sum())
+
+
+def _infinite_read(name: str, number: int) -> Finding:
+    """That infinite cells were read as missing."""
+    verb = "is" if number == 1 else "are"
+    text = f"{count(number, 'infinite cell')} in {name!r} {verb} read as missing. A model needs finite numbers."
     return Finding("missing", (name,), text)
 
 

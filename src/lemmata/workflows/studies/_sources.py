@@ -210,10 +210,12 @@ def _encoding(head: bytes, whole: bool) -> str | None:
 def with_tabs(source: Source, limit_bytes: int) -> Source:
     """A text whose fields are separated by blanks, with tabs in their place; other texts as they are.
 
-    Its lines have as many words each, at least two, and the first has none of the usual separators.
+    Its lines have as many words each, at least two, and the first has none of the usual separators. Lines above that
+    begin with '#' stay as they are, but for names in the last of them, where numbers are below.
     """
     lines = source.head().decode("utf-8-sig", errors="replace").splitlines()[:200]
     lines = [line for line in lines[: -1 if len(lines) > 100 else None] if line.strip()]
+    lines = list(itertools.dropwhile(lambda line: line.startswith("#"), lines))
     words = {len(line.split()) for line in lines}
     if len(lines) < 2 or "\t" in lines[-1]:  # below a title
         return source
@@ -221,6 +223,19 @@ def with_tabs(source: Source, limit_bytes: int) -> Source:
         return source
     _fits(source.path, 2 * source.size, limit_bytes)
     text = source.head(source.size).decode("utf-8-sig")
-    lines = itertools.dropwhile(lambda line: not line.strip(), text.splitlines())
-    content = "\n".join("\t".join(line.split()) for line in lines).encode()
+    lines = list(itertools.dropwhile(lambda line: not line.strip(), text.splitlines()))
+    above = list(itertools.takewhile(lambda line: not line.strip() or line.startswith("#"), lines))
+    below = [line.split() for line in lines[len(above) :]]
+    names = above[-1].removeprefix("#").split() if above else []
+    if {len(names)} == words and all(map(_is_number, below[0])):
+        above, below = above[:-1], [names, *below]
+    content = "\n".join([*above, *map("\t".join, below)]).encode()
     return dataclasses.replace(source, content=content, notes=(*source.notes, BLANKS))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

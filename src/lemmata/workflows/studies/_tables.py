@@ -25,7 +25,7 @@ from ._memory import Table, check_names, check_width, table_in_memory
 from ._numbers import as_numbers, decimal_mark
 from ._sampling import drawn, group_codes, how_drawn
 from ._sources import BLANKS, KINDS, PACKED, Source, in_utf8, source_of, with_tabs
-from ._titles import LEAST, LOOK, title_lines, title_rows, told
+from ._titles import LEAST, LOOK, comment_lines, title_lines, title_rows, told
 
 HEAD = 2**20
 """Bytes from the start of a CSV file that must hold its first line."""
@@ -216,7 +216,7 @@ def header_of(source: Source) -> tuple[int, str, list[str], tuple[str, ...]]:
     skipped = next(i for i, line in enumerate(head.removeprefix(b"\xef\xbb\xbf").split(b"\n")) if line.strip())
     lines = list(itertools.dropwhile(lambda line: not line.strip(), lines))
     separators = "\t,;|" if source.suffix in (".tsv", ".tab") else ",;\t|"
-    title = title_lines(lines, separators) if not lines[0].startswith("#") else 0
+    title = (comment_lines if lines[0].startswith("#") else title_lines)(lines, separators)
     said = (told(lines[:title]),) if title else ()
     skipped, lines = skipped + title, lines[title:]
     # A line that is cut off at the end of what was read would lose its last names.
@@ -231,7 +231,6 @@ def header_of(source: Source) -> tuple[int, str, list[str], tuple[str, ...]]:
             rule="the first line names the columns",
             remedy="shorten the names of the columns, or save the table as Parquet",
         )
-    _no_comment(path, lines, separator)
     names = [field.strip() or f"column {j + 1} (unnamed)" for j, field in enumerate(fields[separator])]
     numbers = [value for value in map(_number, names) if value is not None]
     increasing = all(b > a and a.is_integer() and b.is_integer() for a, b in itertools.pairwise(numbers))
@@ -253,18 +252,6 @@ def _fields(lines: list[str], separator: str) -> list[str]:
         return next(csv.reader(lines, delimiter=separator), [])
     except csv.Error:  # a field longer than the reader takes
         return []
-
-
-def _no_comment(path: Path, lines: list[str], separator: str) -> None:
-    """Refuse lines of comment above the header; '#' may begin a name where the next line has as many fields."""
-    below = next((line for line in lines if line.strip() and not line.startswith("#")), "")
-    if lines[0].startswith("#") and max(below.count(mark) for mark in ",;\t|") != lines[0].count(separator):
-        raise DataError(
-            f"{path} begins with a comment",
-            found=shortened(lines[0].strip()),
-            rule="the first line names the columns",
-            remedy="delete the lines that begin with '#' above the header",
-        )
 
 
 def _number(text: str) -> float | None:

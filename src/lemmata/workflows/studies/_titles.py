@@ -8,6 +8,7 @@ from lemmata.errors import shortened
 
 LOOK = 12
 """A title ends within so many lines."""
+_NUMBER = r"[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?"
 LEAST = 3
 """So many columns a table has, if a title is followed by empty fields."""
 
@@ -38,6 +39,23 @@ def title_lines(lines: Sequence[str], separators: str) -> int:
         if empty and max(map(len, header)) < LEAST and first[place].strip():
             return 0
     return 0
+
+
+def comment_lines(lines: Sequence[str], separators: str) -> int:
+    """How many of the first lines are comments, which begin with '#'.
+
+    The last of them is the header if the line below has as many fields, and all or some of these are numbers.
+
+    >>> comment_lines(["# station 12", "a,b", "1,2"], ","), comment_lines(["# station 12", "#a,b", "1,2"], ",")
+    (1, 1)
+    """
+    place = next((i for i, line in enumerate(lines) if line.strip() and not line.startswith("#")), 0)
+    last = next((i for i in reversed(range(place)) if lines[i].strip()), 0)
+    for mark in separators:
+        above, below = _fields(lines[last], mark), _fields(lines[place], mark)
+        if len(above) == len(below) > 1 and any(re.fullmatch(_NUMBER, field.strip()) for field in below):
+            return last
+    return place
 
 
 def title_rows(rows: Sequence[Sequence[object]]) -> int:
