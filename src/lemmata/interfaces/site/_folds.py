@@ -9,6 +9,7 @@ from markupsafe import Markup
 from ._heights import FITS, height
 
 _FOLD = Markup('<details class="fold"><summary>{}</summary>{}</details>\n')
+_REST = "The rest of this section"
 
 
 def fitting(made: Callable[..., str]) -> str:
@@ -38,14 +39,15 @@ def folded(text: str, rendered: Callable[[str], Markup], room: float, deep: str 
         for start, end in itertools.pairwise(ends)
     )
     blocks = [line for line, _ in starts if line < ends[0]]
-    left, kept = room - height(parts), blocks[0] if blocks else 0
+    left = room - height(parts) - height(_FOLD.format(_REST, ""))
+    kept = blocks[0] if blocks else 0
     for start, end in itertools.pairwise([*blocks, ends[0]]):
         left -= height(rendered("\n".join(lines[start:end])))
         if left < 0:
             break
         kept = end
     body, rest = "\n".join(lines[:kept]), "\n".join(lines[kept : ends[0]])
-    more = _FOLD.format("The rest of this section", rendered(rest)) if rest.strip() else Markup("")
+    more = _FOLD.format(_REST, rendered(rest)) if rest.strip() else Markup("")
     return rendered(body) + more + parts
 
 
