@@ -75,8 +75,8 @@ def last_changed(known: list[dict[str, Any]]) -> list[dict[str, Any]]:
     found = []
     for row in newest(known):
         if changes := history().get(row["class"]):
-            before = changes[-2].status if len(changes) > 1 else ""
-            found.append({**row, "since": changes[-1].day, "before": before})
+            *earlier, last = changes
+            found.append({**row, "since": last.day, "before": earlier[-1].status if earlier else ""})
     return sorted(found, key=lambda row: (row["since"], row["before"] != ""), reverse=True)
 
 

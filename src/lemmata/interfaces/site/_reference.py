@@ -47,7 +47,7 @@ def reference_pages(addresses: dict[str, str]) -> dict[str, str]:
             pages[address] = fitting(functools.partial(
                 page, "reference.html", address, "reference/index.html", f"lemmata.{room}", "",
                 words=words, entries=own, names=names, here=address, sections=room.startswith(_SUBJECTS),
-                set=lambda text: docstring(text, link), first=lambda text: sentence(first_sentence(text), link),
+                set=lambda text: docstring(text, link), first=lambda text: sentence(first_sentence(text)),
             ))  # fmt: skip
         cards.append((room, sentence(first_sentence(room_words(room)), link), len(entries(room))))
     pages["reference/index.html"] = page(
