@@ -5,7 +5,7 @@ import pathlib
 import re
 from typing import Any
 
-from lemmata.engine.catalogue import FACETS, catalogue, entries
+from lemmata.engine.catalogue import FACETS, catalogue, entries, recorded_statuses, write_history
 from lemmata.engine.catalogue import PROBLEMS as OPEN
 from lemmata.engine.claims import AtLeast, AtMost, Equal, EqualInMean, Limit, Order, Rate, Source, Witness
 from lemmata.engine.sources import chapters, problems, references, reproductions, sources, statements
@@ -229,6 +229,7 @@ def write(page: str, marks: tuple[str, str], text: str) -> None:
 
 
 if __name__ == "__main__":
+    write_history(recorded_statuses())
     for key, page in PAGES.items():
         write(page, TABLE, table(key))
     write("survey.md", TABLE, told(SURVEY))

@@ -13,7 +13,18 @@ from lemmata.engine.catalogue import part_of
 SOURCE = pathlib.Path(__file__).parents[1] / "src" / "lemmata"
 ORDER = (
     ("errors", "version"),
-    ("answers", "bundled", "code_files", "facts", "files", "interruption", "intervals", "limits", "printable"),
+    (
+        "answers",
+        "bundled",
+        "code_files",
+        "facts",
+        "files",
+        "interruption",
+        "intervals",
+        "limits",
+        "printable",
+        "signatures",
+    ),
     ("results", "stored"),
     ("options",),
     ("core",),

@@ -1,9 +1,15 @@
 """The law of releases: what is said of the package in several files is the same in all."""
 
 import importlib.metadata
+import importlib.util
+import io
 import pathlib
 import re
+import tarfile
 import tomllib
+import zipfile
+
+import pytest
 
 import lemmata
 
@@ -32,3 +38,55 @@ def test_no_version_has_an_upper_bound():
     """None is known to break; the first that does gets its bound here, with the reason."""
     extras = [own for some in PROJECT["optional-dependencies"].values() for own in some]
     assert not [own for own in [*PROJECT["dependencies"], *extras] if "<" in own or "==" in own]
+
+
+def release():
+    spec = importlib.util.spec_from_file_location("release", ROOT / "packaging" / "release.py")
+    found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
+
+
+RELEASE = release()
+
+
+def wheel_of(part):
+    """The bytes of a wheel, with the list of files and digests that it has."""
+    text, listed = io.BytesIO(), []
+    with zipfile.ZipFile(text, "w", zipfile.ZIP_DEFLATED) as file:
+        for place, path in RELEASE.parts()[part].items():
+            file.write(path, f"lemmata/{place}")
+            listed.append(f"lemmata/{place},sha256={hash(place):020d}{hash(path):020d}abc,{path.stat().st_size}")
+        file.writestr(f"{part}-{PROJECT['version']}.dist-info/RECORD", "\n".join(listed))
+    return len(text.getvalue())
+
+
+def sdist_of(part):
+    text = io.BytesIO()
+    with tarfile.open(fileobj=text, mode="w:gz") as file:
+        for place, path in RELEASE.parts()[part].items():
+            file.add(path, f"lemmata-0.1.0/src/lemmata/{place}")
+    return len(text.getvalue())
+
+
+@pytest.mark.parametrize("part", [RELEASE.CODE, RELEASE.CLAIMS, RELEASE.DATA])
+def test_no_file_of_a_release_is_as_large_as_its_limit(part):
+    assert RELEASE.LIMIT == 3_000_000
+    assert 500_000 < wheel_of(part) < RELEASE.LIMIT
+    assert 500_000 < sdist_of(part) < RELEASE.LIMIT
+
+
+def test_every_file_is_in_one_distribution_and_the_first_asks_for_the_others():
+    parts = RELEASE.parts()
+    places = [place for files in parts.values() for place in files]
+    assert len(places) == len(set(places))
+    assert {"py.typed", "subjects/tangent/__init__.py", "subjects/trained_models/_shift.py"} <= parts["lemmata"].keys()
+    assert "subjects/tangent/finite_width.py" in parts["lemmata-claims"]
+    assert {"docs/design.md", "docs/tables.py", "subjects/history.json"} <= parts["lemmata-data"].keys()
+    told = tomllib.loads(RELEASE.project_of("lemmata"))
+    others = [f"{name}=={PROJECT['version']}" for name in ("lemmata-claims", "lemmata-data")]
+    assert told["project"]["dependencies"] == [*others, *PROJECT["dependencies"]]
+    for name in ("lemmata-claims", "lemmata-data"):
+        own = tomllib.loads(RELEASE.project_of(name))["project"]
+        assert (own["name"], own["version"]) == (name, PROJECT["version"])
+        assert own["requires-python"] == PROJECT["requires-python"]

@@ -24,6 +24,7 @@ import numpy as np
 from jaxtyping import AbstractArray
 
 from lemmata.errors import LemmataError
+from lemmata.signatures import shows_signature
 
 from ._places import KINDS, KeyPlace, LikePlace, Place
 
@@ -184,7 +185,8 @@ def read_arguments(package: str) -> None:
                     _read_in_class(each)
         elif callable(value) and getattr(value, "__name__", None) == name:
             # Pickles name functions by where they are defined.
-            space[name] = vars(sys.modules[module])[name] = reading(value)
+            read = reading(value)
+            space[name] = vars(sys.modules[module])[name] = shows_signature(read) if inspect.isfunction(read) else read
 
 
 def _read_in_class(kind: type) -> None:

@@ -14,7 +14,9 @@ def subject(tmp_path, monkeypatch):
     for name in (*NAMES, "claims.py", "__init__.py"):
         (folder / name).write_text("", encoding="utf-8")
     monkeypatch.setattr(_code, "ROOT", tmp_path)
-    return folder
+    yield folder
+    for kept in (_code.definitions, _code.in_file, _code.module_words):
+        kept.cache_clear()  # they hold what this folder has in the place of the package
 
 
 def test_all_private_files_beside_a_file_are_its_siblings(subject):

@@ -28,8 +28,9 @@ from lemmata.interfaces.site import (
     _table,
     write_site,
 )
+from lemmata.interfaces.site._heights import LIMIT
 from tests import test_floors
-from tests.interfaces.site.browser import NARROW, WIDE, browser, complaints, overflow, violations
+from tests.interfaces.site.browser import NARROW, WIDE, browser, complaints, overflow, until, violations
 
 KINDS = (
     "index.html", "search.html", "claims.html", "claims/0009.html", "claims/0201.html", "claims/0005.html",
@@ -66,9 +67,44 @@ def test_axe_finds_nothing_and_no_page_is_wider_than_the_window(small, width, da
             driver.get(f"{(small / page).as_uri()}")
             assert violations(driver) == [], page
             assert overflow(driver) == 0, page
+            assert driver.execute_script("return document.documentElement.scrollHeight") < LIMIT, page
             assert driver.execute_script("return getComputedStyle(document.body).backgroundColor") == (
                 "rgb(21, 23, 27)" if dark else "rgb(255, 255, 255)"
             )
+
+
+SHIFTS = """window.shifts = []; new PerformanceObserver((list) => {
+  for (const entry of list.getEntries()) shifts.push(entry.value);
+}).observe({ type: "layout-shift", buffered: true });"""
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_nothing_moves_while_a_page_loads(small, width):
+    pages = ("index.html", "claims.html", "claims.html#verdict=refuted", "claims/0009.html", "docs/tutorial.html",
+             "docs/examples/index.html", "sources/foundation2025.html", "reference/kernels.html")  # fmt: skip
+    moving = small / "moving.html"
+    moving.write_text("<p>a</p><script>setTimeout(() => { document.body.prepend(document.createElement('pre')); "
+                      "document.body.firstChild.style.height = '200px'; }, 200)</script>")  # fmt: skip
+    with browser(width) as driver:
+        driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": SHIFTS})
+        for page in pages:
+            driver.get("about:blank")
+            driver.get((small / page.partition("#")[0]).as_uri() + "#" * ("#" in page) + page.partition("#")[2])
+            driver.execute_async_script("setTimeout(arguments[0], 300)")
+            assert sum(driver.execute_script("return shifts")) < 0.001, page
+        driver.get(moving.as_uri())
+        until(driver, "return shifts.length", lambda number: number > 0)
+    moving.unlink()
+
+
+def test_an_address_opens_what_it_names_within_something_folded(small):
+    with browser(NARROW) as driver:
+        driver.get((small / "sources" / "foundation2025.html").as_uri() + "#problem-3")
+        opened = "return [...document.querySelectorAll('details[open]')].map((part) => part.id)"
+        assert driver.execute_script(opened) == ["problem-3"]
+        driver.execute_script("location.hash = '#problem-5'")
+        until(driver, opened, lambda found: found == ["problem-3", "problem-5"])
+        assert complaints(driver) == []
 
 
 def test_axe_would_find_a_picture_without_words_and_text_without_contrast(tmp_path):
@@ -225,7 +261,7 @@ def test_a_misprint_and_its_correction_name_each_other(small):
 
 def test_the_survey_stands_with_its_verdicts_references_and_problems(small):
     page = (small / "sources" / "foundation2025.html").read_text(encoding="utf-8")
-    assert page.count('<section class="problem" id="problem-') == 7
+    assert page.count('<details class="problem" id="problem-') == 7
     for word in ("unverifiable", "contradictory", "altered", "Its references"):
         assert word in page
     first = (small / "sources" / "index.html").read_text(encoding="utf-8")

@@ -8,6 +8,7 @@ import pytest
 
 from lemmata.engine.catalogue import rows, tags
 from lemmata.interfaces.site import write_site
+from lemmata.interfaces.site._heights import LIMIT, height
 
 LARGEST = 300_000
 
@@ -47,6 +48,15 @@ def test_pages_are_small_and_fetch_nothing(whole):
         assert "script-src 'sha256-" in text or path.name in ("claims.html", "search.html")
         loaded = [name for name in Links(text).named if name.endswith((".css", ".js", ".svg", ".png"))]
         assert not [name for name in loaded if ":" in name], path
+
+
+def test_no_page_is_taller_than_anybody_scrolls(whole):
+    """By the estimate; the pages of other tests are measured in a browser."""
+    others = [path for path in whole.rglob("*.html") if path.parent.name != "claims"]
+    largest = sorted((whole / "claims").glob("*.html"), key=lambda path: path.stat().st_size)[-40:]
+    assert len(others) > 400
+    tall = {path: round(height(path.read_text(encoding="utf-8"))) for path in [*others, *largest]}
+    assert {path: own for path, own in tall.items() if own > LIMIT} == {}
 
 
 def test_every_link_leads_somewhere(whole):

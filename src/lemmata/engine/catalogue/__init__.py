@@ -10,9 +10,14 @@ from ._counts import counts as counts
 from ._counts import told_counts as told_counts
 from ._fingerprint import Fingerprint as Fingerprint
 from ._fingerprint import digest_of_modules as digest_of_modules
+from ._history import Change as Change
+from ._history import history as history
+from ._history import recorded_statuses as recorded_statuses
+from ._history import write_history as write_history
 from ._modules import GROUPS as GROUPS
 from ._modules import ROOTS as ROOTS
 from ._modules import part_of as part_of
+from ._modules import tree_of as tree_of
 from ._mutations import distance_table as distance_table
 from ._mutations import is_weak as is_weak
 from ._mutations import mutated as mutated
@@ -34,6 +39,7 @@ from ._rows import NOT_JUDGED as NOT_JUDGED
 from ._rows import TIGHTNESS as TIGHTNESS
 from ._rows import described as described
 from ._rows import older as older
+from ._rows import older_by_kept as older_by_kept
 from ._rows import rows as rows
 from ._rows import tightness as tightness
 from ._runs import all_runs as all_runs

@@ -46,6 +46,16 @@ class Module:
     rest: list[ast.stmt] = dataclasses.field(default_factory=list)
 
 
+def tree_of(file: pathlib.Path) -> ast.Module:
+    """The syntax tree of a file; a text is parsed once, so nobody may change its tree."""
+    return _parsed(file.read_text(encoding="utf-8"))
+
+
+@functools.cache
+def _parsed(text: str) -> ast.Module:
+    return ast.parse(text)
+
+
 @functools.cache
 def module_of(name: str) -> Module | None:
     """One of lemmata's modules; None for anything else."""
@@ -57,7 +67,7 @@ def module_of(name: str) -> Module | None:
     if not file.is_file():
         return None
     module = Module(name, path.is_dir())
-    tree = ast.parse(file.read_text(encoding="utf-8"))
+    tree = tree_of(file)
     for statement in tree.body:
         _enter(module, statement)
     for part in ast.walk(tree):  # imports inside functions are included; those at module level come first

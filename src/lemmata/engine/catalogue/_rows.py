@@ -1,10 +1,13 @@
 """Entries of the catalogue with further fields: tag, subject, section, tightness, search."""
 
+import dataclasses
+import functools
 import math
 from typing import Any
 
+from ._fingerprint import Fingerprint
 from ._mutations import is_weak, mutated
-from ._read import entries
+from ._read import entries, kept
 from ._records import records
 from ._states import prints, told_state
 from ._tags import tag_of
@@ -57,6 +60,20 @@ def older(entry: dict[str, Any]) -> str:
     """The age of the code of a verdict, in words; empty if the verdict is on the current code."""
     record = records().get(entry["name"])
     return "" if record is None else told_state(record, prints(entry["module"], entry["class"]))
+
+
+def older_by_kept(entry: dict[str, Any]) -> str:
+    """What `older` says, for callers that ask about all claims: the digests are kept, as the catalogue is."""
+    record = records().get(entry["name"])
+    return "" if record is None else told_state(record, Fingerprint(**_all_prints()[entry["name"]]))
+
+
+@functools.cache
+def _all_prints() -> dict[str, dict[str, Any]]:
+    """The digests of the code of every claim, by its name."""
+    return kept("prints", lambda: {
+        name: dataclasses.asdict(prints(entry["module"], entry["class"])) for name, entry in entries().items()
+    })  # fmt: skip
 
 
 def tightness(entry: dict[str, Any]) -> str:

@@ -83,6 +83,7 @@ from ._source import Source as Source
 from ._source import bibliography as bibliography
 from ._source import cite as cite
 from ._source import format_reference as format_reference
+from ._source import written_entries as written_entries
 from ._statistics import failure_limits as failure_limits
 from ._together import at_family_level as at_family_level
 from ._trials import COMPILER as COMPILER

@@ -23,6 +23,7 @@ from lemmata.engine.catalogue import (
     prints,
     records,
     trials_print,
+    write_history,
     write_records,
 )
 
@@ -137,6 +138,7 @@ def write_record(claim: Claim, record: dict[str, Any]) -> None:
     """
     classes = [type(own).__name__ for own in claims_in(sys.modules[type(claim).__module__])]
     write_records(claim.name.rpartition(".")[0], classes, {type(claim).__name__: record})
+    write_history({type(claim).__name__: record["status"]})
 
 
 def write_beside(claim: Claim, what: str, found: dict[str, Any]) -> None:

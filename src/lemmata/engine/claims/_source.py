@@ -116,6 +116,14 @@ def bibliography() -> dict[str, Entry]:
     return dict(parse_string(text, "bibtex").entries)
 
 
+@functools.cache
+def written_entries() -> dict[str, str]:
+    """The entries of references.bib by key, as they are written there."""
+    text = importlib.resources.files("lemmata.engine.claims").joinpath("references.bib").read_text(encoding="utf-8")
+    parts = re.split(r"^(?=@)", text, flags=re.M)
+    return {found[1]: part.strip() for part in parts if (found := re.match(r"@\w+\{([^,\s]+),", part))}
+
+
 def format_reference(entry: Entry) -> str:
     """Authors, year, title, venue and pages of a BibTeX entry as one line of plain text."""
     names = [

@@ -14,6 +14,7 @@ import polars as pl
 from lemmata.errors import SettingError
 from lemmata.interfaces.report import curves_chart, families_fragment
 from lemmata.options import ComparisonOptions
+from lemmata.signatures import shows_signature
 from lemmata.workflows.comparisons import ComparisonRecord, load_sequences, run_comparison
 
 from ._asked import asked
@@ -65,6 +66,7 @@ class Comparison(Finished[ComparisonRecord]):
         return families_fragment(self.record)
 
 
+@shows_signature
 def compare(
     x: object, y: object = None, mask: object = None, executor: Executor | None = None, **options: Any
 ) -> Comparison:

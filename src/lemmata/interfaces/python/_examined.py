@@ -13,6 +13,7 @@ import polars as pl
 from lemmata.facts import Facts, states_facts
 from lemmata.interfaces.report import action_sentences, model_fragment, model_sentences, strip_chart, write_page
 from lemmata.options import EXAMINATION, check_limit
+from lemmata.signatures import shows_signature
 from lemmata.subjects.trained_models import bare_model, read_trained
 from lemmata.workflows.examinations import (
     ExaminationRecord,
@@ -107,6 +108,7 @@ def _last_step(pipeline: Any, x: Any, facts: Any) -> tuple[Any, Any, Any]:
     return bare_model(pipeline[-1]), as_last_step_reads(pipeline, x), facts
 
 
+@shows_signature
 @states_facts
 def study_model(
     model: Any,

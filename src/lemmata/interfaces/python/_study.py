@@ -16,6 +16,7 @@ from lemmata.errors import SettingError
 from lemmata.files import check_model_file
 from lemmata.interfaces.report import bounds_of, learning_curve_chart, page_text
 from lemmata.options import StudyOptions
+from lemmata.signatures import shows_signature
 from lemmata.workflows.records.studies import Finding
 from lemmata.workflows.studies import (
     Dataset,
@@ -174,6 +175,7 @@ class Study(Finished[StudyRecord]):
         return page_text(self.record)
 
 
+@shows_signature
 def study(table: object, target: str | None = None, executor: Executor | None = None, **options: Any) -> Study:
     """Estimate how much data you need, which model predicts best, and what more data would bring.
 

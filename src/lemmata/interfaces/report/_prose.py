@@ -1,5 +1,6 @@
 """Sentences in which the formulas are set, and the words are not."""
 
+import functools
 import re
 
 from markupsafe import Markup, escape
@@ -8,6 +9,7 @@ from ._mathml import formula
 from ._notation import FUNCTIONS, GREEK, LARGE, LETTER, SIGNS, WORDLIKE
 
 
+@functools.lru_cache(maxsize=2**14)
 def prose(text: str) -> Markup:
     """A paragraph in which the formulas that the grammar reads without doubt are MathML; all else is escaped text.
 

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from lemmata.engine.catalogue import all_runs, older, told_mutations, told_search, told_walk
+from lemmata.engine.catalogue import all_runs, history, older_by_kept, told_mutations, told_search, told_walk
 from lemmata.interfaces.report import number
 from lemmata.version import __version__
 
@@ -38,7 +38,7 @@ def claim_page(
         statement=statement(row["statement"], link),
         picture=svg(found, said) if found else "",
         either=any(panel.either for panel in found),
-        verdict=row.get("verdict"), older=older(row),
+        verdict=row.get("verdict"), changes=history().get(row["class"], ()), older=older_by_kept(row),
         links=_links(row, known),
         facts=_facts(row),
         facets=[(name, row[name]) for name in ("tool", "architecture", "object") if row[name]],

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from lemmata.engine.catalogue import part_of
+from lemmata.engine.catalogue import part_of, tree_of
 
 ROOT = pathlib.Path(__file__).parents[2]
 _DEPTH = 4  # functions that give hypotheses may call others that do
@@ -22,7 +22,7 @@ class Definition:
     node: ast.ClassDef | ast.FunctionDef
     text: str
 
-    @property
+    @functools.cached_property
     def code(self) -> str:
         """The lines of the definition, with its decorators."""
         first = min([self.node.lineno, *(each.lineno for each in self.node.decorator_list)])
@@ -55,7 +55,7 @@ def in_file(file: str) -> dict[str, Definition]:
     if not path.is_file():
         return {}
     text = path.read_text(encoding="utf-8")
-    nodes = [node for node in ast.parse(text).body if isinstance(node, (ast.ClassDef, ast.FunctionDef))]
+    nodes = [node for node in tree_of(path).body if isinstance(node, (ast.ClassDef, ast.FunctionDef))]
     return {node.name: Definition(file, node, text) for node in nodes}
 
 
@@ -68,7 +68,7 @@ def section_file(place: str) -> str:
 def module_words(file: str) -> str:
     """The docstring of a file of the package; empty if there is none."""
     path = ROOT / file
-    return (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "") if path.is_file() else ""
+    return (ast.get_docstring(tree_of(path)) or "") if path.is_file() else ""
 
 
 def claim_of(place: str, name: str) -> Definition | None:
@@ -122,7 +122,7 @@ def _of_expression(claim: Definition, place: str) -> Iterator[Condition]:
     given = _assigned(getattr(claim.node, "body", []), "population")
     for file in (claim.file, *_siblings(claim.file)):
         if isinstance(given, ast.Name):
-            given = _assigned(ast.parse((ROOT / file).read_text(encoding="utf-8")).body, given.id) or given
+            given = _assigned(tree_of(ROOT / file).body, given.id) or given
     if isinstance(given, ast.Call):
         yield from _conditions(given, {}, place, _DEPTH)
         for name in (each.id for each in given.args if isinstance(each, ast.Name)):
@@ -151,7 +151,7 @@ def _conditions(node: ast.AST, bound: dict[str, str], place: str, depth: int) ->
             yield _condition(call, bound)
         elif depth and isinstance(call.func, ast.Name):
             called = population_of(place, call.func.id)
-            if called and isinstance(called.node, ast.FunctionDef) and "Hypothesis" in ast.dump(called.node):
+            if called and isinstance(called.node, ast.FunctionDef) and "Hypothesis" in called.code:
                 yield from _conditions(called.node, _arguments(called.node, call, bound), place, depth - 1)
 
 
@@ -212,7 +212,7 @@ def is_relative(place: str, claim: str) -> bool:
             continue
         given = _assigned(definition.node.body, "relation")
         if isinstance(given, ast.Name):
-            given = _assigned(ast.parse(path.read_text(encoding="utf-8")).body, given.id)
+            given = _assigned(tree_of(path).body, given.id)
         if isinstance(given, ast.Call):
             return not any(k.arg == "relative" and ast.unparse(k.value) == "False" for k in given.keywords)
         waiting += [_called(base) for base in definition.node.bases]
@@ -231,7 +231,7 @@ def _assigned(body: list[ast.stmt], name: str) -> ast.expr | None:
 def imports(path: pathlib.Path) -> frozenset[str]:
     """The subpackages that a file imports from, by its statements: none by a program within a string."""
     found: set[str] = set()
-    for node in _statements(ast.parse(path.read_text(encoding="utf-8")).body):
+    for node in _statements(tree_of(path).body):
         if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
             whole = [f"{node.module}.{alias.name}" for alias in node.names]
         else:

@@ -14,6 +14,8 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from ._code import ROOT
+from ._folds import folded
+from ._heights import FITS, height
 from ._markdown import Link, anchor, rendered, without_marks
 from ._pages import page
 
@@ -27,8 +29,8 @@ GROUPS = {
 """The pages in the order of the menu; pages that no group names are listed under "In full"."""
 _OTHERS = "In full"
 _COPIED = (".svg", ".py", ".png", ".ipynb")
-_LONG = 2600
-"""Words of a page above which each section becomes a separate page."""
+_LONG = 2000
+"""Words of a page beyond which each section becomes a page of its own."""
 
 
 class Section(NamedTuple):
@@ -81,7 +83,7 @@ class Document:
             found.append(Section(anchor(title), without_marks(title), "\n".join(lines[start + 1 : end])))
         return tuple(found)
 
-    @property
+    @functools.cached_property
     def in_parts(self) -> bool:
         """Whether each section is a separate page."""
         return len(self.text.split()) > _LONG and len(self.sections) > 2
@@ -90,13 +92,18 @@ class Document:
         """The address of a heading, by its anchor."""
         if not place or not self.in_parts:
             return self.address + (f"#{place}" if place else "")
-        folder = self.address.removesuffix(".html")
+        return self._places.get(place, self.address)
+
+    @functools.cached_property
+    def _places(self) -> dict[str, str]:
+        """The addresses of all headings of a page in parts, by their anchors; the first one where an anchor repeats."""
+        folder, found = self.address.removesuffix(".html"), dict[str, str]()
         for section in self.sections[1:]:
-            if section.anchor == place:
-                return f"{folder}/{place}.html"
-            if place in [anchor(title) for title in re.findall(r"^#{3,} (.+)$", section.text, re.M)]:
-                return f"{folder}/{section.anchor}.html#{place}"
-        return self.address
+            own = f"{folder}/{section.anchor}.html"
+            found.setdefault(section.anchor, own)
+            for title in re.findall(r"^#{3,} (.+)$", section.text, re.M):
+                found.setdefault(anchor(title), f"{own}#{anchor(title)}")
+        return found
 
 
 def _first_sentence(text: str) -> str:
@@ -163,17 +170,22 @@ def _page_of(document: Document, section: Section | None, addresses: dict[str, s
     else:
         text = f"## {section.title}\n{section.text}"
     copied: dict[str, str | bytes] = {}
-    body = words_of(document, text, address, addresses, copied, raised=section is not None)
+    set_as = lambda part: words_of(document, part, address, addresses, copied, raised=section is not None)
+    body = set_as(text)
     parts = document.sections[1:] if document.in_parts else ()
     place = parts.index(section) if section else -1
     title = f"{section.title}: {document.title}" if section else document.title
-    made = page(
+    made = lambda body: page(
         "document.html", address, "docs/index.html", title,
         body=body, groups=page_groups(), here=document, section=section,
         before=parts[place - 1] if place > 0 else None, after=parts[place + 1] if place + 1 < len(parts) else None,
         about=section.lead if section else document.lead,
     )  # fmt: skip
-    return {address: made, **copied}
+    whole = made(body)
+    if height(whole) > FITS:
+        room = FITS - height(whole) + height(body)
+        whole = made(folded(text, set_as, room, "h3" if section else "h2"))
+    return {address: whole, **copied}
 
 
 def words_of(

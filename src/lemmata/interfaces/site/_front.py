@@ -7,7 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from lemmata.engine.catalogue import counts
+from lemmata.engine.catalogue import counts, history
 
 from ._documents import pictures
 from ._pages import claim_address, page
@@ -44,7 +44,7 @@ def front_page(known: list[dict[str, Any]]) -> str:
     return page(
         "index.html", "index.html", "index.html", "Learning theory for your data and your model",
         about=ABOUT, lead=ABOUT, questions=[(each, _picture(each, by_class)) for each in questions()],
-        pairs=pairs, own=own, newest=[_told(row) for row in newest(known)[:_NEWEST]], found=counts(),
+        pairs=pairs, own=own, changed=[_told(row) for row in last_changed(known)[:_NEWEST]], found=counts(),
     )  # fmt: skip
 
 
@@ -62,6 +62,22 @@ def newest(known: list[dict[str, Any]]) -> list[dict[str, Any]]:
         known: rows of the catalogue.
     """
     return sorted((row for row in known if row["tag"]), key=lambda row: int(row["tag"]), reverse=True)
+
+
+def last_changed(known: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The claims whose verdict changed last, each with its day `since` and the status `before`, the last one first.
+
+    Of one day those come first that had another verdict before, then those that came last.
+
+    Args:
+        known: rows of the catalogue.
+    """
+    found = []
+    for row in newest(known):
+        if changes := history().get(row["class"]):
+            *earlier, last = changes
+            found.append({**row, "since": last.day, "before": earlier[-1].status if earlier else ""})
+    return sorted(found, key=lambda row: (row["since"], row["before"] != ""), reverse=True)
 
 
 def _told(row: dict[str, Any], words: str = "") -> dict[str, Any]:

@@ -7,13 +7,19 @@ import itertools
 import re
 from typing import Any
 
+from lemmata.engine.catalogue import tree_of
+
 from ._code import ROOT, Definition, in_file
+from ._folds import fitting
 from ._house import public_rooms, room_words
 from ._pages import page
 from ._prose import docstring, first_sentence, sentence
 
 _WIDE = 88  # longer signatures have a line an argument
 _LONGEST = 60_000  # letters of docstrings on a page; as HTML, they take two to four times as many bytes
+
+_MOST = 45  # names on a page
+_SUBJECTS = "subjects."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,14 +44,19 @@ def reference_pages(addresses: dict[str, str]) -> dict[str, str]:
         words, parts = docstring(room_words(room), link), shelves(room)
         names = [(address, [entry.name for entry in own]) for address, own in parts]
         for address, own in parts:
-            pages[address] = page(
-                "reference.html", address, "reference/index.html", f"lemmata.{room}",
-                words=words, entries=own, names=names, here=address, sections=room.startswith("subjects."),
-                set=lambda text: docstring(text, link),
-            )  # fmt: skip
+            pages[address] = fitting(functools.partial(
+                page, "reference.html", address, "reference/index.html", f"lemmata.{room}", "",
+                words=words, entries=own, names=names, here=address, sections=room.startswith(_SUBJECTS),
+                set=lambda text: docstring(text, link), first=lambda text: sentence(first_sentence(text)),
+            ))  # fmt: skip
         cards.append((room, sentence(first_sentence(room_words(room)), link), len(entries(room))))
     pages["reference/index.html"] = page(
-        "references.html", "reference/index.html", "reference/index.html", "Reference", cards=cards
+        "references.html",
+        "reference/index.html",
+        "reference/index.html",
+        "Reference",
+        rooms=[card for card in cards if not card[0].startswith(_SUBJECTS)],
+        subjects=[card for card in cards if card[0].startswith(_SUBJECTS)],
     )
     return pages
 
@@ -56,7 +67,7 @@ def shelves(room: str) -> list[tuple[str, list[Entry]]]:
     size = 0
     for entry in entries(room):
         own = sum(map(len, (entry.signature, entry.words, *itertools.chain(*entry.methods))))
-        if found[-1] and size + own > _LONGEST:
+        if found[-1] and (size + own > _LONGEST or len(found[-1]) == _MOST):
             found, size = [*found, []], 0
         found[-1].append(entry)
         size += own
@@ -91,7 +102,7 @@ def entries(room: str) -> tuple[Entry, ...]:
         return tuple(_entry(d.node.name, d) for d in in_file(f"{place}.py").values() if d.node.name[0] != "_")
     file = f"{place}/__init__.py"
     found = []
-    for node in ast.parse((ROOT / file).read_text(encoding="utf-8")).body:
+    for node in tree_of(ROOT / file).body:
         if isinstance(node, ast.ImportFrom) and node.level == 1 and node.module:
             own = f"{place}/{node.module.replace('.', '/')}.py"
             found += [_found(alias.asname or alias.name, own) for alias in node.names]
@@ -111,7 +122,7 @@ def _value(name: str, file: str) -> tuple[str, str] | None:
     path = ROOT / file
     if not path.is_file():
         return None
-    body = ast.parse(path.read_text(encoding="utf-8")).body
+    body = tree_of(path).body
     for place, node in enumerate(body):
         targets = (
             node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []

@@ -1,11 +1,13 @@
 """A page a source: its statements in order, each with its claims and their verdicts, or the reason for none."""
 
+import functools
 import re
 from typing import Any
 
 from lemmata.engine.catalogue import PRINTED, counts
 from lemmata.engine.sources import chapters, references, sources, tables
 
+from ._folds import fitting
 from ._pages import claim_address, counted, page, source_address, work_name
 from ._problems import entries_of
 from ._prose import sentence
@@ -27,12 +29,12 @@ def source_pages(known: list[dict[str, Any]], addresses: dict[str, str]) -> dict
     found = {key: _source(key, [row for row in known if row["key"] == key], listed.get(key)) for key in keys}
     link = lambda name: None if addresses.get(name) is None else f"../{addresses[name]}"
     pages = {
-        source_address(key): page(
-            "source.html", source_address(key), "sources/index.html", source["name"],
+        source_address(key): fitting(functools.partial(
+            page, "source.html", source_address(key), "sources/index.html", source["name"],
             about=_about(source), source=source,
             said=lambda text: sentence(text, link), problems=entries_of(key, known, link),
             references=references(key) if key in sources() else (),
-        )
+        ))
         for key, source in found.items()
     }  # fmt: skip
     order = sorted(found.values(), key=lambda source: re.sub(r"^(A|An|The) |\W", "", source["name"]).lower())

@@ -1,6 +1,7 @@
 """A page a subject: what it is about, a figure of its verdicts, its tools, and its sections with their claims."""
 
 import collections
+import functools
 import re
 from typing import Any
 
@@ -11,6 +12,7 @@ from lemmata.interfaces.report import COLOURS, INK, svg_of, themed
 
 from ._code import module_words, section_file
 from ._documents import documents
+from ._folds import fitting
 from ._pages import claim_address, counted, page
 from ._pictures import in_ink
 from ._prose import docstring, first_sentence, sentence
@@ -37,12 +39,12 @@ def subject_pages(known: list[dict[str, Any]], addresses: dict[str, str]) -> dic
         title = subject.replace("_", " ").capitalize()
         tools = collections.Counter(row["tool"] for row in own if row["tool"]).most_common()
         said = _told(own)
-        pages[f"subjects/{subject}.html"] = page(
-            "subject.html", f"subjects/{subject}.html", "subjects/index.html", title,
+        pages[f"subjects/{subject}.html"] = fitting(functools.partial(
+            page, "subject.html", f"subjects/{subject}.html", "subjects/index.html", title,
             words=docstring(words, link), figure=Markup(_figure(own, said)), tools=tools,
             architectures=collections.Counter(row["architecture"] for row in own if row["architecture"]).most_common(),
             sections=_sections(own, link), claims=len(own), picture=_picture(subject),
-        )  # fmt: skip
+        ))  # fmt: skip
         cards.append((subject, title, sentence(first_sentence(words), link), said))
     pages["subjects/index.html"] = page(
         "subjects.html", "subjects/index.html", "subjects/index.html", "Subjects", cards=cards

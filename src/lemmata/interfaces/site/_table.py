@@ -9,6 +9,9 @@ from ._pages import claim_address, page, script, work_name
 _MARKS = {"refuted": "r", "failed": "r", "supported": ""}
 """What colours a row's verdict, if it is not the usual one."""
 
+_FILTERS = ("subject", "tool", "architecture", "object", "kind", "label", "verdict", "tightness", "source")
+"""The columns after the first one, in their order: each has a filter."""
+
 
 def table_page(known: list[dict[str, Any]]) -> str:
     """The page with the table of all claims.
@@ -19,17 +22,18 @@ def table_page(known: list[dict[str, Any]]) -> str:
     return page(
         "claims.html", "claims.html", "claims.html", "The catalogue of claims",
         about=f"{len(known)} statements of deep-learning theory that lemmata can test, each with its last verdict.",
-        rows=[_told(row) for row in known], found=counts(), printed=PRINTED, script=script("claims.js"),
+        rows=[_told(row) for row in known], filters=_FILTERS, found=counts(), printed=PRINTED,
+        script=script("claims.js"),
     )  # fmt: skip
 
 
 def _told(row: dict[str, Any]) -> dict[str, Any]:
-    """A row as the table shows it: its source without the note."""
+    """A row as the table shows it: its source by the name of the work."""
     return {
         **row,
         "href": claim_address(row),
         "subject": row["subject"].replace("_", " "),
         "tightness": row["tightness"] if row["tightness"] != TIGHTNESS[-1] else "",
-        "source": ", ".join([work_name(row), *row["locators"]]),
+        "source": work_name(row),
         "mark": _MARKS.get(row["status"], "w"),
     }

@@ -5,10 +5,10 @@ import functools
 import re
 from typing import Any
 
-from pybtex.database import BibliographyData, Entry
+from pybtex.database import Entry
 from pybtex.richtext import Text
 
-from lemmata.engine.claims import bibliography
+from lemmata.engine.claims import bibliography, written_entries
 
 ARXIV = re.compile(r"(?:\d{4}\.\d{4,5}|[a-z-]+(?:\.[A-Z]{2})?/\d{7})(?:v\d+)?")
 """An identifier of arXiv: 2304.12465, or cs/0411099 as it was before 2007."""
@@ -44,8 +44,7 @@ def work(key: str) -> Work | None:
     called = identifier(entry)
     site, _, name = called.partition(":")
     link = {"doi": "https://doi.org/", "arXiv": "https://arxiv.org/abs/", "": ""}[site] + name
-    bibtex = BibliographyData({key: entry}).to_string("bibtex").strip()
-    return Work(key, _plain(dict(entry.fields or {}).get("title", "Untitled")), link, called, bibtex)
+    return Work(key, _plain(dict(entry.fields or {}).get("title", "Untitled")), link, called, written_entries()[key])
 
 
 def identifier(entry: Entry) -> str:

@@ -2,48 +2,22 @@
 const table = document.getElementById("claims");
 const body = table.tBodies[0];
 const rows = [...body.rows];
-const names = ["subject", "tool", "architecture", "object", "kind", "label", "verdict", "tightness", "source"];
-const work = (text) => (text.match(/^.*?\(\d{4}[a-z]?\)/) || [text])[0];
-const facts = rows.map((row) => {
-  const cells = [...row.cells].map((cell) => cell.textContent.trim());
-  const own = Object.fromEntries(names.map((name, place) => [name, cells[place + 1]]));
-  own.source = work(own.source);
-  return own;
-});
 const form = document.getElementById("filters");
+const fields = Object.fromEntries([...form.elements].filter((field) => field.name).map((field) => [field.name, field]));
+const search = fields.search;
+const names = Object.keys(fields).slice(1); // in the order of the columns
+const facts = rows.map((row) => Object.fromEntries(names.map((name, place) => [name, row.cells[place + 1].textContent.trim()])));
 const found = document.getElementById("found");
-const fields = {};
 const NEAREST = 20;
-let asked = false, index = null;
+let asked = false, index = null, sifted = false;
 
-function field(name, input) {
-  const label = document.createElement("label");
-  label.append(name[0].toUpperCase() + name.slice(1), input);
-  input.name = name;
-  fields[name] = input;
-  form.append(label);
-}
-
-const search = document.createElement("input");
-search.type = "search";
-search.autocomplete = "off";
-search.placeholder = "neural tangent kernel";
-field("search", search);
 for (const name of names) {
   const counts = new Map();
   for (const fact of facts) counts.set(fact[name], (counts.get(fact[name]) || 0) + 1);
-  const select = document.createElement("select");
-  select.append(new Option("any", ""));
-  if (name === "architecture") select.options[0].textContent = "every";
   const order = [...counts].sort((a, b) => b[1] - a[1] || a[0].localeCompare(b[0]));
-  for (const [word, number] of order) if (word) select.append(new Option(`${word} (${number})`, word));
-  field(name, select);
+  for (const [word, number] of order) if (word) fields[name].append(new Option(`${word} (${number})`, word));
 }
-const clear = document.createElement("button");
-clear.type = "button";
-clear.textContent = "Show all";
-clear.addEventListener("click", () => { form.reset(); show(); search.focus(); });
-form.append(clear);
+form.querySelector("button").addEventListener("click", () => { form.reset(); show(); search.focus(); });
 
 function load() {
   asked = true;
@@ -66,6 +40,8 @@ function searched() {
 }
 
 function show(write = true) {
+  sifted ||= Object.values(fields).some((field) => field.value);
+  if (!sifted) return; // the table is as it was written
   const [places, said] = searched();
   const shown = places.filter((place) => names.every((name) => !fields[name].value || facts[place][name] === fields[name].value));
   for (const row of rows) row.hidden = true;
@@ -83,7 +59,6 @@ function read() {
   show(false);
 }
 
-form.hidden = false;
 form.addEventListener("submit", (event) => event.preventDefault());
 form.addEventListener("input", () => show());
 addEventListener("hashchange", read);

@@ -1,0 +1,57 @@
+"""Texts that are too tall for a page: their sections, and what is beyond its end, in `details` that a reader opens."""
+
+import itertools
+from collections.abc import Callable
+
+from markdown_it import MarkdownIt
+from markupsafe import Markup
+
+from ._heights import FITS, height
+
+_FOLD = Markup('<details class="fold"><summary>{}</summary>{}</details>\n')
+_REST = "The rest of this section"
+
+
+def fitting(made: Callable[..., str]) -> str:
+    """A page as it is where it fits, else folded.
+
+    Args:
+        made: the page, which takes `folded`.
+    """
+    plain = made(folded=False)
+    return plain if height(plain) <= FITS else made(folded=True)
+
+
+def folded(text: str, rendered: Callable[[str], Markup], room: float, deep: str = "h3") -> Markup:
+    """A text with its sections in `details`, and with what does not fit before them in one, too.
+
+    Args:
+        text: Markdown.
+        rendered: its HTML.
+        room: pixels that it may take on a narrow screen.
+        deep: the headings at which its sections start.
+    """
+    lines, starts = text.split("\n"), _starts(text)
+    heads = [line for line, tag in starts if tag == deep]
+    ends = [*heads, len(lines)]
+    parts = Markup("").join(
+        _FOLD.format(rendered(lines[start]), rendered("\n".join(lines[start + 1 : end])))
+        for start, end in itertools.pairwise(ends)
+    )
+    blocks = [line for line, _ in starts if line < ends[0]]
+    left = room - height(parts) - height(_FOLD.format(_REST, ""))
+    kept = blocks[0] if blocks else 0
+    for start, end in itertools.pairwise([*blocks, ends[0]]):
+        left -= height(rendered("\n".join(lines[start:end])))
+        if left < 0:
+            break
+        kept = end
+    body, rest = "\n".join(lines[:kept]), "\n".join(lines[kept : ends[0]])
+    more = _FOLD.format(_REST, rendered(rest)) if rest.strip() else Markup("")
+    return rendered(body) + more + parts
+
+
+def _starts(text: str) -> list[tuple[int, str]]:
+    """The lines at which the blocks of a text start, and what they are."""
+    tokens = MarkdownIt("commonmark").enable("table").parse(text)
+    return [(token.map[0], token.tag) for token in tokens if token.level == 0 and token.nesting >= 0 and token.map]

@@ -1,0 +1,74 @@
+"""Signatures as `help` shows them: short annotations, and a line an argument where one line would be too long."""
+
+import inspect
+import re
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+_WIDE = 64  # the name stands before it
+_ANNOTATION = 48  # longer annotations are left out; the documentation of the argument says what it takes
+_MODULES = re.compile(r"\b(?:[a-z_]\w*\.)+(?=\w)")
+
+
+class ShownSignature(inspect.Signature):
+    """A signature that is the same to programs, and shorter as text."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        parts, kinds = list[str](), [each.kind for each in self.parameters.values()]
+        starred = False
+        for place, each in enumerate(self.parameters.values()):
+            if each.kind is each.KEYWORD_ONLY and not starred:
+                parts.append("*")
+            starred = starred or each.kind in (each.KEYWORD_ONLY, each.VAR_POSITIONAL)
+            parts.append(_shown(each))
+            if each.kind is each.POSITIONAL_ONLY and kinds[place + 1 : place + 2] != [each.POSITIONAL_ONLY]:
+                parts.append("/")
+        returned = _brief(self.return_annotation)
+        end = f") -> {returned}" if returned else ")"
+        line = f"({', '.join(parts)}{end}"
+        if len(line) <= _WIDE:
+            return line
+        return "\n".join(["(", *(f"    {part}," for part in parts), end])
+
+
+def shows_signature(function: F) -> F:
+    """The function, with a signature whose text is short.
+
+    >>> @shows_signature
+    ... def f(x: "tuple[int, ...]", *, deep: bool = False) -> int: ...
+    >>> print(inspect.signature(f))
+    (x: tuple[int, ...], *, deep: bool = False) -> int
+    """
+    own = inspect.signature(function)
+    shown = ShownSignature(list(own.parameters.values()), return_annotation=own.return_annotation)
+    function.__signature__ = shown  # pyright: ignore[reportFunctionMemberAccess]
+    return function
+
+
+def _shown(parameter: inspect.Parameter) -> str:
+    """A parameter with its annotation where that is short, and its default."""
+    stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+    brief = _brief(parameter.annotation)
+    name = f"{stars}{parameter.name}" + (f": {brief}" if brief else "")
+    if parameter.default is parameter.empty:
+        return name
+    default = repr(parameter.default)
+    told = default if len(default) <= _ANNOTATION else "..."
+    return f"{name} = {told}" if brief else f"{name}={told}"
+
+
+def _brief(annotation: Any) -> str:
+    """An annotation without modules; empty where it is long or there is none."""
+    if annotation is inspect.Parameter.empty:
+        return ""
+    if isinstance(annotation, str):
+        text = annotation
+    elif isinstance(annotation, type) and "[" not in repr(annotation):
+        text = annotation.__name__
+    else:
+        text = repr(annotation)
+    text = _MODULES.sub("", text).replace("NoneType", "None").replace("~", "")
+    return text if len(text) <= _ANNOTATION and "<" not in text else ""
