@@ -116,7 +116,7 @@ def _of_block(text: str) -> float:
     if text.startswith("<pre"):
         return 38 + _CODE * (text.rstrip().count("\n") + 1)
     if text.startswith("<select"):
-        return 0
+        return 0.0
     rows = [re.sub(r"<[^>]*>", "", row) for row in re.split(r"<tr[^>]*>", text)[1:]]
     return 12 + sum(7 + _ROW * math.ceil(len(" ".join(row.split())) / _CELLS) for row in rows)
 
