@@ -24,14 +24,7 @@ from lemmata.solvers import (
 )
 from lemmata.spectra import leave_one_out, spectrum
 
-from ._centres import (
-    centres_for,
-    crosses,
-    diagonal_mean,
-    on_centres,
-    warn_of_centres,
-    warn_of_least_squares,
-)
+from ._centres import centres_for, crosses, diagonal_mean, on_centres, warn_of_centres, warn_of_least_squares
 from ._graphs import of_one_shape
 from ._leaves import jax_leaves, numpy_leaves
 from ._rows import (
