@@ -15,6 +15,8 @@ from ._works import title_of, work
 
 SURVEY = "foundation2025"
 """The key of the survey whose open problems the classification numbers."""
+MOST = 300
+"""Statements on one page; the others of a source follow on pages of their own."""
 
 
 def source_pages(known: list[dict[str, Any]], addresses: dict[str, str]) -> dict[str, str]:
@@ -28,21 +30,35 @@ def source_pages(known: list[dict[str, Any]], addresses: dict[str, str]) -> dict
     keys = dict.fromkeys([*listed, *(row["key"] for row in known)])
     found = {key: _source(key, [row for row in known if row["key"] == key], listed.get(key)) for key in keys}
     link = lambda name: None if addresses.get(name) is None else f"../{addresses[name]}"
-    pages = {
-        source_address(key): fitting(functools.partial(
-            page, "source.html", source_address(key), "sources/index.html", source["name"],
-            about=_about(source), source=source,
-            said=lambda text: sentence(text, link), problems=entries_of(key, known, link),
-            references=references(key) if key in sources() else (),
-        ))
-        for key, source in found.items()
-    }  # fmt: skip
+    pages = {}
+    for key, source in found.items():
+        parts = _parts(key, source)
+        for place, part in enumerate(parts):
+            pages[part["address"]] = fitting(functools.partial(
+                page, "source.html", part["address"], "sources/index.html", source["name"],
+                about=_about(source), source={**source, "statements": part["statements"]},
+                said=lambda text: sentence(text, link), first=place == 0,
+                problems=entries_of(key, known, link) if place == 0 else (),
+                references=references(key) if key in sources() and place == 0 else (),
+                listed=len(source["statements"]), divided=parts if len(parts) > 1 else (), place=place,
+            ))  # fmt: skip
     order = sorted(found.values(), key=lambda source: re.sub(r"^(A|An|The) |\W", "", source["name"]).lower())
     pages["sources/index.html"] = page(
         "sources.html", "sources/index.html", "sources/index.html", "Sources",
         sources=order, found=counts(), printed=PRINTED, problems=entries_of(SURVEY, known, link), survey=SURVEY,
     )  # fmt: skip
     return pages
+
+
+def _parts(key: str, source: dict[str, Any]) -> list[dict[str, Any]]:
+    """The statements of a source as they are divided among its pages, and the addresses of these."""
+    first = source_address(key)
+    divided = [source["statements"][i : i + MOST] for i in range(0, max(len(source["statements"]), 1), MOST)]
+    addresses = [first, *(first.replace(".html", f"-{i}.html") for i in range(2, len(divided) + 1))]
+    return [
+        {"address": address, "href": address.rpartition("/")[2], "statements": own}
+        for address, own in zip(addresses, divided, strict=True)
+    ]
 
 
 def _about(source: dict[str, Any]) -> str:
