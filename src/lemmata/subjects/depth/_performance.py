@@ -18,6 +18,8 @@ import dataclasses
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from lemmata.core import one_blas_thread
+
 _MARGIN = 1e-3
 _CENTRED = 1e-8  # the square of Newton's decrement
 _NEAR = 1 / 16  # below it full Newton steps converge quadratically
@@ -125,7 +127,11 @@ def certificate(steps: np.ndarray, convexity: float = 0.0, accuracy: float = 1e-
         convexity: mu/B, below 1.
         accuracy: the accuracy of the bound, relative.
     """
-    steps = np.asarray(steps, float)
+    with one_blas_thread():  # two threads wait for each other in small factors, on a busy machine for minutes
+        return _searched(np.asarray(steps, float), convexity, accuracy)
+
+
+def _searched(steps: np.ndarray, convexity: float, accuracy: float) -> Certificate:
     matrices, factors = inequalities(steps, convexity)
     size, dim = len(matrices), len(matrices[0])
     # A multiplier of the points i and j is of the order (s_n/s)², where s is the larger of s_i and s_j.

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from lemmata.answers import Condition, positive
-from lemmata.core import array_of, numbers_of, one_blas_thread
+from lemmata.core import array_of, numbers_of
 from lemmata.errors import SettingError, SolverError
 from lemmata.printable import preformatted
 
@@ -146,7 +146,7 @@ def _solved(steps: np.ndarray, ratio: float) -> Certificate:
     """The certificate, or that of nothing if a matrix of the search is singular or not finite after rounding."""
     nothing = Certificate(np.inf, 0.0, np.zeros(0), -np.inf)
     try:
-        with one_blas_thread(), np.errstate(all="ignore"):  # two threads wait for each other in small factors
+        with np.errstate(all="ignore"):
             return certificate(steps, ratio, accuracy=_ACCURACY / 100)
     except (np.linalg.LinAlgError, ValueError):
         return nothing
