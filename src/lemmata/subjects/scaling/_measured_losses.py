@@ -57,7 +57,7 @@ def fit_scaling_law(
     A: 398.4, 90 % interval 367.3 to 432.5
     >>> print(law.extrapolate(1e11))
     1.767, 90 % interval 1.754 to 1.779
-    - 33.3 times the largest size fitted: right only if the same law goes on, which no fit shows
+    - 33.3 times the largest size fitted: right only where the same law goes on, which no fit shows
     """
     level = inside("level", level, 0.0, 1.0)
     losses = positive_column("loss", loss)
