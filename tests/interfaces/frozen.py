@@ -17,7 +17,9 @@ def freeze(monkeypatch) -> None:
     _everywhere(monkeypatch, catalogue.records, lambda: verdicts)
     _everywhere(monkeypatch, catalogue.all_runs, lambda: runs)
     _everywhere(monkeypatch, catalogue.runs_of, lambda module, name: ["kernels.gram", name])
-    _everywhere(monkeypatch, catalogue.older, lambda entry: "It is of earlier code." * (entry["status"] == "outside"))
+    for age in (catalogue.older, catalogue.older_by_kept):
+        _everywhere(monkeypatch, age, lambda entry: "It is of earlier code." * (entry["status"] == "outside"))
+    _everywhere(monkeypatch, catalogue.history, lambda: {})
 
 
 def _everywhere(monkeypatch, function, other) -> None:
