@@ -161,7 +161,7 @@ def _tiled(
 ) -> Array:
     """The matrix from tiles that stay in the cache through all layers; with `mirrored`, each is written twice."""
     # A tile is written one step after it was computed. If it were written in the same step, the compiler would compute
-    # it entry by entry in the matrix, on one core. The first step writes zeros, if the second writes the first tile.
+    # it entry by entry in the matrix, on one core. The first step writes zeros where the second writes the first tile.
     corners = jnp.asarray([starts[0], *starts], jnp.int32)
     rows, columns = shape
 

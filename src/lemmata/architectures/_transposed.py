@@ -95,7 +95,7 @@ class ConvTranspose(Serial):
 
         h_i(p) = w / sqrt(count c) sum_{o, j} W_{i o j} x_j((p + e o - a) / s) + b B_i
 
-    over the places o of the window if the quotient is a position. Its moments are those of `Dense` on patches,
+    over the places o of the window where the quotient is a position. Its moments are those of `Dense` on patches,
 
         nngp'(p, q) = w² / count sum_o nngp((p + e o - a) / s, (q + e o - a) / s) + b²,
 

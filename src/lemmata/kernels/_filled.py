@@ -43,7 +43,7 @@ def filled(
 ) -> Float[np.ndarray, "n columns"]:
     """K(x_i, y_j), or the exactly symmetric K(x_i, x_j) computed only from the tiles on and above the diagonal.
 
-    It is the only array of its size, and begins if JAX takes it over without a copy.
+    It is the only array of its size, and begins where JAX takes it over without a copy.
 
     Args:
         kernel: the kernel.

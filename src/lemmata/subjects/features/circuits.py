@@ -132,7 +132,7 @@ class Circuit(eqx.Module):
     corrupt: Float[Array, "r w"]
 
     def behaviour(self, kept: Bool[Array, " r"]) -> Float[Array, ""]:
-        """The output of a network whose sites are clean if kept and corrupted elsewhere.
+        """The output of a network whose sites are clean where kept and corrupted elsewhere.
 
         Args:
             kept: one a site.

@@ -160,7 +160,7 @@ def ridgeless_risk(
         sizes: numbers of training rows.
         covariance: the covariance of the columns (p, p), in place of rows.
         coefficients: the coefficients of the target (p,), with the covariance.
-        noise: variance of the noise, with the covariance or if it is known.
+        noise: variance of the noise, given with the covariance or where it is known.
         columns: numbers of leading columns to compare; by default up to 16 of them up to p.
         fits: direct fits at each size; 0 for none.
         seed: the random seed of their rows.

@@ -17,7 +17,7 @@ class Design:
     Args:
         sizes: log n, and log d if it was varied, one row a run.
         floor: whether the law has a constant term.
-        centre: the mean logarithm of each size, or if amplitudes are to be given.
+        centre: the mean logarithm of each size, or where amplitudes are to be given.
     """
 
     sizes: Float[np.ndarray, "m terms"]

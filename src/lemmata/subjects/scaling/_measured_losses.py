@@ -128,7 +128,7 @@ def _enough(design: Design) -> None:
                 f"different values of {name}", found=found, rule=f"at least {least} values, to fit a curve in {name}"
             )
     if design.terms == 2:
-        # log d = a + b log n, as if every run has twenty tokens for each parameter: one curve, not two
+        # log d = a + b log n, as where every run has twenty tokens for each parameter: one curve, not two
         spread = np.linalg.svd(design.sizes - design.centre, compute_uv=False)
         if spread[1] < 1e-3 * spread[0]:
             remedy = "vary them separately, or fit n alone"

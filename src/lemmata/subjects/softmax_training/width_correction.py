@@ -1,4 +1,4 @@
-"""The softmax tangent kernel to order 1/m: its bias, its fluctuations, and if its smallest eigenvalue lies.
+"""The softmax tangent kernel to order 1/m: its bias, its fluctuations, and where its smallest eigenvalue lies.
 
 This theory describes H of a softmax network of width m before training, to the first order in 1/m in closed form. Let
 e(u, v) = exp(sigma² <u, v>). The bias at the initialisation in pairs (`infinite_width.width_correction`) factorises:
