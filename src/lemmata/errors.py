@@ -19,6 +19,8 @@ A handler of a builtin error around code that raises these catches them, too: le
 
 from __future__ import annotations
 
+import re
+
 
 class LemmataError(Exception):
     """Base of every error that lemmata raises on purpose; the command line prints it without a traceback.
@@ -57,7 +59,16 @@ class FileError(DataError, OSError):
 
 
 class ShapeError(LemmataError, ValueError):
-    """Two shapes do not fit each other."""
+    """Two shapes do not fit each other. Without a remedy of its own, it gets one that follows from both.
+
+    >>> print(ShapeError("x", found="shape (5,)", rule="shape (n, d), one row for each point"))
+    x; found shape (5,); rule: shape (n, d), one row for each point; remedy: pass x[:, None] if it is one column, \
+x[None] if it is one row
+    """
+
+    def __init__(self, what: str, *, found: object = None, rule: str | None = None, remedy: str | None = None):
+        advice = remedy or _reshaped(what, str(found or ""), rule or "")
+        super().__init__(what, found=found, rule=rule, remedy=advice)
 
 
 class SettingError(LemmataError, ValueError, TypeError):
@@ -126,6 +137,45 @@ def file_error(cause: Exception) -> type[DataError]:
 
 class ClaimError(LemmataError, ValueError):
     """A claim breaks the grammar: it names no source, has the wrong shapes, or does not refute its control."""
+
+
+_COUNTED = r"\bone (class|entry|label|number|query|score|target|value|weight)\b.* (for each|in each|a)\b"
+
+
+def _reshaped(what: str, found: str, rule: str) -> str:
+    """What to do about an array of the shape that was found if the rule asks for another."""
+    name = what if what.isidentifier() else "values"
+    given = re.findall(r"\(([\w, ]*)\)", found)
+    if "no axis of length 0" in rule or any("0" in re.split(", ?", shape) for shape in given):
+        return "pass at least one row, and at least one number in each row"
+    if found == "one number" or found.endswith("shape ()"):
+        return "pass an array or a list; put a single number in square brackets"
+    if re.match(r"at least \d", rule):
+        return "pass more entries"
+    if len(given) != 1 or not found.endswith(")"):
+        return "compare the lengths of all arguments, and pass only entries that belong together"
+    wanted, axes = _axes(rule), len(re.findall(r"\w+", given[0]))
+    if wanted is None or wanted == axes:
+        exchanged = f"that rows and columns of {name} are not exchanged, and " if axes > 1 else ""
+        return f"check {exchanged}that no {'row' if axes > 1 else 'entry'} of {name} is missing or repeated"
+    if wanted == 2 and axes == 1:
+        return f"pass {name}[:, None] if it is one column, {name}[None] if it is one row"
+    if wanted < axes:
+        merged = f"{name}.reshape(-1)" if wanted == 1 else f"{name}.reshape(len({name}), -1)"
+        return f"select one place of an axis, for example {name}[0], or merge axes with {merged}"
+    return f"add the missing axis, for example {name}[None] for one of length 1 in front"
+
+
+def _axes(rule: str) -> int | None:
+    """The number of axes for which a rule asks, or None if the rule does not say it."""
+    if shape := re.search(r"^(?:shape |.*of shape )?\(([^()]*)\)", rule):
+        parts = [part for part in shape[1].split(",") if part.strip()]
+        return None if any(part.strip("*. ") != part.strip() for part in parts) else len(parts)
+    if count := re.search(r"with (\d) ax", rule):
+        return int(count[1])
+    if re.search("square|table|matrix", rule):
+        return 2
+    return 1 if re.search(_COUNTED, rule) else None
 
 
 def shortened(text: str, most: int = 120) -> str:
