@@ -44,7 +44,7 @@ def positive(name: str, value: object) -> float:
     """
     number = _number(name, value)
     if not (math.isfinite(number) and number > 0):
-        raise SettingError(name, found=f"{number:g}", rule="a finite number above 0")
+        raise SettingError(name, found=f"{number:g}", rule="a finite number above 0", remedy="pass a number like 1")
     return number
 
 
@@ -59,7 +59,9 @@ def inside(name: str, value: object, low: float, high: float) -> float:
     """
     number = _number(name, value)
     if not low < number < high:
-        raise SettingError(name, found=f"{number:g}", rule=f"strictly between {low:g} and {high:g}")
+        raise SettingError(
+            name, found=f"{number:g}", rule=f"strictly between {low:g} and {high:g}", remedy=_within(low, high)
+        )
     return number
 
 
@@ -72,7 +74,7 @@ def probability(name: str, value: object) -> float:
     """
     number = _number(name, value)
     if not 0 <= number <= 1:
-        raise SettingError(name, found=f"{number:g}", rule="a probability between 0 and 1")
+        raise SettingError(name, found=f"{number:g}", rule="a probability between 0 and 1", remedy=_within(0.0, 1.0))
     return number
 
 
@@ -86,10 +88,13 @@ def whole(name: str, value: object, least: int = 0) -> int:
     """
     number = _number(name, value)
     if not (math.isfinite(number) and number == int(number) and number >= least):
-        raise SettingError(name, found=f"{number:g}", rule=f"a whole number of at least {least}")
+        raise SettingError(
+            name, found=f"{number:g}", rule=f"a whole number of at least {least}", remedy=f"pass a number like {least}"
+        )
     return int(number)
 
 
+_ONE = "pass one number, not a text, a list or an array"
 _OUTWARD = 1e-13  # relative, by which a limit is moved away from the share: SciPy's quantiles are off by less
 
 
@@ -145,13 +150,20 @@ def mean_interval(values: np.ndarray, level: float) -> tuple[float, float]:
     return moved(quantile), moved(-quantile)
 
 
+def _within(low: float, high: float) -> str:
+    middle = (low + high) / 2
+    return f"pass a number like {middle:g}" if math.isfinite(middle) else "pass a number within these limits"
+
+
 def _number(name: str, value: object) -> float:
     shown = " ".join(repr(value).split())[:60]  # an array takes several lines
     if isinstance(value, str | bytes | bool | list | tuple) or np.ndim(value) != 0:  # type: ignore[arg-type]
-        raise SettingError(name, found=shown, rule="a number")
+        raise SettingError(name, found=shown, rule="a number", remedy=_ONE)
     try:
         return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError) as error:
-        raise SettingError(name, found=shown, rule="a number") from error
+        raise SettingError(name, found=shown, rule="a number", remedy=_ONE) from error
     except OverflowError as error:
-        raise SettingError(name, found="a number above 1e308", rule="a number of double precision") from error
+        raise SettingError(
+            name, found="a number above 1e308", rule="a number of double precision", remedy="change the unit"
+        ) from error

@@ -117,10 +117,18 @@ class Recorder:
 
     Args:
         wanted: whether a substitute is tried, by the name of the function, the argument, and the substitute.
+        others: what is put in the place of an array, by name.
+        fault: of a call, by the name of the substitute, the parameter and the first answer: what is wrong with it.
     """
 
-    def __init__(self, wanted: Callable[[str, str, str], bool] = lambda *_: True):
+    def __init__(
+        self,
+        wanted: Callable[[str, str, str], bool] = lambda *_: True,
+        others: Callable[[np.ndarray], Iterator[tuple[str, Any]]] | None = None,
+        fault: Callable[[Callable[[], Any], str, inspect.Parameter, Any], str] | None = None,
+    ):
         self.wanted, self.tried, self.seen = wanted, list[Tried](), set[tuple[str, str]]()
+        self.others, self.fault = others or substitutes, fault or _fault
 
     def __call__(self, function: Callable[..., Any], *args: Any, **named: Any) -> Any:
         """The call as it stands, after which it is made again with substitutes."""
@@ -142,11 +150,13 @@ class Recorder:
 
     def _try(self, function: Any, name: str, kind: inspect.Parameter, bound: inspect.BoundArguments, answer: Any):
         array = np.asarray(bound.arguments[kind.name])
-        for substitute, value in substitutes(array):
+        for substitute, value in self.others(array):
             if not self.wanted(name, kind.name, substitute):
                 continue
             again = inspect.BoundArguments(bound.signature, {**bound.arguments, kind.name: value})
-            fault = _fault(lambda again=again: _apart(function)(*again.args, **again.kwargs), substitute, kind, answer)
+            fault = self.fault(
+                lambda again=again: _apart(function)(*again.args, **again.kwargs), substitute, kind, answer
+            )
             what = f"{name}({kind.name})"
             self.tried.append(Tried(what, substitute, "" if (what, substitute) in EXCUSED else fault))
 

@@ -45,7 +45,9 @@ def check_numbers(name: str, array: ArrayLike) -> None:
     if 0 in array.shape:
         raise ShapeError(name, found=f"shape {array.shape}", rule="no axis of length 0")
     if not (jnp.issubdtype(array.dtype, jnp.number) or array.dtype == bool) or np.dtype(array.dtype).kind == "c":
-        raise DataError(name, found=f"entries of type {array.dtype}", rule="real numbers")
+        raise DataError(
+            name, found=f"entries of type {array.dtype}", rule="real numbers", remedy="convert it with astype(float)"
+        )
     if jnp.issubdtype(array.dtype, jnp.floating) and jnp.finfo(array.dtype).bits < 32:
         raise PrecisionError(
             name,

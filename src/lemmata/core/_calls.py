@@ -25,4 +25,6 @@ def answer_of(name: str, function: Callable, *given: Any, rule: str, remedy: str
         raise
     except Exception as error:
         found = f"{type(error).__name__}: {' '.join(str(error).split())[:120]}"
-        raise SettingError(name, found=found, rule=rule, remedy=remedy) from error
+        raise SettingError(
+            name, found=found, rule=rule, remedy=remedy or f"call {name} on these inputs to see the error"
+        ) from error

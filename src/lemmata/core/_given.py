@@ -13,6 +13,17 @@ from lemmata.errors import DataError, LemmataError, PrecisionError, SettingError
 
 from ._arrays import check_numbers
 
+_ADVICE = {
+    "0 sample": "pass at least one row",
+    "0 feature": "pass at least one column",
+    "Found array with dim": "make each row a vector with X.reshape(len(X), -1)",
+    "inconsistent numbers": "pass one target for each row",
+    "1d array": "pass one target for each row, for example y.reshape(-1)",
+    "inhomogeneous": "make all rows equally long",
+    "features": "pass the columns of the rows that were fitted",
+    "minimum of": "add rows",
+}
+"""Remedies by the words of scikit-learn's errors."""
 _HALF = ("float16", "bfloat16")
 
 
@@ -232,7 +243,12 @@ def refusing_in_one_line() -> Iterator[None]:
             raise DataError(first.rstrip("."), rule="finite numbers", remedy=remedy) from error
         # The last sentence of scikit-learn's says what to do.
         remedy = next((line for line in more if line.startswith("Reshape your data")), None)
-        raise DataError(_first_line(error), remedy=remedy) from error
+        raise DataError(_first_line(error), remedy=remedy or _advice(first)) from error
+
+
+def _advice(words: str) -> str | None:
+    """What to do about an error in scikit-learn's words."""
+    return next((remedy for start, remedy in _ADVICE.items() if start in words), None)
 
 
 def _first_line(error: Exception) -> str:

@@ -1,6 +1,7 @@
 """The values that an argument annotated as an array accepts, and their conversion."""
 
 import functools
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -18,6 +19,8 @@ KINDS = {
     "Real": "fiub", "Num": "fciu", "Shaped": "fciub",
 }  # fmt: skip
 _WORDS = {"f": "real numbers", "c": "complex numbers", "i": "whole numbers", "u": "whole numbers", "b": "booleans"}
+_NONE = "pass an array or a list"
+_ONE = "pass one number, not a list or an array"
 _NUMBERS = (bool, int, float, np.bool_, np.number)
 
 
@@ -59,7 +62,7 @@ class Place(NamedTuple):
         if value is None:
             if self.optional:
                 return None
-            raise DataError(self.name, found="None", rule=f"an array of {self._words}")
+            raise DataError(self.name, found="None", rule=f"an array of {self._words}", remedy=_NONE)
         if not isinstance(value, jax.Array) and self._is_other(value):
             return value
         return self._converted(value)
@@ -95,7 +98,9 @@ class Place(NamedTuple):
             return False
         if isinstance(value, str | bytes):
             if float in self.others and str not in self.others:
-                raise SettingError(self.name, found=repr(value)[:40], rule="numbers")
+                raise SettingError(
+                    self.name, found=repr(value)[:40], rule="numbers", remedy="pass a number or a list of them"
+                )
             return str in self.others
         if isinstance(value, list | tuple) and Sequence in self.others:
             real_numbers(self.name, array_of(self.name, value))
@@ -108,7 +113,8 @@ class Place(NamedTuple):
 
     def _converted(self, value: Any) -> Any:
         if self._is_setting and not isinstance(value, jax.Array | np.ndarray | np.generic):
-            raise SettingError(self.name, found=" ".join(repr(value).split())[:40], rule="one number")
+            found = " ".join(repr(value).split())[:40]
+            raise SettingError(self.name, found=found, rule="one number", remedy=_ONE)
         array: Any = value if isinstance(value, jax.Array) else array_of(self.name, value)
         if array.dtype.kind in "OUS" and self.kinds:
             numbers = real_numbers(self.name, array)
@@ -116,7 +122,8 @@ class Place(NamedTuple):
             array = plain if plain.dtype.kind in "biuf" else numbers
         if not self._takes(array.ndim):
             if self._is_setting:
-                raise SettingError(self.name, found=f"an array of shape {array.shape}", rule="one number")
+                found = f"an array of shape {array.shape}"
+                raise SettingError(self.name, found=found, rule="one number", remedy=_ONE)
             raise self._of_other_axes(array.shape)
         kind = _kind(array.dtype)
         if not self.kinds and kind == "c":
@@ -182,18 +189,22 @@ class LikePlace(NamedTuple):
     def read(self, value: Any) -> Any:
         """The argument, as `Place.read` gives it."""
         if value is None and not self.optional:
-            raise DataError(self.name, found="None", rule="an array")
+            raise DataError(self.name, found="None", rule="an array", remedy=_NONE)
         if value is None or callable(value) or isinstance(value, str | bytes | Mapping):
             return value
         array = array_of(self.name, value)
         if array.dtype.kind == "c":
-            raise DataError(self.name, found=f"entries of type {array.dtype}", rule="real numbers")
+            raise DataError(
+                self.name, found=f"entries of type {array.dtype}", rule="real numbers", remedy="use its real part"
+            )
         if array.dtype.kind == "O" and all(isinstance(each, _NUMBERS) for each in array.ravel().tolist()):
             return np.array(array.tolist())
         return value
 
     def explained(self, value: Any) -> LemmataError | None:
         """Why a function failed, as `Place.explained` says it."""
+        if isinstance(value, _NUMBERS):
+            return ShapeError(self.name, found="one number", rule="an array of at least one axis")
         kind = getattr(getattr(value, "dtype", None), "kind", "O" if isinstance(value, str | list | tuple) else "f")
         if kind not in "USOb":
             return None
@@ -201,7 +212,11 @@ class LikePlace(NamedTuple):
             real_numbers(self.name, array_of(self.name, value))
         except LemmataError as error:
             return error
-        return DataError(self.name, found="booleans", rule="real numbers") if kind == "b" else None
+        return _booleans(self.name) if kind == "b" else None
+
+
+def _booleans(name: str) -> DataError:
+    return DataError(name, found="booleans", rule="real numbers", remedy="convert it with astype(float)")
 
 
 class KeyPlace(NamedTuple):
@@ -220,6 +235,33 @@ class KeyPlace(NamedTuple):
     def explained(self, value: Any) -> None:
         """A key explains nothing."""
         return None
+
+
+_SHAPES = re.compile(
+    r"broadcast|contracting dim|core dimension|ndim at least|at least one dim|unsized|has no len|inhomogeneous"
+    r"|dimension mismatch|shapes? .*not aligned|must be 1d|expected 1D|does not have enough dimensions"
+)
+"""Words of errors of NumPy and JAX about shapes that do not fit each other."""
+
+
+def unfit(error: Exception, given: Sequence[tuple[str, Any]]) -> ShapeError | None:
+    """The error about arguments whose shapes do not fit each other, or None if an error is about something else.
+
+    Args:
+        error: of another library, while a function of lemmata or a function of the user's worked on the arguments.
+        given: names and values of the arguments that are arrays.
+    """
+    if not isinstance(error, TypeError | ValueError) or not _SHAPES.search(str(error)):
+        return None
+    shown = {name: np.shape(value) if hasattr(value, "shape") or isinstance(value, _NUMBERS) else None
+             for name, value in given if value is not None}  # fmt: skip
+    known = {name: shape for name, shape in shown.items() if shape is not None}
+    if not known:
+        return None
+    found = ", ".join(f"{name} of shape {shape}" for name, shape in known.items())
+    told = " ".join(str(error).split())[:100]
+    remedy = "compare these shapes with those in the description of the function, and reshape what differs"
+    return ShapeError(" and ".join(known), found=found, rule=f"shapes that fit each other ({told})", remedy=remedy)
 
 
 @functools.lru_cache(2**12)

@@ -15,7 +15,7 @@ import inspect
 import sys
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -26,7 +26,7 @@ from jaxtyping import AbstractArray
 from lemmata.errors import LemmataError
 from lemmata.signatures import shows_signature
 
-from ._places import KINDS, KeyPlace, LikePlace, Place
+from ._places import KINDS, KeyPlace, LikePlace, Place, unfit
 
 
 def places(
@@ -150,13 +150,21 @@ def reading(function: Callable[..., Any], told: Mapping[str, Any] = types.Mappin
             raise
         except Exception as error:
             for position, place in made[0]:
-                value = taken[position] if position is not None and position < len(taken) else named.get(place.name)
+                _, value = _given((position, place), taken, named)
                 if (reason := place.explained(value)) is not None:
                     raise reason from error
+            if (reason := unfit(error, [_given(part, taken, named) for part in made[0]])) is not None:
+                raise reason from error
             raise
 
     read.__reads__ = True  # pyright: ignore[reportAttributeAccessIssue]
     return read
+
+
+def _given(part: tuple[int | None, Any], taken: Sequence[Any], named: Mapping[str, Any]) -> tuple[str, Any]:
+    """The name of an argument and what was given for it, None if nothing was."""
+    position, place = part
+    return place.name, taken[position] if position is not None and position < len(taken) else named.get(place.name)
 
 
 def _is_about_arrays(annotation: Any) -> bool:

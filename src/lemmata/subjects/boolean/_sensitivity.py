@@ -170,7 +170,10 @@ def _rows(x: Any) -> np.ndarray:
     rows = numbers_of("x", rows)
     if len(rows) < _FEWEST:
         raise DataError(
-            "x", found=f"{len(rows)} rows", rule=f"at least {_FEWEST} rows, because the interval is for new rows"
+            "x",
+            found=f"{len(rows)} rows",
+            rule=f"at least {_FEWEST} rows, because the interval is for new rows",
+            remedy="add rows",
         )
     return rows
 

@@ -63,7 +63,9 @@ def embedding_flow(
     check_numbers("W(0)", start)
     seen = known(times)
     if seen is not None and not (seen.ndim == 1 and seen.size and seen[0] > 0 and (seen[1:] > seen[:-1]).all()):
-        raise SettingError("times", found=seen.tolist(), rule="increasing times above 0")
+        raise SettingError(
+            "times", found=seen.tolist(), rule="increasing times above 0", remedy="pass one list of them"
+        )
 
     path, ended = _integrated(matrix, start, times, tolerance)
     if known(ended) is not None and not ended:

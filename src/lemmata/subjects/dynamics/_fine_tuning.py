@@ -167,7 +167,8 @@ def fine_tune(
         raise SettingError("y", found=np.unique(classes)[:5].tolist(), rule="the classes -1 and 1")
     counts = np.diff(np.asarray(steps), prepend=0)
     if counts.ndim != 1 or not len(counts) or (counts < 1).any():
-        raise SettingError("steps", found=list(steps), rule="increasing whole numbers that are at least 1")
+        raise SettingError("steps", found=list(steps), rule="increasing whole numbers that are at least 1",
+                           remedy="pass one list of them, for example [1, 10, 100]")  # fmt: skip
     path, state = [params], optimiser.init(eqx.filter(params, eqx.is_inexact_array))
     for count in counts:
         found, state = _descend(f, path[-1], state, x, y, optimiser, jnp.asarray(count), jnp.asarray(until))

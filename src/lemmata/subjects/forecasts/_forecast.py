@@ -220,6 +220,7 @@ def forecast(
             "sizes, measured and se do not fit each other",
             found=f"shapes {shapes}",
             rule="one loss and one standard error for each size",
+            remedy="pass three lists of the same length",
         )
     if len(sizes) < LEAST:
         raise DataError(

@@ -13,6 +13,9 @@ _LARGEST = 1e300
 _WHOLE = 2.0**53  # up to which each whole number is one of double precision
 _SQUARABLE = 1e-140, 1e140
 
+_TAKES = "a function that takes the arguments of its description"
+_CALL = "call it on such arrays to see the error"
+
 
 def rows_of(name: str, values: Any, fewest: int = FEWEST) -> Float[np.ndarray, "n d"]:
     """Rows of finite numbers, one row for each point.
@@ -34,7 +37,7 @@ def rows_of(name: str, values: Any, fewest: int = FEWEST) -> Float[np.ndarray, "
             remedy="pass a single column as an array of shape (n, 1)" if array.ndim == 1 else "flatten each point",
         )
     if len(array) < fewest:
-        raise DataError(name, found=f"{len(array)} rows", rule=f"at least {fewest} rows")
+        raise DataError(name, found=f"{len(array)} rows", rule=f"at least {fewest} rows", remedy="add rows")
     numbers = numbers_of(name, array)
     rows = numbers.astype(float)
     if numbers.dtype.kind in "iu" and np.abs(rows).max() > _WHOLE:
@@ -127,7 +130,7 @@ def answered(name: str, function: Any, given: tuple[Any, ...], shape: tuple[int,
         value = function(*(own.copy() if isinstance(own, np.ndarray) else own for own in given))
     except Exception as error:  # any error of a user's function
         found = f"{type(error).__name__}: {' '.join(str(error).split())[:80]}"
-        raise SettingError(name, found=found, rule="a function that takes the arguments of its description") from error
+        raise SettingError(name, found=found, rule=_TAKES, remedy=_CALL) from error
     numbers = numbers_of(f"values of {name}", value).astype(float)
     if numbers.shape != shape:
         raise ShapeError(f"values of {name}", found=f"shape {numbers.shape}", rule=f"shape {shape}")

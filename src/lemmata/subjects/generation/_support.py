@@ -171,7 +171,7 @@ def _degrees(samples: Any, same: Any) -> np.ndarray:
 def _count(samples: np.ndarray, most: int) -> None:
     if samples.ndim == 0 or len(samples) < _FEWEST:
         found = "no list" if samples.ndim == 0 else f"{len(samples)} samples"
-        raise DataError("samples", found=found, rule=f"at least {_FEWEST} samples, one a row")
+        raise DataError("samples", found=found, rule=f"at least {_FEWEST} samples, one a row", remedy="add samples")
     if len(samples) > most:
         raise DataError("samples", found=f"{len(samples)} samples", rule=f"at most {most}", remedy="pass fewer")
 

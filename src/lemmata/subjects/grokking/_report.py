@@ -216,7 +216,8 @@ def _levels(thresholds: Any) -> tuple[float, ...]:
         thresholds = [thresholds]
     levels = sorted({inside("threshold", level, 0.0, 1.0) for level in thresholds})
     if not levels:
-        raise SettingError("thresholds", found="none", rule="at least one number between 0 and 1")
+        raise SettingError("thresholds", found="none", rule="at least one number between 0 and 1",
+                           remedy="pass a list of them, for example [0.9]")  # fmt: skip
     return tuple(levels)
 
 

@@ -306,7 +306,8 @@ def _noise(noise: Any) -> float:
 def _wholes(name: str, given: Any) -> np.ndarray:
     values = np.atleast_1d(array_of(name, given))
     if values.ndim != 1 or not values.size:
-        raise SettingError(name, found=f"shape {values.shape}", rule="a list of whole numbers of at least 1")
+        raise SettingError(name, found=f"shape {values.shape}", rule="a list of whole numbers of at least 1",
+                           remedy="pass one list, for example [10, 100]")  # fmt: skip
     return np.array([whole(name, value, 1) for value in values.tolist()])
 
 

@@ -239,7 +239,12 @@ def _layers(model: Any, layers: Any) -> list[np.ndarray]:
 
 def _listed(layers: Any) -> list[np.ndarray]:
     if not np.iterable(layers) or isinstance(layers, str | bytes | Mapping):
-        raise SettingError("layers", found=f"a {type(layers).__name__}", rule="a list of weight matrices")
+        raise SettingError(
+            "layers",
+            found=f"a {type(layers).__name__}",
+            rule="a list of weight matrices",
+            remedy="pass layers=[first, ..., last]",
+        )
     return [numbers_of("layers", layer).astype(float) for layer in layers]
 
 

@@ -100,7 +100,8 @@ def expected_best(losses: Float[np.ndarray, " n"], k: int) -> float:
     """
     n = len(losses)
     if not 1 <= k <= n:
-        raise SettingError("k", found=k, rule=f"a whole number from 1 to {n}, the number of losses")
+        raise SettingError("k", found=k, rule=f"a whole number from 1 to {n}, the number of losses",
+                           remedy="pass a smaller k, or more losses")  # fmt: skip
     chances = _chances(n, k)
     return float(np.sort(losses)[chances > 0] @ chances[chances > 0])
 

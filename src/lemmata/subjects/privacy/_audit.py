@@ -209,8 +209,13 @@ def _with(values: np.ndarray | None, extra: Any) -> Any:
 def _number(value: Any) -> float:
     try:
         number = float(np.asarray(value).item())
-    except (TypeError, ValueError) as error:
-        raise DataError("score", found=repr(value)[:80], rule="one number for each model and row") from error
+    except (TypeError, ValueError):
+        raise DataError(
+            "score",
+            found=repr(value)[:80],
+            rule="one number for each model and row",
+            remedy="let score return one number",
+        )  # fmt: skip from error
     if not math.isfinite(number):
         raise DataError("score", found=f"{number}", rule="a finite number", remedy="clip the loss to finite values")
     return number

@@ -41,7 +41,12 @@ def whitened(x: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, "n d"], Flo
     """
     n, d = x.shape
     if n < 10 * d:
-        raise DataError("x", found=f"{n} rows", rule=f"at least {10 * d} rows for {d} columns")
+        raise DataError(
+            "x",
+            found=f"{n} rows",
+            rule=f"at least {10 * d} rows for {d} columns",
+            remedy="add rows, or leave out columns",
+        )
     constant = np.ptp(x, axis=0) == 0
     if constant.any():
         column = int(np.argmax(constant))

@@ -176,7 +176,8 @@ def _read(features: ArrayLike, labels: ArrayLike) -> tuple[Float[np.ndarray, "n 
     check_numbers("features", table)
     for label, count in zip(*np.unique(given, return_counts=True), strict=True):
         if count < _ROWS:
-            raise DataError(f"class {label}", found=f"{count} rows", rule=f"at least {_ROWS} rows in each class")
+            raise DataError(f"class {label}", found=f"{count} rows", rule=f"at least {_ROWS} rows in each class",
+                            remedy="add rows, or leave out the class")  # fmt: skip
     table = table.astype(float)
     size = float(np.abs(table).max()) or 1.0
     table = table / size

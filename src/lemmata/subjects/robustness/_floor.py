@@ -146,7 +146,8 @@ def robust_floor(x: Any, y: Any, radius: Any, norm: str = "linf") -> RobustFloor
 def _radii(radius: Any) -> Float[np.ndarray, " r"]:
     array = array_of("radius", radius)
     if array.dtype.kind not in "iuf" or array.ndim > 1 or not array.size:
-        raise SettingError("radius", found=" ".join(repr(radius).split())[:60], rule="a number, or a list of numbers")
+        raise SettingError("radius", found=" ".join(repr(radius).split())[:60], rule="a number, or a list of numbers",
+                           remedy="pass one list of at least one number")  # fmt: skip
     radii = np.atleast_1d(array.astype(float))
     wrong = radii[~(np.isfinite(radii) & (radii >= 0))]
     if wrong.size:

@@ -92,10 +92,18 @@ def _beliefs(p: object, n: object) -> tuple[np.ndarray, np.ndarray]:
     try:
         known = np.atleast_1d(np.asarray(p, float))
     except (TypeError, ValueError) as error:
-        raise DataError("p", rule="one probability for each problem", found="values that are not numbers") from error
+        raise DataError(
+            "p",
+            rule="one probability for each problem",
+            found="values that are not numbers",
+            remedy="pass a list of numbers",
+        ) from error
     if known.ndim != 1 or len(known) == 0:
         raise DataError(
-            "p", found=f"shape {known.shape}", rule="one probability for each problem, and at least one problem"
+            "p",
+            found=f"shape {known.shape}",
+            rule="one probability for each problem, and at least one problem",
+            remedy="pass one list of numbers, for example p.reshape(-1)",
         )
     wrong = ~((known >= 0) & (known <= 1))
     if wrong.any():

@@ -11,7 +11,9 @@ def positive_column(name: str, values: object) -> Float[np.ndarray, "m"]:
     try:
         column = np.asarray(values, dtype=float)
     except (TypeError, ValueError) as error:
-        raise DataError(f"{name} is not numeric", rule="one positive number for each run") from error
+        raise DataError(
+            f"{name} is not numeric", rule="one positive number for each run", remedy="pass a list of numbers"
+        ) from error
     if column.ndim != 1:
         raise ShapeError(f"{name}", rule="one number for each run", found=f"shape {column.shape}")
     wrong = ~(np.isfinite(column) & (column > 0))

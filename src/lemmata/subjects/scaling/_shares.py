@@ -50,10 +50,14 @@ def counts(name: str, successes: object, n: object) -> tuple[np.ndarray, np.ndar
             name,
             rule="one whole number for each problem, and a single n or one for each problem",
             found="values that are not numbers",
+            remedy="pass a list of numbers",
         ) from error
     if found.ndim != 1 or len(found) == 0:
         raise DataError(
-            name, found=f"shape {found.shape}", rule="one number for each problem, and at least one problem"
+            name,
+            found=f"shape {found.shape}",
+            rule="one number for each problem, and at least one problem",
+            remedy=f"pass one list of numbers, for example {name}.reshape(-1)",
         )
     for what, values, least in (("n", trials, 1), (name, found, 0)):
         wrong = ~(np.isfinite(values) & (values == np.floor(values)) & (values >= least))
@@ -63,11 +67,13 @@ def counts(name: str, successes: object, n: object) -> tuple[np.ndarray, np.ndar
                 f"{what} of problem {row + 1}",
                 found=f"{values[row]:g}",
                 rule=f"a whole number that is at least {least}",
+                remedy="pass counts, not shares",
             )
     if (found > trials).any():
         row = int((found > trials).argmax())
         rule = f"at most the {trials[row]:g} attempts"
-        raise DataError(f"{name} of problem {row + 1}", found=f"{found[row]:g}", rule=rule)
+        raise DataError(f"{name} of problem {row + 1}", found=f"{found[row]:g}", rule=rule,
+                        remedy="correct the count, or n")  # fmt: skip
     return found, trials
 
 

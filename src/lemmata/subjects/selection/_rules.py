@@ -117,7 +117,10 @@ def select(
     count = whole("count", count)
     if not 1 <= count <= free.sum():
         raise SettingError(
-            "count", found=count, rule=f"a whole number from 1 to {free.sum()}, the number of rows without labels"
+            "count",
+            found=count,
+            rule=f"a whole number from 1 to {free.sum()}, the number of rows without labels",
+            remedy="ask for fewer rows, or add rows to the pool",
         )
     if not noise > 0 or not entropy_weight >= 0:
         found = f"noise {noise}, entropy_weight {entropy_weight}"

@@ -192,7 +192,10 @@ def _named(fit: Any) -> dict[str, Fit]:
 def _size(rows: int | float | None, n: int) -> int:
     if n < _LEAST:
         raise DataError(
-            "x and y", found=f"{n} rows", rule=f"at least {_LEAST} rows, because they are split into three parts"
+            "x and y",
+            found=f"{n} rows",
+            rule=f"at least {_LEAST} rows, because they are split into three parts",
+            remedy="add rows",
         )
     if rows is None:
         return int(_TRAIN * n)

@@ -25,7 +25,9 @@ def check_entries(name: str, array: Any) -> None:
         raise ShapeError(name, found=f"shape {array.shape}", rule="no axis of length 0")
     kind = np.dtype(array.dtype)
     if kind.kind not in "fciub":
-        raise DataError(name, found=f"entries of type {array.dtype}", rule="numbers")
+        raise DataError(
+            name, found=f"entries of type {array.dtype}", rule="numbers", remedy="convert it with astype(float)"
+        )
     if kind.kind == "f" and kind.itemsize < 4:
         raise PrecisionError(
             name, found=f"entries of type {kind}", rule="float32 or float64", remedy="convert it with astype(float)"

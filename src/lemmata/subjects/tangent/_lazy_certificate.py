@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from lemmata.answers import Condition, positive, whole
+from lemmata.core import array_of
 from lemmata.errors import DataError
 from lemmata.printable import preformatted
 
@@ -96,7 +97,7 @@ def lazy_certificate(
         x: rows.
         y: targets, (n,).
         lipschitz: a bound on L that you have proved. Otherwise L is the largest quotient at 24 random points and on
-            the path, which can be too small: the result is then no certificate.
+            the path (only on the path if s = 0), which can be too small: the result is then no certificate.
         steps: the number of steps of descent.
         seed: the random seed of the random points.
 
@@ -117,23 +118,26 @@ def lazy_certificate(
     model, steps, seed = outputs_of(network, params, x, y), whole("steps", steps, 1), whole("seed", seed)
     given = None if lipschitz is None else positive("lipschitz", lipschitz)
     first = model.jacobian(model.start)
-    values = np.linalg.svd(first, compute_uv=False)
-    if not float(values[0]) ** 2 > 0:
-        raise DataError("network", found="a Jacobian of 0", rule="outputs that depend on the parameters")
-    least = float(values[-1]) if len(values) == len(model.y) and first.shape[0] <= first.shape[1] else 0.0
+    full = _room_for_rank(x, first.shape)
+    possible = all(condition.holds for condition in full)
+    largest, least = _singular_values(first, possible)
+    if not largest**2 > 0:
+        raise DataError("network", found="a Jacobian of 0", rule="outputs that depend on the parameters",
+                        remedy="start at other parameters, or scale the rows")  # fmt: skip
     floor = max(_FLOOR, 4 * max(first.shape) * float(np.finfo(first.dtype).eps))
-    least = least if least > floor * values[0] else 0.0
+    least = least if least > floor * largest else 0.0
     residual = float(jnp.linalg.norm(model.of(model.start) - model.y))
-    rate = 0.1 / float(values[0]) ** 2
+    rate = 0.1 / largest**2
     if not (np.isfinite(rate) and np.isfinite(residual)):
-        raise DataError("network and y", found=f"a Jacobian of {values[0]:.3g} and a residual of {residual:.3g}",
+        raise DataError("network and y", found=f"a Jacobian of {largest:.3g} and a residual of {residual:.3g}",
                         rule="squares that double precision can hold", remedy="scale the rows and targets")  # fmt: skip
     middle, end = model.path(jnp.zeros_like(model.y), rate, steps, [(steps + 1) // 2, steps])
     moved = float(jnp.linalg.norm(end - model.start))
     after = model.jacobian(end)
     seen = [_quotient(first, after, moved), _quotient(first, model.jacobian(middle), _apart(middle, model))]
     radius = max(residual / least if least else moved, moved)
-    slope = given if given is not None else max([*seen, *_sampled(model, first, radius, seed)])
+    sampled = _sampled(model, first, radius, seed) if given is None and least else []  # for s = 0, no L certifies
+    slope = given if given is not None else max([*seen, *sampled])
     rho = slope * residual / least**2 if least else math.inf
     room = math.sqrt(max(1 - 2 * rho, 0.0))
     ends = rho <= 0.5
@@ -144,8 +148,9 @@ def lazy_certificate(
         movement=movement, moved=moved,
         left=float(jnp.linalg.norm(model.of(end) - model.y)) / residual if residual else 0.0,
         bound=math.exp(-(1 - 2 * rho) * least**2 * rate * steps) if ends else 1.0,
-        least_after=float(np.linalg.svd(after, compute_uv=False)[-1]), steps=steps,
+        least_after=_singular_values(after, possible)[1], steps=steps,
         conditions=(
+            *full,
             Condition("the Jacobian has full rank", least, least > 0, "else some targets cannot be fitted lazily"),
             Condition("2 rho is at most 1", 2 * rho, ends, "else the kernel may lose its least eigenvalue"),
             Condition("L bounds the change of the Jacobian", slope, None if given is None else max(seen) <= given,
@@ -154,12 +159,44 @@ def lazy_certificate(
     )  # fmt: skip
 
 
+def _room_for_rank(x: Any, shape: tuple[int, ...]) -> tuple[Condition, ...]:
+    """What makes s = 0 for every network: repeated rows, or fewer parameters than rows."""
+    rows = array_of("x", x)
+    repeated = len(rows) - len(np.unique(rows, axis=0))
+    return (
+        Condition("rows differ (number of repeated rows)", float(repeated), repeated == 0,
+                  "equal rows have equal gradients, so s = 0; leave out repeated rows"),
+        Condition("there are at least as many parameters as rows (parameters)", float(shape[1]), shape[1] >= shape[0],
+                  "otherwise s = 0; pass fewer rows or a larger network"),
+    )  # fmt: skip
+
+
 def _apart(at: Any, model: Outputs) -> float:
     return float(jnp.linalg.norm(at - model.start))
 
 
 def _quotient(first: np.ndarray, other: np.ndarray, apart: float) -> float:
-    return float(np.linalg.norm(other - first, 2)) / apart if apart else 0.0
+    return _spectral_norm(other - first) / apart if apart else 0.0
+
+
+def _spectral_norm(matrix: np.ndarray) -> float:
+    """The largest singular value, from the smaller matrix of products, which is cheaper than all of them."""
+    size = float(np.abs(matrix).max())
+    if not size:
+        return 0.0
+    wide = (matrix if len(matrix) <= matrix.shape[1] else matrix.T) / size
+    return size * math.sqrt(float(np.linalg.eigvalsh(wide @ wide.T)[-1]))
+
+
+def _singular_values(jacobian: np.ndarray, possible: bool) -> tuple[float, float]:
+    """The largest and the least singular value of as many as rows; the least is 0 if full rank is not possible.
+
+    LAPACK takes many times as long for a matrix of equal rows, because its iteration meets numbers near 1e-308.
+    """
+    if not possible:
+        return _spectral_norm(jacobian), 0.0
+    values = np.linalg.svd(jacobian, compute_uv=False)
+    return float(values[0]), float(values[-1])
 
 
 def _sampled(model: Outputs, first: np.ndarray, radius: float, seed: int) -> list[float]:

@@ -22,11 +22,13 @@ class Outputs:
 
     Args:
         of: the outputs (n,) of a vector of parameters.
+        slopes: their gradients (n, p), each by a pass over its own row.
         start: the parameters.
         y: targets.
     """
 
     of: Callable[[Float[Array, " p"]], Float[Array, " n"]]
+    slopes: Callable[[Float[Array, " p"]], Float[Array, "n p"]]
     start: Float[Array, " p"]
     y: Float[Array, " n"]
 
@@ -36,10 +38,13 @@ class Outputs:
         Raises:
             DataError: if a gradient is not finite.
         """
-        found = np.asarray(jax.jacrev(self.of)(at))
+        found = np.asarray(self.slopes(at))
         if not np.isfinite(found).all():
             rule = "outputs with finite gradients, and targets and steps that are not too large"
-            raise DataError("the gradients of the network", found="entries that are not finite", rule=rule)
+            remedy = "scale the rows and targets, or start at other parameters"
+            raise DataError(
+                "the gradients of the network", found="entries that are not finite", rule=rule, remedy=remedy
+            )
         return found
 
     def path(self, first: Array, rate: float, steps: int, kept: list[int]) -> list[Float[Array, " p"]]:
@@ -81,7 +86,8 @@ def outputs_of(network: Any, params: Any, x: Any, y: Any) -> Outputs:
     apply = getattr(network, "apply", network)
     if not callable(apply):
         rule = "a function f(params, row), or an object with such a method `apply`"
-        raise SettingError("network", found=f"a {type(network).__name__}", rule=rule)
+        remedy = "pass a network of lemmata, or lambda params, row: ..."
+        raise SettingError("network", found=f"a {type(network).__name__}", rule=rule, remedy=remedy)
     rows, targets = numbers_of("x", x), numbers_of("y", y).astype(float)
     if rows.ndim < 2:
         raise ShapeError("x", found=f"shape {rows.shape}", rule="one row for each target")
@@ -92,7 +98,10 @@ def outputs_of(network: Any, params: Any, x: Any, y: Any) -> Outputs:
     leaves = jax.tree.leaves(params)
     if not leaves or not all(_is_floating(leaf) for leaf in leaves):
         raise DataError(
-            "params", found="no parameters, or some that are not floating-point", rule="floating-point arrays"
+            "params",
+            found="no parameters, or some that are not floating-point",
+            rule="floating-point arrays",
+            remedy="convert them with astype(float)",
         )
     for leaf in leaves:
         check_numbers("params", leaf)
@@ -112,7 +121,8 @@ def outputs_of(network: Any, params: Any, x: Any, y: Any) -> Outputs:
         except Exception as error:  # any error of a user's network
             found = f"{type(error).__name__}: {' '.join(str(error).split())[:80]}"
             rule = f"a function f(params, row) in JAX, where row has the shape {row.shape}"
-            raise SettingError("network", found=found, rule=rule) from error
+            remedy = "call it with params and one row to see the error"
+            raise SettingError("network", found=found, rule=rule, remedy=remedy) from error
 
     def of(at: Float[Array, " p"]) -> Float[Array, " n"]:
         found = jax.vmap(lambda row: jnp.asarray(called(tree(at), row)))(inputs)
@@ -121,8 +131,10 @@ def outputs_of(network: Any, params: Any, x: Any, y: Any) -> Outputs:
             raise ShapeError("network", found=f"outputs of shape {found.shape[1:]}", rule=rule)
         return found.reshape(len(inputs))
 
+    one = lambda at, row: jnp.asarray(called(tree(at), row)).reshape(())
+    slopes = jax.jit(jax.vmap(jax.grad(one), (None, 0)))
     check_numbers("the outputs of the network", np.asarray(of(start)))
-    return Outputs(of, start, jnp.asarray(targets, start.dtype))
+    return Outputs(of, lambda at: slopes(at, inputs), start, jnp.asarray(targets, start.dtype))
 
 
 def _is_floating(leaf: Any) -> bool:

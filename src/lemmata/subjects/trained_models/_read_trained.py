@@ -210,7 +210,8 @@ def _rows(name: str, x: Any, model: AbstractModel) -> np.ndarray:
             name, found=f"shape {rows.shape}", rule="an array (n, *row) with one input of the model in each row"
         )
     if rows.dtype.kind not in "fiub":
-        raise DataError(name, found=f"cells of type {rows.dtype}", rule="numbers")
+        raise DataError(name, found=f"cells of type {rows.dtype}", rule="numbers",
+                            remedy="encode texts as numbers, as in training")  # fmt: skip
     if rows.dtype.kind != "f" or np.isfinite(rows).all():
         return rows
     missing = np.isnan(rows)

@@ -36,7 +36,8 @@ def largest_eigenvalue(
     """
     size = float(np.linalg.norm(start))
     if not (np.isfinite(size) and size > 0):
-        raise SolverError("the start of Lanczos' method", found=f"length {size:g}", rule="a direction")
+        raise SolverError("the start of Lanczos' method", found=f"length {size:g}", rule="a direction",
+                          remedy="pass a start that is not zero, or leave it out")  # fmt: skip
     now, before, length = start / np.asarray(size, start.dtype), np.zeros_like(start), 0.0
     diagonal, beside, eps = [], [], float(np.finfo(start.dtype).eps)
     for step in range(1, _MOST + 1):

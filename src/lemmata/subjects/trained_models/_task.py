@@ -162,7 +162,8 @@ class Task:
             try:
                 values = np.asarray(y, float).reshape(len(y), -1)
             except (TypeError, ValueError) as error:
-                raise DataError(f"targets of {row_name}s", found=f"{y.dtype}", rule="numbers") from error
+                raise DataError(f"targets of {row_name}s", found=f"{y.dtype}", rule="numbers",
+                                remedy="pass the targets that the model was trained on") from error  # fmt: skip
             if not np.isfinite(values).all():
                 row = int(np.flatnonzero(~np.isfinite(values).all(1))[0])
                 raise DataError(
