@@ -22,6 +22,7 @@ ORDER = (
         "interruption",
         "intervals",
         "limits",
+        "pictures",
         "printable",
         "signatures",
     ),

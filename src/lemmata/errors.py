@@ -67,7 +67,7 @@ x[None] if it is one row
     """
 
     def __init__(self, what: str, *, found: object = None, rule: str | None = None, remedy: str | None = None):
-        advice = remedy or _reshaped(what, str(found or ""), rule or "")
+        advice = remedy or (_reshaped(what, str(found or ""), rule) if rule else None)
         super().__init__(what, found=found, rule=rule, remedy=advice)
 
 

@@ -31,50 +31,7 @@ from tests.fuzz.foreign import COUNTS, Recorder, replay
 SEED = os.environ.get("LEMMATA_SEED", "0")
 MODULES = [module for module in sorted(json.loads(COUNTS.read_text(encoding="utf-8"))) if ".subjects." in module]
 EXCUSED = {"bias_variance(x)": "the user's learner fails", "bias_variance(y)": "the same"}
-VERBS = [
-    "add",
-    "ask",
-    "call",
-    "change",
-    "check",
-    "choose",
-    "clip",
-    "compare",
-    "convert",
-    "correct",
-    "drop",
-    "encode",
-    "fit",
-    "give",
-    "leave",
-    "let",
-    "load",
-    "make",
-    "multiply",
-    "pass",
-    "print",
-    "put",
-    "read",
-    "reduce",
-    "remove",
-    "rename",
-    "repeat",
-    "reshape",
-    "save",
-    "scale",
-    "select",
-    "set",
-    "shift",
-    "shorten",
-    "show",
-    "split",
-    "start",
-    "transpose",
-    "turn",
-    "use",
-    "vary",
-    "write",
-]
+VERBS = ("add", "call", "check", "make", "pass", "select", "use")
 
 
 def other_shapes(array: np.ndarray) -> Iterator[tuple[str, Any]]:

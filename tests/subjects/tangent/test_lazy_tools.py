@@ -193,3 +193,42 @@ def test_a_rate_at_which_units_saturate(rate):
     assert np.isfinite(found.alignment).all()
     assert "linearised at the start inf" in str(found)
     json.dumps(found.plot().to_dict(), allow_nan=False)
+
+
+@pytest.mark.parametrize("repeated", ["all", "halves", "one"])
+def test_repeated_rows_are_the_reason_for_no_certificate(repeated):
+    """They leave no full rank, whatever the network; the answer says so, and needs no singular values."""
+    x = np.random.default_rng(0).normal(size=(8, 6))
+    kept = {"all": [0] * 8, "halves": [0, 1, 2, 3] * 2, "one": [0, 1, 2, 3, 4, 5, 6, 0]}[repeated]
+    network = relu_network(depth=1, width=30)
+    params, _ = network.init(jax.random.key(0), 6)
+    found = lazy_certificate(network, params, x[kept], x[:, 0], steps=5)
+    assert (found.least, found.least_after, found.rho) == (0.0, 0.0, np.inf)
+    assert f"rows differ (number of repeated rows): fails ({8 - len(set(kept))})" in str(found)
+    assert not found.certified
+    distinct = lazy_certificate(network, params, x, x[:, 0], steps=5)
+    assert "repeated" not in str(distinct)
+    assert distinct.least > 0
+
+
+def test_more_rows_than_parameters_are_named():
+    x = np.random.default_rng(1).normal(size=(9, 3))
+    said = str(lazy_certificate(linear, jnp.zeros(3), x, x[:, 0] ** 2))
+    assert "there are at least as many parameters as rows (parameters): fails (3)" in said
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_gradients_by_rows_are_those_of_all_outputs(seed):
+    """Each row is differentiated alone; the quotient is a spectral norm."""
+    from lemmata.subjects.tangent._lazy_certificate import _quotient
+    from lemmata.subjects.tangent._training_paths import outputs_of
+
+    x = np.random.default_rng(seed).normal(size=(5, 4))
+    network = relu_network(depth=2, width=7)
+    params, _ = network.init(jax.random.key(seed), 4)
+    model = outputs_of(network, params, x, x[:, 0])
+    whole = np.asarray(jax.jacrev(model.of)(model.start))
+    np.testing.assert_allclose(model.jacobian(model.start), whole, rtol=1e-12, atol=1e-14)
+    other = np.random.default_rng(seed).normal(size=whole.shape)
+    assert _quotient(whole, other, 2.0) == pytest.approx(np.linalg.norm(other - whole, 2) / 2, rel=1e-12)
+    assert _quotient(whole.T, other.T, 2.0) == pytest.approx(np.linalg.norm(other - whole, 2) / 2, rel=1e-12)

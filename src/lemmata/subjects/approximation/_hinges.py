@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 from lemmata.answers import Condition, positive
 from lemmata.core import numbers_of
 from lemmata.errors import DataError, ShapeError
+from lemmata.pictures import RED, styled
 from lemmata.printable import preformatted
 
 from ._stabbed_gates import joined_line, links
@@ -93,9 +94,9 @@ class Hinges:
             values=[{"x": float(at), "y": float(value)} for at, value in zip(x, y, strict=True)]
         )
         points = alt.Chart(data(self.x[some], self.y[some])).mark_point(size=8, opacity=0.5)
-        line = alt.Chart(data(ends, self(ends))).mark_line(point=True, color="black")
-        return (points.encode(x="x:Q", y="y:Q") + line.encode(x="x:Q", y="y:Q")).properties(
-            title=str(self).split("\n")[0]
+        line = alt.Chart(data(ends, self(ends))).mark_line(point={"color": RED}, color=RED)
+        return styled(
+            (points.encode(x="x:Q", y="y:Q") + line.encode(x="x:Q", y="y:Q")).properties(title=str(self).split("\n")[0])
         )
 
 

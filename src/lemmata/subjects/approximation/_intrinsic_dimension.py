@@ -10,6 +10,7 @@ from sklearn.neighbors import NearestNeighbors
 from lemmata.answers import Condition, inside, whole
 from lemmata.core import numbers_of
 from lemmata.errors import DataError, ShapeError
+from lemmata.pictures import BLUE, lines, styled
 from lemmata.printable import preformatted
 
 _CLAIMS = ("approximation.lookups.two_nearest_neighbours", "approximation.lookups.torus_lookup")
@@ -65,6 +66,22 @@ class IntrinsicDimension:
 
     def _repr_html_(self) -> str:
         return preformatted(self)
+
+    def plot(self) -> Any:
+        """The estimate by the number of rows with the interval at all rows, as an Altair chart.
+
+        An interval without an upper end is drawn up to the number of columns.
+        """
+        import altair as alt
+
+        most = max(float(self.columns), self.dimensions.max())
+        ends = {"x": int(self.sizes[0]), "low": self.interval[0], "high": min(self.interval[1], most)}
+        rule = alt.Chart(alt.Data(values=[ends])).mark_rule(color=BLUE, strokeWidth=2)
+        rule = rule.encode(x=alt.X("x:Q"), y=alt.Y("low:Q"), y2=alt.Y2("high:Q"))
+        curve = lines(
+            {"estimate": (self.sizes, self.dimensions)}, ("number of rows", "intrinsic dimension"), logarithmic="x"
+        )
+        return styled(alt.layer(curve, rule))
 
 
 def intrinsic_dimension(x: Any, *, level: float = 0.9, seed: int = 0) -> IntrinsicDimension:

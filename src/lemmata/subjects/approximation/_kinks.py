@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 
 from lemmata.answers import Condition
 from lemmata.errors import DataError, SettingError, ShapeError
+from lemmata.pictures import styled
 from lemmata.printable import preformatted
 
 from ._bends import bends
@@ -85,12 +86,14 @@ class Kinks:
             for t, layer, jump in zip(self.places, self.layers, self.jumps, strict=True)
         ]
         marks = alt.Chart(alt.Data(values=rows)).mark_rule()
-        return marks.encode(
-            x=alt.X("t:Q", title="place t between a and b", scale=alt.Scale(domain=[0, 1])),
-            y=alt.Y("jump:Q", title="change of the slope"),
-            y2=alt.datum(0.0),
-            color=alt.Color("layer:N", title=None),
-        ).properties(width=420, height=180)
+        return styled(
+            marks.encode(
+                x=alt.X("t:Q", title="place t between a and b", scale=alt.Scale(domain=[0, 1])),
+                y=alt.Y("jump:Q", title="change of the slope"),
+                y2=alt.datum(0.0),
+                color=alt.Color("layer:N", title=None),
+            ).properties(width=420, height=180)
+        )
 
 
 def kinks(network: Any, a: Any, b: Any, *, params: Any = None) -> Kinks:

@@ -11,9 +11,8 @@ from jaxtyping import Float
 
 from lemmata.answers import Condition, positive, probability
 from lemmata.errors import DataError, UnknownNameError
+from lemmata.pictures import band, bars, styled
 from lemmata.printable import clean
-
-from ._pictures import band, bars, styled
 
 _CLAIMS = (
     "boolean.spectra.coefficients_of_products",

@@ -19,9 +19,8 @@ from lemmata.answers import Condition, whole
 from lemmata.core import plain_labels, refuse_text, refusing_in_one_line
 from lemmata.core.columns import column_names, signs_of, thresholds_of
 from lemmata.errors import DataError, SettingError
+from lemmata.pictures import bars, styled
 from lemmata.printable import clean
-
-from ._pictures import bars, styled
 
 _CLAIMS = ("boolean.low_degree.low_degree_error", "boolean.low_degree.low_degree_classifies")
 _CHUNK = 2**22  # entries of products of columns that are held at a time

@@ -13,9 +13,8 @@ from lemmata.answers import Condition, inside, probability, share_interval, whol
 from lemmata.core import answer_of, array_of, numbers_of
 from lemmata.core.columns import column_names
 from lemmata.errors import DataError, SettingError, ShapeError
+from lemmata.pictures import band, styled
 from lemmata.printable import clean
-
-from ._pictures import band, styled
 
 _CLAIMS = ("boolean.noise.noise_formula",)
 _COLUMNS = ("auto", "flip", "replace")

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from lemmata.answers import Condition, positive, whole
 from lemmata.core import answer_of, array_of, numbers_of
 from lemmata.errors import DataError, SettingError, ShapeError
+from lemmata.pictures import lines, styled
 from lemmata.printable import preformatted
 
 _CLAIMS = (
@@ -100,28 +101,9 @@ class Sparsified:
 
     def plot(self) -> Any:
         """An Altair chart of the error with the first 1, 2, ..., k units, and of the bound, on logarithmic axes."""
-        import altair as alt
-
         k = np.arange(1, len(self.path) + 1)
-        bound = np.sqrt(max(self.mass**2 - self.size**2, 0.0) / k)
-        series = {"measured": self.path, "bound": bound}
-        rows = [
-            {"units": int(count), "error": float(value), "curve": name}
-            for name, values in series.items()
-            for count, value in zip(k, values, strict=True)
-            if value > 0
-        ]
-        scale = alt.Scale(type="log", nice=False)
-        return (
-            alt.Chart(alt.Data(values=rows))
-            .mark_line(point=True)
-            .encode(
-                x=alt.X("units:Q", scale=scale, title="units"),
-                y=alt.Y("error:Q", scale=scale, title="root mean square distance from the network"),
-                color=alt.Color("curve:N", sort=list(series), title=None),
-            )
-            .properties(width=420, height=260)
-        )
+        series = {"measured": (k, self.path), "bound": (k, np.sqrt(max(self.mass**2 - self.size**2, 0.0) / k))}
+        return styled(lines(series, ("units", "root mean square distance from the network"), logarithmic="xy"))
 
     def __str__(self) -> str:
         share = f"{100 * self.error / self.size:.2g} % of " if self.size > 0 else ""

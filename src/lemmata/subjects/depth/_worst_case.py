@@ -10,6 +10,7 @@ from jaxtyping import Float
 from lemmata.answers import Condition, positive
 from lemmata.core import array_of, numbers_of
 from lemmata.errors import SettingError, SolverError
+from lemmata.pictures import lines, styled
 from lemmata.printable import preformatted
 
 from ._performance import Certificate, certificate
@@ -75,18 +76,21 @@ class WorstCase:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """The steps, with the length 2/smoothness beyond which equal steps diverge, as an Altair chart."""
-        import altair as alt
+        """The bound after each number of these steps, and that of unit steps, as an Altair chart.
 
-        rows = [{"step": place + 1, "length": float(own)} for place, own in enumerate(self.steps)]
-        bars = alt.Chart(alt.Data(values=rows)).mark_bar(size=8)
-        bars = bars.encode(
-            alt.X("step:O", title="step").axis(labelAngle=0), alt.Y("length:Q", title="length of the step")
-        )
-        limit = [{"length": 2 / self.smoothness, "what": "2/smoothness"}]
-        rule = alt.Chart(alt.Data(values=limit)).mark_rule(strokeDash=[5, 4], color="gray").encode(y="length:Q")
-        title = f"f(x_n) - f(x*) <= {self.bound:.4g} |x_0 - x*|²"
-        return (bars + rule).properties(width=360, height=200, title=title)
+        The bounds of the first 1, 2, ... steps are computed for it. Those that rounding hides are left out. k steps of
+        1/smoothness have the bound smoothness/(4k + 2) on convex functions.
+        """
+        ratio, scaled = self.convexity / self.smoothness, self.steps * self.smoothness
+        found = [_solved(scaled[:place], ratio) for place in range(1, len(scaled))]
+        values = [own.bound * self.smoothness if _accurate(own) else math.nan for own in found]
+        count = np.arange(1, len(scaled) + 1)
+        series = {
+            "these steps": (count, np.array([*values, self.bound])),
+            "steps of 1/smoothness: smoothness/(4k + 2)": (count, self.smoothness / (4 * count + 2)),
+        }
+        titles = ("number k of steps", "worst f(x_k) - f(x*) for |x_0 - x*| = 1")
+        return styled(lines(series, titles, logarithmic="y"))
 
 
 def worst_case(steps: Any, smoothness: float, convexity: float = 0.0) -> WorstCase:

@@ -164,7 +164,8 @@ def fine_tune(
         raise ShapeError("y", found=f"shape {y.shape}", rule=f"shape {x.shape[:1]}, one class for each point")
     classes = known(y)
     if classes is not None and not np.isin(classes, (-1.0, 1.0)).all():
-        raise SettingError("y", found=np.unique(classes)[:5].tolist(), rule="the classes -1 and 1")
+        raise SettingError("y", found=np.unique(classes)[:5].tolist(), rule="the classes -1 and 1",
+                           remedy="pass 2 * y - 1 for classes 0 and 1")  # fmt: skip
     counts = np.diff(np.asarray(steps), prepend=0)
     if counts.ndim != 1 or not len(counts) or (counts < 1).any():
         raise SettingError("steps", found=list(steps), rule="increasing whole numbers that are at least 1",

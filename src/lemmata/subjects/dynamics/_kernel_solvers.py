@@ -165,7 +165,8 @@ def asymmetric_fit(kernel: Float[Array, "n n"], y: Float[Array, " n"], gamma: fl
         raise SettingError("gamma", found=gamma, rule="a number above 0")
     classes = known(y)
     if classes is not None and not ((classes == 1) | (classes == -1)).all():
-        raise SettingError("y", found=sorted(set(classes.tolist()))[:5], rule="the classes -1 and 1")
+        raise SettingError("y", found=sorted(set(classes.tolist()))[:5], rule="the classes -1 and 1",
+                           remedy="pass 2 * y - 1 for classes 0 and 1")  # fmt: skip
     n, signed = len(y), y[:, None] * kernel * y
     eye = jnp.eye(n) / gamma
     both = jnp.linalg.solve(jnp.block([[eye, signed], [signed.T, eye]]), jnp.ones(2 * n))

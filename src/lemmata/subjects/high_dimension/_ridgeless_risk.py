@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 from lemmata.answers import Condition, whole
 from lemmata.core import array_of, numbers_of
 from lemmata.errors import DataError, NotPositiveDefiniteError, SettingError, ShapeError
+from lemmata.pictures import BLUE, RED, styled
 from lemmata.printable import clean
 
 from ._anisotropic import LinearTarget, from_covariance, from_rows, ridgeless
@@ -27,7 +28,6 @@ _AGREES = 0.15
 _LIKELY = 2.0  # the factor by which noise that is given and the residuals of rows may differ
 _DEFINITE = 1e-12  # of the largest entry of a covariance, which its eigenvalues must exceed
 _SQUARES = 1e100  # numbers whose squares are numbers, too
-_INK = "#7b828c"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -111,14 +111,12 @@ class RidgelessRisk:
         x = lambda name, title: alt.X(
             f"{name}:Q", scale=alt.Scale(type="log", nice=False), axis=alt.Axis(title=title, grid=False)
         )
-        left = kept(line).mark_line(color="#3b6fb6").encode(x=x("rows", "training rows"), y=y)
-        points = kept(dots).mark_point(color="#c2562d", filled=True).encode(x=x("rows", "training rows"), y=y)
+        left = kept(line).mark_line(color=BLUE).encode(x=x("rows", "training rows"), y=y)
+        points = kept(dots).mark_point(color=RED, filled=True).encode(x=x("rows", "training rows"), y=y)
         colour = alt.Color("rows:O", legend=alt.Legend(title="rows"))
         right = kept(ratios).mark_line(point=True).encode(x=x("ratio", "columns per row"), y=y, color=colour)
         panels = [alt.layer(left, points).properties(width=260, height=200), right.properties(width=260, height=200)]
-        ink: dict[str, Any] = {"labelColor": _INK, "titleColor": _INK}
-        chart = alt.hconcat(*panels).configure(background="transparent").configure_axis(**ink)
-        return chart.configure_legend(**ink).configure_view(stroke=None)
+        return styled(*panels)
 
     def _repr_html_(self) -> str:
         drawn = io.StringIO()

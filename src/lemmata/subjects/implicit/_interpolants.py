@@ -10,6 +10,7 @@ from jaxtyping import Float
 from lemmata.answers import Condition, positive
 from lemmata.core import numbers_of
 from lemmata.errors import DataError, SettingError, ShapeError
+from lemmata.pictures import styled
 from lemmata.printable import preformatted
 
 from ._programs import dual_solution, least_largest, least_sum, nonnegative
@@ -92,11 +93,13 @@ class Interpolants:
             for place, weight in enumerate(own.w)
         ]
         bars = alt.Chart(alt.Data(values=rows)).mark_bar()
-        return bars.encode(
-            x=alt.X("column:O", title="column, counted from 0"),
-            y=alt.Y("weight:Q", title="weight"),
-            row=alt.Row("reached by:N", sort=list(self.found), title=None),
-        ).properties(width=420, height=60)
+        return styled(
+            bars.encode(
+                x=alt.X("column:O", title="column, counted from 0"),
+                y=alt.Y("weight:Q", title="weight"),
+                row=alt.Row("reached by:N", sort=list(self.found), title=None),
+            ).properties(width=420, height=60)
+        )
 
 
 def interpolants(

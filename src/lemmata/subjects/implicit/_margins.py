@@ -10,6 +10,7 @@ from jaxtyping import Float
 from lemmata.answers import Condition
 from lemmata.core import answer_of, array_of, numbers_of
 from lemmata.errors import DataError, MemoryPlanError, SettingError, ShapeError, SolverError
+from lemmata.pictures import BLUE, RED, styled
 from lemmata.printable import preformatted
 
 from ._last_layer import LastLayer, is_torch, last_layer, outputs_of_torch, weights_of
@@ -92,11 +93,17 @@ class Margins:
 
         rows = [{"margin": float(own), "error": bool(own <= 0)} for own in self.normalised]
         bars = alt.Chart(alt.Data(values=rows)).mark_bar()
-        return bars.encode(
-            x=alt.X("margin:Q", bin=alt.Bin(maxbins=40), title="margin over the product of layer norms"),
-            y=alt.Y("count()", title="rows"),
-            color=alt.Color("error:N", title="error"),
-        ).properties(width=420, height=180)
+        return styled(
+            bars.encode(
+                x=alt.X(
+                    "margin:Q",
+                    bin=alt.Bin(maxbins=40),
+                    axis=alt.Axis(title="margin over the product of layer norms", grid=False),
+                ),
+                y=alt.Y("count()", axis=alt.Axis(title="rows", grid=False)),
+                color=alt.Color("error:N", title="error", scale=alt.Scale(domain=[False, True], range=[BLUE, RED])),
+            ).properties(width=420, height=180)
+        )
 
 
 def margins(model: Any, x: Any, y: Any, *, layers: Sequence[Any] | Any = None, optimiser: str | Any = None) -> Margins:

@@ -215,7 +215,7 @@ def _number(value: Any) -> float:
             found=repr(value)[:80],
             rule="one number for each model and row",
             remedy="let score return one number",
-        )  # fmt: skip from error
+        ) from error
     if not math.isfinite(number):
         raise DataError("score", found=f"{number}", rule="a finite number", remedy="clip the loss to finite values")
     return number

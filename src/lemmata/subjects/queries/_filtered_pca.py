@@ -11,6 +11,7 @@ from scipy import stats
 from lemmata.answers import Condition, inside, whole
 from lemmata.core import answer_of, numbers_of
 from lemmata.errors import SettingError, ShapeError
+from lemmata.pictures import BLUE, RED, styled
 from lemmata.printable import preformatted
 
 from ._inputs import checked, normality, whitened
@@ -21,6 +22,8 @@ _CLAIMS = (
     "queries.filters.large_labels_give_a_signal",
     "queries.filters.filter_sees_what_correlation_cannot",
 )
+
+_WORK = 2e8  # products of one filter for shuffled labels
 
 
 def _large(y: np.ndarray) -> np.ndarray:
@@ -48,12 +51,15 @@ class FilterResult:
         p_values: for the hypotheses that the eigenvalues are zero, up to and including the first that is not rejected.
             Each half of the rows tests an eigenvector of the other half.
         count: eigenvalues that are found to be other than zero.
+        null: the largest absolute eigenvalue of labels that were shuffled among the rows, 19 times or, for large
+            tables, at least 3 times.
     """
 
     name: str
     eigenvalues: Float[np.ndarray, " d"]
     p_values: tuple[float, ...]
     count: int
+    null: float
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -105,20 +111,30 @@ class FilteredPCA:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """The absolute eigenvalues of each filter, as an Altair chart."""
+        """The absolute eigenvalues of each filter beside the largest one of shuffled labels, as an Altair chart."""
         import altair as alt
 
         rows = [
-            {"filter": own.name, "eigenvalue": float(abs(value)), "found": number < own.count}
+            {
+                "filter": own.name,
+                "eigenvalue": float(abs(value)),
+                "kind": "found" if number < own.count else "not found",
+            }
             for own in self.results
             for number, value in enumerate(own.eigenvalues)
         ]
-        points = alt.Chart(alt.Data(values=rows)).mark_point(filled=True, size=50)
-        return points.encode(
-            x=alt.X("eigenvalue:Q", title="absolute eigenvalue"),
-            y=alt.Y("filter:N", sort=[own.name for own in self.results], title=None),
-            color=alt.Color("found:N", title="found"),
-        ).properties(width=420, height=140)
+        nulls = [
+            {"filter": own.name, "eigenvalue": own.null, "kind": "largest of shuffled labels"} for own in self.results
+        ]
+        names = [own.name for own in self.results]
+        kinds = alt.Scale(domain=["found", "not found", "largest of shuffled labels"], range=[BLUE, "#9aa3ad", RED])
+        x = alt.X("eigenvalue:Q", axis=alt.Axis(title="absolute eigenvalue", grid=False, tickCount=6))
+        y = alt.Y("filter:N", sort=names, axis=alt.Axis(title=None))
+        legend = alt.Legend(title=None, orient="top", labelLimit=300)
+        colour = alt.Color("kind:N", scale=kinds, legend=legend)
+        points = alt.Chart(alt.Data(values=rows)).mark_point(filled=True, size=50).encode(x=x, y=y, color=colour)
+        ticks = alt.Chart(alt.Data(values=nulls)).mark_tick(thickness=2, size=22).encode(x=x, y=y, color=colour)
+        return styled(alt.layer(points, ticks).properties(width=420, height=140))
 
 
 def filtered_pca(
@@ -249,7 +265,13 @@ def _judged(
         if p_values[-1] > share:
             break
     count = sum(p <= share for p in p_values)
-    return FilterResult(name, _eigen(z, weight)[0], tuple(p_values), count)
+    return FilterResult(name, _eigen(z, weight)[0], tuple(p_values), count, _shuffled(z, weight))
+
+
+def _shuffled(z: np.ndarray, weight: np.ndarray) -> float:
+    """The largest absolute eigenvalue of shuffled weights, 19 times or, for large tables, at least 3 times."""
+    rng, times = np.random.default_rng(0), int(np.clip(_WORK / z.size / z.shape[1], 3, 19))
+    return max(float(abs(_eigen(z, rng.permutation(weight))[0][0])) for _ in range(times))
 
 
 def _linear(z: np.ndarray, y: np.ndarray, halves: tuple[np.ndarray, np.ndarray]) -> float:

@@ -13,6 +13,7 @@ from scipy import stats
 from lemmata.answers import Condition, inside, positive, whole
 from lemmata.core import answer_of, check_numbers, numbers_of
 from lemmata.errors import DataError, SettingError, ShapeError
+from lemmata.pictures import styled
 from lemmata.printable import preformatted
 
 _CLAIMS = (
@@ -107,10 +108,12 @@ class GradientSignal:
 
         rows = [{"distance": float(own)} for own in self.distances]
         bars = alt.Chart(alt.Data(values=rows)).mark_bar()
-        return bars.encode(
-            x=alt.X("distance:Q", bin=alt.Bin(maxbins=40), title="distance from the gradient for the mean target"),
-            y=alt.Y("count()", title="targets"),
-        ).properties(width=420, height=180)
+        return styled(
+            bars.encode(
+                x=alt.X("distance:Q", bin=alt.Bin(maxbins=40), title="distance from the gradient for the mean target"),
+                y=alt.Y("count()", title="targets"),
+            ).properties(width=420, height=180)
+        )
 
 
 def gradient_signal(

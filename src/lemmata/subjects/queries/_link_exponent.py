@@ -11,6 +11,7 @@ from scipy import stats
 from lemmata.answers import Condition, inside, whole
 from lemmata.core import numbers_of
 from lemmata.errors import DataError, SettingError, ShapeError
+from lemmata.pictures import styled
 from lemmata.printable import preformatted
 
 from ._filtered_pca import mean_p_value
@@ -99,7 +100,7 @@ class InformationExponent:
         bars = base.mark_rule().encode(x=x, y=alt.Y("low:Q", title="coefficient"), y2="high:Q")
         points = base.mark_point(filled=True, size=50).encode(x=x, y="coefficient:Q")
         zero = alt.Chart(alt.Data(values=[{"at": 0.0}])).mark_rule(strokeDash=[5, 4], color="gray").encode(y="at:Q")
-        return (zero + bars + points).properties(width=240, height=220)
+        return styled((zero + bars + points).properties(width=240, height=220))
 
 
 def information_exponent(

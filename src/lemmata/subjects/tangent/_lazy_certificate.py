@@ -6,16 +6,19 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Float
 
 from lemmata.answers import Condition, positive, whole
-from lemmata.core import array_of
+from lemmata.core import numbers_of
 from lemmata.errors import DataError
+from lemmata.pictures import lines, styled
 from lemmata.printable import preformatted
 
 from ._training_paths import Outputs, outputs_of
 
 _CLAIMS = ("tangent.laziness.lazy_bootstrap", "tangent.laziness.scaling_is_laziness")
 _SAMPLES = 24
+_SHOWN = 40  # residuals along the descent
 _FLOOR = 1e-10  # of the largest singular value
 
 
@@ -35,6 +38,7 @@ class LazyCertificate:
         bound: on `left`; 1 if the theory does not apply.
         least_after: the least singular value of the Jacobian after training.
         steps: the number of steps of descent.
+        course: numbers of steps (first column) and |r_t|/|r_0| after them (second column).
         conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
@@ -50,6 +54,7 @@ class LazyCertificate:
     bound: float
     least_after: float
     steps: int
+    course: Float[np.ndarray, "k 2"]
     conditions: tuple[Condition, ...]
     claims: tuple[str, ...] = _CLAIMS
 
@@ -79,6 +84,15 @@ class LazyCertificate:
 
     def _repr_html_(self) -> str:
         return preformatted(self)
+
+    def plot(self) -> Any:
+        """The residual along the descent, beside the bound if the theory applies, as an Altair chart."""
+        step, left = self.course.T
+        series = {"residual": (step, left)}
+        if self.applies:
+            bounded = "bound" if self.certified else "bound, if L is right"
+            series[bounded] = (step, np.exp(step / self.steps * math.log(max(self.bound, 1e-300))))
+        return styled(lines(series, ("steps of descent", "residual, relative to the first"), logarithmic="y"))
 
 
 def lazy_certificate(
@@ -131,7 +145,12 @@ def lazy_certificate(
     if not (np.isfinite(rate) and np.isfinite(residual)):
         raise DataError("network and y", found=f"a Jacobian of {largest:.3g} and a residual of {residual:.3g}",
                         rule="squares that double precision can hold", remedy="scale the rows and targets")  # fmt: skip
-    middle, end = model.path(jnp.zeros_like(model.y), rate, steps, [(steps + 1) // 2, steps])
+    half = (steps + 1) // 2
+    kept = sorted({half, *np.linspace(1, steps, min(steps, _SHOWN)).astype(int).tolist()})
+    path = dict(zip(kept, model.path(jnp.zeros_like(model.y), rate, steps, kept), strict=True))
+    middle, end = path[half], path[steps]
+    lengths = [residual, *(float(jnp.linalg.norm(model.of(at) - model.y)) for at in path.values())]
+    course = np.array([[0, *kept], lengths]).T / [1.0, residual or 1.0]
     moved = float(jnp.linalg.norm(end - model.start))
     after = model.jacobian(end)
     seen = [_quotient(first, after, moved), _quotient(first, model.jacobian(middle), _apart(middle, model))]
@@ -146,9 +165,9 @@ def lazy_certificate(
         least=least, lipschitz=slope, residual=residual, rho=rho,
         scale=2 * slope * float(jnp.linalg.norm(model.y)) / least**2 if least else math.inf,
         movement=movement, moved=moved,
-        left=float(jnp.linalg.norm(model.of(end) - model.y)) / residual if residual else 0.0,
+        left=float(course[-1, 1]),
         bound=math.exp(-(1 - 2 * rho) * least**2 * rate * steps) if ends else 1.0,
-        least_after=_singular_values(after, possible)[1], steps=steps,
+        least_after=_singular_values(after, possible)[1], steps=steps, course=course,
         conditions=(
             *full,
             Condition("the Jacobian has full rank", least, least > 0, "else some targets cannot be fitted lazily"),
@@ -161,7 +180,7 @@ def lazy_certificate(
 
 def _room_for_rank(x: Any, shape: tuple[int, ...]) -> tuple[Condition, ...]:
     """What makes s = 0 for every network: repeated rows, or fewer parameters than rows."""
-    rows = array_of("x", x)
+    rows = numbers_of("x", x)
     repeated = len(rows) - len(np.unique(rows, axis=0))
     return (
         Condition("rows differ (number of repeated rows)", float(repeated), repeated == 0,
