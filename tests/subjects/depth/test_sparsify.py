@@ -120,9 +120,9 @@ def test_a_tolerance_must_be_positive(wide):
 def test_the_plot_shows_the_errors_and_the_bound(wide):
     few = sparsify(*wide, 4)
     shown = few.plot().to_dict()["data"]["values"]
-    errors = [row["error"] for row in shown if row["curve"] == "measured"]
+    errors = [row["y"] for row in shown if row["name"] == "measured"]
     assert errors == pytest.approx(few.path.tolist())
-    assert shown[-1] == {"units": 4, "error": pytest.approx(few.bound), "curve": "bound"}
+    assert shown[-1] == {"x": 4, "y": pytest.approx(few.bound), "name": "bound"}
 
 
 def test_tensors_that_collect_gradients(wide):

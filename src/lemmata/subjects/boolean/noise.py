@@ -245,9 +245,10 @@ class IntersectionsAreStable(Claim[NoiseRate]):
     probability 1/2. If eta is far below 1/log k, then the probability that x and y have different labels grows with k
     as
 
-        (log k)^(1/2).
+        (log k)^(1/2),
 
-    The union bound with Peres' bound for each halfspace gives k instead.
+    compared with the same noise on one halfspace of probability 1/2. The union bound with Peres' bound for each
+    halfspace gives k instead, because Peres' bound is the same for every threshold.
     """
 
     title = "The noise sensitivity of k orthogonal halfspaces grows like the root of log k"
@@ -262,4 +263,5 @@ class IntersectionsAreStable(Claim[NoiseRate]):
     predict = 0.5
 
     def measure_at(self, problem: NoiseRate, key: Key[Array, ""], rung: float) -> Array:
-        return _intersection_noise(problem.eta, 2.0**rung)
+        alone = 2 / jnp.pi * jnp.arcsin(jnp.sqrt(problem.eta))
+        return _intersection_noise(problem.eta, 2.0**rung) / alone

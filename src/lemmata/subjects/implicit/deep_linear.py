@@ -166,7 +166,8 @@ class NormsDiverge(Claim[Completion]):
         w_11 >= (1 - sqrt(2 l))² / sqrt(2 l).
 
     So every norm of W diverges as l -> 0, although there are completions of bounded norm. The trials measure the ratio
-    of the two sides at the times 100, 300 and 1000, and start at W_1 = W_2'.
+    of the two sides at the times 100, 300 and 1000, and start at W_1 = W_2'. From time 100 to 1000, w_11 also grows at
+    least twice as much as in the same flow if w_22 = 1 is observed, where it stays bounded.
     """
 
     title = "A completion by a deep linear network, all of whose norms diverge"
@@ -179,12 +180,13 @@ class NormsDiverge(Claim[Completion]):
     trivial = "the observed entries allow every value of w_11"
 
     def predict(self, problem: Completion) -> Array:
-        return jnp.ones(len(_TIMES))
+        return jnp.ones(len(_TIMES) + 1).at[-1].set(2.0)
 
     def measure(self, problem: Completion, key: Key[Array, ""]) -> Array:
-        products, losses = problem.path(jnp.asarray(_TIMES), 0.0)
-        off = jnp.sqrt(2 * losses)
-        return jnp.where(losses < 0.5, products[:, 0, 0] * off / (1 - off) ** 2, jnp.nan)
+        (products, losses), (bounded, _) = (problem.path(jnp.asarray(_TIMES), corner) for corner in (0.0, 1.0))
+        off, grown = jnp.sqrt(2 * losses), products[:, 0, 0] / bounded[:, 0, 0]
+        ratios = jnp.where(losses < 0.5, products[:, 0, 0] * off / (1 - off) ** 2, jnp.nan)
+        return jnp.append(ratios, grown[-1] / grown[0])
 
 
 class NormsGrowLikeTheCubeRoot(Claim[Completion]):
