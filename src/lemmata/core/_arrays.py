@@ -58,7 +58,8 @@ def check_numbers(name: str, array: ArrayLike) -> None:
     values = known(array)
     if values is not None and not np.all(np.isfinite(values)):
         missing = int(np.sum(~np.isfinite(values)))
-        raise DataError(name, found=f"{missing} entries that are not finite", rule="finite numbers")
+        remedy = "drop or replace them, or the rows that they come from"
+        raise DataError(name, found=f"{missing} entries that are not finite", rule="finite numbers", remedy=remedy)
 
 
 def check_gram(name: str, matrix: Any) -> None:

@@ -22,6 +22,9 @@ _ADVICE = {
     "inhomogeneous": "make all rows equally long",
     "features": "pass the columns of the rows that were fitted",
     "minimum of": "add rows",
+    "Unknown label type": "turn the targets into classes, for example y > y.mean()",
+    "infinity": "drop or replace these entries",
+    "contains NaN": "drop or fill rows with missing entries",
 }
 """Remedies by the words of scikit-learn's errors."""
 _HALF = ("float16", "bfloat16")

@@ -132,10 +132,20 @@ def kinks(network: Any, a: Any, b: Any, *, params: Any = None) -> Kinks:
     if start.shape != end.shape:
         raise ShapeError("b", found=f"shape {end.shape}", rule=f"shape {start.shape}, like a")
     if (start == end).all():
-        raise DataError("a and b", found="two equal inputs", rule="different inputs, which span a segment")
+        raise DataError(
+            "a and b",
+            found="two equal inputs",
+            rule="different inputs, which span a segment",
+            remedy="pass two different inputs",
+        )
     network_layers = piecewise_linear_layers(network, params, start.shape)
     if not network_layers.layers:
-        raise SettingError("network", found="an affine function", rule="at least one hidden layer with a kink")
+        raise SettingError(
+            "network",
+            found="an affine function",
+            rule="at least one hidden layer with a kink",
+            remedy="pass a network with ReLU units",
+        )
     largest = float(max(np.abs(start).max(), np.abs(end).max()))
     if largest > _LARGEST:
         found = f"{largest:.3g} as the largest absolute value"

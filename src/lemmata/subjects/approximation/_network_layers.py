@@ -135,7 +135,12 @@ def _read(step: Step, shape: tuple[int, ...]) -> tuple[Any, Any, tuple[int, ...]
         remedy = f"pass one input as the network takes it (the layer says: {shortened(why)})"
         raise ShapeError(what, found=found, rule="inputs of the shape that the layer takes", remedy=remedy) from error
     if size * np.prod(after) > _LARGEST:
-        raise SettingError(what, found=f"{size} inputs and outputs of shape {after}", rule=f"{_LARGEST:.0e} weights")
+        raise SettingError(
+            what,
+            found=f"{size} inputs and outputs of shape {after}",
+            rule=f"{_LARGEST:.0e} weights",
+            remedy="pass a smaller network, or smaller inputs",
+        )
     flat = lambda x: step.function(x.reshape(-1, *shape)).reshape(len(x), -1)
     affine = _affine(flat, size)
     return affine, None if affine is not None else _slopes(flat, size), after
@@ -171,7 +176,9 @@ def _steps(network: Any, params: Any) -> Iterator[Step]:
     torch: Any = sys.modules.get("torch")
     if params is not None and not isinstance(network, AbstractLayer):
         found = f"parameters for a {type(network).__name__}"
-        raise SettingError("params", found=found, rule="None, except for lemmata's own networks")
+        raise SettingError(
+            "params", found=found, rule="None, except for lemmata's own networks", remedy="leave out params"
+        )
     if isinstance(network, AbstractLayer):
         if params is None:
             remedy = "pass params=network.init(key, inputs)[0]"
@@ -185,7 +192,8 @@ def _steps(network: Any, params: Any) -> Iterator[Step]:
         yield from _torch(torch, _doubled(network))
     else:
         rule = "a Serial of lemmata, an equinox.nn.MLP or Sequential, or a torch.nn.Sequential"
-        raise SettingError("network", found=type(network).__name__, rule=rule)
+        remedy = "pass one of these with its layers"
+        raise SettingError("network", found=type(network).__name__, rule=rule, remedy=remedy)
 
 
 def _full_precision(types: Iterator[str]) -> None:

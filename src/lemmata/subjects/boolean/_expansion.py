@@ -101,7 +101,12 @@ class BooleanSpectrum:
         """
         for name in inputs:
             if name not in self.names:
-                raise UnknownNameError("input", found=repr(name), rule=f"one of {', '.join(self.names)}"[:200])
+                raise UnknownNameError(
+                    "input",
+                    found=repr(name),
+                    rule=f"one of {', '.join(self.names)}"[:200],
+                    remedy="pass one of these names",
+                )
         if self.table is not None:
             return float(self.table[sum(1 << self.names.index(name) for name in set(inputs))])
         for known, value in zip(self.sets, self.coefficients.tolist(), strict=True):

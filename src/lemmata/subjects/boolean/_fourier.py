@@ -98,7 +98,12 @@ def boolean_fourier(
         return _exact(f(np.asarray(cube(len(inputs)), np.int8)), inputs, largest, f.codes.words)
     values = _table(f_or_values)
     if threshold is not None:
-        raise SettingError("threshold", found=threshold, rule="None for a table, because all its values are known")
+        raise SettingError(
+            "threshold",
+            found=threshold,
+            rule="None for a table, because all its values are known",
+            remedy="leave out threshold",
+        )
     d = len(values).bit_length() - 1
     return _exact(values, named(d if names is None else names, d), largest, "-1 and 1")
 

@@ -147,9 +147,16 @@ class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
         self.classes_, index = np.unique(y, return_inverse=True)
         n, d = X.shape
         if len(self.classes_) < 2:
-            raise DataError("labels", found=f"one class, {self.classes_[0]}", rule="at least two classes")
+            raise DataError(
+                "labels",
+                found=f"one class, {self.classes_[0]}",
+                rule="at least two classes",
+                remedy="add rows of another class",
+            )
         if n < 2:
-            raise DataError("rows", found=f"{n} row (1 sample)", rule="at least 2 rows, to estimate the error")
+            raise DataError(
+                "rows", found=f"{n} row (1 sample)", rule="at least 2 rows, to estimate the error", remedy="add rows"
+            )
         names = column_names(frame, d)
         self.thresholds_ = thresholds_of(X, self.columns, names)
         signs = signs_of(X, self.thresholds_)
@@ -217,7 +224,12 @@ class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
         counts = np.cumsum([float(math.comb(d, degree)) for degree in range(d + 1)])
         if isinstance(self.degree, str):
             if self.degree != "auto":
-                raise SettingError("degree", found=repr(self.degree), rule='"auto" or a whole number of at least 0')
+                raise SettingError(
+                    "degree",
+                    found=repr(self.degree),
+                    rule='"auto" or a whole number of at least 0',
+                    remedy='set degree="auto"',
+                )
             return int((counts <= terms).sum()) - 1
         degree = min(whole("degree", self.degree), d)
         if counts[degree] > terms:

@@ -61,7 +61,12 @@ class Codes:
             pair = np.zeros(2)
         if pair.shape != (2,) or not np.isfinite(pair).all() or pair[0] == pair[1]:
             found = " ".join(repr(codes).split())[:60]
-            raise SettingError("codes", found=found, rule="two different numbers, such as (-1, 1) or (0, 1)")
+            raise SettingError(
+                "codes",
+                found=found,
+                rule="two different numbers, such as (-1, 1) or (0, 1)",
+                remedy="pass codes=(0, 1) or codes=(-1, 1)",
+            )
         return cls(float(pair[0]), float(pair[1]))
 
     def inputs(self, signs: Int[np.ndarray, "n d"]) -> np.ndarray:
@@ -90,6 +95,7 @@ class Function:
                 "f_or_values",
                 found=f"a {type(f).__name__}",
                 rule="a function of points (n, d), an object with predict, or a table of 2^d values",
+                remedy="pass one of these three",
             )
         self.call, self.codes, self.evaluations = call, codes, 0
 

@@ -77,7 +77,12 @@ class Parity:
             names = column_names(x, rows.shape[1])
             missing = [name for name in self.inputs if name not in names]
             if missing:
-                raise UnknownNameError("x", found=f"no column {missing[0]}", rule="the columns of the parity")
+                raise UnknownNameError(
+                    "x",
+                    found=f"no column {missing[0]}",
+                    rule="the columns of the parity",
+                    remedy="pass the columns that the parity was found on",
+                )
             places = [names.index(name) for name in self.inputs]
         elif rows.shape[1] != self.width:
             raise ShapeError("x", found=f"{rows.shape[1]} columns", rule=f"the {self.width} columns of the fit")
@@ -139,7 +144,12 @@ def solve_parity(
     rows, labels, names, signs = _read(x, y)
     level, noise, seed = inside("level", level, 0.0, 1.0), probability("noise", noise), whole("seed", seed)
     if noise >= 0.5:
-        raise SettingError("noise", found=f"{noise:g}", rule="a share of labels of at least 0 and below 1/2")
+        raise SettingError(
+            "noise",
+            found=f"{noise:g}",
+            rule="a share of labels of at least 0 and below 1/2",
+            remedy="pass the share of wrong labels, 0 if there are none",
+        )
     if noise == 0:
         found = _by_elimination(rows, labels, names, constant, level)
     else:

@@ -121,13 +121,21 @@ def noise_sensitivity(
     predict = getattr(model, "predict", model)
     if not callable(predict) or isinstance(model, type):
         raise SettingError(
-            "model", found=f"a {type(model).__name__}", rule="a function of rows, or an object with predict"
+            "model",
+            found=f"a {type(model).__name__}",
+            rule="a function of rows, or an object with predict",
+            remedy="pass a fitted model, or a function of rows",
         )
     rows = _rows(x)
     level, draws, seed = inside("level", level, 0.0, 1.0), whole("draws", draws, 1), whole("seed", seed)
     rates = np.array([probability("eta", rate) for rate in np.atleast_1d(array_of("eta", eta)).tolist()])
     if not len(rates):
-        raise SettingError("eta", found="no probability", rule="a probability, or a list of at least one")
+        raise SettingError(
+            "eta",
+            found="no probability",
+            rule="a probability, or a list of at least one",
+            remedy="pass a number like 0.1",
+        )
     pairs, replaced = _values(rows, columns, column_names(x, rows.shape[1]))
     generator = np.random.default_rng(seed)
     rule, remedy = f"a fitted model, or a function of rows of {rows.shape[1]} columns", "call model(x) to see the error"
@@ -180,7 +188,12 @@ def _rows(x: Any) -> np.ndarray:
 def _values(rows: np.ndarray, columns: str, names: tuple[str, ...]) -> tuple[list[tuple[Any, Any]], np.ndarray]:
     """The two values of each column that is flipped, and which columns are replaced."""
     if not isinstance(columns, str) or columns not in _COLUMNS:
-        raise SettingError("columns", found=repr(columns), rule='"auto", "flip" or "replace"')
+        raise SettingError(
+            "columns",
+            found=repr(columns),
+            rule='"auto", "flip" or "replace"',
+            remedy="leave it out, or pass one of these",
+        )
     if (rows == rows[0]).all():
         raise DataError("x", found="one value in each column", rule="at least one column with several values",
                         remedy="add rows that differ, because a constant column cannot be changed")  # fmt: skip
@@ -224,7 +237,12 @@ def _answers(given: Any, count: int) -> np.ndarray:
             remedy="turn them into texts, for example lambda x: model.predict(x).astype(str)",
         ) from error
     if answers.dtype.kind == "f" and np.isnan(present).any():
-        raise DataError("answers of the model", found=f"{int(np.isnan(answers).sum())} that are NaN", rule="labels")
+        raise DataError(
+            "answers of the model",
+            found=f"{int(np.isnan(answers).sum())} that are NaN",
+            rule="labels",
+            remedy="let the model return a label for each row",
+        )
     if answers.dtype.kind == "f" and len(present) > _LABELS:
         raise DataError(
             "answers of the model", found=f"{len(present)} different numbers", rule="labels",

@@ -217,7 +217,12 @@ def _read(network: Any) -> tuple[Units, np.ndarray, np.ndarray]:
     if hasattr(network, "coefs_") and hasattr(network, "intercepts_"):
         if len(network.coefs_) != 2 or network.activation not in _ACTIVATIONS:
             found = f"{len(network.coefs_) - 1} hidden layers with activation {network.activation!r}"
-            raise SettingError("network", found=found, rule="one hidden layer, with an activation of scikit-learn")
+            raise SettingError(
+                "network",
+                found=found,
+                rule="one hidden layer, with an activation of scikit-learn",
+                remedy="pass (hidden, weights) for another network",
+            )
         if getattr(network, "out_activation_", "identity") != "identity":
             found = f"a {type(network).__name__} with {network.out_activation_!r} of the outputs"
             rule = "outputs that are sums of units"

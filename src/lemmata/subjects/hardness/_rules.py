@@ -156,7 +156,7 @@ class RuleLearner(ClassifierMixin, BaseEstimator):
         k = whole("k", self.k, 1)
         if not isinstance(self.form, str) or self.form not in _FORMS:
             found = " ".join(repr(self.form).split())[:60]
-            raise SettingError("form", found=found, rule='"auto", "cnf" or "dnf"')
+            raise SettingError("form", found=found, rule='"auto", "cnf" or "dnf"', remedy="pass one of these three")
         self.classes_, index = _two_classes(y)
         self._names = column_names(frame, X.shape[1])
         self.thresholds_, self._words = _thresholds(X, self.columns, self._names)

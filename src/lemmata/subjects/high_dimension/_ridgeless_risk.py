@@ -223,7 +223,12 @@ def _error(problem: LinearTarget, n: int) -> float:
 
 def _rows(x: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
     if x is None or y is None:
-        raise SettingError("x and y", found="None", rule="rows and targets, or else covariance, coefficients and noise")
+        raise SettingError(
+            "x and y",
+            found="None",
+            rule="rows and targets, or else covariance, coefficients and noise",
+            remedy="pass rows x and targets y",
+        )
     rows, targets = array_of("x", x), array_of("y", y)
     if rows.ndim != 2:
         raise ShapeError("x", found=f"shape {rows.shape}", rule="shape (N, p), one row for each target")
@@ -266,9 +271,19 @@ def _of_rows(x: np.ndarray, y: np.ndarray, noise: float | None) -> LinearTarget:
 
 def _population(x: Any, y: Any, covariance: Any, coefficients: Any, noise: float | None):
     if x is not None or y is not None:
-        raise SettingError("x and y", found="rows and a covariance", rule="None for both if the covariance is given")
+        raise SettingError(
+            "x and y",
+            found="rows and a covariance",
+            rule="None for both if the covariance is given",
+            remedy="leave out the rows or the covariance",
+        )
     if coefficients is None or noise is None:
-        raise SettingError("covariance", found="no coefficients or no noise", rule="all three together")
+        raise SettingError(
+            "covariance",
+            found="no coefficients or no noise",
+            rule="all three together",
+            remedy="pass coefficients and noise as well",
+        )
     matrix, target = array_of("covariance", covariance), array_of("coefficients", coefficients)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ShapeError("covariance", found=f"shape {matrix.shape}", rule="a square matrix")
@@ -297,7 +312,9 @@ def _noise(noise: Any) -> float:
     number = isinstance(noise, int | float | np.integer | np.floating) and not isinstance(noise, bool)
     if not number or not 0 <= noise < np.inf:
         found = " ".join(repr(noise).split())[:60]
-        raise SettingError("noise", found=found, rule="a variance that is finite and not negative")
+        raise SettingError(
+            "noise", found=found, rule="a variance that is finite and not negative", remedy="pass a number like 1"
+        )
     return float(noise)
 
 
@@ -314,7 +331,9 @@ def _columns(given: Any, p: int) -> list[int]:
         return np.unique(np.round(np.geomspace(1, p, _GRID)).astype(int)).tolist()
     values = _wholes("columns", given)
     if values.max() > p:
-        raise SettingError("columns", found=int(values.max()), rule=f"at most the {p} columns there are")
+        raise SettingError(
+            "columns", found=int(values.max()), rule=f"at most the {p} columns there are", remedy="pass smaller numbers"
+        )
     return values.tolist()
 
 

@@ -192,7 +192,9 @@ def _checked(x: Any, y: Any, names: tuple[str, str] = ("x", "y")) -> tuple[np.nd
         raise DataError("x", found="rows that depend on others linearly", rule="independent rows",
                         remedy="drop duplicate rows")  # fmt: skip
     if not targets.any():
-        raise DataError("y", found="only zeros", rule="a target other than 0")
+        raise DataError(
+            "y", found="only zeros", rule="a target other than 0", remedy="pass another target: w = 0 fits this one"
+        )
     return rows.astype(float), targets.astype(float)
 
 

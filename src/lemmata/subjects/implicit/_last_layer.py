@@ -120,7 +120,9 @@ def _coefficients(model: Any) -> np.ndarray:
 def _check(model: Any, inputs: np.ndarray) -> None:
     name, classes = type(model).__name__, getattr(model, "classes_", None)
     if classes is None or not isinstance(classes, np.ndarray):
-        raise SettingError("model", found=f"a {name}, which has no classes", rule="a fitted classifier")
+        raise SettingError(
+            "model", found=f"a {name}, which has no classes", rule="a fitted classifier", remedy="fit a classifier"
+        )
     if len(classes) > 2 and hasattr(model, "support_vectors_"):
         rule = "one score for each class, not for each pair of classes"
         raise SettingError("model", found=f"a {name} for {len(classes)} classes", rule=rule, remedy="use LinearSVC")

@@ -136,7 +136,12 @@ def margins(model: Any, x: Any, y: Any, *, layers: Sequence[Any] | Any = None, o
         this optimiser drives a linear classifier to the largest l_inf margin
     """
     if optimiser is not None and not (isinstance(optimiser, str) and optimiser in _NORMS):
-        raise SettingError("optimiser", found=repr(optimiser), rule=f"one of {', '.join(_NORMS)}")
+        raise SettingError(
+            "optimiser",
+            found=repr(optimiser),
+            rule=f"one of {', '.join(_NORMS)}",
+            remedy="pass one of these, or leave it out",
+        )
     names, trained = getattr(x, "columns", None), getattr(model, "feature_names_in_", None)
     if names is not None and trained is not None and list(names) != list(trained):
         rule = f"the columns of the model in its order: {_few(trained)}"
@@ -147,14 +152,24 @@ def margins(model: Any, x: Any, y: Any, *, layers: Sequence[Any] | Any = None, o
     if classes.shape != inputs.shape[:1]:
         raise ShapeError("y", found=f"shape {classes.shape}", rule=f"shape ({len(inputs)},), one class for each row")
     if len(set(classes.tolist())) < 2:
-        raise DataError("y", found=f"class {classes.tolist()[0]!r} in every row", rule="at least two classes")
+        raise DataError(
+            "y",
+            found=f"class {classes.tolist()[0]!r} in every row",
+            rule="at least two classes",
+            remedy="add rows of another class",
+        )
     last = last_layer(model, inputs)
     scores = _scores(model if last is None else last.scores, inputs)
     labels = _numbers(scores, classes, getattr(model, "classes_", None))
     values = _values(scores, labels)
     norms = tuple(float(np.linalg.norm(layer, 2)) for layer in _layers(model, layers))
     if 0.0 in norms:
-        raise DataError("layers", found="a layer of zeros", rule="layers with a norm above 0")
+        raise DataError(
+            "layers",
+            found="a layer of zeros",
+            rule="layers with a norm above 0",
+            remedy="pass the weights after training",
+        )
     normalised = values / np.prod(norms)
     attained = cosine = largest = separable = computed = None
     if last is not None:
@@ -207,7 +222,10 @@ def _numbers(scores: np.ndarray, classes: np.ndarray, known: Any) -> np.ndarray:
         missing = [label for label in classes.tolist() if label not in places]
         if missing:
             raise DataError(
-                "y", found=f"class {missing[0]!r}", rule=f"classes of the model: {', '.join(map(repr, places))}"
+                "y",
+                found=f"class {missing[0]!r}",
+                rule=f"classes of the model: {', '.join(map(repr, places))}",
+                remedy="leave out rows of other classes, or fit the model with them",
             )
         return np.array([places[label] for label in classes.tolist()])
     if scores.ndim == 1 and set(classes.tolist()) <= {-1, 1}:
@@ -263,7 +281,9 @@ def _compared(last: LastLayer, labels: np.ndarray) -> tuple[float | None, float 
     else:
         count = len(weights)
         if len(labels) * (count - 1) * weights.size > _MOST:
-            raise MemoryPlanError("the differences of scores", rule=f"at most {_MOST:.0e} numbers")
+            raise MemoryPlanError(
+                "the differences of scores", rule=f"at most {_MOST:.0e} numbers", remedy="pass fewer rows"
+            )
         eye = np.eye(count)
         differences = [(eye[label] - eye[other], row) for row, label in zip(features, labels, strict=True)
                        for other in range(count) if other != label]  # fmt: skip

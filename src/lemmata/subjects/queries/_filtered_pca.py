@@ -196,14 +196,22 @@ def filtered_pca(
 def _chosen(filters: Any) -> dict[str, Filter]:
     if not isinstance(filters, Mapping) or not filters:
         found = "none" if isinstance(filters, Mapping) else f"a {type(filters).__name__}"
-        raise SettingError("filters", found=found, rule="a dictionary of functions of the labels, at least one")
+        raise SettingError(
+            "filters",
+            found=found,
+            rule="a dictionary of functions of the labels, at least one",
+            remedy='pass a dictionary such as {"square": np.square}, or leave it out',
+        )
     if "label" in filters:
         raise SettingError("filter 'label'", found="a filter of this name", rule="a name other than 'label'",
                            remedy="rename it: lemmata adds the filter psi(y) = y as 'label'")  # fmt: skip
     for name, function in filters.items():
         if not callable(function):
             raise SettingError(
-                f"filter '{name}'", found=f"a {type(function).__name__}", rule="a function of the labels"
+                f"filter '{name}'",
+                found=f"a {type(function).__name__}",
+                rule="a function of the labels",
+                remedy="pass a function such as np.square",
             )
     return {"label": FILTERS["label"], **{str(name): function for name, function in filters.items()}}
 
@@ -217,7 +225,10 @@ def _standardised(name: str, function: Filter, y: np.ndarray) -> np.ndarray:
         )
     if not _varies(weight):
         raise SettingError(
-            f"filter '{name}'", found="one value for all rows", rule="a filter that varies with the label"
+            f"filter '{name}'",
+            found="one value for all rows",
+            rule="a filter that varies with the label",
+            remedy="leave out this filter, or let it depend on the label",
         )
     weight = weight / np.abs(weight).max()
     weight = weight - weight.mean()

@@ -158,15 +158,17 @@ def gradient_signal(
     """
     if not callable(outputs):
         rule = "a function of the parameters"
-        raise SettingError("outputs", found=f"a {type(outputs).__name__}", rule=rule)
+        raise SettingError("outputs", found=f"a {type(outputs).__name__}", rule=rule, remedy="pass lambda params: ...")
     if not isinstance(sampled, bool | np.bool_):
-        raise SettingError("sampled", found=repr(sampled), rule="True or False")
+        raise SettingError(
+            "sampled", found=repr(sampled), rule="True or False", remedy="pass True for a sample of a larger family"
+        )
     level, seed = inside("level", level, 0.0, 1.0), whole("seed", seed)
     family = numbers_of("targets", targets)
     if family.ndim != 2:
         raise ShapeError("targets", found=f"shape {family.shape}", rule="shape (targets, inputs)")
     if len(family) < 2:
-        raise DataError("targets", found=f"{len(family)} targets", rule="at least 2 targets")
+        raise DataError("targets", found=f"{len(family)} targets", rule="at least 2 targets", remedy="add targets")
     _check(params)
     rule = "a function of the parameters in JAX, which returns one number for each input"
     remedy = "call outputs(params) to see the error"
@@ -175,11 +177,21 @@ def gradient_signal(
         found = f"outputs of shape {getattr(values, 'shape', None)}"
         raise ShapeError("outputs", found=found, rule=f"shape ({family.shape[1]},), one number for each target value")
     if np.array_equal(family, np.broadcast_to(family[0], family.shape)):
-        raise DataError("targets", found=f"{len(family)} equal targets", rule="at least 2 different targets")
+        raise DataError(
+            "targets",
+            found=f"{len(family)} equal targets",
+            rule="at least 2 different targets",
+            remedy="add a target that differs",
+        )
     values = np.asarray(values)
     check_numbers("outputs", values)
     if values.dtype.kind != "f":
-        raise DataError("outputs", found=f"entries of type {values.dtype}", rule="floating-point numbers")
+        raise DataError(
+            "outputs",
+            found=f"entries of type {values.dtype}",
+            rule="floating-point numbers",
+            remedy="convert the outputs with astype(float)",
+        )
     family, n, k = family.astype(values.dtype), family.shape[1], len(family)
     mean = family.mean(axis=0)
     squares = _squares(back, (family - mean) / n)

@@ -29,7 +29,12 @@ def checked(x: Any, y: Any) -> tuple[Float[np.ndarray, "n d"], Float[np.ndarray,
         raise ShapeError("y", found=found, rule=f"shape ({len(inputs)},), one number for each row of x")
     inputs, labels = inputs.astype(float), labels.astype(float)
     if np.ptp(labels) == 0:
-        raise DataError("y", found=f"{labels[0]:g} in every row", rule="at least two different labels")
+        raise DataError(
+            "y",
+            found=f"{labels[0]:g} in every row",
+            rule="at least two different labels",
+            remedy="pass labels that vary",
+        )
     return inputs, labels
 
 

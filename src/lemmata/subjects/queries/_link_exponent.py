@@ -135,7 +135,12 @@ def information_exponent(
     """
     level, degrees = inside("level", level, 0.0, 1.0), whole("degrees", degrees, 1)
     if degrees > 8:
-        raise SettingError("degrees", found=degrees, rule="at most 8, because rows say little about higher degrees")
+        raise SettingError(
+            "degrees",
+            found=degrees,
+            rule="at most 8, because rows say little about higher degrees",
+            remedy="pass degrees=8 or fewer",
+        )
     share = (1 - level) / degrees
     trials = max(_FEWEST, math.ceil(2 / share))
     if trials > _MOST:
@@ -146,10 +151,15 @@ def information_exponent(
     if way.shape != inputs.shape[1:]:
         raise ShapeError("direction", found=f"shape {way.shape}", rule=f"shape ({inputs.shape[1]},), like a row of x")
     if len(labels) < 100:
-        raise DataError("x and y", found=f"{len(labels)} rows", rule="at least 100 rows")
+        raise DataError("x and y", found=f"{len(labels)} rows", rule="at least 100 rows", remedy="add rows")
     z = (inputs / (np.abs(inputs).max() or 1.0)) @ (way / (np.abs(way).max() or 1.0))
     if not z.std() > 1e-12 * np.abs(z).max():
-        raise DataError("direction", found="a projection of x that is constant", rule="a projection that varies")
+        raise DataError(
+            "direction",
+            found="a projection of x that is constant",
+            rule="a projection that varies",
+            remedy="pass a direction along which the rows differ",
+        )
     unit = np.abs(labels).max()
     z, labels = (z - z.mean()) / z.std(), labels / unit - np.mean(labels / unit)
     polynomials = _polynomials(z, degrees)

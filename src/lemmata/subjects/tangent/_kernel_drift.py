@@ -112,7 +112,12 @@ def kernel_drift(
     first = kernel(model.start)
     values, vectors = np.linalg.eigh(first)
     if values[-1] <= 0:
-        raise DataError("network", found="a tangent kernel of 0", rule="outputs that depend on the parameters")
+        raise DataError(
+            "network",
+            found="a tangent kernel of 0",
+            rule="outputs that depend on the parameters",
+            remedy="start at other parameters, or scale the rows",
+        )
     step = given if given is not None else 1 / float(values[-1])
     targets, residual = np.asarray(model.y), np.asarray(model.of(model.start) - model.y)
     largest = max(float(np.abs(targets).max()), float(np.abs(residual).max()))
@@ -122,7 +127,12 @@ def kernel_drift(
     kept = sorted({0, *np.unique(np.geomspace(1, steps, _PLACES).round().astype(int)).tolist()})
     path = model.path(jnp.zeros_like(model.y), step, steps, kept)
     if not np.isfinite(np.asarray(path[-1])).all():
-        raise DataError("training", found=f"parameters that diverge with rate {step:.3g}", rule="a smaller rate")
+        raise DataError(
+            "training",
+            found=f"parameters that diverge with rate {step:.3g}",
+            rule="a smaller rate",
+            remedy="pass a smaller rate",
+        )
     kernels = np.stack([kernel(at) for at in path])
     sizes = np.linalg.norm(kernels, axis=(1, 2))
     with np.errstate(over="ignore", invalid="ignore"):  # the linearised loss may be infinite
