@@ -135,13 +135,13 @@ def lazy_certificate(
     full = _room_for_rank(x, first.shape)
     possible = all(condition.holds for condition in full)
     largest, least = _singular_values(first, possible)
-    if not largest**2 > 0:
+    if not largest * largest > 0:
         raise DataError("network", found="a Jacobian of 0", rule="outputs that depend on the parameters",
                         remedy="start at other parameters, or scale the rows")  # fmt: skip
     floor = max(_FLOOR, 4 * max(first.shape) * float(np.finfo(first.dtype).eps))
     least = least if least > floor * largest else 0.0
     residual = float(jnp.linalg.norm(model.of(model.start) - model.y))
-    rate = 0.1 / largest**2
+    rate = 0.1 / (largest * largest)
     if not (np.isfinite(rate) and np.isfinite(residual)):
         raise DataError("network and y", found=f"a Jacobian of {largest:.3g} and a residual of {residual:.3g}",
                         rule="squares that double precision can hold", remedy="scale the rows and targets")  # fmt: skip
