@@ -209,7 +209,7 @@ def _with(values: np.ndarray | None, extra: Any) -> Any:
 def _number(value: Any) -> float:
     try:
         number = float(np.asarray(value).item())
-    except (TypeError, ValueError):
+    except (TypeError, ValueError) as error:
         raise DataError(
             "score",
             found=repr(value)[:80],
