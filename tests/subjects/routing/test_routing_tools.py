@@ -203,7 +203,7 @@ _GOOD = _prompts(25, 6, 2)[0]
         (_ridge, (_GOOD[0] * 0, *_GOOD[1:]), {}, "inputs; found 0 everywhere", DataError),
         (_ridge, [np.repeat(own[:1], 25, axis=0) for own in _GOOD], {}, "one prompt, repeated", DataError),
         (lambda x, y, q: np.nan, _GOOD, {}, "answer of predict", DataError),
-        (lambda x, y, q: y, _GOOD, {"lengths": 6}, "one number for a prompt", ShapeError),
+        (lambda x, y, q: y, _GOOD, {"lengths": 6}, "one number for each prompt", ShapeError),
         (lambda x, y, q: None, _GOOD, {}, "answer of predict", DataError),
         (lambda x, y, q: "much", _GOOD, {}, "answer of predict", DataError),
         (lambda x, y, q: 0, _GOOD, {}, "answers of predict; found 0", DataError),

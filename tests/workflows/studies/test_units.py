@@ -183,7 +183,7 @@ def test_whole_numbers_reach_a_score_as_they_are():
         ("f1_samples", "classes", "no metric 'f1_samples'"),
         (3, "classes", "neither a name nor a scoring function"),
         (lambda truth, said: float(np.sum(truth != said)), "classes", "depends on the number of rows.*mean over rows"),
-        (lambda truth, said: 1.0, "classes", "does not tell perfect predictions from guessing"),
+        (lambda truth, said: 1.0, "classes", "does not distinguish perfect predictions from guessing"),
         (lambda truth: 1.0, "classes", "cannot be computed"),
     ],
 )

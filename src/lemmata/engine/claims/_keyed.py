@@ -222,7 +222,9 @@ class _Worker:
                 self._tries = tries
                 return None
             if self._end is None and not self._judged and own_limits():  # no other task would do better
-                raise MemoryError(f"the processes that judge claims end before they begin, the last by {by}") from None
+                raise MemoryError(
+                    f"the processes that judge claims ended before their first claim; the last one ended by {by}"
+                ) from None
             return self._failed(f"the process ended by itself ({by})")
         if said == "trial":
             if self._end is None:

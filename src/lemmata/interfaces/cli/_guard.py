@@ -198,7 +198,7 @@ def _ended(code: int, said: bytes, words: list[str], listener: Listener | None, 
             return _lacked("the command was ended by a lack of memory" + _last(noise))
         return code if code > 0 else said[0]
     if listener is not None and listener.hangs:
-        return _lacked("that the command had stopped computing, without any memory left, and was ended")
+        return _lacked("that the command had no memory left and computed nothing, so it was ended")
     if code == -signal.SIGKILL:
         return _lacked("that the kernel ended the command") if killed_for_memory else _killed(-code)
     if code < 0 and listener is not None:

@@ -44,7 +44,7 @@ def walk(
     place_seconds: Annotated[float, typer.Option(help="Time limit of all trials at one setting.")] = PLACE_SECONDS,
     minutes: Annotated[float | None, typer.Option(metavar="M", help="Start no claim after M minutes.")] = None,
     again: Annotated[
-        bool, typer.Option("--again", help="Also test claims again that have a recorded walk of their current code.")
+        bool, typer.Option("--again", help="Also test claims whose current code already has a recorded walk.")
     ] = False,
     write: Annotated[bool, typer.Option("--write", help="Store the results in the records of the sections.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,

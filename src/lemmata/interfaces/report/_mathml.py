@@ -282,7 +282,7 @@ class _Parser:
         """The content of a script: a bracket, or a number or name with a sign. A bracket around one token is meant."""
         token = self.peek()
         if token.before:
-            raise UnclearError("a script begins with a blank")
+            raise UnclearError("a subscript or exponent begins with a blank")
         if token.kind == "open" and token.text != "[":
             start = self.place
             group = self._primary()
@@ -296,7 +296,7 @@ class _Parser:
         if token.before or token.kind not in ("number", "name", "symbol"):
             raise UnclearError(token.text)
         if not token.after and self.peek().kind in ("number", "name"):
-            raise UnclearError("where does the script end?")
+            raise UnclearError("the end of a subscript or exponent is unclear")
         return _row([sign, _small(token)]) if sign else _small(token)
 
     def _star(self) -> bool:

@@ -22,7 +22,8 @@ _SIZES = {  # the meaning of a column of numbers
         "largest singular value": "the most that the matrix stretches a vector",
         "stable rank": "the squared norm over the squared largest singular value: about how many directions carry the "
         "matrix",
-        "values beyond": "how many singular values lie above the range for the largest one of a random matrix",
+        "values beyond": "how many singular values lie above the range of the largest singular value of a random "
+        "matrix",
         "share of the tangent kernel": "how much of the model's first-order response to training comes from this array",
     },
     "output": {
@@ -142,7 +143,7 @@ def _layers(own: LayerTable) -> dict[str, Any]:
     if own.rows:
         words += f" The shares are computed on {own.rows} training rows."
     return _table(
-        "layers", "Layers", "norms, spectra and shares, beside random matrices", "layer", words, rows,
+        "layers", "Layers", "norms, spectra and shares, compared with random matrices", "layer", words, rows,
         notes=_more(own.notes, own.layers, LAYERS), frame="layers", guide="Layers",
     )  # fmt: skip
 

@@ -155,7 +155,8 @@ class BooleanSpectrum:
         if not plans:
             left = self.power - float(self.weights.sum())
             raise DataError(
-                "error", found=f"{error:g}", rule=f"above {left:.3g}, the weight that the coefficients found leave",
+                "error", found=f"{error:g}", rule=f"above {left:.3g}, the total weight of the coefficients that "
+                    "were not found",
                 remedy="lower the threshold, so that more coefficients are found",
             )  # fmt: skip
         return min(plans, key=lambda plan: (plan.rows, plan.degree))

@@ -238,7 +238,8 @@ def _check_equal(best: np.ndarray, again: np.ndarray, worst: np.ndarray, error: 
     if np.abs(best - again).max() > error * scale:
         raise DataError(
             "outputs of the model", found=f"{best[0]:.6g} and {again[0]:.6g} in two runs on the clean input",
-            rule="equal outputs in equal runs", remedy="fix the seed inside the model, or switch off its randomness",
+            rule="equal outputs in two runs on the same input", remedy="fix the seed inside the model, or switch "
+                "off its randomness",
         )  # fmt: skip
 
 

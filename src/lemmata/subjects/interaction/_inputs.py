@@ -126,7 +126,8 @@ def as_steps(given: Any) -> tuple[Int[np.ndarray, "n 3"], Float[np.ndarray, " n"
     if any(part.ndim != 2 or part.shape[1] not in (4, 5) or part.shape[1] != parts[0].shape[1] for part in parts):
         shapes = ", ".join(str(part.shape) for part in parts[:3])
         raise ShapeError("steps", found=f"shape {shapes}",
-                         rule="4 columns (state, action, reward, next state), or a fifth for the end")  # fmt: skip
+                         rule="4 columns (state, action, reward, next state), or 5, of which the last marks the "
+                              "end")  # fmt: skip
     table = np.concatenate(parts).astype(float)
     whole = table[:, [0, 1, 3]]
     wrong = np.argwhere((whole != np.floor(whole)) | (whole < 0) | (whole > 2**31))

@@ -32,7 +32,7 @@ def separated_part(wins: Int[np.ndarray, "k k"]) -> tuple[np.ndarray, int, bool]
         inside = labels == part
         if not wins[np.ix_(inside, ~inside)].any():
             return inside, count, bool(wins[np.ix_(~inside, inside)].any())
-    raise AssertionError("parts without circles have a last one")
+    raise AssertionError("one part must come last if there are no circles")
 
 
 def laplacian(weights: Float[np.ndarray, "k k"]) -> Float[np.ndarray, "k k"]:

@@ -107,7 +107,7 @@ def _climb(wanted: Callable[[float], float], start: float, step: float) -> float
             raise SolverError(
                 "noise",
                 found="no noise multiplier for this budget",
-                rule="a budget eps that can be kept and that needs noise",
+                rule="a budget eps that some noise can meet, and that needs noise",
                 remedy="choose another eps",
             )
     return place

@@ -178,7 +178,7 @@ def _labels(y: Any) -> Int[np.ndarray, " n"]:
     try:
         return np.unique(given, return_inverse=True)[1].reshape(-1)
     except TypeError as error:
-        raise DataError("y", found="classes of several types", rule="numbers alone or texts alone",
+        raise DataError("y", found="classes of several types", rule="only numbers or only texts",
                         remedy="turn them into texts, for example list(map(str, y))") from error  # fmt: skip
 
 

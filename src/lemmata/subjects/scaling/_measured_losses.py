@@ -134,7 +134,7 @@ def _enough(design: Design) -> None:
             remedy = "vary them separately, or fit n alone"
             raise DataError(
                 "n and d",
-                found="values on one line in logarithms",
+                found="values whose logarithms lie on one line",
                 rule="values of n and d that vary independently",
                 remedy=remedy,
             )

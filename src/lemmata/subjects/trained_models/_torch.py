@@ -263,7 +263,7 @@ def torch_model(module: Any) -> TorchModel:
     own = {name: leaf for name, leaf in module.named_parameters() if leaf.requires_grad}  # shared ones once
     if not own:
         rule, remedy = "at least one parameter", "call module.requires_grad_(); lemmata does not change the module"
-        raise SettingError("parameters", found="none that requires a gradient", rule=rule, remedy=remedy)
+        raise SettingError("parameters", found="no tensor that requires a gradient", rule=rule, remedy=remedy)
     if any(leaf.device.type != "cpu" for leaf in own.values()):
         raise SettingError(
             "module", found="parameters on a device", rule="parameters on the CPU", remedy="call module.cpu()"

@@ -313,7 +313,7 @@ def _reading(own: Gauge) -> str:
     if level is None or level >= 1:
         return "A hypothesis that was not checked may be false here."
     often = f"One such interval in {round(1 / (1 - level))} fails by chance."
-    return f"{often} If not chance, a hypothesis that was not checked is false."
+    return f"{often} If this is not chance, a hypothesis that was not checked is false here."
 
 
 def _labels(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None, names: RowNames) -> list[Sign]:

@@ -94,7 +94,7 @@ def _own_call(
         raise ShapeError("outputs of your own call", found=f"shape {own.shape}", rule=rule)
     found = min(float(np.abs(tried - once).max()) for tried in known) / max(float(np.abs(once).max()), 1e-300)
     remedy = "the examined model is not the one that you call: check its weights and its mode"
-    return Check("outputs are those of your own call", _relative(found), found <= loose, remedy)
+    return Check("outputs equal those of your own call", _relative(found), found <= loose, remedy)
 
 
 def _relative(value: float) -> str:

@@ -73,7 +73,7 @@ def wrong_labels(trained: Trained, left_out: Gauge | None, names: RowNames = PLA
             "learned this class"
         )
         return Finding(text + ".", [HELD_OUT])
-    text += "Training labels from the same source are probably wrong equally often"
+    text += "Training labels from the same source are probably equally often wrong"
     if own is not None:
         first = names.training.told(np.argsort(own.own, kind="stable")[:_FIRST])
         text += f". Leave-one-out cannot count wrong training labels here. Look first at training rows {first}"

@@ -175,8 +175,8 @@ def _farther(useful: Sequence[Candidate], best: Candidate, at: float | int, ques
         return []
     there = [tell(question.unit, item.expected(at).value, question.spread) for item in (best, other)]
     return [
-        f"The models are compared at {rows(at)} training rows, the largest size at which all were measured. There "
-        f"{best.title} has {question.unit.title} {there[0]}, and {other.title} has {there[1]}. With all "
+        f"The models are compared at {rows(at)} training rows, the largest size at which all were measured. At this "
+        f"size {best.title} has {question.unit.title} {there[0]}, and {other.title} has {there[1]}. With all "
         f"{question.total:,} rows {other.title} is expected to have "
         f"{question.say_interval(other.expected(question.total))}, but this was not measured."
     ]

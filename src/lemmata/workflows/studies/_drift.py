@@ -86,5 +86,5 @@ def calmer(dataset: Dataset, question: Question) -> list[str]:
     return [
         f"All models are tested on the last {100 * (1 - LARGEST_SHARE_IN_TIME):.0f} % of the rows, which are calmer "
         f"than the rows before. Repeating the last value over {ahead:,} rows gives {question.unit.title} {told[0]} on "
-        f"the tested rows, but {told[1]} on the rows before. No interval here allows for times like those before."
+        f"the tested rows, but {told[1]} on the rows before. The intervals do not allow for a return of such times."
     ]

@@ -141,7 +141,7 @@ def _by_groups(n: int, number: int, seed: int, groups: np.ndarray):
         raise DataError(
             "--group leaves no rows to hold out",
             found=f"{len(names)} groups for {len(groups)} rows",
-            rule="the held-out groups and the training groups have at least two rows each",
+            rule="the held-out groups and the training groups must have at least two rows each",
             remedy="name a column with larger groups",
         )
     return rest[:n], held[:MOST_HELD_OUT]

@@ -150,7 +150,7 @@ def _tried(rows: Scored, y: Float[np.ndarray, "m k"], unit: Metric) -> Scored:
     raise SettingError(
         f"the metric {unit.name!r} cannot be computed for this target",
         found=why[0][:200] if why else type(fault).__name__,
-        rule="the score takes true and predicted targets and returns one number",
+        rule="the score must take true and predicted targets and return one number",
     )
 
 
@@ -216,7 +216,7 @@ def _own(scorer: Any, dataset: Dataset) -> Metric:
         twice = tried.score(np.concatenate([y, y]), np.concatenate([said, said]))
     if not math.isfinite(guessed) or guessed == best:
         raise SettingError(
-            f"your score {name!r} does not tell perfect predictions from guessing",
+            f"your score {name!r} does not distinguish perfect predictions from guessing",
             found=f"{best:g} for perfect predictions and {guessed:g} for guessing", rule="two different finite numbers",
         )  # fmt: skip
     if abs(twice - guessed) > SAME * max(abs(guessed), abs(best)):
