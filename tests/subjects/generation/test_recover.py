@@ -111,7 +111,7 @@ def test_tables_and_units():
         ((LINEAR, A * np.nan, B, 4), {}, "a; found 900 entries that are not finite", DataError),
         ((LINEAR, A, np.full(15, np.inf), 4), {}, "b; found 15 entries", DataError),
         ((LINEAR, A * 0, B, 4), {}, "a; found only zeros", DataError),
-        ((LINEAR, A, B * 1e200, 4), {}, "a and b; found numbers of the size", DataError),
+        ((LINEAR, A, B * 1e200, 4), {}, "a and b; found numbers as large as", DataError),
         ((LINEAR, A.astype(np.float16), B, 4), {}, "float16", PrecisionError),
         ((LINEAR, A, B, 0), {}, "latent; found 0", SettingError),
         ((LINEAR, A, B, 5), {}, "generator; found TypeError", SettingError),

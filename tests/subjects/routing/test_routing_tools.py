@@ -208,7 +208,7 @@ _GOOD = _prompts(25, 6, 2)[0]
         (lambda x, y, q: "much", _GOOD, {}, "answer of predict", DataError),
         (lambda x, y, q: 0, _GOOD, {}, "answers of predict; found 0", DataError),
         (lambda x, y, q: 1e200, _GOOD, {}, "answers of predict; found 1e[+]200", DataError),
-        (_ridge, (_GOOD[0], _GOOD[1], 1e30 * _GOOD[2]), {}, "in the unit of the inputs", DataError),
+        (_ridge, (_GOOD[0], _GOOD[1], 1e30 * _GOOD[2]), {}, "queries about as large as the inputs", DataError),
         (_ridge, _GOOD, {"lengths": 7}, "at most 6", SettingError),
         (_ridge, _GOOD, {"lengths": 0}, "lengths; found 0", SettingError),
         (_ridge, _GOOD, {"lengths": []}, "lengths", SettingError),

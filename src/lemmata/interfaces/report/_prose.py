@@ -23,7 +23,7 @@ def prose(text: str) -> Markup:
         while end < len(words) and _mathematical(words, end):
             depth += _opened(words[end])
             end += 1
-            if depth <= 0 and words[end - 1][-1] in ",.;:":
+            if depth <= 0 and words[end - 1][-1] in ",.;:" and words[end - 1] != "...":
                 break
         found += _run(words[place:end])
         place = end
@@ -72,7 +72,7 @@ def _mathematical(words: list[str], place: int) -> bool:
     for match in _WORD.finditer(word):
         named = match.group()
         follows = word[match.end() : match.end() + 1]
-        if named in GREEK or named in FUNCTIONS or (named == "sqrt" and follows == "("):
+        if named in GREEK or named in FUNCTIONS or (named in ("sqrt", "ceil", "floor") and follows == "("):
             continue
         if (named in WORDLIKE or named in LARGE) and follows in ("(", "_", "["):
             continue
