@@ -127,7 +127,7 @@ def test_missing_labels_are_no_class(x, missing):
 
 
 def test_paths_that_grow_too_far_are_refused_without_a_warning(x):
-    with pytest.raises(DataError, match="leave every bound"), np.errstate(all="raise"):
+    with pytest.raises(DataError, match="paths that diverge"), np.errstate(all="raise"):
         straightness(lambda x, t: 300 * x, x)
 
 

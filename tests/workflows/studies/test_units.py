@@ -194,7 +194,7 @@ def test_bad_input_is_refused_with_what_is_possible(asked, table, words):
 
 
 def test_two_metrics_are_refused():
-    with pytest.raises(SettingError, match=r"two metrics.*'auc' and 'f1'"):
+    with pytest.raises(SettingError, match=r"two different metrics.*'auc' and 'f1'"):
         unit_of(load_dataset(fraud(), "kind"), "f1", "auc 0.9")
 
 

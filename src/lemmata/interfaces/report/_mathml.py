@@ -244,6 +244,7 @@ class _Parser:
 
     def _square_root(self) -> Markup:
         self.place += 2
+        self.symbols += 1
         return Markup("<msqrt>{}</msqrt>").format(self.row(")"))
 
     def _whole(self) -> Markup:

@@ -10,7 +10,7 @@ GREEK = {
     "Lambda": "Λ", "Xi": "Ξ", "Pi": "Π", "Sigma": "Σ", "Phi": "Φ", "Psi": "Ψ", "Omega": "Ω",
 }  # fmt: skip
 FUNCTIONS = frozenset(
-    {"log", "exp", "sin", "cos", "tan", "cosh", "sinh", "tanh", "erf", "arccos", "arcsin", "tr", "Tr", "diag"}
+    {"log", "exp", "sin", "cos", "tan", "cosh", "sinh", "tanh", "erf", "arccos", "arcsin", "tr", "Tr", "diag", "ln"}
 )
 """Functions whose names are no words of English."""
 WORDLIKE = frozenset(
