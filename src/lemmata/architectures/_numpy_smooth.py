@@ -1,4 +1,4 @@
-"""The recursion of dense networks with Erf or Gelu by NumPy: what it is asked for is small, or soon done."""
+"""The recursion of dense networks with Erf or Gelu in NumPy, for small matrices and short computations."""
 
 import math
 from itertools import pairwise

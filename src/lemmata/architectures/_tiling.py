@@ -114,7 +114,7 @@ def _symmetric(entries: Entries, x: Array, diagonal: Array) -> Array:
 
 @jax.jit
 def _evened(matrix: Array, diagonal: Array) -> Array:
-    # What a branch is given is stored: else entries are computed anew for the transpose, column after column.
+    # The inputs of a branch are stored. Otherwise, entries are computed again for the transpose, column by column.
     even = jax.lax.cond(diagonal[0] < 0, lambda given: given, lambda given: (given + given.T) / 2, matrix)
     return _with_diagonal(even, diagonal)
 

@@ -138,7 +138,7 @@ def _end_with_parent(lives: int, leave: Callable[[int], NoReturn]) -> None:
 
 
 def _tell_who_leaves(tell: int) -> None:
-    """Let `os._exit`, which nothing can catch, say first where it is called."""
+    """Make `os._exit`, which cannot be caught, report first where it is called."""
     leave, own = os._exit, os.getpid()
 
     def told(status: int) -> NoReturn:

@@ -124,7 +124,7 @@ class _Parser:
         return token.kind in _OPERANDS or self._placeholder()
 
     def _placeholder(self) -> bool:
-        """Whether a point here stands for an argument, as in "K(., x)"."""
+        """Whether the dot here is the place of an argument, as in "K(., x)"."""
         token, before = self.peek(), self.tokens[self.place - 1].text if self.place else ""
         return token.text == "." and before in ("(", ",", "|") and self.peek(1).text in (")", ",", "|")
 

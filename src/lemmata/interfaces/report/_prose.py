@@ -56,6 +56,8 @@ def _run(words: list[str]) -> list[Markup]:
 _BETWEEN = frozenset({"+", "-", "=", "<=", ">=", "<", ">", "/", "~", "->", "<<", ">>", "//"})
 _WORD = re.compile(rf"{LETTER}{{2,}}")
 _ALONE = frozenset({"a", "A", "I"})
+_NAMED = frozenset({"regression", "distribution", "distributions", "function", "functions", "deviance"})
+"""Words behind a Greek letter that is a name and no variable."""
 
 
 def _mathematical(words: list[str], place: int) -> bool:
@@ -69,6 +71,8 @@ def _mathematical(words: list[str], place: int) -> bool:
         return any(other in _BETWEEN for other in beside) or bare != word.strip(",.;:")
     if bare.endswith("'s"):
         return False  # "Lemma 1's proof": no derivative of 1
+    if bare in GREEK and place + 1 < len(words) and words[place + 1].strip("(),.;:") in _NAMED:
+        return False  # "gamma regression" has no variable
     for match in _WORD.finditer(word):
         named = match.group()
         follows = word[match.end() : match.end() + 1]

@@ -5,7 +5,7 @@ import re
 from typing import NamedTuple
 
 LIMIT = 8000
-"""Pixels beyond which nobody scrolls; what would be taller is folded, or is a page of its own."""
+"""The greatest height of a page, in pixels. Taller parts are folded, or become separate pages."""
 FITS = 7000
 """Pixels that a page may take by `height`, whose error is below an eighth."""
 WIDTH = 343  # of the text on a screen of 390 pixels

@@ -147,8 +147,8 @@ def _descended(
         start: parameters.
         steps: at most.
         largest: entry of the gradient at which it ends.
-        gain: of ten steps together, relative to an objective above 1, at which it ends. One step may gain almost
-            nothing if a unit has a kink, especially the first step, which has no curvature estimate.
+        gain: of ten steps together, relative to an objective above 1, at which it ends. A step may gain almost nothing
+            if a unit has a kink. This is likely for the first step, which has no curvature estimate.
     """
     values: list[float] = []
 

@@ -288,6 +288,6 @@ class ProductCertificate(AbstractGauge):
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """Projected gradient steps in balls, with the radius bisected for each row."""
         radii = first_order_radii(problem)
-        known = np.isfinite(radii)  # if no unit is active, there is no slope, and the search begins at the longest
+        known = np.isfinite(radii)  # without an active unit there is no slope; start at the largest radius
         upper = np.where(known, radii, radii[known].max(initial=1.0))
         return jnp.median(jnp.asarray(smallest_attacks(problem, upper)))

@@ -168,7 +168,7 @@ def _are_marks(words: dict[str, int], present: int, different: int) -> bool:
 
 
 def _without_gaps(column: pl.Series) -> pl.Series:
-    """Whole numbers whose thousands are set apart by a blank or an apostrophe, without these; other texts as they are.
+    """Whole numbers without the blanks or apostrophes that separate their thousands; other texts are unchanged.
 
     Such a mark is never decimal, so this holds where the mark before decimals is not known.
     """

@@ -212,8 +212,9 @@ def _encoding(head: bytes, whole: bool) -> str | None:
 def with_tabs(source: Source, limit_bytes: int) -> Source:
     """A text whose fields are separated by blanks, with tabs instead; other texts unchanged.
 
-    Its lines have equal numbers of words, at least two, and the first has none of the usual separators. Lines above
-    that begin with '#' are not changed, except for names in the last of them, if numbers are below.
+    Its lines have equal numbers of words, at least two, and the first has none of the usual separators. Lines at the
+    top that begin with '#' are not changed. The only exception is the last of these lines, if it names columns of
+    numbers.
     """
     lines = source.head().decode("utf-8-sig", errors="replace").splitlines()[:200]
     lines = [line for line in lines[: -1 if len(lines) > 100 else None] if line.strip()]
