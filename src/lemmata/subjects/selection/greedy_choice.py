@@ -75,9 +75,8 @@ def best_of_subsets(gram: Float[Array, "n n"], noise: Float[Array, ""], count: i
 class GreedyIsNearBest(Claim[CodedFeatures]):
     """Let K be a kernel matrix of rows. Choose rows one by one. In each step, add the row that most increases the
     coding rate 1/2 log det(I + K_S / noise), where S is the set of chosen rows. The coding rate of the chosen rows is
-    at least 1
-    - 1/e times the largest coding rate of any set with the same number of rows. The reason is that the coding rate is a
-    monotone submodular function of the set.
+    at least 1 - 1/e times the largest coding rate of any set with the same number of rows. The reason is that the
+    coding rate is a monotone submodular function of the set.
     """
 
     title = "Rows chosen greedily reach at least 1 - 1/e of the best coding rate"
