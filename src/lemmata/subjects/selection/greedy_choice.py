@@ -112,9 +112,8 @@ def _reached(problem: CodedFeatures) -> Array:
 class GreedyByPivots(Claim[CodedFeatures]):
     """Let K be a kernel matrix of rows, and D a diagonal matrix of noise. Choose rows one by one. In each step, add the
     row that most increases log det(K_S + D_S), where S is the set of chosen rows. A Cholesky factorisation of K + D
-    that
-    always takes the largest pivot next chooses the same rows in the same order. Each row adds the logarithm of its
-    pivot. Row i adds
+    that always takes the largest pivot next chooses the same rows in the same order. Each row adds the logarithm of
+    its pivot. Row i adds
 
         log(k_ii + d_i - K_iS (K_SS + D_S)^-1 K_Si),   S the rows before it.
     """
