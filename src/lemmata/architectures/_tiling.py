@@ -20,7 +20,8 @@ from ._reading import as_read, check_points
 # What computes the kernel of all pairs.
 Entries = NetworkEntries | NormTable | FarPairs
 # Rows of a tile of vectors, in a matrix of all pairs and in a symmetric one, where smaller tiles leave less below the
-# diagonal. Also entries of a tile of fields, at pairs of points and of their positions. Caches of processors hold them.
+# diagonal. These can also be entries of a tile of fields, at pairs of points and of their positions. Caches of
+# processors hold them.
 _TILE, _SYMMETRIC_TILE, _FIELD_TILE = 512, 256, 2**16
 
 

@@ -162,7 +162,7 @@ def _debye(nu: float, t: Array) -> Array:
 
 def _clenshaw(coefficients: tuple[float, ...], at: Array) -> Array:
     ahead, value = jnp.zeros_like(at), jnp.zeros_like(at)
-    # What the dropped coefficients add up to is below a sixteenth of a unit of rounding of the first.
+    # The sum of the dropped coefficients is below a sixteenth of a unit of rounding of the first coefficient.
     dropped = np.cumsum(np.abs(coefficients[::-1]))[::-1] < float(jnp.finfo(at.dtype).eps) / 16 * abs(coefficients[0])
     for coefficient in reversed(coefficients[1 : len(coefficients) - int(np.count_nonzero(dropped))]):
         ahead, value = value, 2 * at * value - ahead + coefficient

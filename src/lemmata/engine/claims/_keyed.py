@@ -215,7 +215,7 @@ class _Worker:
             self._process.join()
             code = self._process.exitcode
             by = f"signal {-code}" if code < 0 else f"exit code {code}"
-            if (tries := self._tries + 1) < ATTEMPTS:  # killed from outside, maybe: another one takes the task
+            if (tries := self._tries + 1) < ATTEMPTS:  # perhaps killed from outside: another process takes the task
                 again = self.task
                 self.stop()
                 self.give(again)

@@ -141,7 +141,7 @@ def _chosen(claims: list[str] | None, subject: list[str] | None) -> list[Any]:
 
 
 def _in_order(chosen: list[Any], again: bool) -> list[Any]:
-    """Those that are to be walked, the cheapest first: a setting costs about what the default one does."""
+    """The claims that are to be walked, the cheapest first. A setting takes about as long as the default setting."""
     from lemmata.engine.catalogue import costs, records
     from lemmata.engine.claims import fingerprint_of, places
 

@@ -1,6 +1,6 @@
 """Search a shelf: first the items with all words, best first.
 
-Else the nearest items and the number of results for each word.
+Otherwise it gives the nearest items and the number of results for each word.
 """
 
 import dataclasses
@@ -160,7 +160,7 @@ def _of_term(shelf: Shelf, option: str) -> list[tuple[int, float]]:
 def mended(shelf: Shelf, term: str) -> str:
     """The term itself if it is known, begins a known term or starts a phrase.
 
-    Else the commonest of the nearest terms.
+    Otherwise the most frequent of the nearest terms.
     """
     if term in starts():
         return term

@@ -57,7 +57,7 @@ class BooleanSpectrum:
         rest: no unlisted coefficient is larger than this in absolute value. For a sampled f, this is the root of the
             weight that the found ones leave, with the same probability.
         power: E f², the sum of all weights.
-        weights: the weight of each degree 0, ..., d; for a sampled f, the weight of the coefficients found.
+        weights: the weight of each degree 0, ..., d; for a sampled f, the weight of the coefficients that were found.
         influences: the influences of each input.
         influence_intervals: each with probability `level`.
         rates: the rates of noise.

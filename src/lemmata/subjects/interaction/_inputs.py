@@ -1,6 +1,6 @@
 """User input for a Markov decision process: probabilities, rewards, policies, steps.
 
-And the errors for invalid input.
+It also raises the errors for invalid input.
 """
 
 from typing import Any

@@ -101,8 +101,8 @@ def certify(
     programme, which is exact if it ends in time. The first two methods start from bounds of the hidden units by CROWN.
     The others start from tighter bounds: each hidden unit that may be active or inactive is bounded by its own slopes.
     (If there are so many such units that the matrices between them are four times as large as the network, the first
-    bounds stay.) The bounds are rounded down by the possible rounding error of float64. Those of the two programmes are
-    also lowered by 2e-7 of 1 + |bound|, twice the tolerance of HiGHS.
+    bounds stay.) The bounds are rounded down by the possible rounding error of float64. The bounds of the two
+    programmes are also lowered by 2e-7 of 1 + |bound|, twice the tolerance of HiGHS.
 
     Args:
         network: one of these: a list of (weight, bias) of dense layers with ReLU between them; a `Serial`, with its

@@ -237,8 +237,9 @@ def _kept(
 ) -> Bool[np.ndarray, " n"]:
     """As many rows without a conflict as two searches find, to which no row can be added.
 
-    Rows of value 0 in the linear program have conflicts with rows of value 1 alone. Of those of value 1/2, one class is
-    free of conflicts: with its rows, at most 2(1 - 1/classes) times the floor is left out.
+    Rows of value 0 in the linear program have conflicts with rows of value 1 alone. Among the rows of value 1/2, the
+    rows of one class have no conflicts with each other. If they are kept, at most 2(1 - 1/classes) times the floor is
+    left out.
     """
     most = int(np.bincount(labels[halves], minlength=1).argmax())
     order = np.argsort(np.diff(graph.indptr), kind="stable")  # few conflicts first

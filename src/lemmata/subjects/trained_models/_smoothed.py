@@ -118,7 +118,7 @@ def smoothed(trained: Trained) -> Smoothed:
 def spread_ratio(x: np.ndarray) -> float:
     """How far the features are from one unit: 1 if all values are in [-1, 1], as those of pictures should be.
 
-    Else the 90 % quantile of the standard deviations of the features that vary, over their 10 % quantile.
+    Otherwise, the 90 % quantile of the standard deviations of the varying features, divided by their 10 % quantile.
 
     Args:
         x: rows (n, *row) of fractions.

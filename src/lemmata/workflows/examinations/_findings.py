@@ -391,7 +391,7 @@ def _triggers_unseen(trained: Trained, gauges: list[Gauge]) -> list[str]:
 
 
 def unexplained(trained: Trained, gauges: list[Gauge]) -> list[str]:
-    """What the theories with a result leave unexplained, each once: first the gain by features, then the error."""
+    """The facts that no theory with a result explains, each once: first the gain by features, then the error."""
     spoke = [own for own in gauges if own.status in ("agrees", "disagrees")]
     left_out = of_claim(HeldOutErrorFromTrainingRows, gauges)
     spoke.sort(key=lambda own: (own is not left_out, own.label != "estimate"))

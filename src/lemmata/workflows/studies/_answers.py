@@ -198,7 +198,7 @@ def _rows(
 ) -> str:
     """The number of rows that the requested loss takes, where the interval of that number ends.
 
-    Else a sentence that this is open or unlikely.
+    Otherwise, a sentence that this is open or unlikely.
     """
     total, like = question.total, ""
     if question.loss is None:
