@@ -43,7 +43,7 @@ def radial_terms(
     Logarithms of lengths are stratified, one in each of n equal parts of their range; directions are uniform.
 
     Args:
-        transform: F, one value a row.
+        transform: F, one value per row.
         uniform: independent uniform numbers.
         normal: independent standard normal numbers.
     """

@@ -104,7 +104,7 @@ def run_keyed(
             takes claims of a section that no other process works on.
         limit: seconds for each trial; None for no limit, and to judge in this process if there is one job and `most` is
             None.
-        most: seconds a task, once its process has begun; None for any.
+        most: seconds per task, once its process has begun; None for any.
         jobs: how many processes.
         run: the function that runs trials; it must be picklable. If it raises a `DataError`, for example because a
             ledger's disk is full, trials run without it.

@@ -15,8 +15,8 @@ class NoiseOnFeatures(eqx.Module):
     """Noise that multiplies features.
 
     Args:
-        noise: z, one row a repetition.
-        features: phi at the examples, one row an example.
+        noise: z, one row per repetition.
+        features: phi at the examples, one row per example.
     """
 
     noise: Float[Array, "r N"]
@@ -67,7 +67,7 @@ def sampled_features(normal: Float[Array, "n e"]) -> UniversalFeatures:
     """Features of the class of bumps in the plane.
 
     Args:
-        normal: 6 standard normal numbers a feature.
+        normal: 6 standard normal numbers per feature.
     """
     return features_of(GaussianBumps(2), normal, 16.0)
 
@@ -76,7 +76,7 @@ class NoiseOnMisfit(eqx.Module):
     """Noise and the misfit of fixed coefficients at the same examples.
 
     Args:
-        noise: z, one row a repetition.
+        noise: z, one row per repetition.
         misfit: f - phi rho* at each example.
     """
 

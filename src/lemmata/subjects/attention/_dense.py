@@ -30,7 +30,7 @@ def sigmoid_attention(
     heads or sequences there is `jax.vmap`. It takes memory for n² numbers; `tiled_attention` does not.
 
     Args:
-        q: queries, a row a token.
+        q: queries, one row per token.
         k: keys.
         v: values.
         bias: the number that is added to every logit; -log n by default. Derivatives go through it.
@@ -71,7 +71,7 @@ def softmax_attention(
     """O_i = sum_j softmax_j(q_i' k_j / sqrt(d) - slope |i - j|) v_j, one head of softmax attention.
 
     Args:
-        q: queries, a row a token.
+        q: queries, one row per token.
         k: keys.
         v: values.
         causal: whether token i only attends to the tokens j <= i.

@@ -113,7 +113,7 @@ def memorisation(
     that generalises differs from this denoiser.
 
     Args:
-        x: rows, (n, d), for example images as the model sees them, one image a row.
+        x: rows, (n, d), for example images as the model sees them, one image per row.
         t: the last time of your sampler, for x_t = e^-t x + sqrt(1 - e^-2t) z with rows of mean variance 1. The result
             then says with how many rows copying starts only below this time. None: do not compute a number of rows.
         probes: rows to which noise is added.

@@ -26,7 +26,7 @@ class FewRows(eqx.Module):
 
     Args:
         gram_0: G_0 = X X'/d.
-        y: labels, a column an output.
+        y: labels, one column per output.
         nu: the weight of each layer's divergence.
         noise: the variance of the labels' noise.
         layers: learned layers.

@@ -75,7 +75,7 @@ def find_copies(x: np.ndarray, held: np.ndarray | None = None) -> Copies:
     others = np.zeros((0, flat.shape[1])) if held is None else _flat(held)
     if others.shape[1] != flat.shape[1]:
         raise ShapeError(
-            "held-out rows", found=f"{others.shape[1]} numbers a row", rule=f"{flat.shape[1]}, as in training"
+            "held-out rows", found=f"{others.shape[1]} numbers per row", rule=f"{flat.shape[1]}, as in training"
         )
     flat, others = as_points(flat, others)
     places: dict[bytes, int] = {}

@@ -15,7 +15,7 @@ LANGUAGE = Task("documents", "losses of documents")
 
 
 def language_model(model: AbstractModel, x: Int[np.ndarray, "n T"]) -> AbstractModel:
-    """The same model with one output a row, the loss of the document.
+    """The same model with one output per row, the loss of the document.
 
     Args:
         model: from documents (n, T) to logits (n, T, V), those at t for the token at t + 1.

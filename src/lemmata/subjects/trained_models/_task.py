@@ -116,7 +116,7 @@ class Task:
         return ((self.means(f) - y) ** 2).sum(1) / 2
 
     def errors(self, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, " n"]:
-        """1 if the class is wrong, else 0; for values the squared distance |f - y|²; of documents nats a token."""
+        """1 if the class is wrong, else 0; for values the squared distance |f - y|²; of documents nats per token."""
         if self.is_classification:
             return (f.argmax(1) != y.argmax(1)).astype(float)
         if self.is_language:
@@ -298,11 +298,11 @@ def _check_columns(y: np.ndarray, f: Float[np.ndarray, "n C"]) -> None:
         )
     if np.isin(y, (0, 1)).all():
         remedy = "examine one class at a time, or pass the targets as floating-point values for squared loss"
-        raise DataError("targets", found="rows with several classes or none", rule="one class a row", remedy=remedy)
+        raise DataError("targets", found="rows with several classes or none", rule="one class per row", remedy=remedy)
     shares = bool((y >= 0).all() and np.abs(y.sum(1) - 1).max() < _ROUNDING)
     if shares and not (np.abs(f.sum(1) - 1).max() < _ROUNDING and f.min() >= 0):
         remedy = "y.argmax(1)"
-        raise DataError("targets", found="shares of classes", rule="one class a row", remedy=remedy)
+        raise DataError("targets", found="shares of classes", rule="one class per row", remedy=remedy)
 
 
 def _check_targets(y: np.ndarray) -> None:

@@ -65,7 +65,7 @@ def bootstrap(
     anew: whether the interval is about new held-out rows.
 
     Args:
-        losses: of each family, one line a split.
+        losses: of each family, one line per split.
         guesses: losses of predicting the mean of the training rows.
         tests: the row that each loss belongs to.
         total: number of rows.

@@ -55,7 +55,7 @@ def theory(claim: AbstractGauge) -> str:
 def foreign(claim: AbstractGauge, trained: Trained) -> str | None:
     """The reason why a check cannot apply to this kind of model; None if it can.
 
-    A language model has one output a document, its loss. A formula that holds only for some losses declares this.
+    A language model has one output per document, its loss. A formula that holds only for some losses declares this.
     """
     task = trained.task
     if task.is_language and not claim.of_losses:

@@ -223,7 +223,7 @@ def _seconds(value: float) -> str:
 
 
 def error_interval(trained: Trained, f: np.ndarray, y: np.ndarray) -> GaugeInterval:
-    """The share of wrong classes with exact limits; the mean squared distance, or of nats a token, with normal ones."""
+    """The share of wrong classes with exact limits; the mean squared distance, or nats per token, with normal ones."""
     errors = trained.task.errors(f, y)
     value = float(errors.mean())
     if trained.task.is_classification:

@@ -16,7 +16,7 @@ from ._memory import Table, arrays_table, check_width
 
 
 def read_archive(path: Path, limit_bytes: int) -> Table:
-    """The table of an NPZ file: one row an entry of the first axis of its arrays.
+    """The table of an NPZ file: one row per entry of the first axis of its arrays.
 
     A matrix gives a column for each of its entries. Objects are never unpickled.
 
