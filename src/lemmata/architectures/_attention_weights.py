@@ -25,7 +25,7 @@ class Logits(NamedTuple):
     Attributes:
         xy: covariances of the positions of x and of y, times the scale of the logits.
         xx: the same of every x with itself.
-        yy: the same of every y with itself.
+        yy: the same moments of every y with itself.
         sees_x: which keys of x its queries see.
         sees_y: the same of y.
     """

@@ -20,7 +20,7 @@ _STEP = 16
 _WIDE_SIDE = 1160
 # Tiles that are computed at once: XLA shares the operations of one between cores, but many are too short for that.
 _WORKERS = min(4, os.cpu_count() or 1)
-# JAX takes over without a copy what begins at a multiple of so many bytes.
+# JAX takes over an array without a copy if it begins at a multiple of this number of bytes.
 _ALIGNED = 64
 
 

@@ -79,7 +79,7 @@ def guarded(run: Callable[[], None], words: list[str]) -> None:
     lives, live = os.pipe()
     listener = Listener(words) if any(limit.own for limit in known) else None
     before = killed_for_memory()
-    child = os.fork()  # before JAX is imported, which has threads
+    child = os.fork()  # before JAX is imported, because JAX starts threads
     if child == 0:
         os.close(told)
         os.close(live)

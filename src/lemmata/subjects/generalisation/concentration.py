@@ -96,7 +96,7 @@ class HoeffdingHeldOut(Claim[HeldOutLosses]):
     control = Control("a third of the radius is enough", lambda radius, problem: radius / 3)
     controls = "the difference between the held-out error and the true error of one fixed predictor"
     unexplained = "why the predictor has a small error; predictors chosen by looking at the held-out rows"
-    trials = 512  # three standard deviations are exceeded now and then
+    trials = 512  # three standard deviations are exceeded in some trials
 
     def predict(self, problem: HeldOutLosses) -> Array:
         return hoeffding_radius(problem.size, problem.bound, problem.delta)

@@ -104,7 +104,7 @@ def as_values(name: str, given: Any, states: int) -> Float[np.ndarray, " s"]:
 
 
 def as_features(given: Any, states: int) -> Float[np.ndarray, "s k"]:
-    """One row of features a state, each column divided by its largest entry later."""
+    """One row of features per state. Each column is later divided by its largest entry."""
     table = numbers_of("features", given).astype(float)
     if table.ndim != 2 or len(table) != states:
         rule = f"shape ({states}, k), one row for each state"

@@ -88,9 +88,7 @@ class FewRowsPopulation(Population[FewRows]):
 
 
 _KEY = "yang2023theory"
-_SEARCH = (
-    1e-7  # what a search that ends at a gradient of 1e-10 of the weights may be off by, for matrices of condition 1
-)
+_SEARCH = 1e-7  # the error of a search that ends at a gradient of 1e-10 of the weights, for matrices of condition 1
 
 
 def geometric(problem: FewRows, steps: int) -> Float[np.ndarray, "layers n n"]:

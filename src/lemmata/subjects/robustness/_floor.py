@@ -31,8 +31,8 @@ class RobustFloor:
         reached: for each radius, the robust error of a classifier: the nearest row outside the cover. Each row of the
             cover is in conflict with a row outside it, so it is an error.
         pairs: for each radius, rows in conflict that prove the floor, as positions, one pair per row. With two classes
-            no row occurs twice, and each pair counts as one error; with more, a row may occur twice, and each pair counts
-            half.
+            no row occurs twice, and each pair counts as one error. With more classes, a row may occur twice, and each
+            pair counts half.
         covers: for each radius, rows that meet all conflicts, as positions.
         conflicts: for each radius, the number of pairs in conflict.
         separation: half of the smallest distance between rows of different classes: the floor is 0 below it.

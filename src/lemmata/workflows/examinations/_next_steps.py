@@ -43,7 +43,7 @@ _FACTOR = 4.0  # between one decay that is tried and the next
 _TRIED = 4
 # steps of the descent to another decay, which begins at the copy for the previous decay: 600 gave the same result
 _TRYING = 150
-_SURE = 2.5  # standard errors by which left-out losses must fall
+_SURE = 2.5  # the left-out losses must fall by this number of standard errors
 _SAME = 0.02  # of predictions that the copy may change before anything is done
 _FEWEST = 50  # held-out rows, which are needed to measure an effect
 _ERRORS = 5  # the share that a half of the held-out rows must have to show that confidence is too low

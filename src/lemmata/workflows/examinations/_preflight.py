@@ -162,8 +162,8 @@ def _rounded(model: AbstractModel, v: np.ndarray, exact: np.ndarray, x: np.ndarr
 def _ahead(trained: Trained, loose: float) -> list[Check]:
     """Whether a language model sees tokens that it has to predict.
 
-    The first half of each document keeps its loss when the second half, which is fed and does not count, is that of
-    another document.
+    The first half of each document must keep its loss if its second half is exchanged for that of another document. The
+    second half is passed to the model, but its loss does not count.
     """
     x = _few(trained)
     if not trained.task.is_language or x.shape[1] < 4:

@@ -27,7 +27,7 @@ def drift(best: Candidate, question: Question) -> list[str]:
     older rows. The size with the least mean loss is compared with the largest by a paired t-test over stretches.
     """
     losses = best.losses
-    # A size at which the model could not be fitted before every stretch is compared with none.
+    # If the model could not be fitted before every stretch at some size, this size is not compared.
     number = max((len(own) for own in losses.paired), default=0)
     kept = [i for i, own in enumerate(losses.paired) if len(own) == number]
     if len(kept) < 2:
