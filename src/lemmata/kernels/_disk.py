@@ -168,7 +168,7 @@ def _stored(zarr: ModuleType, folder: pathlib.Path, digest: str) -> Any:
     except Exception as error:  # zarr raises what its many readers of metadata raise
         raise DataError(
             f"folder {folder}",
-            found=f"no zarr array that can be read there ({type(error).__name__}: {error})",
+            found=f"no zarr array there that can be read ({type(error).__name__}: {error})",
             rule="a new folder, or a folder that gram_on_disk wrote",
             remedy="choose another path, or remove the folder",
         ) from error

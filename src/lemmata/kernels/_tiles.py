@@ -118,7 +118,7 @@ def checked_symmetric(
         raise SettingError(
             "kernel",
             found=f"|K(x, y) - K(y, x)| of up to {apart:.3g}, with entries of up to {most:.3g}",
-            rule=f"a symmetric function, for which the two agree up to {share:.1e} of the largest entry",
+            rule=f"a symmetric function: K(x, y) and K(y, x) may differ by at most {share:.1e} of the largest entry",
             remedy="use a symmetric function, such as (k(x, y) + k(y, x)) / 2",
         )
     return mean

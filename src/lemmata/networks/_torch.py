@@ -191,7 +191,9 @@ class TorchEmpiricalKernel(eqx.Module):
         out = torch_call(self.module, params, (point[None],))
         if not isinstance(out, _torch().Tensor) or tuple(out.shape[:1]) != (1,):
             found = tuple(out.shape) if isinstance(out, _torch().Tensor) else type(out).__name__
-            raise ShapeError("output of the module", found=found, rule="one tensor, for a batch of one point (1, ...)")
+            raise ShapeError(
+                "output of the module", found=found, rule="one tensor of outputs, if the batch has one point (1, ...)"
+            )
         return out[0]
 
     def _at(self, points: Any) -> Callable[[dict[str, Any]], Any]:

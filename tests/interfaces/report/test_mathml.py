@@ -130,6 +130,7 @@ def test_slashes_stay_in_a_sentence_and_words_are_no_formula():
          ["{f: |f|_H <= B}", "min(|f(x) - y|, b)", "(1 - q)^t <u_i, y>"]),
         ("matrices K + s I, with s", ["K + s I", "s"]),
         ("a gamma regression, the beta distribution, with gamma > 0", ["gamma > 0"]),
+        ("Chapter V, Appendix B and a vector V", ["V"]),
         ("on {-1, 1}^d, NS(eta) is the share of signs", ["{-1, 1}^d", "NS(eta)"]),
         ("x_1 + ... + x_d in [0, 1] and ceil(n/2) rows", ["x_1 + ... + x_d", "ceil(n/2)"]),
         ("the norm L2(nu), at most 10^8 steps, and W1 (in Section B.2)", ["L2(nu)", "10^8", "W1"]),

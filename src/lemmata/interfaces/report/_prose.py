@@ -56,6 +56,7 @@ def _run(words: list[str]) -> list[Markup]:
 _BETWEEN = frozenset({"+", "-", "=", "<=", ">=", "<", ">", "/", "~", "->", "<<", ">>", "//"})
 _WORD = re.compile(rf"{LETTER}{{2,}}")
 _ALONE = frozenset({"a", "A", "I"})
+_LABELLED = frozenset({"Appendix", "Chapter", "Part", "Section", "Table"})
 _NAMED = frozenset({"regression", "distribution", "distributions", "function", "functions", "deviance"})
 """Words behind a Greek letter that is a name and no variable."""
 
@@ -69,6 +70,8 @@ def _mathematical(words: list[str], place: int) -> bool:
         if bare == "I" and place and _mathematical(words, place - 1):
             return True
         return any(other in _BETWEEN for other in beside) or bare != word.strip(",.;:")
+    if place and re.fullmatch("[A-Z]", bare) and words[place - 1] in _LABELLED:
+        return False  # "Chapter V", "Appendix B"
     if bare.endswith("'s"):
         return False  # "Lemma 1's proof": no derivative of 1
     if bare in GREEK and place + 1 < len(words) and words[place + 1].strip("(),.;:") in _NAMED:
