@@ -8,9 +8,9 @@ import urllib.parse
 import pytest
 
 from lemmata.engine.catalogue import rows, tags
-from lemmata.interfaces.site import write_site
 from lemmata.interfaces.site._heights import LIMIT, height
 from tests.interfaces.site.browser import NARROW, WIDE, browser, overflow, violations
+from tests.interfaces.site.making import made
 
 LARGEST = 300_000
 LOOKS = """const seen = {};
@@ -40,7 +40,7 @@ class Links(html.parser.HTMLParser):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    return write_site(tmp_path_factory.mktemp("whole") / "site").parent
+    return made(tmp_path_factory.mktemp("whole"), whole=True)
 
 
 def test_every_claim_has_its_page(whole):
