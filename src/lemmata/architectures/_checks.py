@@ -11,7 +11,7 @@ from ._layer import AbstractLayer
 
 
 def check_network(network: object) -> None:
-    """Refuses what is no layer."""
+    """Refuses anything that is not a layer."""
     if not isinstance(network, AbstractLayer):
         raise SettingError(
             "network", found=repr(network), rule="a layer (an AbstractLayer)", remedy="combine layers as Serial([...])"

@@ -19,7 +19,7 @@ from ._guard import FAILED, REFUSED, left, raised_at
 from ._scarce import no_memory
 
 TRACEBACK = "LEMMATA_TRACEBACK"
-"""The variable with which an error that lemmata did not foresee is printed whole."""
+"""The environment variable that makes lemmata print the whole traceback of an unexpected error."""
 UNREAD = 141
 """The exit code of a program that the signal of a closed pipe ends; 1 would mean that a claim is refuted."""
 

@@ -72,7 +72,7 @@ class Token:
 
 
 class UnclearError(ValueError):
-    """A text that is no formula, or may be read as more than one."""
+    """A text that is not a formula, or may be read as more than one."""
 
 
 def tokens(text: str) -> list[Token]:

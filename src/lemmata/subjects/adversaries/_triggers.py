@@ -244,7 +244,7 @@ def check_classes(name: str, classes: Any, rows: int) -> None:
 
 
 def check_class(target: int, classes: int) -> None:
-    """Refuse a target that is no class.
+    """Refuse a target that is not a class.
 
     Args:
         target: number of a class.

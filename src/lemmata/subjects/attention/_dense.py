@@ -133,7 +133,7 @@ def check_head(q: Array, k: Array, v: Array) -> None:
 
 
 def check_array(name: str, array: object) -> None:
-    """Refuse what is no array, above all lists.
+    """Refuse anything that is not an array, above all lists.
 
     Args:
         name: of the array, for the message.

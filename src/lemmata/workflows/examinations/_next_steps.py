@@ -44,7 +44,7 @@ _TRIED = 4
 # steps of the descent to another decay, which begins at the copy for the previous decay: 600 gave the same result
 _TRYING = 150
 _SURE = 2.5  # the left-out losses must fall by this number of standard errors
-_SAME = 0.02  # of predictions that the copy may change before anything is done
+_SAME = 0.02  # share of predictions that the copy may change before any action is tried
 _FEWEST = 50  # held-out rows, which are needed to measure an effect
 _ERRORS = 5  # the share that a half of the held-out rows must have to show that confidence is too low
 _NOTHING = 1e-12

@@ -237,7 +237,7 @@ def _rows(
 
 
 def _spelled(n: float) -> str:
-    """A number of rows that is no forecast: in all its digits."""
+    """A number of rows that was counted and not forecast, with all its digits."""
     return f"{round(n):,}"
 
 

@@ -34,7 +34,7 @@ def own_model(source: object, dataset: Dataset, taken: Sequence[str] = ()) -> tu
         taken: names of other models.
 
     Raises:
-        SettingError: it is no estimator, or the file or its function cannot be used.
+        SettingError: it is not an estimator, or the file or its function cannot be used.
         MissingFileError: there is no such file.
     """
     make, name, words = _of_file(source) if isinstance(source, str) else _of_object(source)

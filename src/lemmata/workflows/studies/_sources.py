@@ -162,7 +162,7 @@ def in_utf8(source: Source, limit_bytes: int, whole: bool = False) -> Source:
         whole: look at all of it, not only at its first megabyte.
 
     Raises:
-        DataError: it is no text.
+        DataError: it is not text.
         MemoryPlanError: it is too large to be written again.
     """
     head = source.head(source.size if whole else _HEAD)

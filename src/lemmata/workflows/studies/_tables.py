@@ -226,7 +226,7 @@ def header_of(source: Source) -> tuple[int, str, list[str], tuple[str, ...]]:
         line = source.head(2**26).partition(b"\n")[0]
         check_width(path, max(line.count(s.encode()) for s in separators) + 1)
         raise DataError(
-            f"{path} has a first line that is no header",
+            f"{path} has a first line that is not a header",
             found=f"{len(line)} bytes, beginning {shortened(lines[0][:200])!r}",
             rule="the first line names the columns",
             remedy="shorten the names of the columns, or save the table as Parquet",

@@ -196,7 +196,7 @@ def _own(scorer: Any, dataset: Dataset) -> Metric:
     """The metric of a user's scorer: its best value is that of perfect predictions, and its direction from guessing.
 
     Raises:
-        SettingError: it is no function, fails, is the same for guessing, or grows with the number of rows.
+        SettingError: it is not a function, fails, is the same for guessing, or grows with the number of rows.
     """
     if not callable(scorer):
         raise SettingError(
