@@ -107,7 +107,8 @@ class HoeffdingHeldOut(Claim[HeldOutLosses]):
         return jnp.abs(drawn.mean() - problem.population.mean())
 
     def trivial(self, problem: HeldOutLosses) -> Array:
-        """The smaller of b, by which two means of values in [0, b] differ at most, and the error of a constant.
+        """The smaller of two numbers: b, the largest difference of two means of values in [0, b], and the error of a
+        constant.
 
         If a radius exceeds the error of predicting a constant, it does not distinguish the predictor from that
         constant.

@@ -27,7 +27,7 @@ def separated_part(wins: Int[np.ndarray, "k k"]) -> tuple[np.ndarray, int, bool]
     count, labels = connected_components(wins > 0, connection="strong")
     if count == 1:
         return None
-    # of the parts, at least one never wins outside: chains between parts have no circle
+    # at least one part never wins against another part, because chains of wins between parts form no circle
     for part in range(count):
         inside = labels == part
         if not wins[np.ix_(inside, ~inside)].any():
