@@ -125,7 +125,7 @@ def _fill(
         return
     kernel, x, y = problem
     share_points(folder, x, y)
-    call = uuid.uuid4().hex  # a scheduler that knows a task answers with what it came to before
+    call = uuid.uuid4().hex  # a scheduler that knows a task answers with its earlier result
     where = str(folder.absolute())
     tasks = ((where, plan, kernel, float64_enabled(), i, j, call) for i, j in missing)
     for _ in completed(executor, compute_tile, tasks, lambda task: f"tile {tile_name(*task[4:6])} in {task[0]}"):

@@ -112,7 +112,7 @@ def checked_symmetric(
         apart, most = float(gap), float(largest)
     except jax.errors.ConcretizationTypeError:
         return mean
-    if not math.isfinite(most):  # the largest of numbers one of which is NaN is NaN
+    if not math.isfinite(most):  # the maximum of numbers is NaN if one of them is NaN
         checked_finite(mean, (first, first))
     if apart > share * most:
         raise SettingError(

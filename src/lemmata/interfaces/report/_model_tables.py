@@ -13,8 +13,8 @@ _SIZES = {  # the meaning of a column of numbers
     "input": {
         "gradient × spread": "how far the output, or the log probability of the right class, moves with the input: the "
         "mean size of the gradient times the input's standard deviation",
-        "loss grows by": "the growth of the mean loss if the input's values are permuted among the rows, with its 95 % interval "
-        "for new rows. If it is below 0, the model errs less without the input",
+        "loss grows by": "the growth of the mean loss if the input's values are permuted among the rows, with its "
+        "95 % interval for new rows. If it is below 0, the model errs less without the input",
         "by chance": "for an input without information, 95 % of the growths lie in this range",
     },
     "layer": {

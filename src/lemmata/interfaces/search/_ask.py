@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from ._shelf import Shelf
 from ._terms import phrases, plain, starts, stem, stop, token
 
-_BEGUN, _MISTYPED = 0.7, 0.5  # the weight of a term that only begins with the word, or differs from it by a typo
+_BEGUN, _MISTYPED = 0.7, 0.5  # the weight of a term that only begins with the word, or that differs from it by a typo
 _LITERAL = 0.5  # the weight of the words of a phrase, relative to its meaning
 _FURTHER = 0.85  # what each further thing of a group counts
 

@@ -17,7 +17,7 @@ from ._rows import in_unit, principal, rows_of
 
 _CLAIMS = ("generation.memory.collapse_time",)
 _PARTS = 4  # a quarter, a half and all of the rows determine the dimension
-_STEP = 0.02  # of log sigma, in the slope of the mean weight
+_STEP = 0.02  # step of log sigma for the slope of the mean weight
 _LARGEST = 30.0  # of the error of a log
 _FAR = 4.0  # an extrapolation of the noise by more than this factor is marked
 

@@ -95,7 +95,7 @@ class TorchModel(AbstractModel):
         each = func.jacrev(lambda own, row: self._call(own, row[None])[0])
         try:
             return func.vmap(each, in_dims=(None, 0), chunk_size=8)(self._here(), rows).detach().numpy()
-        except (RuntimeError, NotImplementedError):  # of recurrent layers, which write into what they are given
+        except (RuntimeError, NotImplementedError):  # of recurrent layers, because they write into their arguments
             return np.stack([self._row_jacobian(row[None]) for row in rows])
 
     def _row_jacobian(self, row: Any) -> np.ndarray:

@@ -34,7 +34,7 @@ _FEWEST = 100
 _OF_FOREST = 3.0, 0.03  # the same two; at most 0.009 in 33 sets of right labels, on seeds from 100 on
 _FIRST = 8
 _LONG = 0.8  # leverage; in recurrent networks all that was doubted of right labels lay above 0.9
-_NEARLY = 0.8  # of the accused rows in one class
+_NEARLY = 0.8  # share of the suspect rows that are in one class
 _SPOKE = ("agrees", "disagrees", "unscored")
 
 

@@ -46,7 +46,7 @@ def own_model(source: object, dataset: Dataset, taken: Sequence[str] = ()) -> tu
         return model, []
     plain = Model(name, name, words, False, functools.partial(_fit_encoded, make), _price, own=True)
     if _refusal(plain, dataset):
-        return model, []  # it fails either way, and its message about the user's own columns helps more
+        return model, []  # it fails in both cases, and the message about the user's own columns is more helpful
     note = (
         f"{name} cannot be fitted to the columns as they are ({reason}). It gets encoded columns, like the other "
         "models: "
