@@ -342,7 +342,7 @@ def _serve(end: Connection, run: Run, around: Callable, place: tuple[int, int]) 
         while True:
             try:
                 found, options = end.recv()  # which imports the section of the claim, and no other
-            except LemmataError:  # of the section, which may have looked for a file
+            except LemmataError:  # an error of the section, which may have looked for a file
                 raise
             except (EOFError, OSError):
                 return

@@ -23,7 +23,7 @@ from ._declared import check_complete, check_declared, defined_twice
 from ._places import place_of
 
 ENTRY_POINTS = "lemmata.claims"
-_FILES: weakref.WeakKeyDictionary[type, str] = weakref.WeakKeyDictionary()  # of claims that `load_file` has loaded
+_FILES: weakref.WeakKeyDictionary[type, str] = weakref.WeakKeyDictionary()  # files of claims that `load_file` loaded
 
 
 def claims_in(module: types.ModuleType) -> list[Claim]:

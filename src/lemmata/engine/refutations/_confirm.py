@@ -16,7 +16,7 @@ from ._problem import Facts, Place, facts
 _FRESH = 32
 _SHAKEN = 8
 _SAFE = 4.0
-_NUMBERS = 400  # of a problem that is evaluated in many digits
+_NUMBERS = 400  # numbers in a problem that is evaluated in many digits
 _EPS = float(np.finfo(float).eps)
 
 

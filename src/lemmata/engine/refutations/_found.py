@@ -19,7 +19,7 @@ from ._problem import Place, facts
 from ._stored import SCHEMA, placed, read_arrays, read_record
 
 _STEM = "counterexample"
-LEVEL = 1e-4  # of the verification that confirms a statistical refutation
+LEVEL = 1e-4  # level of the verification that confirms a statistical refutation
 _SCRIPT = '''"""A problem on which the statement of a claim fails."""
 
 from pathlib import Path

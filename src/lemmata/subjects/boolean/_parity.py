@@ -20,7 +20,7 @@ _CLAIMS = (
     "boolean.parities.piling_up",
     "boolean.parities.noisy_parity_by_blocks",
 )
-_HELD = 0.25  # of the rows, to verify a parity of noisy labels
+_HELD = 0.25  # share of the rows that verify a parity of noisy labels
 _SPREAD = 2.0  # standard deviations of noise that are allowed for
 _CHANCE = 1e-3  # that a wrong parity agrees as well with the held-out rows
 _ROUNDS = 3

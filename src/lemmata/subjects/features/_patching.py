@@ -18,7 +18,7 @@ from ._runs import FunctionRuns, TorchRuns
 
 _CLAIMS = ("features.circuits.redundancy",)
 _MOST = 10  # sites of which all sets are tried
-_APART = 0.1  # of the joint effect, by which a sum of single effects counts as different
+_APART = 0.1  # share of the joint effect by which a sum of single effects counts as different
 _ROUNDING, _COMPILED = 1e-5, 1e-2  # share of the outputs by which two runs may differ
 
 

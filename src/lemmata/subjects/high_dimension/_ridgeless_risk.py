@@ -25,7 +25,7 @@ _GRID = 16
 _NEAR = 5  # rows from the number of columns, within which direct fits do not settle
 _AGREES = 0.15
 _LIKELY = 2.0  # the factor by which noise that is given and the residuals of rows may differ
-_DEFINITE = 1e-12  # of the largest entry of a covariance, which its eigenvalues must exceed
+_DEFINITE = 1e-12  # share of a covariance's largest entry that its eigenvalues must exceed
 _SQUARES = 1e100  # numbers whose squares are numbers, too
 _INK = "#7b828c"
 

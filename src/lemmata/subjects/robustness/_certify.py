@@ -22,7 +22,7 @@ from ._rounding import rounding
 
 METHODS = ("interval", "crown", "alpha", "lp", "exact")
 """From the cheapest to the tightest; each is at least as tight as the methods before it."""
-_STEPS = 40  # of ascent in the slopes
+_STEPS = 40  # steps of ascent in the slopes
 _PROGRAMMES = 2e-7  # the assumed error of a bound by HiGHS: twice the tolerance of its constraints
 
 _CLAIMS = {

@@ -32,7 +32,7 @@ _SINGLE = 1e-7  # by which the objective still falls in ten steps of single prec
 _ROUNDING = 100.0
 _STEP = 1.1  # gradients that a step of L-BFGS makes
 _FOR_VECTORS = 1500.0  # as long as the gradient of so many rows
-_VECTORS = 2 * MEMORY + 10  # of parameters, which L-BFGS keeps
+_VECTORS = 2 * MEMORY + 10  # vectors of parameters that L-BFGS keeps
 
 
 @dataclasses.dataclass(frozen=True)

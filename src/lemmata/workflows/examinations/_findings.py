@@ -43,14 +43,14 @@ _GUESSING = 0.8
 _INFORMED = 0.95
 _SEEN = 0.75
 _FEWEST = 100
-_SMALL = 0.5  # of the size of the median class
+_SMALL = 0.5  # share of the size of the median class
 _ANOMALY = 3.5  # chosen on other seeds of the zoo than 200 to 205, on which 1 of 36 models without a trigger has more
 _PARTED = 0.75  # from seed 100 on of the zoo at most 0.61 without a trigger, and at least 0.88 with one
 _SOME = 5
 _SAID_APART = tuple(kind().name for kind in (ClaimedPrivacyBoundsTheAttack, ClaimCoversItsSteps, RowsInUseAreAlike))
-_WITHIN = 0.05  # of an error under a shift; this many labels are needed to measure it
+_WITHIN = 0.05  # half-width for an error under a shift, which sets the number of labels
 _APART = 1.5
-_NO_PULL = 1e-6  # of an implied decay on the weights, which is then a rounding error compared with the loss
+_NO_PULL = 1e-6  # pull of an implied decay on the weights, which is then a rounding error beside the loss
 _SPOKE = ("agrees", "disagrees", "unscored")
 
 

@@ -22,7 +22,7 @@ from ._confidence import excludes
 from ._forest_doubts import forest_doubts
 from ._row_names import PLACES, Names, RowNames
 
-_EVIDENCE = 5.0  # of the log likelihood; fewer than one in a thousand sets of right labels exceed this by chance
+_EVIDENCE = 5.0  # gain of the log likelihood; fewer than one in a thousand sets of right labels exceed this by chance
 _FIXED = 0.45
 """A share.
 

@@ -228,7 +228,7 @@ def _rows(
         return f"{act} takes at most {_rows_of(needed.upper)} with {first.title}. The table has {total:,}."
     text = f"{act} takes about {_rows_of(needed.value)} ({rows(needed.lower)} to {rows(needed.upper)}) with "
     text += f"{first.title}. The table has {total:,}."
-    more = int(rows(needed.value).replace(",", "")) - total  # of the number that is shown
+    more = int(rows(needed.value).replace(",", "")) - total  # from the number that is shown
     if needed.value > total and more > 0:
         text = f"{text[:-1]}, so you need about {more:,} more."
         if question.cost is not None:

@@ -140,7 +140,7 @@ def _tried(rows: Scored, y: Float[np.ndarray, "m k"], unit: Metric) -> Scored:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 best = made.score(y, y)
-        except (Exception, SystemExit) as error:  # of a function that may be the user's own
+        except (Exception, SystemExit) as error:  # errors of a function that may be the user's own
             fault = fault or error
             continue
         if not math.isfinite(best):
