@@ -199,9 +199,7 @@ def output_structure(network: Any, params: Any, x: Array, y: Array | None = None
             rule="shapes (n, ...) and (m, ...) with the same axes after the first",
         )
     if not len(x) or not len(y):
-        raise ShapeError(
-            "points x and y", found=f"shapes {x.shape} and {y.shape}", rule="at least one point in x and in y"
-        )
+        raise ShapeError("points x and y", found=f"shapes {x.shape} and {y.shape}", rule="at least one point in both")
     try:
         out = _output(network, params, x)
     except LemmataError:
