@@ -180,13 +180,15 @@ def pytest_sessionfinish(session):
     kept = config.stash[_KEPT]
     if hasattr(config, "workeroutput"):
         config.workeroutput["seconds"] = _SECONDS
-    if hasattr(config, "workerinput") or kept.file is None or not _RESULTS:
+    if hasattr(config, "workerinput") or not _RESULTS:
         return
     if "LEMMATA_WRITE_COSTS" in os.environ:
         took: dict[str, list[float]] = {}
         for name, seconds in _SECONDS.items():
             took.setdefault(name.partition("[")[0], []).append(seconds)
         budget.write_costs(took)
+    if kept.file is None:
+        return
     about = [rests for _, rests in _RESULTS.values()]
     kept.digests.read((module for module, _ in about), claims=any(claims for _, claims in about))
     for name, (good, (module, claims)) in _RESULTS.items():
