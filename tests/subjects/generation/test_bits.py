@@ -106,7 +106,7 @@ def test_refusals():
         (same, X, {"noise": 0}, "noise; found 0", SettingError),
         (same, X, {"noise": 1e5}, "noise; found 100000; rule: below", SettingError),
         (same, np.ones((30, 2)), {"noise": 1}, "all equal", DataError),
-        (same, X * 1e200, {"noise": 1}, "x; found numbers of the size", DataError),
+        (same, X * 1e200, {"noise": 1}, "x; found numbers as large as", DataError),
         (None, X, {"noise": 1}, "denoiser; found a NoneType", SettingError),
         (lambda x: x, X, {"noise": 1}, "denoiser; found TypeError", SettingError),
         (lambda x, s: x[0], X, {"noise": 1}, r"values of denoiser; found shape \(2,\)", ShapeError),

@@ -128,7 +128,7 @@ def noise_sensitivity(
     level, draws, seed = inside("level", level, 0.0, 1.0), whole("draws", draws, 1), whole("seed", seed)
     rates = np.array([probability("eta", rate) for rate in np.atleast_1d(array_of("eta", eta)).tolist()])
     if not len(rates):
-        raise SettingError("eta", found="no probability", rule="a probability, or a list of at least one")
+        raise SettingError("eta", found="no probability", rule="a probability, or a list with at least one probability")
     pairs, replaced = _values(rows, columns, column_names(x, rows.shape[1]))
     generator = np.random.default_rng(seed)
     rule, remedy = f"a fitted model, or a function of rows of {rows.shape[1]} columns", "call model(x) to see the error"
@@ -187,7 +187,8 @@ def _values(rows: np.ndarray, columns: str, names: tuple[str, ...]) -> tuple[lis
         values = np.unique(column)
         if len(values) > 2 and columns == "flip":
             raise DataError(
-                f"column {names[place]}", found=f"{len(values)} different values", rule="at most two values to flip",
+                f"column {names[place]}", found=f"{len(values)} different values", rule="at most two values, so "
+                    "that one can replace the other",
                 remedy='set columns="auto" to replace the values of such columns by those of other rows',
             )  # fmt: skip
         replaced.append(columns == "replace" or len(values) > 2)
@@ -218,7 +219,7 @@ def _answers(given: Any, count: int) -> np.ndarray:
         raise DataError(
             "answers of the model",
             found="labels of several types",
-            rule="numbers alone or texts alone",
+            rule="only numbers or only texts",
             remedy="turn them into texts, for example lambda x: model.predict(x).astype(str)",
         ) from error
     if answers.dtype.kind == "f" and np.isnan(present).any():

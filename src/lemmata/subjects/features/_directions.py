@@ -17,7 +17,7 @@ from ._numbers import shown
 _LAYOUTS = ("auto", "rows", "columns")
 _UNIT = 2e-3  # by which lengths of normalised directions may differ from 1, also in half precision
 _SAME = 1e-5  # of 1 less the inner product of two directions that are one
-_SPANNED = 1e-6  # of the mean eigenvalue, above which a dimension counts
+_SPANNED = 1e-6  # share of the mean eigenvalue above which a dimension counts
 _ROWS, _LARGEST = 1024, 4096
 
 

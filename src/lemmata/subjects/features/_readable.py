@@ -32,7 +32,7 @@ _CLAIMS = (
 )
 _ONE_LENGTH, _MARGIN = 1.01, 0.1
 _STEPS, _FACTOR, _DOWN = 16, 1.1, 1.25  # the search stops at a step of a sixteenth, and starts with steps of a tenth
-_ROUNDING = 1e-6  # of inner products in single precision
+_ROUNDING = 1e-6  # rounding of inner products in single precision
 _LOOK = 10  # sets after which a number of active features may be excluded
 
 

@@ -16,7 +16,7 @@ from ._rows import answered, principal, rows_of, squarable
 _CLAIMS = ("generation.information.code_length_from_denoising",)
 _WIDE = 100.0  # the largest noise, in standard deviations of the rows
 _RATE = 0.5 / np.log(2.0)  # bits for each entry in the product of its squared error and the ratio
-_DRAWS = 600  # of noise at each level: fewer rows get several each
+_DRAWS = 600  # draws of noise at each level: if there are fewer rows, each gets several
 _FINE = 16.0  # the least noise on a grid is this part of a step, where rounding is never wrong
 
 

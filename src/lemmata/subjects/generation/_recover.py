@@ -137,7 +137,7 @@ def recover(
         raise DataError("a", found="only zeros", rule="measurements of the signal")
     size = float(np.abs(values).max()) or 1.0
     if not 1e-100 <= size <= 1e100 or not 1e-100 <= np.abs(matrix).max() <= 1e100:
-        raise DataError("a and b", found=f"numbers of the size {size:.3g} in b", rule="sizes between 1e-100 and 1e100",
+        raise DataError("a and b", found=f"numbers as large as {size:.3g} in b", rule="sizes between 1e-100 and 1e100",
                         remedy="change the unit")  # fmt: skip
     with jax.enable_x64(True):
         return _recovered(generator, matrix, values, k, count, level, seed, size)
@@ -163,7 +163,9 @@ def _recovered(
         if np.isfinite(found.fun):
             ends.append(_polished(numbers, lambda z: slopes_of(jnp.asarray(z)), a, b, found))
     if not ends:
-        raise DataError("generator", found="signals that are not finite from every start", rule="finite signals")
+        raise DataError(
+            "generator", found="signals that are not finite, whatever the starting point", rule="finite signals"
+        )
     ends.sort(key=lambda end: end[0])
     residuals = size * np.sqrt([value for value, _ in ends])
     z = ends[0][1]

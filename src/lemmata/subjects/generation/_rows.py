@@ -105,7 +105,7 @@ def squarable(name: str, unit: float) -> None:
     """
     if not _SQUARABLE[0] <= unit <= _SQUARABLE[1]:
         rule = f"between {_SQUARABLE[0]:g} and {_SQUARABLE[1]:g}, because squared distances are reported"
-        raise DataError(name, found=f"numbers of the size {unit:.3g}", rule=rule, remedy="change the unit")
+        raise DataError(name, found=f"numbers as large as {unit:.3g}", rule=rule, remedy="change the unit")
 
 
 def answered(name: str, function: Any, given: tuple[Any, ...], shape: tuple[int, ...]) -> np.ndarray:

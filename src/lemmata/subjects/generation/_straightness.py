@@ -154,7 +154,7 @@ def straightness(
     energy, moved = float(energies.mean()), float(displaced.mean())
     grown = float((energies / unit**2).max())
     if not (np.isfinite(energy) and grown <= _GROWN and np.abs(ends).max() <= _GROWN):
-        raise DataError("velocity", found="paths that leave every bound", rule="finite ends", remedy="change the unit")
+        raise DataError("velocity", found="paths that diverge", rule="finite ends", remedy="change the unit")
     transport, share = _transport(start, ends, seed)
     asked = (math.sqrt(moved) / 100 or 1e-6) if error is None else positive("error", error)
     errors = np.array([_distance(_solved(field, start, steps, method), ends) for steps in _LADDER])

@@ -180,7 +180,7 @@ class DistantClasses(Population[TwoClasses]):
         return [Hypothesis("the classes are distant (|m|)", length, ">=", 3.99, "the sign of <x, m> is the class")]
 
 
-_HEIGHTS = np.asarray([1.0, 0.6])  # of e^-t |m|, 1 at the speciation time
+_HEIGHTS = np.asarray([1.0, 0.6])  # values of e^-t |m|, which is 1 at the speciation time
 _STARTS, _PATHS, _STEPS = 256, 8, 128
 
 

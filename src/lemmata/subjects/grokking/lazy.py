@@ -146,7 +146,7 @@ def sums(problem: SeenPairs) -> Int[np.ndarray, " pairs"]:
 
 
 class AbstractLazyPrediction(Claim[SeenPairs]):
-    """What the kernel predicts for pairs that it has not seen."""
+    """The prediction of the kernel for pairs that it has not seen."""
 
     population = TablesOfPairs()
     controls = "what a lazy network predicts for pairs that it has not seen"

@@ -384,7 +384,7 @@ def _stationary(moves: Float[np.ndarray, "s s"]) -> Float[np.ndarray, " s"]:
     closed = [k for k in range(count) if not (moves[np.ix_(group == k, group != k)] > 0).any()]
     if len(closed) > 1:
         raise DataError("policy", found=f"{len(closed)} sets of states that it never leaves",
-                        rule="one such set, so that the long run does not depend on the first state",
+                        rule="only one such set, so that the long run does not depend on the first state",
                         remedy="give every action some probability, or let last states lead to the first")  # fmt: skip
     own = np.flatnonzero(group == closed[0])
     part = moves[np.ix_(own, own)]

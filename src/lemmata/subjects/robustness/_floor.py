@@ -30,9 +30,9 @@ class RobustFloor:
         floors: for each radius, a share of the rows: every classifier errs somewhere in the balls of so many.
         reached: for each radius, the robust error of a classifier: the nearest row outside the cover. Each row of the
             cover is in conflict with a row outside it, so it is an error.
-        pairs: for each radius, rows in conflict that prove the floor, as positions, one pair a row. With two classes no
-            row occurs twice, and each pair counts as one error; with more, a row may occur twice, and each pair counts
-            half.
+        pairs: for each radius, rows in conflict that prove the floor, as positions, one pair per row. With two classes
+            no row occurs twice, and each pair counts as one error. With more classes, a row may occur twice, and each
+            pair counts half.
         covers: for each radius, rows that meet all conflicts, as positions.
         conflicts: for each radius, the number of pairs in conflict.
         separation: half of the smallest distance between rows of different classes: the floor is 0 below it.
@@ -178,7 +178,7 @@ def _labels(y: Any) -> Int[np.ndarray, " n"]:
     try:
         return np.unique(given, return_inverse=True)[1].reshape(-1)
     except TypeError as error:
-        raise DataError("y", found="classes of several types", rule="numbers alone or texts alone",
+        raise DataError("y", found="classes of several types", rule="only numbers or only texts",
                         remedy="turn them into texts, for example list(map(str, y))") from error  # fmt: skip
 
 
@@ -237,8 +237,9 @@ def _kept(
 ) -> Bool[np.ndarray, " n"]:
     """As many rows without a conflict as two searches find, to which no row can be added.
 
-    Rows of value 0 in the linear program have conflicts with rows of value 1 alone. Of those of value 1/2, one class is
-    free of conflicts: with its rows, at most 2(1 - 1/classes) times the floor is left out.
+    Rows of value 0 in the linear program have conflicts with rows of value 1 alone. Among the rows of value 1/2, the
+    rows of one class have no conflicts with each other. If they are kept, at most 2(1 - 1/classes) times the floor is
+    left out.
     """
     most = int(np.bincount(labels[halves], minlength=1).argmax())
     order = np.argsort(np.diff(graph.indptr), kind="stable")  # few conflicts first

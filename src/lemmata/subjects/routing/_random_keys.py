@@ -21,7 +21,7 @@ class Draws:
         halves: sin²(t/2) for the angles t.
         counts: how many keys each represents.
         drawn: how many of them are keys; the others are nodes.
-        noise: a standard normal number a draw, by which the sum over the others differs from its mean.
+        noise: one standard normal number per draw, by which the sum over the others differs from its mean.
     """
 
     halves: Float[np.ndarray, "m k"]

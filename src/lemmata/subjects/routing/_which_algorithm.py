@@ -181,7 +181,7 @@ def which_algorithm(
             scaled = dataclasses.replace(scaled, tasks=known_tasks * unit_x / unit_y)
         if not np.isfinite(scaled.tasks).all():  # type: ignore[arg-type]
             raise DataError("tasks", found=f"{np.abs(known_tasks).max():.3g} as the largest absolute value",
-                            rule="weights whose predictions are of the size of the targets")  # fmt: skip
+                            rule="weights whose predictions are about as large as the targets")  # fmt: skip
     known = scales(scaled)
     with calls_of(predict, kinds) as call:
         answers = np.stack([_answers(call, x, y, queries, n) for n in sizes]) / unit_y
@@ -253,7 +253,7 @@ def _prompts(prompts: Any) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray], t
     ratio = np.abs(queries).max() / np.abs(x).max()
     if not 1e-8 < ratio < 1e8:
         raise DataError(
-            "queries", found=f"{ratio:.3g} times the largest input", rule="numbers in the unit of the inputs"
+            "queries", found=f"{ratio:.3g} times the largest input", rule="queries about as large as the inputs"
         )
     if (x == x[0]).all() and (y == y[0]).all() and (queries == queries[0]).all():
         raise DataError("prompts", found="one prompt, repeated", rule="prompts that differ")
@@ -289,7 +289,7 @@ def _answers(call: Call, x: np.ndarray, y: np.ndarray, queries: np.ndarray, n: i
     for place in range(len(x)):
         answer = single_of("answer of predict", call(x[place, :n], y[place, :n], queries[place]))
         if answer.size != 1:
-            raise ShapeError("answer of predict", found=f"shape {answer.shape}", rule="one number for a prompt")
+            raise ShapeError("answer of predict", found=f"shape {answer.shape}", rule="one number for each prompt")
         found[place] = numbers_of("answer of predict", answer).astype(float).ravel()[0]
     return found
 

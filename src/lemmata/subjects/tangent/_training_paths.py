@@ -92,7 +92,9 @@ def outputs_of(network: Any, params: Any, x: Any, y: Any) -> Outputs:
     leaves = jax.tree.leaves(params)
     if not leaves or not all(_is_floating(leaf) for leaf in leaves):
         raise DataError(
-            "params", found="no parameters, or some that are not floating-point", rule="floating-point arrays"
+            "params",
+            found="no parameters, or parameters that are not floating-point numbers",
+            rule="floating-point arrays",
         )
     for leaf in leaves:
         check_numbers("params", leaf)
