@@ -5,16 +5,16 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy import sparse, stats
-from scipy.sparse.csgraph import connected_components
+from scipy import stats
 
 from lemmata.answers import Condition, whole
 from lemmata.errors import DataError, SolverError
 from lemmata.printable import preformatted
 
-from ._answers import GreedyLoss, OptimalPolicy, PolicyValue, TDSolution
+from ._answers import Advantage, GreedyLoss, OptimalPolicy, PolicyValue, TDSolution
 from ._estimated import estimated, read_gymnasium
 from ._inputs import as_discount, as_features, as_policy, as_rewards, as_start, as_transitions, as_values
+from ._visits import Occupancy, occupied, stationary
 
 _ROUNDS = 1000
 _TIE = 1e-12  # relative to the largest difference of values or rewards
@@ -144,17 +144,36 @@ class TabularMDP:
             values, values[:, None] + gains, float(self._from_start(values)), error, (_certain(error, values),)
         )
 
-    def advantage(self, policy: Any) -> Float[np.ndarray, "s a"]:
-        """The gain of each action over the policy, if the policy is followed afterwards."""
-        return self._solved(as_policy(policy, self.states, self.actions))[1]
+    def advantage(self, policy: Any) -> Advantage:
+        """The gain of each action over the policy, if the policy is followed afterwards.
 
-    def occupancy(self, policy: Any) -> Float[np.ndarray, " s"]:
-        """The discounted share of time in each state, (1 - discount) sum_t discount^t P(s_t = s)."""
+        Args:
+            policy: as for `value`.
+
+        Example:
+            >>> stay_or_go = [[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [0.0, 1.0]]]
+            >>> print(TabularMDP(stay_or_go, [[1.0, 0.0], [2.0, 2.0]], 0.9).advantage([0, 0]))
+            the largest gain is 8: action 1 in state 0; some action gains in 1 of 2 states
+        """
         chosen = as_policy(policy, self.states, self.actions)
-        moves = np.einsum("sa,sat->st", chosen, self.transitions)
-        visits = np.linalg.solve(np.eye(self.states) - self.discount * moves.T, (1 - self.discount) * self.start)
-        visits = np.maximum(visits, 0.0)
-        return visits / visits.sum()
+        values, gains = self._solved(chosen)
+        error = 2 * self._error(np.sum(chosen * gains, axis=1), values)
+        least = max(error, _TIE * self._size(values))
+        return Advantage(gains, error, int((gains.max(axis=1) > least).sum()), (_certain(error, gains, "gains"),))
+
+    def occupancy(self, policy: Any) -> Occupancy:
+        """The discounted share of time in each state, (1 - discount) sum_t discount^t P(s_t = s).
+
+        Args:
+            policy: as for `value`.
+
+        Example:
+            >>> stay_or_go = [[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [0.0, 1.0]]]
+            >>> print(TabularMDP(stay_or_go, [[1.0, 0.0], [2.0, 2.0]], 0.9, [1.0, 0.0]).occupancy([1, 0]))
+            share of discounted time: 90 % in state 1, 10 % in state 0
+        """
+        chosen = as_policy(policy, self.states, self.actions)
+        return occupied(np.einsum("sa,sat->st", chosen, self.transitions), self.start, self.discount)
 
     def optimal(self) -> OptimalPolicy:
         """A best policy, by policy iteration; the values are certified by a sweep of value iteration.
@@ -218,7 +237,7 @@ class TabularMDP:
         """
         chosen = as_policy(policy, self.states, self.actions)
         moves = np.einsum("sa,sat->st", chosen, self.transitions)
-        law = _stationary(moves)
+        law = stationary(moves)
         table = as_features(features, self.states)
         size = np.abs(table).max(axis=0)
         table = table / np.where(size > 0, size, 1.0)
@@ -372,23 +391,7 @@ class EstimatedMDP(TabularMDP):
         return reach + base.mark_point(filled=True).encode(x="probability:Q", tooltip=["count:Q"])
 
 
-def _certain(error: float, values: np.ndarray) -> Condition:
-    share = error / (float(np.abs(values).max()) or 1.0)
-    return Condition("the values are exact (error over the largest value)", share, share <= 1e-6,
-                     "for exact values, use a discount nearer to 0 or a shorter horizon")  # fmt: skip
-
-
-def _stationary(moves: Float[np.ndarray, "s s"]) -> Float[np.ndarray, " s"]:
-    """The stationary distribution, 0 on states that the chain leaves for ever."""
-    count, group = connected_components(sparse.csr_array(moves > 0), connection="strong")
-    closed = [k for k in range(count) if not (moves[np.ix_(group == k, group != k)] > 0).any()]
-    if len(closed) > 1:
-        raise DataError("policy", found=f"{len(closed)} sets of states that it never leaves",
-                        rule="one such set, so that the long run does not depend on the first state",
-                        remedy="give every action some probability, or let last states lead to the first")  # fmt: skip
-    own = np.flatnonzero(group == closed[0])
-    part = moves[np.ix_(own, own)]
-    law = np.zeros(len(moves))
-    law[own] = np.linalg.solve(np.eye(len(own)) - part.T + 1.0, np.ones(len(own)))
-    law = np.maximum(law, 0.0)
-    return law / law.sum()
+def _certain(error: float, numbers: np.ndarray, name: str = "values") -> Condition:
+    share = error / (float(np.abs(numbers).max()) or 1.0)
+    return Condition(f"the {name} are exact (error over the largest)", share, share <= 1e-6,
+                     "for exact numbers, use a discount nearer to 0 or a shorter horizon")  # fmt: skip
