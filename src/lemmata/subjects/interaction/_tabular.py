@@ -11,7 +11,7 @@ from lemmata.answers import Condition, whole
 from lemmata.errors import DataError, SolverError
 from lemmata.printable import preformatted
 
-from ._answers import Advantage, GreedyLoss, OptimalPolicy, PolicyValue, TDSolution
+from ._answers import Advantage, GreedyLoss, OptimalPolicy, PolicyValue, TDSolution, certain
 from ._estimated import estimated, read_gymnasium
 from ._inputs import as_discount, as_features, as_policy, as_rewards, as_start, as_transitions, as_values
 from ._visits import Occupancy, occupied, stationary
@@ -108,6 +108,7 @@ class TabularMDP:
             >>> print(found)
             2 states, 2 actions, discount 0.9, from 5 steps
             4 pairs of state and action were tried
+            - every pair that was tried has at least 5 steps (fewest): fails (1)
             >>> found.optimal().policy
             array([0, 0])
         """
@@ -141,7 +142,7 @@ class TabularMDP:
         values, gains = self._solved(chosen)
         error = self._error(np.sum(chosen * gains, axis=1), values)
         return PolicyValue(
-            values, values[:, None] + gains, float(self._from_start(values)), error, (_certain(error, values),)
+            values, values[:, None] + gains, float(self._from_start(values)), error, (certain(error, values),)
         )
 
     def advantage(self, policy: Any) -> Advantage:
@@ -159,18 +160,13 @@ class TabularMDP:
         values, gains = self._solved(chosen)
         error = 2 * self._error(np.sum(chosen * gains, axis=1), values)
         least = max(error, _TIE * self._size(values))
-        return Advantage(gains, error, int((gains.max(axis=1) > least).sum()), (_certain(error, gains, "gains"),))
+        return Advantage(gains, error, int((gains.max(axis=1) > least).sum()), (certain(error, gains, "gains"),))
 
     def occupancy(self, policy: Any) -> Occupancy:
         """The discounted share of time in each state, (1 - discount) sum_t discount^t P(s_t = s).
 
         Args:
             policy: as for `value`.
-
-        Example:
-            >>> stay_or_go = [[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [0.0, 1.0]]]
-            >>> print(TabularMDP(stay_or_go, [[1.0, 0.0], [2.0, 2.0]], 0.9, [1.0, 0.0]).occupancy([1, 0]))
-            share of discounted time: 90 % in state 1, 10 % in state 0
         """
         chosen = as_policy(policy, self.states, self.actions)
         return occupied(np.einsum("sa,sat->st", chosen, self.transitions), self.start, self.discount)
@@ -201,7 +197,7 @@ class TabularMDP:
         ties = int(((gains >= gains.max(axis=1, keepdims=True) - tie).sum(axis=1) > 1).sum())
         return OptimalPolicy(
             policy, values, values[:, None] + gains, float(self._from_start(values)), error, rounds, ties,
-            (_certain(error, values),),
+            (certain(error, values),),
         )  # fmt: skip
 
     def greedy_loss_bound(self, estimate: Any) -> GreedyLoss:
@@ -224,9 +220,14 @@ class TabularMDP:
         factor = 2 * self.discount / (1 - self.discount)
         tie = _TIE * max(self._size(guess), np.abs(looked).max())
         ties = int(((looked >= looked.max(axis=1, keepdims=True) - tie).sum(axis=1) > 1).sum())
-        condition = Condition("states in which several actions look best", float(ties), ties == 0,
-                              "the loss depends on which one is taken, the bound does not")  # fmt: skip
-        return GreedyLoss(policy, loss, error, factor * error, factor * shifted, (condition,))
+        most = float((best.values + TabularMDP(self.transitions, -self.rewards, self.discount).optimal().values).max())
+        conditions = (
+            Condition("states in which several actions look best", float(ties), ties == 0,
+                      "the loss depends on which one is taken, the bound does not"),
+            Condition("the smaller bound is below the loss of the worst policy", most, bool(factor * shifted < most),
+                      "else the bound holds for every policy and says nothing about this one"),
+        )  # fmt: skip
+        return GreedyLoss(policy, loss, error, factor * error, factor * shifted, conditions)
 
     def td_solution(self, features: Any, policy: Any) -> TDSolution:
         """The values to which temporal differences with linear features converge on the visited states.
@@ -256,11 +257,17 @@ class TabularMDP:
         length = lambda own: float(np.sqrt(law @ own**2)) * unit
         best = length(fitted - goal)
         transient = int((law == 0).sum())
-        condition = Condition("states that the policy leaves for ever", float(transient), transient == 0,
-                              "the error does not count them")  # fmt: skip
+        bound, spread = float(best / np.sqrt(1 - self.discount**2)), length(goal - law @ goal)
+        conditions = (
+            Condition("states that the policy leaves for ever", float(transient), transient == 0,
+                      "the error does not count them"),
+            Condition("the bound is below the error of the best constant", spread, bool(bound < spread or bound == 0),
+                      "else the bound says nothing about these features"),
+        )  # fmt: skip
+        error = length(table @ weights - goal)
         return TDSolution(
-            weights * unit / np.where(size > 0, size, 1.0), table @ weights * unit, values, law,
-            length(table @ weights - goal), best, best / np.sqrt(1 - self.discount**2), (condition,),
+            weights * unit / np.where(size > 0, size, 1.0), table @ weights * unit, values, law, error, best, bound,
+            conditions,
         )  # fmt: skip
 
     def _centred(self, values: Float[np.ndarray, " s"]) -> Float[np.ndarray, "s a"]:
@@ -389,9 +396,3 @@ class EstimatedMDP(TabularMDP):
         base = alt.Chart(alt.Data(values=rows)).encode(y=alt.Y("step:N", sort=None, title=None))
         reach = base.mark_rule().encode(x=alt.X("low:Q", title="probability"), x2="high:Q")
         return reach + base.mark_point(filled=True).encode(x="probability:Q", tooltip=["count:Q"])
-
-
-def _certain(error: float, numbers: np.ndarray, name: str = "values") -> Condition:
-    share = error / (float(np.abs(numbers).max()) or 1.0)
-    return Condition(f"the {name} are exact (error over the largest)", share, share <= 1e-6,
-                     "for exact numbers, use a discount nearer to 0 or a shorter horizon")  # fmt: skip
