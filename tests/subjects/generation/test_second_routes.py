@@ -43,6 +43,23 @@ def test_two_simulated_paths_end_in_one_class_as_often_as_the_posterior_says(pla
     assert abs(same - found.agreement[place - 6]) + abs(same - found.agreement[place + 6]) > 0.03  # it is told apart
 
 
+def test_the_agreement_of_rows_on_a_line_is_an_integral():
+    """The mean over x_t of the sum of squared probabilities of the classes, on a fine grid of x_t."""
+    sides = np.repeat([0, 1], [240, 160])
+    x = RNG(5).normal(size=400) + 4.0 * sides
+    found = speciation(x[:, None], sides, probes=400)
+    scaled, exact = (x - x.mean()) / x.std(), []
+    for time in found.times:
+        noise = np.sqrt(np.expm1(2 * time))
+        grid = np.linspace(scaled.min() - 6 * noise, scaled.max() + 6 * noise, 1000)
+        density = stats.norm.pdf(grid[:, None], scaled, noise) / 400
+        parts = np.stack([density[:, sides == side].sum(axis=1) for side in (0, 1)])
+        exact.append(integrate.simpson((parts**2).sum(axis=0) / np.maximum(parts.sum(axis=0), 1e-300), x=grid))
+    inside = (found.limits[:, 0] <= exact) & (exact <= found.limits[:, 1])
+    assert inside.sum() >= 22
+    np.testing.assert_allclose(found.agreement, exact, atol=0.015)
+
+
 def test_the_energy_of_a_curved_flow_is_that_of_scipy():
     rng = RNG(1)
     x = rng.normal(size=(250, 2))
