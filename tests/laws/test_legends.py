@@ -7,7 +7,7 @@ import pytest
 
 PICTURES = pathlib.Path(__file__).parents[2] / "docs" / "pictures"
 NAMED = {
-    "chapter_14": {"W1 of samples", "√JS of distributions", "√JS of samples", "1 + k/(m - k - 1)", "mean of 400 recoveries"},
+    "chapter_14": {"√JS of distributions", "√JS of samples", "1 + k/(m - k - 1)", "mean of 400 recoveries"},
     "chapter_18": {"found", "proved", "l_1 decoder", "threshold"},
     "chapter_19": {"validation", "training", "decay 0.5: 163, 4110"},
     "chapter_22": {"1 token", "16 tokens", "smooth law", "measured"},

@@ -309,3 +309,26 @@ def test_the_systems_of_decoding_are_solved_on_one_thread(active, monkeypatch):
         after = {own["num_threads"] for own in threadpool_info() if own["user_api"] == "blas"}
     assert seen == {1}
     assert after != {1}
+
+
+@pytest.mark.parametrize("beside", [[], ["cfg.json"], ["cfg.json", "sparsity.safetensors"]])
+def test_a_folder_of_saelens_is_read(tmp_path, beside):
+    file = tmp_path / ("sae_weights.safetensors" if len(beside) == 2 else "mine.safetensors")
+    file.write_bytes(FILE.read_bytes())
+    for name in beside:
+        (tmp_path / name).write_bytes(b"{}")
+    found = readable(tmp_path, 3, **FEW)
+    assert found.read == f"256 directions in 64 dimensions: rows of W_dec in {file.name}"
+    assert found.coherence == readable(FILE, 3, **FEW).coherence
+
+
+def test_folders_and_files_of_numpy_that_are_refused_say_what_to_pass(tmp_path):
+    with pytest.raises(DataError, match=r"found 0 .safetensors files: none; rule: one"):
+        readable(tmp_path, 3)
+    for name in ("a.safetensors", "b.safetensors"):
+        (tmp_path / name).write_bytes(FILE.read_bytes())
+    with pytest.raises(DataError, match=r"2 .safetensors files: a.safetensors, b.safetensors; .*pass the path of the"):
+        readable(tmp_path, 3)
+    for name in ("w.npy", "w.npz"):
+        with pytest.raises(DataError, match=r"remedy: pass numpy.load\(path\)"):
+            readable(tmp_path / name, 3)

@@ -219,3 +219,11 @@ def test_a_run_that_never_fits_is_told():
     found = str(grokking_report(table))
     assert "the training accuracy never reaches 0.9 and 0.99 up to step 3" in found
     assert "the validation accuracy never reaches 0.5, 0.9 and 0.99 up to step 3" in found
+
+
+@pytest.mark.parametrize("run", ["sweep-3", "a - b", "run 1"])
+def test_names_of_runs_before_the_names_of_columns_are_left_out(run):
+    named = {name if name == "step" else f"{run} - {name}": column for name, column in TABLE.items()}
+    assert str(grokking_report(named)).splitlines()[1:] == str(grokking_report(TABLE)).splitlines()[1:]
+    with pytest.raises(DataError, match="one column for the training accuracy"):
+        grokking_report(named | {f"other - {name}": column for name, column in TABLE.items() if name != "step"})

@@ -186,8 +186,8 @@ def readable(
     all pairs is never stored. The largest and the smallest are computed again in double precision.
 
     Args:
-        decoder: directions as the rows of an array or tensor; or a .safetensors file, a mapping or an object with the
-            array W_dec, as in SAELens.
+        decoder: directions as the rows of an array or tensor; or a .safetensors file, a folder with one such file, a
+            mapping or an object with the array W_dec, as in SAELens.
         active: how many features are active at once.
         directions: "rows" or "columns". With "auto", it is the axis that b_dec does not have; or the axis whose vectors
             have length 1; or rows, if there are at least as many rows as columns. If none of these rules decides, pass
