@@ -245,6 +245,18 @@ def test_value_intervals_hold_for_most_processes_of_the_prior():
     assert 0.65 < np.mean(held) < 0.92
 
 
+def test_draws_in_blocks_are_those_of_one_process_after_the_other(monkeypatch):
+    mdp = TabularMDP.from_trajectories(walked(process(4, 2, 0.8), 300, 0), 0.8, states=4, actions=2)
+    whole, rng, values = mdp.value_interval([1, 0, 1, 0], draws=25), np.random.default_rng(0), []
+    for _ in range(25):
+        drawn = rng.standard_gamma(mdp.counts + mdp.prior)
+        one = TabularMDP(drawn / drawn.sum(axis=2, keepdims=True), mdp.rewards, 0.8, mdp.start)
+        values.append(one.value([1, 0, 1, 0]).expected)
+    assert whole == pytest.approx(np.quantile(values, [0.025, 0.975]))
+    monkeypatch.setattr("lemmata.subjects.interaction._tabular._AT_ONCE", 100)
+    assert mdp.value_interval([1, 0, 1, 0], draws=25) == pytest.approx(whole)
+
+
 def test_an_end_leads_to_a_state_without_rewards():
     steps = [[0, 0, 1.0, 1, 0], [1, 0, 5.0, 0, 1], [0, 0, 1.0, 1, 0], [1, 0, 5.0, 1, 1]]
     found = TabularMDP.from_trajectories(steps, 0.5, prior=1e-9)

@@ -14,10 +14,12 @@ from lemmata.printable import preformatted
 from ._answers import Advantage, GreedyLoss, OptimalPolicy, PolicyValue, TDSolution, certain
 from ._estimated import estimated, read_gymnasium
 from ._inputs import as_discount, as_features, as_policy, as_rewards, as_start, as_transitions, as_values
+from ._solutions import solved
 from ._visits import Occupancy, occupied, stationary
 
 _ROUNDS = 1000
 _TIE = 1e-12  # relative to the largest difference of values or rewards
+_AT_ONCE = 2**22  # probabilities of drawn processes
 _EPS = float(np.finfo(float).eps)
 
 
@@ -289,33 +291,13 @@ class TabularMDP:
         rounding = _EPS * (self.states * self._size(values) + np.abs(self.rewards).max())
         return float((np.abs(gains).max() + rounding) / (1 - self.discount)) + 2 * _EPS * largest
 
-    def _from_start(self, values: Float[np.ndarray, " s"]) -> float:
-        size = np.abs(values).max() or 1.0
-        return float(self.start @ (values / size)) * float(size)
+    def _from_start(self, values: Float[np.ndarray, "... s"]) -> Any:
+        """The mean over the distribution of the first state, of one vector of values or of several."""
+        size = float(np.abs(values).max()) or 1.0
+        return (values / size) @ self.start * size
 
-    def _solved(
-        self, policy: Float[np.ndarray, "s a"]
-    ) -> tuple[Float[np.ndarray, " s"], Float[np.ndarray, "s a"]]:  # fmt: skip
-        """Values of a policy, and what each action gains over it.
-
-        A constant in all rewards, and the value of state 0, which is large for a discount near 1, are solved for
-        separately. So rounding errors do not hide the differences between actions.
-        """
-        moves = np.einsum("sa,sat->st", policy, self.transitions)
-        middle = self._middle
-        size = float(np.abs(self.rewards - middle).max()) or 1.0
-        rewards = (self.rewards - middle) / size
-        matrix = np.eye(self.states) - self.discount * moves
-        matrix[:, 0] = 1.0  # the sum of its columns over 1 - discount: unknowns are values less that of state 0
-        above = np.linalg.solve(matrix, np.sum(policy * rewards, axis=1))
-        level, above[0] = float(above[0]), 0.0
-        values = above + level / (1 - self.discount)
-        largest = max(float(np.abs(values).max()), abs(middle) / size / (1 - self.discount))
-        if largest > 1e300 / size:
-            raise DataError("rewards", found=f"values of up to {largest:.3g} times {size:.3g}",
-                            rule="values below 1e300", remedy="divide the rewards by a constant")  # fmt: skip
-        gains = rewards + self.discount * (self.transitions @ above) - above[:, None] - level
-        return values * size + middle / (1 - self.discount), gains * size
+    def _solved(self, policy: Float[np.ndarray, "s a"]) -> tuple[Float[np.ndarray, " s"], Float[np.ndarray, "s a"]]:
+        return solved(self.transitions, self.rewards, policy, self.discount)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -354,15 +336,20 @@ class EstimatedMDP(TabularMDP):
             seed: the random seed of the draws.
         """
         chosen = as_policy(policy, self.states, self.actions)
-        rng, found = np.random.default_rng(whole("seed", seed)), []
-        for _ in range(whole("draws", draws, 10)):
-            drawn = rng.standard_gamma(self.counts + self.prior)
-            total = drawn.sum(axis=2, keepdims=True)
-            moves = np.where(total > 0, drawn / np.where(total > 0, total, 1.0), self.transitions)
-            moves = np.where(self._known, self.transitions, moves)
-            found.append(TabularMDP(moves, self.rewards, self.discount, self.start).value(chosen).expected)
+        rng, count = np.random.default_rng(whole("seed", seed)), whole("draws", draws, 10)
+        step = max(1, _AT_ONCE // self.transitions.size)
+        found = np.concatenate([
+            self._from_start(solved(self._drawn(rng, min(step, count - k)), self.rewards, chosen, self.discount)[0])
+            for k in range(0, count, step)
+        ])  # fmt: skip
         low, high = np.quantile(found, [(1 - self.level) / 2, (1 + self.level) / 2])
         return float(low), float(high)
+
+    def _drawn(self, rng: np.random.Generator, count: int) -> Float[np.ndarray, "n s a s"]:
+        drawn = np.stack([rng.standard_gamma(self.counts + self.prior) for _ in range(count)])
+        total = drawn.sum(axis=-1, keepdims=True)
+        moves = np.where(total > 0, drawn / np.where(total > 0, total, 1.0), self.transitions)
+        return np.where(self._known, self.transitions, moves)
 
     @property
     def _known(self) -> np.ndarray:
