@@ -59,6 +59,13 @@ def test_every_record_with_conditions_names_its_claims(subject):
                 assert set(given) <= set(entries()), f"{own.__name__}: {set(given) - set(entries())}"
 
 
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_no_section_has_the_name_of_a_tool(subject):
+    tools = {name for name, own in vars(importlib.import_module(f"lemmata.subjects.{subject}")).items()
+             if callable(own) and not inspect.ismodule(own)}  # fmt: skip
+    assert not tools & {section for own, section in SECTIONS if own == subject}
+
+
 def test_every_claim_that_a_program_names_is_in_the_catalogue():
     assert len(NAMED) > 150
     wrong = {name: path.name for name, path in NAMED.items() if name not in entries()}
