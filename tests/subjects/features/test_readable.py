@@ -314,12 +314,13 @@ def test_the_systems_of_decoding_are_solved_on_one_thread(active, monkeypatch):
 @pytest.mark.parametrize("beside", [[], ["cfg.json"], ["cfg.json", "sparsity.safetensors"]])
 def test_a_folder_of_saelens_is_read(tmp_path, beside):
     file = tmp_path / ("sae_weights.safetensors" if len(beside) == 2 else "mine.safetensors")
-    file.write_bytes(FILE.read_bytes())
+    rows = np.random.default_rng(0).normal(size=(24, 12))
+    save_file({"W_dec": rows, "b_dec": np.zeros(12)}, file)
     for name in beside:
         (tmp_path / name).write_bytes(b"{}")
     found = readable(tmp_path, 3, **FEW)
-    assert found.read == f"256 directions in 64 dimensions: rows of W_dec in {file.name}"
-    assert found.coherence == readable(FILE, 3, **FEW).coherence
+    assert found.read == f"24 directions in 12 dimensions: rows of W_dec in {file.name}"
+    assert found.coherence == readable(rows, 3, **FEW).coherence
 
 
 def test_folders_and_files_of_numpy_that_are_refused_say_what_to_pass(tmp_path):
