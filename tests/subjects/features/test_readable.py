@@ -89,13 +89,14 @@ def test_a_repeated_direction_is_never_decoded():
 
 def test_predicted_failures_of_random_directions():
     """Over dictionaries: the formulas are means over them, which the spread of 60 dictionaries allows for."""
+    wide, narrow = ([_unit(n, d, seed) for seed in range(60)] for n, d in ((400, 160), (200, 100)))
     for k in (3, 4, 5):
-        shares = [misread(_unit(400, 160, seed), orderings(400, k, 30, seed)).mean() for seed in range(60)]
+        shares = [misread(own, orderings(400, k, 30, seed)).mean() for seed, own in enumerate(wide)]
         predicted = linear_failures(np.array([k]), 400, 160)[0]
         assert 0.02 < predicted < 0.98
         assert abs(np.mean(shares) - predicted) < 0.1 * predicted + 3 * np.std(shares) / np.sqrt(60)
     for k in (44, 50, 56):
-        shares = [undecoded(_unit(200, 100, seed), orderings(200, k, 2, seed)).mean() for seed in range(60)]
+        shares = [undecoded(own, orderings(200, k, 2, seed)).mean() for seed, own in enumerate(narrow)]
         assert abs(np.mean(shares) - decoding_failure(k, 200, 100)) < 0.1 + 3 * np.std(shares) / np.sqrt(60)
 
 
@@ -162,7 +163,7 @@ def test_orthonormal_directions_never_fail():
 
 def test_a_trained_autoencoder():
     arrays = load_file(FILE)
-    found = readable(FILE, 10, decodings=20)
+    found = readable(FILE, 10, draws=50, decodings=20)
     assert found.read == "256 directions in 64 dimensions: rows of W_dec in digits_sae.safetensors"
     full = arrays["W_dec"].astype(float) @ arrays["W_dec"].T.astype(float) - np.eye(256)
     assert found.coherence == pytest.approx(np.abs(full).max(), abs=1e-6)
