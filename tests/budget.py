@@ -8,6 +8,7 @@ turn, others for every seed: the number that the commit begins with, or LEMMATA_
 
 import functools
 import hashlib
+import heapq
 import json
 import math
 import os
@@ -25,12 +26,14 @@ COSTS = pathlib.Path(__file__).with_name("costs.json")
 BUDGET = 180.0
 """Seconds of processor that the cases of a run may take, as `costs.json` states them.
 
-The whole run is to take four minutes on two idle cores. Two workers need a minute to load and to collect, and cheap
-cases take up to twice what is stated.
+The whole run is to take four minutes on two idle cores. Two workers need a minute and a half of processor to load and
+to collect, and what is kept of the run is made in half a minute.
 """
 _CHANGED = 0.8  # the share of it that changed cases may take
-USUAL = 0.01
+USUAL = 0.004
 """Seconds of a case of which `costs.json` says nothing."""
+_DEAR = 1.0
+"""Seconds from which what the cases of a file share counts."""
 
 
 class Case(NamedTuple):
@@ -40,11 +43,13 @@ class Case(NamedTuple):
         name: its node.
         cost: about how many seconds it takes.
         changed: whether code that it rests on has changed since it last passed.
+        file: its file, if the cases of this file share something that is dear to make; else "".
     """
 
     name: str
     cost: float
     changed: bool = False
+    file: str = ""
 
 
 class Chosen(NamedTuple):
@@ -79,16 +84,22 @@ def chosen(cases: Sequence[Case], seed: int, budget: float = BUDGET) -> Chosen:
     """The cases of a run: changed ones, the cheapest first, up to four fifths of the budget; the rest goes to others.
 
     Half of what is left goes to the cheapest of these, which are taken in every run; the others are taken by every n-th
-    seed, where n is the number of runs that their costs fill.
+    seed, where n is the number of runs that their costs fill. Cases that share something dear are taken together. No
+    run costs more than its budget and the dearest of these.
     """
-    changed = sorted((case for case in cases if case.changed), key=lambda case: case.cost)
+    together = dict[str, list[Case]]()
+    for case in cases:
+        together.setdefault(case.file or case.name, []).append(case)
+    units = [Case(name, sum(case.cost for case in each) + _shared(each), any(case.changed for case in each))
+             for name, each in together.items()]  # fmt: skip
+    changed = sorted((unit for unit in units if unit.changed), key=lambda unit: unit.cost)
     taken, spent = set[str](), 0.0
     for case in changed:
         if spent + case.cost > _CHANGED * budget:
             break
         taken.add(case.name)
         spent += case.cost
-    others = sorted((case for case in cases if not case.changed), key=lambda case: case.cost)
+    others = sorted((unit for unit in units if not unit.changed), key=lambda unit: unit.cost)
     always, rest = 0.0, []
     for case in others:
         if not rest and always + case.cost <= (budget - spent) / 2:
@@ -98,14 +109,35 @@ def chosen(cases: Sequence[Case], seed: int, budget: float = BUDGET) -> Chosen:
             rest.append(case)
     left = max(budget - spent - always, 1e-3)
     turns = max(1, math.ceil(sum(case.cost for case in rest) / left))
-    taken |= {case.name for case in rest if (zlib.crc32(case.name.encode()) + seed) % turns == 0}
-    done = sum(case.name in taken for case in changed)
-    return Chosen(frozenset(taken), done, len(changed) - done, turns)
+    taken |= _turn(rest, seed % turns, turns)
+    names = frozenset(case.name for name in taken for case in together[name])
+    done = sum(case.changed and case.name in names for case in cases)
+    return Chosen(names, done, sum(case.changed for case in cases) - done, turns)
+
+
+def _turn(cases: Sequence[Case], number: int, turns: int) -> set[str]:
+    """Names of the cases of one of so many runs: the dearest are given out first, each to the run with the least."""
+    runs, names = [(0.0, place) for place in range(turns)], set[str]()
+    for case in sorted(cases, key=lambda case: (-case.cost, zlib.crc32(case.name.encode()))):
+        spent, place = runs[0]
+        heapq.heapreplace(runs, (spent + case.cost, place))
+        if place == number:
+            names.add(case.name)
+    return names
+
+
+def _shared(cases: Sequence[Case]) -> float:
+    """What it takes to make what the cases of a file share."""
+    return costs().get(cases[0].file, 0.0)
 
 
 def told(cases: Sequence[Case], due: Chosen, known: bool) -> str:
     """What a run takes and leaves, in a sentence."""
-    seconds = lambda names: sum(case.cost for case in cases if case.name in names)
+
+    def seconds(names: Iterable[str]) -> float:
+        some = [case for case in cases if case.name in names]
+        return sum(case.cost for case in some) + sum(costs().get(file, 0.0) for file in {case.file for case in some})
+
     rest = {case.name for case in cases} - due.names
     first = "nothing is known of earlier runs" if not known else f"{due.changed} whose code has changed"
     text = f"{len(due.names)} of {len(cases)} cases ({first}), about {seconds(due.names):,.0f} s of processor; "
@@ -117,20 +149,25 @@ def told(cases: Sequence[Case], due: Chosen, known: bool) -> str:
 
 @functools.cache
 def costs() -> dict[str, float]:
-    """About how many seconds a case of each test takes, where it is more than usual, by file::function."""
+    """About how many seconds a case of each test takes, where it is not the usual, by file::function.
+
+    By the file's name: what it takes to make what its cases share, where that is dear.
+    """
     return json.loads(COSTS.read_text(encoding="utf-8")) if COSTS.exists() else {}
 
 
 def write_costs(seconds: dict[str, list[float]]) -> None:
-    """Enter how long the cases of tests took, where what stands there is off by a factor of 4 or more.
+    """Enter how long the cases of tests took, where what stands there is off by a factor of 2 or more.
 
     Args:
-        seconds: of the cases of each test, by file::function.
+        seconds: of the cases of each test, by file::function; of what the cases of a file share, by file.
     """
     found = dict(costs())
     for name, took in seconds.items():
         mean = sum(took) / len(took)
-        if not 1 / 4 < mean / found.get(name, USUAL) < 4:
+        if "::" not in name and mean < _DEAR:
+            found.pop(name, None)
+        elif max(mean, USUAL) / 2 >= found.get(name, USUAL) or max(mean, USUAL) <= found.get(name, USUAL) / 2:
             found[name] = 2.0 ** round(math.log2(max(mean, USUAL)))
     replace_text(COSTS, json.dumps(dict(sorted(found.items())), indent=0) + "\n")
     costs.cache_clear()

@@ -17,6 +17,7 @@ import pathlib
 import resource
 import sys
 import tempfile
+import time
 
 from lemmata.interfaces.cli import solve_in_turn
 
@@ -95,7 +96,8 @@ def pytest_collection_modifyitems(config, items):
         changed = before is not None and before[1] != kept.digests.of(*_rests_on(item))
         seconds = item.get_closest_marker("seconds")
         cost = seconds.args[0] if seconds else budget.cost(item.nodeid)
-        cases.append(budget.Case(item.nodeid, cost, changed))
+        file = item.nodeid.partition("::")[0]
+        cases.append(budget.Case(item.nodeid, cost, changed, file if file in budget.costs() else ""))
         item.user_properties.append(("rests on", _rests_on(item)))
     due = budget.chosen(cases, budget.seed())
     names = set(due.names)
@@ -127,7 +129,9 @@ def pytest_collection_finish(session):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node, error):
-    told = getattr(node, "workeroutput", {}).get("told", "")
+    output = getattr(node, "workeroutput", {})
+    _SECONDS.update(output.get("seconds", {}))
+    told = output.get("told", "")
     node.config.stash[_KEPT].told = told or node.config.stash[_KEPT].told
 
 
@@ -136,7 +140,6 @@ def pytest_runtest_logreport(report):
     if not _RESULTS.get(report.nodeid, (True,))[0]:
         return
     good = report.outcome == "passed" or (report.outcome == "skipped" and report.when == "setup")
-    _SECONDS[report.nodeid] = _SECONDS.get(report.nodeid, 0.0) + report.duration
     rests = dict(report.user_properties).get("rests on", ("", ()))
     _RESULTS[report.nodeid] = (good, tuple(rests))
 
@@ -145,17 +148,47 @@ _RESULTS: dict[str, tuple] = {}
 _SECONDS: dict[str, float] = {}
 
 
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item):
+    """What a case costs: processor time of everything that pytest does for it, and of programs that it starts."""
+    began, shared = _processor(), _SECONDS.get(item.nodeid.partition("::")[0], 0.0)
+    done = yield
+    shared = _SECONDS.get(item.nodeid.partition("::")[0], 0.0) - shared
+    _SECONDS[item.nodeid] = _processor() - began - shared
+    return done
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_fixture_setup(fixturedef, request):
+    """What a file costs beside its cases: the making of what they share."""
+    began = _processor()
+    made = yield
+    if fixturedef.scope != "function":
+        file = request.node.nodeid.partition("::")[0]
+        _SECONDS[file] = _SECONDS.get(file, 0.0) + _processor() - began
+    return made
+
+
+def _processor() -> float:
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
 def pytest_sessionfinish(session):
     """Keep the digest with which each case has passed; what failed counts as changed the next time."""
     config = session.config
     kept = config.stash[_KEPT]
-    if hasattr(config, "workerinput") or kept.file is None or not _RESULTS:
+    if hasattr(config, "workeroutput"):
+        config.workeroutput["seconds"] = _SECONDS
+    if hasattr(config, "workerinput") or not _RESULTS:
         return
     if "LEMMATA_WRITE_COSTS" in os.environ:
         took: dict[str, list[float]] = {}
         for name, seconds in _SECONDS.items():
             took.setdefault(name.partition("[")[0], []).append(seconds)
         budget.write_costs(took)
+    if kept.file is None:
+        return
     about = [rests for _, rests in _RESULTS.values()]
     kept.digests.read((module for module, _ in about), claims=any(claims for _, claims in about))
     for name, (good, (module, claims)) in _RESULTS.items():

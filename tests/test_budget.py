@@ -99,13 +99,36 @@ def test_a_cost_is_that_of_the_case_or_of_its_function(monkeypatch):
 def test_costs_are_written_where_they_are_far_off(tmp_path, monkeypatch):
     monkeypatch.setattr(budget, "COSTS", tmp_path / "costs.json")
     budget.costs.cache_clear()
-    budget.write_costs({"a.py::test_x": [1.0, 3.0], "a.py::test_y": [budget.USUAL]})
+    budget.write_costs({"a.py::test_x": [1.0, 3.0], "a.py::test_y": [budget.USUAL], "a.py": [0.5]})
     assert budget.costs() == {"a.py::test_x": 2.0}
-    budget.write_costs({"a.py::test_x": [7.0]})
-    assert budget.costs() == {"a.py::test_x": 2.0}
-    budget.write_costs({"a.py::test_x": [9.0]})
+    budget.write_costs({"a.py::test_x": [3.9], "a.py": [7.0]})
+    assert budget.costs() == {"a.py::test_x": 2.0, "a.py": 8.0}
+    budget.write_costs({"a.py::test_x": [9.0], "a.py": [0.1]})
     assert budget.costs() == {"a.py::test_x": 8.0}
+    budget.write_costs({"a.py::test_x": [0.0]})
+    assert budget.costs()["a.py::test_x"] <= 2 * budget.USUAL
     budget.costs.cache_clear()
+
+
+def test_cases_that_share_something_dear_are_taken_together(monkeypatch):
+    monkeypatch.setattr(budget, "costs", lambda: {"a.py": 20.0})
+    cases = [*CASES, *(Case(f"a.py::test_{n}", 0.01, False, "a.py") for n in range(5))]
+    mine = {case.name for case in cases[-5:]}
+    runs = [chosen(cases, start, 60.0) for start in range(60)]
+    shares = [len(mine & run.names) for run in runs[: runs[0].turns]]
+    assert sorted(shares)[-2:] == [0, 5], "in one run of a round, and there all of them"
+    alone = [Case(f"b.py::test_{n}", 0.01) for n in range(5)]
+    assert {case.name for case in alone} <= chosen([*CASES, *alone], 0, 60.0).names, "the same without what they share"
+    (run,) = [run for run in runs[: runs[0].turns] if mine & run.names]
+    assert f"about {seconds(run.names) + 20.05:,.0f} s" in told(cases, run, known=False)
+
+
+def test_no_run_is_much_dearer_than_its_budget():
+    dear = [*CASES, Case("dearest", 50.0)]
+    runs = [chosen(dear, start, 60.0).names for start in range(60)]
+    spent = [sum(case.cost for case in dear if case.name in run) for run in runs]
+    assert max(spent) <= 60.0 + 50.0
+    assert sum(own > 75.0 for own in spent) <= 60 // chosen(dear, 0, 60.0).turns + 1, "beside the dearest's own run"
 
 
 def test_costs_are_of_tests_that_exist():

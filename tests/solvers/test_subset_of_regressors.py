@@ -213,6 +213,17 @@ def test_centres_are_random_rows_solved_for_directly():
             centred_regression(KERNEL, X, F, **({"centres": 5, "key": key} | wrong))
 
 
+@pytest.mark.parametrize("tolerance", [0.0, 1.0])
+@pytest.mark.parametrize("zero", [slice(None), slice(0, 1)], ids=["all columns", "one of two"])
+def test_targets_of_zeros_have_the_solution_zero(zero, tolerance):
+    x = np.random.default_rng(3).normal(size=(40, 3))
+    y = np.random.default_rng(4).normal(size=(40, 2))
+    y[:, zero] = 0.0
+    found = subset_of_regressors(RBF(1.0), jnp.asarray(x), jnp.asarray(y), jnp.asarray(x[:10]), 0.1, tolerance=tolerance)
+    assert np.all(np.asarray(found.coefficients)[:, zero] == 0.0)
+    assert 0.0 <= float(found.residual) < 1e-12
+
+
 def test_wrong_arguments_are_refused():
     with pytest.raises(SettingError, match="ridge"):
         subset_of_regressors(KERNEL, X, F, Z, -1.0)

@@ -1,13 +1,10 @@
 """A site of a few claims: what stands on its pages, how they behave in a browser, and what axe says of them."""
 
 import html
-import itertools
 import json
 import pathlib
 import re
 import tomllib
-import types
-import xml.etree.ElementTree as ElementTree
 
 import pytest
 
@@ -18,7 +15,6 @@ from lemmata.interfaces.search import ask, ask_all
 from lemmata.interfaces.site import (
     _build,
     _code,
-    _drawing,
     _front,
     _house,
     _pictures,
@@ -26,11 +22,11 @@ from lemmata.interfaces.site import (
     _search,
     _sources,
     _table,
-    write_site,
 )
 from lemmata.interfaces.site._heights import LIMIT
 from tests import test_floors
 from tests.interfaces.site.browser import NARROW, WIDE, browser, complaints, overflow, until, violations
+from tests.interfaces.site.making import few, made
 
 KINDS = (
     "index.html", "search.html", "claims.html", "claims/0009.html", "claims/0201.html", "claims/0005.html",
@@ -41,22 +37,12 @@ KINDS = (
     "docs/examples/index.html", "reference/index.html", "reference/kernels.html",
 )  # fmt: skip
 QUERIES = tomllib.loads((pathlib.Path(__file__).parents[1] / "search" / "queries.toml").read_text())["query"]
-KEPT = ("0005", "0002", "0009", "0041", "0105", "0201")
-
-
-def few():
-    known = rows()
-    subjects = {row["subject"]: row["tag"] for row in known}
-    corrected = {row["tag"] for row in known if row["corrects"]} & {"0004", "0006"}
-    return [row for row in known if row["tag"] in {*KEPT, *subjects.values(), *corrected}]
 
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
     """The whole site, but for most of the claims."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_build, "rows", few)
-        return write_site(tmp_path_factory.mktemp("few") / "site").parent
+    return made(tmp_path_factory.mktemp("few"), whole=False)
 
 
 # What the style sheet says by width names no colour, so each page is seen once at each width and once in each scheme.
@@ -290,66 +276,6 @@ def test_an_open_problem_has_its_statement_what_is_known_a_probe_and_its_picture
     assert page.count("<svg") == sum(len(entry.probes) for entry in found)
     assert len(page.encode()) < 250_000
     assert 'id="problem-' not in pages["sources/gu2024softmax.html"]
-
-
-@pytest.mark.parametrize("tag", KEPT)
-def test_a_picture_holds_the_numbers_of_its_verdict(tag):
-    row = next(row for row in rows() if row["tag"] == tag)
-    found = _pictures.panels(row)
-    verdict = row["verdict"]
-    last = found[-1]
-    assert last.claim[1] == verdict["estimate"]
-    assert [last.claim[0], last.claim[2]] == verdict["interval"]
-    assert list(last.band) == verdict["band"]
-    said = _pictures.words(found)
-    picture = _pictures.svg(found, said)
-    assert 'role="img"' in picture
-    assert "#7b828c" not in picture, "greys are the colour of the text"
-    control = verdict["control"]
-    if control["violating"] is not None:
-        assert last.control == (control["violating"],)
-    elif last.title == "exponent":
-        assert all(abs(abs(place - last.stated) - control["nearest"]) < 1e-12 for place in last.control)
-
-
-def test_every_verdict_can_be_drawn_within_its_axis():
-    drawn = 0
-    for row in rows():
-        for panel in _pictures.panels(row):
-            low, high = panel.domain
-            assert low <= min(panel.claim) <= max(panel.claim) <= high, row["name"]
-            drawn += 1
-    assert drawn > 300
-
-
-@pytest.mark.parametrize(
-    ("domain", "percent", "log", "value", "text"),
-    [
-        ((0.0, 1.0), True, False, 0.2, "20%"), ((0.9, 1.1), False, True, 0.95, "0.95"),
-        ((-0.6, 1.0), False, False, -0.5, "−0.5"), ((0.0, 4e-7), False, False, 2e-7, "0.0000002"),
-        ((1.0, 1e6), False, True, 1e5, "1e5"), ((1000.0, 3000.0), False, False, 2000.0, "2,000"),
-        ((0.99999, 1.00001), False, False, 0.999995, "0.999995"), ((-1.0, 1.0), False, False, 0.0, "0"),
-    ],
-)  # fmt: skip
-def test_numbers_of_an_axis_are_those_that_stand_there(domain, percent, log, value, text):
-    axis = types.SimpleNamespace(domain=domain, percent=percent, log=log)
-    assert _drawing.shown(value, axis) == text
-
-
-def test_pictures_are_well_formed_and_their_labels_do_not_overlap():
-    for row in rows():
-        found = _pictures.panels(row)
-        if not found:
-            continue
-        picture = ElementTree.fromstring(_pictures.svg(found, _pictures.words(found)))
-        space = "{http://www.w3.org/2000/svg}" if "}" in picture.tag else ""
-        for group in picture.iter(f"{space}g"):
-            texts = [each for each in group.iter(f"{space}text") if each.get("text-anchor") == "middle"]
-            labels = [each for each in texts if each.get("font-size") is None]
-            ends = [(float(each.get("x")), len(each.text) * _drawing._LETTER / 2) for each in labels]
-            assert len(labels) >= 1, row["name"]
-            for (place, half), (after, its) in itertools.pairwise(ends):
-                assert place + half <= after - its, row["name"]
 
 
 def test_populations_and_hypotheses_are_found_in_the_code():

@@ -7,8 +7,8 @@ import urllib.parse
 import pytest
 
 from lemmata.engine.catalogue import rows, tags
-from lemmata.interfaces.site import write_site
 from lemmata.interfaces.site._heights import LIMIT, height
+from tests.interfaces.site.making import made
 
 LARGEST = 300_000
 
@@ -30,7 +30,7 @@ class Links(html.parser.HTMLParser):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    return write_site(tmp_path_factory.mktemp("whole") / "site").parent
+    return made(tmp_path_factory.mktemp("whole"), whole=True)
 
 
 def test_every_claim_has_its_page(whole):

@@ -6,6 +6,7 @@ import pytest
 
 from lemmata.errors import DataError
 from lemmata.workflows.studies import load_dataset
+from lemmata.workflows.studies._memory import table_in_memory
 
 RNG = np.random.default_rng(0)
 N = 60
@@ -94,3 +95,17 @@ def test_a_bunch_is_read_as_the_bundled_set():
 def test_what_is_no_table_is_refused(data, words):
     with pytest.raises(DataError, match=words):
         load_dataset(data, "a")
+
+
+def test_rows_are_given_back_in_the_library_they_came_in():
+    frame = pl.DataFrame({"a": [1.0, 2.0, 3.0], "b": ["u", "v", "w"]})
+    own = table_in_memory(frame)
+    assert own.of_polars
+    assert own.as_given(["b", "a"], np.array([2, 0])).equals(pl.DataFrame({"b": ["w", "u"], "a": [3.0, 1.0]}))
+    pair = table_in_memory((frame.select("a"), np.arange(3.0)))
+    assert isinstance(pair.as_given(["a"], np.array([1])), pl.DataFrame)
+    assert not table_in_memory((np.ones((3, 1)), np.arange(3.0))).of_polars
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed: only its rows are given back by it")
+    other = table_in_memory(pandas.DataFrame({"a": [1.0, 2.0, 3.0]}))
+    assert not other.of_polars
+    assert isinstance(other.as_given(["a"], np.array([1])), pandas.DataFrame)

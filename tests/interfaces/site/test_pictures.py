@@ -1,0 +1,71 @@
+"""The pictures of verdicts: they hold the numbers, their axes hold the pictures, and their labels stay apart."""
+
+import itertools
+import types
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+from lemmata.engine.catalogue import rows
+from lemmata.interfaces.site import _drawing, _pictures
+from tests.interfaces.site.making import KEPT
+
+
+@pytest.mark.parametrize("tag", KEPT)
+def test_a_picture_holds_the_numbers_of_its_verdict(tag):
+    row = next(row for row in rows() if row["tag"] == tag)
+    found = _pictures.panels(row)
+    verdict = row["verdict"]
+    last = found[-1]
+    assert last.claim[1] == verdict["estimate"]
+    assert [last.claim[0], last.claim[2]] == verdict["interval"]
+    assert list(last.band) == verdict["band"]
+    said = _pictures.words(found)
+    picture = _pictures.svg(found, said)
+    assert 'role="img"' in picture
+    assert "#7b828c" not in picture, "greys are the colour of the text"
+    control = verdict["control"]
+    if control["violating"] is not None:
+        assert last.control == (control["violating"],)
+    elif last.title == "exponent":
+        assert all(abs(abs(place - last.stated) - control["nearest"]) < 1e-12 for place in last.control)
+
+
+def test_every_verdict_can_be_drawn_within_its_axis():
+    drawn = 0
+    for row in rows():
+        for panel in _pictures.panels(row):
+            low, high = panel.domain
+            assert low <= min(panel.claim) <= max(panel.claim) <= high, row["name"]
+            drawn += 1
+    assert drawn > 300
+
+
+@pytest.mark.parametrize(
+    ("domain", "percent", "log", "value", "text"),
+    [
+        ((0.0, 1.0), True, False, 0.2, "20%"), ((0.9, 1.1), False, True, 0.95, "0.95"),
+        ((-0.6, 1.0), False, False, -0.5, "−0.5"), ((0.0, 4e-7), False, False, 2e-7, "0.0000002"),
+        ((1.0, 1e6), False, True, 1e5, "1e5"), ((1000.0, 3000.0), False, False, 2000.0, "2,000"),
+        ((0.99999, 1.00001), False, False, 0.999995, "0.999995"), ((-1.0, 1.0), False, False, 0.0, "0"),
+    ],
+)  # fmt: skip
+def test_numbers_of_an_axis_are_those_that_stand_there(domain, percent, log, value, text):
+    axis = types.SimpleNamespace(domain=domain, percent=percent, log=log)
+    assert _drawing.shown(value, axis) == text
+
+
+def test_pictures_are_well_formed_and_their_labels_do_not_overlap():
+    for row in rows():
+        found = _pictures.panels(row)
+        if not found:
+            continue
+        picture = ElementTree.fromstring(_pictures.svg(found, _pictures.words(found)))
+        space = "{http://www.w3.org/2000/svg}" if "}" in picture.tag else ""
+        for group in picture.iter(f"{space}g"):
+            texts = [each for each in group.iter(f"{space}text") if each.get("text-anchor") == "middle"]
+            labels = [each for each in texts if each.get("font-size") is None]
+            ends = [(float(each.get("x")), len(each.text) * _drawing._LETTER / 2) for each in labels]
+            assert len(labels) >= 1, row["name"]
+            for (place, half), (after, its) in itertools.pairwise(ends):
+                assert place + half <= after - its, row["name"]
