@@ -162,7 +162,7 @@ def test_tables_units_and_refusals_of_pairs():
     for unit in (1e-120, 1e120):
         assert couple(X * unit, Y * unit, 40).cost == pytest.approx(found.cost * unit**2)
     assert couple(X, Y, 1).cost == pytest.approx(found.costs[0], rel=0.5)
-    assert [c.holds for c in couple(X, Y, 50).conditions] == [None, False]
+    assert [c.holds for c in couple(X, Y, 50).conditions] == [None, False, None]
     assert couple(np.ones((30, 2)), np.ones((30, 2)), 10).cost == 0
     refused(lambda x: couple(x, Y, 20), "x0", X)
     refused(lambda y: couple(X, y, 20), "x1", Y)

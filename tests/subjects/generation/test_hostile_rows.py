@@ -1,6 +1,7 @@
 """Rows, labels, functions and settings that a hostile user passes to the tools on generated samples."""
 
 import json
+import pathlib
 
 import jax.numpy as jnp
 import numpy as np
@@ -170,3 +171,10 @@ def test_the_plot_of_simulated_guidance_has_both_classes():
             abs(row["x"] - 2) < 0.3]  # fmt: skip
     assert near
     assert max(near) == 0
+
+
+@pytest.mark.parametrize("path", ["features", "features/real.npy", pathlib.Path("features")])
+@pytest.mark.parametrize("tool", [memorisation, speciation, lambda x: wasserstein(x, x)])
+def test_paths_are_refused_with_the_way_to_load_them(tool, path):
+    with pytest.raises(DataError, match=r"found the path 'features.*numpy.load and numpy.stack"):
+        tool(path)

@@ -213,7 +213,7 @@ def _predicted(
     outside = back @ (a - (a @ basis) @ basis.T)
     factor = 1 + float(np.sum(outside**2)) / max(n - rank, 1) if sure else np.inf
     free = m - k
-    residual = float(residuals[0])
+    residual, length = float(residuals[0]), float(np.linalg.norm(signal))
     noise = residual / np.sqrt(free) if free > 0 else np.inf
     spread = float(np.linalg.norm(back))
     error, limits = (noise * spread if sure and free > 0 else np.inf), (0.0, np.inf)
@@ -236,6 +236,9 @@ def _predicted(
             Condition("several restarts end with the same residual (share)", agreeing,
                       agreeing * restarts >= 2 or (None if restarts == 1 else False),
                       "else a better solution may exist"),
+            Condition("the expected error is below the length of the signal (share)", error / (length or 1.0),
+                      bool(error < length or error == 0) if np.isfinite(error) else None,
+                      "else the signal 0 is as good an answer"),
             Condition("the residual is noise with equal variance in all measurements"),
             Condition("more measurements than latent variables", float(free), free > 0,
                       "else the noise cannot be estimated"),

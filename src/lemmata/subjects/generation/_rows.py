@@ -1,5 +1,6 @@
 """Rows that are passed to a tool: checked, and in a unit in which squares neither overflow nor underflow."""
 
+import os
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,9 @@ def rows_of(name: str, values: Any, fewest: int = FEWEST) -> Float[np.ndarray, "
     Raises:
         ShapeError, PrecisionError, DataError: for anything else, or too few rows.
     """
+    if isinstance(values, str | os.PathLike):
+        raise DataError(name, found=f"the path {os.fspath(values)[:60]!r}", rule="rows, as an array or a list",
+                        remedy="load the files first, for example with numpy.load and numpy.stack")  # fmt: skip
     array = array_of(name, values)
     if array.ndim != 2:
         raise ShapeError(

@@ -50,10 +50,13 @@ def estimated(steps: Any, *, states: Any, actions: Any, unseen: Any, prior: Any,
     first = np.zeros(total)
     starts = first_steps | np.concatenate([[True], ended[:-1] | (places[1:, 0] != places[:-1, 2])])
     np.add.at(first, places[starts, 0], 1 / starts.sum())
+    fewest = int(tried[tried > 0].min())
     conditions = (
         Condition("steps are those of a Markov chain", None, None, "the next state depends on state and action alone"),
         Condition("pairs of a state and an action without a step", float(missing), missing == 0,
                   "their reward is `unseen`, and every next state is possible"),
+        Condition("every pair that was tried has at least 5 steps (fewest)", float(fewest), fewest >= 5,
+                  "the limits of the probabilities of fewer steps say little"),
         Condition("rewards equal their means", None, None, "the intervals ignore the noise of rewards"),
     )  # fmt: skip
     return {

@@ -70,7 +70,7 @@ class RobustFloor:
         lines.append(f"{self.rows} rows, {self.classes} classes, {self.norm}: {least}")
         if not self.exact:
             lines.append("with more than two classes, the numbers are lower bounds of every classifier's error")
-        return "\n".join(lines)
+        return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
     def _repr_html_(self) -> str:
         return preformatted(self)
@@ -139,7 +139,7 @@ def robust_floor(x: Any, y: Any, radius: Any, norm: str = "linf") -> RobustFloor
         radii, np.array(counts) / len(labels), np.array([len(cover) for _, cover in found]) / len(labels),
         tuple(proof for proof, _ in found), tuple(cover for _, cover in found),
         np.array([int((gaps <= own).sum()) for own in reach]), float(np.ldexp(least, exponent - 1)), norm, classes,
-        len(labels), _conditions(scaled, labels),
+        len(labels), _conditions(scaled, labels, int((gaps <= reach.max()).sum())),
     )  # fmt: skip
 
 
@@ -274,11 +274,17 @@ def _reached(
     return first, second
 
 
-def _conditions(table: np.ndarray, labels: np.ndarray) -> tuple[Condition, ...]:
+def _conditions(table: np.ndarray, labels: np.ndarray, conflicts: int) -> tuple[Condition, ...]:
     _, places = np.unique(table, axis=0, return_inverse=True)
     kinds = len(np.unique(np.stack([places.reshape(-1), labels]), axis=1).T)
     twice = kinds - len(np.unique(places))
     return (
         Condition("inputs with two classes", float(twice), twice == 0, "they are in conflict at every radius"),
+        Condition(
+            "some rows are in conflict at the largest radius",
+            float(conflicts),
+            conflicts > 0,
+            "a floor of 0 says nothing: new rows may be in conflict",
+        ),
         Condition("the numbers also hold for new rows", None, None, "they are counts over these rows"),
     )

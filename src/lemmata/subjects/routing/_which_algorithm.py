@@ -210,6 +210,11 @@ def which_algorithm(
         Condition("the evidence is largest at a ridge inside the range", None, known.inside,
                   "else the ridge predictor equals least squares, or 0"),
     )  # fmt: skip
+    left = float(apart[-1].mean(axis=1).min() / size[-1]) if size[-1] > 0 else 0.0
+    conditions += (
+        Condition("the nearest algorithm is near (its distance over the mean square of the predictor)", left,
+                  left < 0.5, "else the predictor is none of these algorithms"),
+    )  # fmt: skip
     error = (1 - level) / (2 * (len(names) - 1))  # of each algorithm, by its mean and by its prompts
     between = _interval(behind, 1 - error, signed=True)
     return AlgorithmDistances(
