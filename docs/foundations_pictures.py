@@ -8,7 +8,7 @@ import altair as alt
 import jax
 import jax.numpy as jnp
 import numpy as np
-from pictures import draw, log_axis
+from pictures import COLOURS, draw, log_axis
 from scipy import optimize
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.tree import DecisionTreeClassifier
@@ -23,6 +23,15 @@ def lines(rows: list[dict], x: dict, y: dict, names: list[str], *, points: bool 
     """A line for each name in the field `what`."""
     base = alt.Chart(alt.Data(values=rows)).mark_line(point=points)
     return base.encode(alt.X(**x), alt.Y(**y), coloured("what", names)).properties(**SIZE)
+
+
+def with_points(curve: list[dict], found: list[dict], x: dict, y: dict, names: tuple[str, str]) -> alt.LayerChart:
+    """A curve and points, each with a legend of its own mark; the names are those of the curve and of the points."""
+    line = lines([row | {"what": names[0]} for row in curve], x, y, [names[0]], points=False)
+    colour = coloured("what", [names[1]]).scale(domain=[names[1]], range=[COLOURS[1]])
+    points = alt.Chart(alt.Data(values=[row | {"what": names[1]} for row in found]))
+    points = points.mark_point(filled=True, opacity=1, size=40).encode(alt.X(**x), alt.Y(**y), colour)
+    return alt.layer(line, points).resolve_scale(color="independent")
 
 
 def plain(name: str, title: str, **axis: Any) -> dict:

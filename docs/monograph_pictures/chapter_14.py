@@ -9,8 +9,8 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from foundations_pictures import SIZE, beside, lines
-from pictures import COLOURS, log_axis
+from foundations_pictures import beside, lines, plain, with_points
+from pictures import log_axis
 
 DIMENSION, ROWS, CODE = 10, 300, 10
 NAMES = ["W1 of samples", "linear critics on samples", "√JS of distributions"]
@@ -47,9 +47,8 @@ def recovery() -> alt.LayerChart:
             errors.append(np.sum((g @ np.linalg.lstsq(a @ g, a @ x)[0] - x) ** 2) / best)
         found.append({"m": m, "error": float(np.mean(errors))})
     curve = [{"m": float(m), "error": float(1 + CODE / (m - CODE - 1))} for m in np.linspace(13.5, 60, 100)]
-    axes = alt.X("m:Q", title="measurements m", axis=alt.Axis(grid=False)), alt.Y(**log_axis("error", "error/D²"))
-    points = alt.Chart(alt.Data(values=found)).mark_point(filled=True, color=COLOURS[1]).encode(*axes)
-    return (alt.Chart(alt.Data(values=curve)).mark_line(color=COLOURS[2]).encode(*axes) + points).properties(**SIZE)
+    axes = plain("m", "measurements m"), log_axis("error", "error/D²")
+    return with_points(curve, found, *axes, ("1 + k/(m - k - 1)", "mean of 400 recoveries"))
 
 
 def picture() -> alt.Chart:

@@ -22,7 +22,8 @@ def picture() -> alt.HConcatChart:
     which it reaches 0.9. Right, the errors of descent of a linear model, with the steps that lemmata predicts. Colours
     are weight decays, each with its two steps.
     """  # noqa: D205
-    return beside(_panel("accuracy", *_network()), _panel("squared error", *_linear(), scale="log", format=".0e"))
+    right = _panel("squared error", *_linear(), place="bottom-left", scale="log", format=".0e")
+    return beside(_panel("accuracy", *_network(), place="top-left"), right)
 
 
 def _network() -> tuple[list[dict], list[dict]]:
@@ -56,12 +57,14 @@ def _linear() -> tuple[list[dict], list[dict]]:
     return rows, marks
 
 
-def _panel(title: str, rows: list[dict], marks: list[dict], scale: str = "linear", **axis: str) -> alt.LayerChart:
+def _panel(
+    title: str, rows: list[dict], marks: list[dict], *, place: str, scale: str = "linear", **axis: str
+) -> alt.LayerChart:
     colour = coloured("what", list(dict.fromkeys(row["what"] for row in rows)))
     across = alt.X("step:Q", scale=alt.Scale(type="log", nice=False), axis=alt.Axis(grid=False, tickCount=5))
     up = alt.Y("value:Q", title=title, scale=alt.Scale(type=scale), axis=alt.Axis(grid=False, tickCount=5, **axis))
     styles = alt.Scale(domain=["validation", "training"], range=[[1, 0], [4, 3]])
-    part = alt.StrokeDash("part:N", legend=None, scale=styles)
+    part = alt.StrokeDash("part:N", legend=alt.Legend(title=None, orient=place, offset=8), scale=styles)
     line = alt.Chart(alt.Data(values=rows)).mark_line().encode(across, up, colour, part)
     rule = alt.Chart(alt.Data(values=marks)).mark_rule(strokeWidth=1).encode(across, color=colour)
     return alt.layer(line, rule).properties(**SIZE)

@@ -5,7 +5,7 @@ import pathlib
 import altair as alt
 import numpy as np
 import pandas as pd
-from foundations_pictures import beside, lines, plain
+from foundations_pictures import beside, lines, plain, with_points
 from pictures import log_axis
 
 from lemmata.subjects.emergence import emergence_report
@@ -17,23 +17,22 @@ def picture() -> alt.HConcatChart:
     """Longer answers jump later, but not more sharply; beside it, measured accuracies on strings of eight digits."""
     scale = np.geomspace(1, 1e6, 121)
     rows = [
-        {"n": float(n), "accuracy": float(np.exp(-tokens * 10 * n**-0.6)), "what": f"{tokens} tokens"}
+        {
+            "n": float(n),
+            "accuracy": float(np.exp(-tokens * 10 * n**-0.6)),
+            "what": f"{tokens} token{'s' * (tokens > 1)}",
+        }
         for tokens in (1, 4, 16)
         for n in scale
     ]
     left = lines(
-        rows, log_axis("n", "scale"), plain("accuracy", "accuracy"), ["1 tokens", "4 tokens", "16 tokens"], points=False
+        rows, log_axis("n", "scale"), plain("accuracy", "accuracy"), ["1 token", "4 tokens", "16 tokens"], points=False
     )
     runs = pd.read_csv(RUNS)
     found = emergence_report(runs.rows, runs.accuracy, runs["items"], length=8)
     grid = np.geomspace(8, 1500, 60)
-    shown = [
-        {"n": float(n), "accuracy": float(a), "what": "smooth law"}
-        for n, a in zip(grid, found.predicted(grid), strict=True)
-    ]
+    curve = [{"n": float(n), "accuracy": float(a)} for n, a in zip(grid, found.predicted(grid), strict=True)]
     points = [{"n": float(n), "accuracy": float(a)} for n, a in zip(runs.rows, runs.accuracy, strict=True)]
-    law = lines(
-        shown, log_axis("n", "rows of training"), plain("accuracy", "accuracy on strings"), ["smooth law"], points=False
-    )
-    marks = alt.Chart(alt.Data(values=points)).mark_point(filled=True, size=45).encode(x="n:Q", y="accuracy:Q")
-    return beside(left, law + marks).properties(title="")
+    axes = log_axis("n", "rows of training"), plain("accuracy", "accuracy on strings")
+    right = with_points(curve, points, *axes, ("smooth law", "measured"))
+    return beside(left, right).properties(title="")

@@ -1,4 +1,4 @@
-"""What answers to one's own numbers say beside the number, which numbers are refused, limits of shares and means."""
+"""Answers to questions about the user's own numbers: their notes, their checks, and limits of shares and means."""
 
 import dataclasses
 import math

@@ -1,6 +1,7 @@
 """Errors that give the reason, the value, the rule, and the remedy.
 
-Catch `LemmataError` for all of them. Each is also the builtin error that NumPy or scikit-learn would raise there:
+`LemmataError` is the base class of all errors. Each class is also the builtin error that NumPy or scikit-learn would
+raise in this case:
 
 | error | also a |
 | --- | --- |
@@ -9,12 +10,12 @@ Catch `LemmataError` for all of them. Each is also the builtin error that NumPy 
 | `FileError` | `DataError` and `OSError` |
 | `MissingFileError` | `FileError`, `UnknownNameError` and `FileNotFoundError` |
 | `MissingDataError` | `DataError` and `ImportError` |
-| `PrecisionError` | `TypeError`, as if `numpy.linalg` refuses a dtype |
+| `PrecisionError` | `TypeError`, as `numpy.linalg` raises for a dtype that it refuses |
 | `NotPositiveDefiniteError` | `ValueError`, as NumPy's `LinAlgError` is one, too |
 | `MemoryPlanError` | `MemoryError` |
-| `SolverError` | `RuntimeError`, as if a method of SciPy does not converge |
+| `SolverError` | `RuntimeError`, as SciPy raises if a method does not converge |
 
-A handler of a builtin error around code that raises these catches them, too: let `LemmataError` pass before it.
+An `except` clause for one of these builtin errors also catches the errors of lemmata. Handle `LemmataError` before it.
 """
 
 from __future__ import annotations

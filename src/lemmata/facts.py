@@ -1,6 +1,6 @@
 """The facts that may be known of a trained model and of its training. Each fact is defined only here.
 
-The command line, Python, the page and the documentation take their words from here. All of it may be left out.
+The command line, Python, the page and the documentation take their words from here. All facts are optional.
 """
 
 import dataclasses

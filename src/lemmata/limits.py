@@ -9,7 +9,7 @@ from typing import NamedTuple
 _V2 = ("memory.max", "memory.current", "inactive_file")
 _V1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
 _UNLIMITED = 2**60
-"""Bytes from which a limit of a control group is none: its first version writes a number near 2^63."""
+"""From this number of bytes on, a control group has no limit: its first version then writes a number near 2^63."""
 _OWN = (
     ("RLIMIT_AS", "the address space of the process (RLIMIT_AS, `ulimit -v`)"),
     ("RLIMIT_DATA", "the data of the process (RLIMIT_DATA, `ulimit -d`)"),

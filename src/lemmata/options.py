@@ -179,7 +179,7 @@ class ComparisonOptions:
             raise SettingError(
                 "--time is given without --id",
                 found=self.time,
-                rule="a table with one line for each token needs both",
+                rule="a table with one line for each token needs both options",
                 remedy="with --id, name the column that says which row a token belongs to",
             )
         if self.max_rows is not None and self.max_rows < 40:

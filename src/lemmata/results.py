@@ -176,7 +176,7 @@ def _move(whole: Path, folder: Path) -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
             draft.replace(path)
         except OSError as error:
-            if error.errno != errno.EXDEV:  # of a place on another disk
+            if error.errno != errno.EXDEV:  # an error other than a place on another disk
                 raise unwritable(path, error, f"the whole result is in {whole}; the next command moves it") from error
             replace_bytes(path, read_bytes(draft))
     for name in filter(_is_below, moves["gone"]):

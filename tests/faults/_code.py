@@ -9,12 +9,13 @@ from tests.faults.inputs import CLAIMS
 from tests.faults.world import World
 
 CODE = (
-    "The user's code ends the process (sys.exit, os._exit, SystemExit), raises what is no Exception, recurses without "
-    "end, or prints without end, at its import and when it is called: never the exit code of success, unless the "
-    "answer is there."
+    "The user's code ends the process (sys.exit, os._exit, SystemExit), raises an object that is not an Exception, "
+    "recurses without end, or prints without end, at its import and when it is called. The exit code is 0 only if the "
+    "answer is printed."
 )
 NOTHING = (
-    "There is nothing to do: no match, no time, every problem raises or is NaN. The exit code is not that of success."
+    "There is nothing to do: nothing matches, there is no time, or every problem raises an error or is NaN. The exit "
+    "code is not 0."
 )
 _LEAVES = {
     "sys.exit(0)": "import sys; sys.exit(0)",

@@ -12,10 +12,10 @@ from tests.faults.holds import amiss
 from tests.faults.world import Ended, World
 
 FULL = (
-    "The disk is full from a moment of writing on, or has a few kB left (a small file system): the earlier results "
-    "stand or the new ones, the exit code is not that of success, and what was computed is printed."
+    "The disk becomes full while the command writes, or has only a few kB left (a small file system). Either the "
+    "earlier results or the new results are there, the exit code is not 0, and the computed results are printed."
 )
-CLOSED = "The folder cannot be written to: the run says so; what only reads works."
+CLOSED = "The folder cannot be written to. The run says so, and commands that only read still work."
 _ROOM = (0, 4, 16, 64, 256)
 """Kibibytes that are left."""
 

@@ -10,12 +10,14 @@ from tests.faults.holds import BY_KILL, INTERRUPTED, amiss, lost, names, torn
 from tests.faults.world import Ended, World
 
 KILLED = (
-    "The process is killed (SIGKILL) at moments of its run, half of them moments of writing: results are whole and of "
-    "one run, no recorded trial or verdict is lost, and the next run leaves no draft of the killed one."
+    "The process is killed (SIGKILL) at various moments, half of them while it writes. Each result is complete and "
+    "from a single run, no recorded trial or verdict is lost, and the next run removes the drafts of the killed "
+    "run."
 )
 SIGNALLED = (
-    "{} reaches the process in each phase: start, loading, computing, writing, ending. It ends in time, without a "
-    "traceback and without processes left behind, with 130 or with the code of what it has finished."
+    "{} reaches the process in each phase: start, loading, computing, writing, ending. The process ends in time, "
+    "without a traceback, and leaves no processes behind. Its exit code is 130, or the code of the work that it has "
+    "finished."
 )
 _REAL = 4
 """Every so many kills one is real. The others are copies of the folder at the moment: a killed process leaves that."""

@@ -13,10 +13,10 @@ from tests.faults.holds import amiss
 from tests.faults.world import World
 
 LINKS = (
-    "Results, the ledger or an input are links: to a file of somebody else, which stays as it is, to themselves, or to "
-    "nothing."
+    "Results, the ledger or an input are links: to another user's file, to themselves, or to nothing. The other "
+    "user's file does not change."
 )
-PIPES = "An input, the ledger or a result is a pipe that nobody writes to, a folder, or /dev/zero: the run ends."
+PIPES = "An input, the ledger or a result is a folder, /dev/zero, or a pipe that nobody writes to. The run ends."
 NAMES = "Inputs, the folder and --out have names that are not UTF-8."
 DAMAGED = "The input is damaged: bytes exchanged, cut short, fields of another type, null, huge, nested 100,000 deep."
 _PRECIOUS = b"the work of somebody else\n"

@@ -12,13 +12,16 @@ from tests.faults.commands import Command
 from tests.faults.holds import amiss
 from tests.faults.world import DEADLINE, ROOT, Ended, World
 
-MEMORY = "The address space is limited (RLIMIT_AS): the run ends with an answer or says that memory is missing."
-TERMINALS = "The terminal has another encoding (cp1252, latin-1, ascii): the answer and the exit code are the same."
+MEMORY = "The address space is limited (RLIMIT_AS). The run ends with an answer, or says that memory is missing."
+TERMINALS = "The terminal has another encoding (cp1252, latin-1, ascii). The answer and the exit code do not change."
 STREAMS = (
-    "Nothing takes the output: stdout closed, stdout and stderr closed, a reader that has left, a full disk. Results "
-    "are written; the exit code tells where the answer could not be printed."
+    "The output has no reader: stdout is closed, stdout and stderr are closed, the reader has left, or the disk is "
+    "full. Results are written, and the exit code shows if the answer could not be printed."
 )
-MODULES = "Files named as Python's modules lie in the current folder: none is executed, and the answer is the same."
+MODULES = (
+    "The current folder contains files with the names of Python's modules. None of them is executed, and the answer "
+    "does not change."
+)
 _SHADOWED = (
     "signal", "threading", "json", "random", "statistics", "queue", "subprocess", "sqlite3", "secrets", "tempfile",
     "numpy", "polars", "jax", "sklearn", "sitecustomize", "usercustomize",

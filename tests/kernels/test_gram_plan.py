@@ -272,7 +272,7 @@ def test_folders_of_something_else_are_refused(tmp_path):
     with pytest.raises(DataError, match="gram_on_disk did not write"):
         gram_on_disk(RBF(), x, y, path=tmp_path / "other")
     (path / "zarr.json").write_bytes(pathlib.Path(path / "zarr.json").read_bytes()[:100])
-    with pytest.raises(DataError, match="no zarr array that can be read"):
+    with pytest.raises(DataError, match="no zarr array there that can be read"):
         gram_on_disk(RBF(), x, y, path=path)
     with pytest.raises(LemmataError, match="at least one row"):
         gram_on_disk(RBF(), x[:0], path=tmp_path / "none")

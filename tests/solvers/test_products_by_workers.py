@@ -59,7 +59,7 @@ def test_products_are_those_of_one_process_to_the_bit(block, tasks, dtype):
         folder = operator._folder
         assert [entry.name for entry in folder.iterdir()] == ["x.npy"]  # no vector is left
     assert not folder.exists()
-    with pytest.raises(SettingError, match="only inside its `with` block"):
+    with pytest.raises(SettingError, match="must be used inside its `with` block"):
         operator(v)
 
 

@@ -219,7 +219,9 @@ def test_targets_of_zeros_have_the_solution_zero(zero, tolerance):
     x = np.random.default_rng(3).normal(size=(40, 3))
     y = np.random.default_rng(4).normal(size=(40, 2))
     y[:, zero] = 0.0
-    found = subset_of_regressors(RBF(1.0), jnp.asarray(x), jnp.asarray(y), jnp.asarray(x[:10]), 0.1, tolerance=tolerance)
+    found = subset_of_regressors(
+        RBF(1.0), jnp.asarray(x), jnp.asarray(y), jnp.asarray(x[:10]), 0.1, tolerance=tolerance
+    )
     assert np.all(np.asarray(found.coefficients)[:, zero] == 0.0)
     assert 0.0 <= float(found.residual) < 1e-12
 

@@ -130,7 +130,7 @@ class Gelu(AbstractLayer):
             return nngp, mean + rho * (both + one * other / rest) / (2.0 * math.pi * root)
 
         pushed = push_moments(state, moments, lambda a: a / jnp.sqrt(2.0 * math.pi * (1.0 + a)))
-        if state.grid.sites:  # as for rectifiers: the versines of fields would cost as much as their kernels
+        if state.grid.sites:  # as for rectifiers: the versines of fields would take as much time as their kernels
             return pushed
         pair = Pair(state.nngp, state.xx, state.yy, versine_of(state))
         return pushed.replace(versine=after_gelu(pair, pushed.nngp, pushed.xx, pushed.yy))

@@ -25,7 +25,7 @@ class Logits(NamedTuple):
     Attributes:
         xy: covariances of the positions of x and of y, times the scale of the logits.
         xx: the same of every x with itself.
-        yy: the same of every y with itself.
+        yy: the same moments of every y with itself.
         sees_x: which keys of x its queries see.
         sees_y: the same of y.
     """
@@ -193,7 +193,7 @@ def joint_softmax(logits: Logits, parts: Contracted, key: Key[Array, ""], draws:
 
     The logits are blocks of L Z L^T, where L L^T is the covariance of all positions of all inputs and Z is standard
     normal with both signs. Their distribution is exact, and the result is a mean of positive semidefinite matrices.
-    Costs (n s)² numbers and (n s)³ operations a draw for n inputs of s positions.
+    Costs (n s)² numbers and (n s)³ operations per draw for n inputs of s positions.
     """
     n, size = logits.xy.shape[0], logits.xy.shape[-1]
     everything = jnp.swapaxes(logits.xy, 1, 2).reshape(n * size, n * size)

@@ -11,7 +11,7 @@ from ._layer import AbstractLayer
 
 
 def check_network(network: object) -> None:
-    """Refuses what is no layer."""
+    """Refuses anything that is not a layer."""
     if not isinstance(network, AbstractLayer):
         raise SettingError(
             "network", found=repr(network), rule="a layer (an AbstractLayer)", remedy="combine layers as Serial([...])"
@@ -55,8 +55,10 @@ def finite(values: Float[Array, "..."]) -> Float[Array, "..."]:
             "kernel of the network",
             found="values that are not finite",
             rule="activations with finite moments, and finite inputs",
-            remedy="use finite or smaller inputs, float64, or a smaller weight_std; instead of Elementwise(fn), for a "
-            "function that bends or jumps elsewhere than at 0, oscillates fast, or grows like exp(u²/4), use a layer "
-            "with a closed form: Relu, LeakyRelu, ABRelu, Sin, Cos, Polynomial",
+            remedy="use finite or smaller inputs, float64, or a smaller weight_std; if the function of "
+            "Elementwise bends "
+            "or jumps at a point other than 0, oscillates fast, or grows like exp(u²/4), use a layer with a "
+            "closed form: "
+            "Relu, LeakyRelu, ABRelu, Sin, Cos, Polynomial",
         )
     return values

@@ -80,7 +80,7 @@ class Contract(AbstractLayer):
         own, old, new = self._parts()
         for names in (own, old, new):
             if len(set(names)) < len(names) or any(name not in string.ascii_letters for name in names if name != "."):
-                raise self._wrong("letters in each part, none of them twice")
+                raise self._wrong("different letters in each part")
         if "." in own or ("." in old) != ("." in new):
             raise self._wrong("'...' in both the positions and the new positions, or in neither")
         if len(own) != self.array.ndim:

@@ -68,10 +68,10 @@ class Multiply(AbstractBranches):
         if len(tied) > 1:
             raise SettingError(
                 "branches of Multiply",
-                found=f"branches {tied}, whose coordinates follow those of the input one by one or have "
+                found=f"branches {tied}, whose coordinates each depend on one coordinate of the input, or have "
                 "different distributions",
                 rule="at most one such branch, because the coordinates of two need not be independent",
-                remedy="put a Dense layer into all branches but one, followed by activations only",
+                remedy="put a Dense layer into all branches but one, with only activations after it",
             )
         self.check_wide(pushed)
         # a factor of mean 0 is enough, since the others are independent of it

@@ -1,4 +1,4 @@
-"""The recursion of dense networks with Erf or Gelu by NumPy: what it is asked for is small, or soon done."""
+"""The recursion of dense networks with Erf or Gelu in NumPy, for small matrices and short computations."""
 
 import math
 from itertools import pairwise
@@ -12,7 +12,7 @@ from ._layer import AbstractLayer
 from ._serial import parts
 
 _EPS = float(np.finfo(float).eps)
-# What a lost versine may change the values by: `Pair.sure` allows this, and tables a tenth of their accuracy.
+# The largest error from a lost versine: `Pair.sure` allows this error, and tables allow a tenth of their accuracy.
 SURE, _TABLE = 8.0 * math.sqrt(_EPS), 1e-13
 
 

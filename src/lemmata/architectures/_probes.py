@@ -93,7 +93,7 @@ class Probes:
 
 
 def _kept(variables: list) -> list:
-    """Those that are not dropped at once."""
+    """The probes that are not dropped at once."""
     return [var for var in variables if type(var).__name__ != "DropVar"]
 
 

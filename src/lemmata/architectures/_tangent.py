@@ -89,7 +89,7 @@ def tangent_gram(
         raise SettingError(
             "output, each and trace",
             found=f"output={output}, each={each}, trace={trace}",
-            rule="at most one of the three",
+            rule="at most one of these three options",
         )
     check_whole("working_set", working_set, 1)
     network, params = differentiable(network, params)
@@ -199,7 +199,7 @@ def output_structure(network: Any, params: Any, x: Array, y: Array | None = None
             rule="shapes (n, ...) and (m, ...) with the same axes after the first",
         )
     if not len(x) or not len(y):
-        raise ShapeError("points x and y", found=f"shapes {x.shape} and {y.shape}", rule="at least one point in each")
+        raise ShapeError("points x and y", found=f"shapes {x.shape} and {y.shape}", rule="at least one point in both")
     try:
         out = _output(network, params, x)
     except LemmataError:

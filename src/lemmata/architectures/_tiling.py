@@ -20,7 +20,8 @@ from ._reading import as_read, check_points
 # What computes the kernel of all pairs.
 Entries = NetworkEntries | NormTable | FarPairs
 # Rows of a tile of vectors, in a matrix of all pairs and in a symmetric one, where smaller tiles leave less below the
-# diagonal. Also entries of a tile of fields, at pairs of points and of their positions. Caches of processors hold them.
+# diagonal. These can also be entries of a tile of fields, at pairs of points and of their positions. Caches of
+# processors hold them.
 _TILE, _SYMMETRIC_TILE, _FIELD_TILE = 512, 256, 2**16
 
 
@@ -114,7 +115,7 @@ def _symmetric(entries: Entries, x: Array, diagonal: Array) -> Array:
 
 @jax.jit
 def _evened(matrix: Array, diagonal: Array) -> Array:
-    # What a branch is given is stored: else entries are computed anew for the transpose, column after column.
+    # The inputs of a branch are stored. Otherwise, entries are computed again for the transpose, column by column.
     even = jax.lax.cond(diagonal[0] < 0, lambda given: given, lambda given: (given + given.T) / 2, matrix)
     return _with_diagonal(even, diagonal)
 

@@ -13,7 +13,7 @@ from ._arrays import known
 
 
 def check_whole(name: str, found: Any, least: int, unit: str = "bytes") -> None:
-    """Refuse a setting that is no whole number, or too small a one.
+    """Refuse a setting that is not a whole number, or that is too small.
 
     Args:
         name: of the setting.

@@ -13,7 +13,7 @@ WAITING = 1024
 
 
 def check_executor(executor: object) -> None:
-    """Refuse what is no executor.
+    """Refuse anything that is not an executor.
 
     Args:
         executor: the object that must be an executor; None is the caller's own process.

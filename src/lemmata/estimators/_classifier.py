@@ -52,7 +52,7 @@ class TangentKernelClassifier(ClassifierMixin, BaseEstimator):
         True
     """
 
-    centres: Any = "auto"  # of classifiers that were stored before there were centres
+    centres: Any = "auto"  # the value in classifiers that were stored before there were centres
 
     def __init__(self, network=None, ridge=None, time=None, centres="auto"):
         self.network = network

@@ -179,7 +179,7 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self, kernel: NNGPKernel, x: np.ndarray, cross: np.ndarray, variances: bool
     ) -> tuple[np.ndarray, np.ndarray]:
         """Means and variances in units of the scaled targets; variances are 0 if they are not requested."""
-        stored = vars(self).get("_solution")  # of estimators that were stored before there were centres
+        stored = vars(self).get("_solution")  # in estimators that were stored before there were centres
         mean = cross @ (self._coefficients if stored is None else stored.coefficients)
         if not variances:
             return mean, np.zeros(len(x))

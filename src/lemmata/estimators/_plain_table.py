@@ -67,7 +67,7 @@ class PlainTable(TransformerMixin, BaseEstimator):
         unknown = [part for parts in (self.dates or {}).values() for part in parts if part not in ("weekday", *_WAVES)]
         if unknown:
             raise SettingError(
-                "dates", found=f"the unknown part {unknown[0]!r}", rule="the parts weekday, year and day only"
+                "dates", found=f"the unknown part {unknown[0]!r}", rule="only the parts weekday, year and day"
             )
         return self
 

@@ -166,7 +166,7 @@ def _values(kernel: AbstractKernel, paths: tuple[str, ...]) -> np.ndarray:
         if values.shape != found[0].shape:
             raise SettingError(
                 f"hyper-parameter {path!r}",
-                rule=f"the shape {found[0].shape} of {paths[0]!r}, which it is to be equal to",
+                rule=f"the shape {found[0].shape}, as for {paths[0]!r}",
                 found=f"shape {values.shape}",
             )
     return found[0].ravel()

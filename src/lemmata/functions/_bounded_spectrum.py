@@ -23,8 +23,8 @@ class BoundedSpectrum(AbstractFunctionClass):
     modes take more steps.
 
     Args:
-        bound: F_sup, even, one value a row.
-        original: its inverse transform, the integral of cos(<omega, x>) F_sup(omega), one value a row.
+        bound: F_sup, even, one value per row.
+        original: its inverse transform, the integral of cos(<omega, x>) F_sup(omega), one value per row.
         dimension: d.
         mass: the integral of |omega| F_sup.
         scale: the standard deviation of a step, and of the start, in each coordinate.
@@ -115,8 +115,8 @@ def bounded_spectrum(
     """The class of a spectral bound: its moment by quasi Monte Carlo, steps of the size of its frequencies.
 
     Args:
-        bound: F_sup, even, one value a row.
-        original: its inverse transform, one value a row.
+        bound: F_sup, even, one value per row.
+        original: its inverse transform, one value per row.
         dimension: d.
         key: randomness of the moment.
         steps: of the walk that draws frequencies.

@@ -43,7 +43,7 @@ def radial_terms(
     Logarithms of lengths are stratified, one in each of n equal parts of their range; directions are uniform.
 
     Args:
-        transform: F, one value a row.
+        transform: F, one value per row.
         uniform: independent uniform numbers.
         normal: independent standard normal numbers.
     """
@@ -90,8 +90,8 @@ def spectral_moment(
     radius, terms = (np.asarray(part) for part in radial_terms(transform, uniform, normal))
     if not np.isfinite(terms).all():
         raise SettingError("Fourier transform", found="values that are not finite", rule="a bounded density",
-                           remedy="write a function with atoms in its transform as `Cosines`, and one with lines as "
-                "`LogisticNetworks`")  # fmt: skip
+                           remedy="write a function with atoms in its transform as `Cosines`, and a function with "
+                "lines in its transform as `LogisticNetworks`")  # fmt: skip
     value = float(terms.mean())
     decades = math.log(radius[-1] / radius[0]) / math.log(10)
     half = max(int(number / (2 * decades)), 1)

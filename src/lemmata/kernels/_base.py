@@ -1,4 +1,6 @@
-"""The contract of a kernel: two single points in, one number out; everything else follows. And the algebra of kernels.
+"""The contract of a kernel: two single points in, one number out; everything else follows.
+
+This file also has the algebra of kernels.
 
 Sums are clear. A product is positive semidefinite because the entrywise product of two positive semidefinite matrices
 is (Schur), and a power is a repeated product. Each operation combines the matrices of its parts, so a part that has a

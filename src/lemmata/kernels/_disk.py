@@ -125,7 +125,7 @@ def _fill(
         return
     kernel, x, y = problem
     share_points(folder, x, y)
-    call = uuid.uuid4().hex  # a scheduler that knows a task answers with what it came to before
+    call = uuid.uuid4().hex  # a scheduler that knows a task answers with its earlier result
     where = str(folder.absolute())
     tasks = ((where, plan, kernel, float64_enabled(), i, j, call) for i, j in missing)
     for _ in completed(executor, compute_tile, tasks, lambda task: f"tile {tile_name(*task[4:6])} in {task[0]}"):
@@ -168,7 +168,7 @@ def _stored(zarr: ModuleType, folder: pathlib.Path, digest: str) -> Any:
     except Exception as error:  # zarr raises what its many readers of metadata raise
         raise DataError(
             f"folder {folder}",
-            found=f"no zarr array that can be read there ({type(error).__name__}: {error})",
+            found=f"no zarr array there that can be read ({type(error).__name__}: {error})",
             rule="a new folder, or a folder that gram_on_disk wrote",
             remedy="choose another path, or remove the folder",
         ) from error

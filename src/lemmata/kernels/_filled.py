@@ -16,11 +16,11 @@ from ._tiles import checked_finite, checked_symmetric, cross_tile, diagonal_tile
 # The rows of a tile of vectors are an odd multiple of 8: in arrays whose rows are a power of two of bytes apart,
 # columns share few places of a cache, and a transpose takes three times as long.
 _STEP = 16
-# Where work for a point alone is not cheap, a point is in half as many tiles.
+# If the work for a single point is expensive, each point is in half as many tiles.
 _WIDE_SIDE = 1160
 # Tiles that are computed at once: XLA shares the operations of one between cores, but many are too short for that.
 _WORKERS = min(4, os.cpu_count() or 1)
-# JAX takes over without a copy what begins at a multiple of so many bytes.
+# JAX takes over an array without a copy if it begins at a multiple of this number of bytes.
 _ALIGNED = 64
 
 

@@ -24,7 +24,7 @@ from jaxtyping import Array, Float
 _DEBYE = 32.0  # the order from which the expansion of eleven terms is exact to rounding
 _SPLIT = 2.0  # the argument below which the power series are short
 _POWERS, _TERMS, _DEBYE_TERMS = 14, 36, 11
-_SINGLE_POWERS = 8  # of the power series in float32: the next term is below 1 / (9!)² = 8e-12
+_SINGLE_POWERS = 8  # terms of the power series in float32: the next term is below 1 / (9!)² = 8e-12
 _FAR = 1e6  # exp(-1000) is 0 in every precision
 
 
@@ -162,7 +162,7 @@ def _debye(nu: float, t: Array) -> Array:
 
 def _clenshaw(coefficients: tuple[float, ...], at: Array) -> Array:
     ahead, value = jnp.zeros_like(at), jnp.zeros_like(at)
-    # What the dropped coefficients add up to is below a sixteenth of a unit of rounding of the first.
+    # The sum of the dropped coefficients is below a sixteenth of a unit of rounding of the first coefficient.
     dropped = np.cumsum(np.abs(coefficients[::-1]))[::-1] < float(jnp.finfo(at.dtype).eps) / 16 * abs(coefficients[0])
     for coefficient in reversed(coefficients[1 : len(coefficients) - int(np.count_nonzero(dropped))]):
         ahead, value = value, 2 * at * value - ahead + coefficient

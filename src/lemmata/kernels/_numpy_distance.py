@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float
 
-# Entries of a tile: two megabytes. And pairs that are repaired at once, times their coordinates.
+# Entries of a tile: two megabytes. The number of pairs that are repaired in one step, times their coordinates.
 _TILE, _REPAIRED = 2**18, 2**20
 
 # Squares below this share of |x|² + |y|² have lost two digits in the product form (`squared_distances`).

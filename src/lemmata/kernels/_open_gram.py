@@ -37,7 +37,7 @@ def open_gram(path: str | pathlib.Path) -> Any:
     try:
         stored = zarr.open_array(str(folder), mode="r", zarr_format=3)
     except Exception as error:  # zarr raises what its many readers of metadata raise
-        found = f"no zarr array that can be read there ({type(error).__name__})"
+        found = f"no zarr array there that can be read ({type(error).__name__})"
         raise file_error(error)(wrong, found=found, rule="a folder with a matrix that gram_on_disk wrote") from error
     if stored.attrs.get("format") != FORMAT:
         raise DataError(

@@ -160,7 +160,7 @@ def gram_plan(
 
 
 def check_blocks(block: object, working_set: object) -> None:
-    """Refuse a block and a working set together, and what is no whole number above 0.
+    """Refuse a block and a working set together, and anything that is not a whole number above 0.
 
     Args:
         block: rows of a tile.

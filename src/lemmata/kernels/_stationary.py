@@ -132,7 +132,7 @@ def _order(nu: Any) -> float:
         raise SettingError(
             "Matern.nu",
             found="a value that JAX traces, in jit or grad",
-            rule="a number that is known, because the kernel has no derivative by nu",
+            rule="a number that JAX does not trace, because the kernel has no derivative with respect to nu",
             remedy="build a kernel for each of a few values of nu, and compare their evidence or held-out error",
         )
     try:

@@ -112,13 +112,13 @@ def checked_symmetric(
         apart, most = float(gap), float(largest)
     except jax.errors.ConcretizationTypeError:
         return mean
-    if not math.isfinite(most):  # the largest of numbers one of which is NaN is NaN
+    if not math.isfinite(most):  # the maximum of numbers is NaN if one of them is NaN
         checked_finite(mean, (first, first))
     if apart > share * most:
         raise SettingError(
             "kernel",
             found=f"|K(x, y) - K(y, x)| of up to {apart:.3g}, with entries of up to {most:.3g}",
-            rule=f"a symmetric function, for which the two agree up to {share:.1e} of the largest entry",
+            rule=f"a symmetric function: K(x, y) and K(y, x) may differ by at most {share:.1e} of the largest entry",
             remedy="use a symmetric function, such as (k(x, y) + k(y, x)) / 2",
         )
     return mean

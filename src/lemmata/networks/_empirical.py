@@ -58,7 +58,9 @@ class EmpiricalKernel(eqx.Module):
 
     def __check_init__(self):
         if not (hasattr(self.f, "apply") or callable(self.f)):
-            raise SettingError("f", found=repr(self.f), rule="a function f(params, x), or an object with such an apply")
+            raise SettingError(
+                "f", found=repr(self.f), rule="a function f(params, x), or an object with a method apply(params, x)"
+            )
         check_whole("working_set", self.working_set, 1)
         check_variables(self.f, self.params)
 
@@ -191,7 +193,9 @@ class EmpiricalKernel(eqx.Module):
             bad = [jnp.flatnonzero(~jnp.isfinite(self.values(p)).reshape(len(p), -1).all(axis=1)) for p in points]
             rows = sorted({int(row) for some in bad for row in some})
             cause = f"outputs at points {rows[:5]} are not" if rows else "outputs are, derivatives are not"
-            raise SolverError(what, found=f"entries that are not finite; {cause}", rule="f and its gradient are finite")
+            raise SolverError(
+                what, found=f"entries that are not finite; {cause}", rule="f and its gradient must be finite"
+            )
         return found
 
 

@@ -43,7 +43,7 @@ def flax_function(module: Any, variables: Mapping[str, Any], **settings: Any) ->
         SettingError: for a module without `apply`, or variables without "params".
     """
     if not callable(getattr(module, "apply", None)):
-        raise SettingError("module", found=repr(module), rule="an object with apply(variables, x)")
+        raise SettingError("module", found=repr(module), rule="an object with a method apply(variables, x)")
     if not isinstance(variables, Mapping) or "params" not in variables:
         found = sorted(variables) if isinstance(variables, Mapping) else type(variables).__name__
         raise SettingError("variables", found=found, rule="a mapping with the collection 'params'")

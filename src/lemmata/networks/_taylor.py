@@ -115,7 +115,9 @@ def taylor_expand(f: Any, params: Any, order: int | float) -> Any:
     """
     check_whole("order", order, 1, "derivatives")
     if not (hasattr(f, "apply") or callable(f)):
-        raise SettingError("f", found=repr(f), rule="a function f(params, x), or an object with such an apply")
+        raise SettingError(
+            "f", found=repr(f), rule="a function f(params, x), or an object with a method apply(params, x)"
+        )
     if are_tensors(params):
         return TorchExpansion(f, params, int(order))
     check_variables(f, params)

@@ -53,7 +53,7 @@ class TorchEmpiricalKernel(eqx.Module):
             raise SettingError("module", found=type(self.module).__name__, rule="a torch.nn.Module")
         params = self._params()
         if not params:
-            raise SettingError("parameters", found="none that requires a gradient", rule="at least one parameter")
+            raise SettingError("parameters", found="no tensor that requires a gradient", rule="at least one parameter")
         for name, leaf in params.items():
             if leaf.dtype not in (torch.float32, torch.float64):
                 raise PrecisionError(
@@ -191,7 +191,9 @@ class TorchEmpiricalKernel(eqx.Module):
         out = torch_call(self.module, params, (point[None],))
         if not isinstance(out, _torch().Tensor) or tuple(out.shape[:1]) != (1,):
             found = tuple(out.shape) if isinstance(out, _torch().Tensor) else type(out).__name__
-            raise ShapeError("output of the module", found=found, rule="one tensor, for a batch of one point (1, ...)")
+            raise ShapeError(
+                "output of the module", found=found, rule="one tensor of outputs, if the batch has one point (1, ...)"
+            )
         return out[0]
 
     def _at(self, points: Any) -> Callable[[dict[str, Any]], Any]:
@@ -284,5 +286,5 @@ def _numpy(tensor: Any) -> np.ndarray:
 
 def _finite(what: str, found: np.ndarray) -> np.ndarray:
     if not all(np.isfinite(found[i : i + _BATCH]).all() for i in range(0, len(found), _BATCH)):
-        raise SolverError(what, found="entries that are not finite", rule="the module and its gradient are finite")
+        raise SolverError(what, found="entries that are not finite", rule="the module and its gradient must be finite")
     return found

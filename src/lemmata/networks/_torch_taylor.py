@@ -30,7 +30,7 @@ def torch_function(module: Any) -> tuple[Any, dict[str, Any]]:
         raise SettingError("module", found=type(module).__name__, rule="a torch.nn.Module")
     own = {name: leaf for name, leaf in module.named_parameters() if leaf.requires_grad}
     if not own:
-        raise SettingError("parameters", found="none that requires a gradient", rule="at least one parameter")
+        raise SettingError("parameters", found="no tensor that requires a gradient", rule="at least one parameter")
     params = {name: leaf.detach().clone().requires_grad_() for name, leaf in own.items()}
     return lambda params, *x, **settings: torch_call(module, params, x, settings), params
 

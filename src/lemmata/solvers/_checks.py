@@ -37,7 +37,7 @@ def check_at_least(name: str, value: float | ArrayLike, smallest: int | float) -
 
 
 def check_spectrum(spectrum: Any) -> None:
-    """Refuse what is no eigensystem, above all the matrix itself."""
+    """Refuse anything that is not an eigensystem, above all the matrix itself."""
     if not isinstance(spectrum, Spectrum):
         matrix = isinstance(spectrum, jax.Array | np.ndarray)
         raise SettingError(

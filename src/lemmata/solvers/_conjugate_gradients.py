@@ -97,7 +97,7 @@ def conjugate_gradients(
         raise SettingError(
             "tolerance and most",
             found=f"tolerance={tolerance} and most={most}",
-            rule="a positive tolerance, and most of at least 1",
+            rule="a tolerance above 0, and a value of `most` that is at least 1",
         )
     multiply = _fitting("the product with K", operator)
     solve = _fitting("the preconditioner", preconditioner) if preconditioner else _same

@@ -94,7 +94,7 @@ class ExecutorOperator:
             raise SettingError(
                 "the operator",
                 found="that its folder was removed",
-                rule="an operator is used only inside its `with` block",
+                rule="an operator must be used inside its `with` block",
                 remedy="move the product into the `with` block",
             )
         given = (str(self._folder / "x.npy"), self.kernel, float64_enabled(), self.block)

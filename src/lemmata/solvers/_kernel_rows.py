@@ -23,8 +23,8 @@ class KernelRows:
     """K(x, z) in float64 for points x in this machine's memory, for one set of points after another.
 
     Where a form in NumPy takes less time than a compilation (`takes_numpy`), nothing is compiled (`by_numpy`).
-    Elsewhere one program is, which computes a tile of rows, whatever the number of points; it stays compiled for the
-    next `KernelRows`.
+    For other kernels, one program computes a tile of rows for any number of points. It stays compiled for the next
+    `KernelRows`.
 
     Args:
         kernel: the kernel K.

@@ -29,7 +29,7 @@ def lasso_objective(
     """l(rho) = |y - Phi rho|²/n + penalty |rho|_1, for one rho or for several.
 
     Args:
-        features: Phi, one row an example.
+        features: Phi, one row per example.
         y: targets.
         penalty: lambda.
         rho: coefficients in the last axis.
@@ -52,7 +52,7 @@ def proximal_gradient(
     l(rho_t) - l(rho) <= |rho|²/(2 t step) for every rho (Beck, 2017, Theorem 10.21).
 
     Args:
-        features: Phi, one row an example.
+        features: Phi, one row per example.
         y: targets.
         penalty: lambda.
         step: eta.
@@ -103,7 +103,7 @@ def accelerated_proximal_gradient(
     (Beck and Teboulle, 2009, Theorem 4.4).
 
     Args:
-        features: Phi, one row an example.
+        features: Phi, one row per example.
         y: targets.
         penalty: lambda.
         step: eta.

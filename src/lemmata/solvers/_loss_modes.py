@@ -14,8 +14,8 @@ from ._loss_limit import OutputLoss, largest_curvature, least_loss
 class OutputModes(eqx.Module):
     """Coordinates B along the eigenvectors of K: f = f(0) - left B, f_* = f_*(0) - right B, dB/dt = gather grad loss.
 
-    Each mode is in units of the largest output that it moves, by its eigenvalue or through K_cross. So the
-    tolerance of the integrator is one of outputs, and null vectors, along which B grows for ever, do not loosen it.
+    Each mode is in units of the largest output that it moves, by its eigenvalue or through K_cross. So the tolerance of
+    the integrator applies to outputs. B grows without limit along null vectors, but this does not loosen the tolerance.
 
     Args:
         vectors: the eigenvectors.

@@ -26,7 +26,7 @@ class Trajectory(eqx.Module):
 
     Args:
         time: the times (or numbers of steps).
-        train: predictions at the training points, one leading entry a time.
+        train: predictions at the training points, one leading entry per time.
         test: predictions at other points, if their cross matrix was given.
     """
 
@@ -90,7 +90,7 @@ def along(
 
 
 def filters_at(spectrum: Spectrum, times: Float[Array, " s"], path_filter: Filter) -> Float[Array, "s n"]:
-    """The filters of all modes, one row a time.
+    """The filters of all modes, one row per time.
 
     A mode at the rounding error has an eigenvalue a between 0 and this error. phi(0, t) replaces phi(a, t) as long as
     phi(0, t) a <= 1 for every such a. After that, the mode may or may not have converged, and it is left out.

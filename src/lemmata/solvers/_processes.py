@@ -99,7 +99,7 @@ class ProcessOperator:
             raise SettingError(
                 "the operator",
                 found="that its processes have ended",
-                rule="an operator is used only inside its `with` block",
+                rule="an operator must be used inside its `with` block",
                 remedy="move the product into the `with` block",
             )
         try:

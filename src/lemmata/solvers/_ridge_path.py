@@ -51,7 +51,7 @@ def ridge_path(
 
     Raises:
         SettingError: without a ridge, or for a ridge that is not positive and finite (use `kernel_ridge` for ridge 0).
-            Also for a matrix in place of its eigensystem.
+            The function also takes a matrix in place of its eigensystem.
         ShapeError: if y has another number of rows than the spectrum.
         DataError: for entries that are not finite.
         PrecisionError: if float64 is off.

@@ -47,7 +47,7 @@ class SharedWork:
             cores: of all machines together.
             entry: seconds of one core for a kernel entry.
             operations: a second of one core.
-            storage: bytes a second, of the folder to all machines together.
+            storage: bytes per second, of the folder to all machines together.
         """
         return (self.entries * entry + self.operations / operations) / cores + self.network / storage
 

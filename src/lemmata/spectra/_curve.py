@@ -85,7 +85,7 @@ def learning_curve(
         raise SettingError(
             "learning_curve",
             found="a traced array",
-            rule="arrays of numbers, because it solves random splits",
+            rule="arrays with known numbers, because random splits are solved",
             remedy="call it outside jit, grad and vmap, or use deterministic_equivalent, which checks nothing",
         )
     check_real("ridge", ridge, "not negative", lambda number: number >= 0)
@@ -96,7 +96,7 @@ def learning_curve(
         raise DataError(
             "targets",
             found=f"a largest absolute value of {scale:.3g}",
-            rule=f"between {1 / _LARGEST:g} and {_LARGEST:g}, so that squared errors are numbers",
+            rule=f"between {1 / _LARGEST:g} and {_LARGEST:g}, so that squared errors neither overflow nor underflow",
             remedy="change the unit of the targets",
         )
     counts, penalty = sizes_of(sizes, len(spectrum.eigenvalues)), float(ridge)

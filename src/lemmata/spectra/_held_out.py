@@ -11,7 +11,7 @@ from ._eigensystem import Spectrum
 # The inverse of the whole regularised matrix is used for the held-out rows up to this condition number. Then the
 # relative error of the results is about eps times this number, 1e-6.
 _CONDITION = 1e10
-_ENTRIES = 2_000_000  # of a batch of systems: 16 MB
+_ENTRIES = 2_000_000  # entries of a batch of systems: 16 MB
 _CALL = 2e5  # the fixed cost of a split, in operations
 _SMALL = 100  # rows of a system below which the calls would cost more than the arithmetic
 
@@ -96,7 +96,7 @@ class HeldOut:
             # Centred targets have no part along the ones, so the action of the system there is free: keep it definite.
             constant = self.largest / train.shape[1] if self.intercept else 0.0
             weights = _solve(system + ridge * np.eye(train.shape[1]) + constant, target)
-        if self.intercept:  # of themselves they are centred to eps times the condition number, and rows are not centred
+        if self.intercept:  # columns are centred to eps times the condition number, but rows are not
             weights = weights - weights.mean(axis=1, keepdims=True)
         residuals = self.y - (weights.transpose(0, 2, 1) @ rows).transpose(0, 2, 1)
         left = np.take_along_axis(residuals, rest[:, :, None], axis=1)

@@ -71,7 +71,7 @@ def omniscient_curve(
     check_ridge(ridge)
     sizes = np.asarray(sizes, float)
     if sizes.size == 0 or not sizes.min() >= 1:
-        raise SettingError("sizes", found=sizes.tolist(), rule="at least one size, and each of at least 1")
+        raise SettingError("sizes", found=sizes.tolist(), rule="at least one size, and each size at least 1")
     power = jnp.sum(coefficients.reshape(len(coefficients), -1) ** 2, axis=1)
     return _curve(eigenvalues, power, jnp.asarray(noise, float), jnp.asarray(sizes), jnp.asarray(ridge, float))
 

@@ -87,7 +87,9 @@ def check_interval(resamples: int | None, seed: int) -> None:
     """
     whole = lambda value, least: isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= least
     if resamples is not None and not whole(resamples, 1):
-        raise SettingError("resamples", found=repr(resamples), rule="a whole number from 1 on, or None for all splits")
+        raise SettingError(
+            "resamples", found=repr(resamples), rule="a whole number of at least 1, or None for all splits"
+        )
     if not whole(seed, 0):
         raise SettingError("seed", found=repr(seed), rule="a whole number that is not negative")
 

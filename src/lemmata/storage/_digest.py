@@ -86,6 +86,6 @@ def _compare(path: str | pathlib.Path) -> None:
         raise DataError(
             f"file {path}",
             found="damaged contents, whose SHA-256 digest is not the one in the file",
-            rule="every byte as it was written",
+            rule="a file that has not changed since it was written",
             remedy="copy the file again from where it was made, or save the object again",
         )

@@ -107,4 +107,4 @@ def _tensor(value: np.ndarray, place: str, tensors: dict[str, np.ndarray]) -> st
 
 
 def _refuse(place: str, found: str, rule: str, remedy: str | None = None) -> NoReturn:
-    raise SettingError(f"what to store, at {place or 'the top'}", found=found, rule=rule, remedy=remedy)
+    raise SettingError(f"value to store, at {place or 'the top'}", found=found, rule=rule, remedy=remedy)

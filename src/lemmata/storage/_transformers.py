@@ -131,7 +131,7 @@ def load_layers(path: str | pathlib.Path) -> list[TransformerLayer]:
 def _check_numbers(tensors: dict[str, np.ndarray], names: Iterable[str]) -> None:
     for name in names:
         if tensors[name].dtype.kind != "f":
-            raise ValueError(f"tensor {name} of {tensors[name].dtype}, where floating-point numbers belong")
+            raise ValueError(f"tensor {name} of {tensors[name].dtype}, instead of floating-point numbers")
         if not np.isfinite(tensors[name]).all():
             raise ValueError(f"numbers in tensor {name} that are not finite")
 

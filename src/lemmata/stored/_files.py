@@ -26,7 +26,7 @@ def read_bytes(path: str | Path, what: str, rule: str, most: int = MOST_BYTES) -
     Raises:
         MissingFileError: if there is no such file.
         FileError: if it cannot be read.
-        DataError: if it is no regular file, or too large.
+        DataError: if it is not a regular file, or too large.
     """
     try:
         with open_file(path) as file:

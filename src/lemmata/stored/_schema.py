@@ -227,7 +227,7 @@ def _number(whole: bool, allowed: Numbers) -> Reader:
             return math.inf if value is None else -math.inf
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             told.refuse(shown(value), rule, way)
-        if math.isnan(value):  # of a file in which such words are let through
+        if math.isnan(value):  # a file may contain such words
             return told.refuse(shown(value), rule, way) if whole else value
         if not allowed.holds(value) or (whole and value != math.floor(value)):
             told.refuse(shown(value), rule, way)

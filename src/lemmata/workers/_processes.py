@@ -64,7 +64,7 @@ class Processes(Executor):
             return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Accept no more calls; wait for the accepted calls, or cancel those that have not begun."""
+        """Accept no more calls. Wait for the accepted calls, or cancel the calls that have not begun."""
         with self._lock:
             if not self._closed:
                 self._closed = True

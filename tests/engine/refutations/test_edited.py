@@ -139,5 +139,5 @@ def test_arrays_of_another_search_are_told(stem):
     path = stem.with_suffix(".npz")
     for change in (lambda: np.savez(path, x=np.ones(4)), path.unlink):
         change()
-        with pytest.raises(DataError, match="found no file, or one of another content"):
+        with pytest.raises(DataError, match="found no file, or a file with other content"):
             load_counterexample(stem, CLAIM)

@@ -39,3 +39,38 @@ def test_spaces_beside_numbers_are_allowed(tmp_path):
     )
     (tmp_path / "evals.csv").write_text(TABLE)
     assert run(tmp_path / "spaces.csv").output == run(tmp_path / "evals.csv").output
+
+
+@pytest.mark.parametrize(
+    ("head", "sizes"),
+    [
+        ("params,acc,n_items", ["10M", "100M", "1B", "10B", "100B", "1T"]),
+        ("Model Size,exact_match,n", ["10m", "100 m", "1b", "10b", "100b", "1t"]),
+        ("parameters,Accuracy,total", ["10000K", "1e8", "1.0B", "1e10", "100B", "1000B"]),
+    ],
+)
+def test_usual_names_and_sizes_in_letters_are_read(tmp_path, head, sizes):
+    (tmp_path / "evals.csv").write_text(TABLE)
+    rows = [line.split(",", 1)[1] for line in TABLE.splitlines()[1:]]
+    lines = [f"{size},{row}" for size, row in zip(sizes, rows, strict=True)]
+    (tmp_path / "mine.csv").write_text("\n".join([head, *lines]) + "\n")
+    result = run(tmp_path / "mine.csv")
+    assert result.exit_code == 0, result.output
+    assert result.output == run(tmp_path / "evals.csv").output
+
+
+@pytest.mark.parametrize("name", ["task", "Benchmark", "Task name"])
+def test_tables_of_several_tasks_are_refused(tmp_path, name):
+    lines = TABLE.splitlines()
+    rows = [f"{line},{task}" for task in ("sums", "words") for line in lines[1:]]
+    (tmp_path / "evals.csv").write_text("\n".join([f"{lines[0]},{name}", *rows]) + "\n")
+    result = run(tmp_path / "evals.csv")
+    assert result.exit_code == 2
+    assert "2 tasks, such as sums and words" in " ".join(result.output.split())
+    (tmp_path / "one.csv").write_text("\n".join([f"{lines[0]},{name}", *rows[:6]]) + "\n")
+    assert run(tmp_path / "one.csv").exit_code == 0
+
+
+def test_letters_are_no_accuracies(tmp_path):
+    (tmp_path / "evals.csv").write_text(TABLE.replace("0.78", "0.78M"))
+    assert "the cell '0.78M'" in " ".join(run(tmp_path / "evals.csv").output.split())

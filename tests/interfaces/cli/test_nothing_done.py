@@ -103,7 +103,7 @@ def test_ctrl_c_prints_the_hypotheses_that_were_tried(claims):
     done = RUNNER.invoke(app, words)
     assert done.exit_code == 130, done.output
     assert done.stdout == "at most 1: no counterexample without it was found\n"
-    assert "Interrupted; the hypotheses above are what was finished." in done.stderr
+    assert "Interrupted; only the hypotheses above were finished." in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,7 @@ def test_arrays_of_another_search_are_refused(tmp_path):
     counterexample(2.0).save(tmp_path / "two")
     os.replace(tmp_path / "two" / "counterexample.npz", tmp_path / "one" / "counterexample.npz")
     for folder in ("one", "two"):
-        with pytest.raises(DataError, match=r"found no file, or one of another content"):
+        with pytest.raises(DataError, match=r"found no file, or a file with other content"):
             load_counterexample(tmp_path / folder / "counterexample")
     record = json.loads((tmp_path / "one" / "counterexample.json").read_text())
     content = io.BytesIO()

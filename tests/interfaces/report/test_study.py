@@ -70,7 +70,7 @@ def test_models_may_be_a_string_or_names():
 
 @pytest.mark.parametrize("models", [[], [1, 2], 3, [None]])
 def test_models_that_are_no_names_are_refused(models):
-    with pytest.raises(SettingError, match="models does not hold names"):
+    with pytest.raises(SettingError, match="models does not contain names"):
         lemmata.study("iris", models=models)
 
 

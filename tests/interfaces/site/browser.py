@@ -51,11 +51,18 @@ def browser(width=WIDE, dark=False):
         found.quit()
 
 
-def violations(driver):
-    """What axe finds on the page that is open: the rule, and the first element that breaks it."""
+def violations(driver, only=(), without=()):
+    """What axe finds on the page that is open: the rule, and the first element that breaks it.
+
+    Args:
+        only: the rules; none for all that axe applies by default.
+        without: rules that are left out.
+    """
     driver.execute_script(axe())
-    script = "const done = arguments[arguments.length - 1]; axe.run({resultTypes: ['violations']}).then(done)"
-    found = driver.execute_async_script(script)["violations"]
+    options = {"resultTypes": ["violations"], "rules": {rule: {"enabled": False} for rule in without}}
+    options |= {"runOnly": {"type": "rule", "values": list(only)}} if only else {}
+    script = "axe.run(arguments[0]).then((found) => arguments[1](found.violations))"
+    found = driver.execute_async_script(script, options)
     return [(rule["id"], rule["nodes"][0]["html"][:200]) for rule in found]
 
 

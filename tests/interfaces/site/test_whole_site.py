@@ -2,15 +2,25 @@
 
 import html.parser
 import json
+import re
 import urllib.parse
 
 import pytest
 
 from lemmata.engine.catalogue import rows, tags
 from lemmata.interfaces.site._heights import LIMIT, height
+from tests.interfaces.site.browser import NARROW, WIDE, browser, overflow, violations
 from tests.interfaces.site.making import made
 
 LARGEST = 300_000
+LOOKS = """const seen = {};
+for (const row of document.querySelectorAll('#claims tbody tr')) {
+  const look = row.getAttributeNames().map((name) => `${name}=${row.getAttribute(name)}`).join(' ');
+  seen[look] = (seen[look] || 0) + 1;
+  if (seen[look] > 2) row.remove();
+}
+return seen;"""
+"""Leaves two rows of each look in the table of claims, and counts the rows of each look."""
 
 
 class Links(html.parser.HTMLParser):
@@ -74,3 +84,37 @@ def test_every_link_leads_somewhere(whole):
             if anchor and "=" not in anchor:
                 assert urllib.parse.unquote(anchor) in pages[target].anchors, f"{path}: {name}"
     assert json.loads((folder / "lemmata-site.json").read_text())
+
+
+@pytest.mark.parametrize(("width", "dark"), [(WIDE, False), (NARROW, True)])
+def test_axe_finds_nothing_on_the_table_of_all_claims(whole, width, dark):
+    """Contrast takes axe a tenth of a second for each row, and depends on nothing but the look of a row."""
+    contrast = ["color-contrast"]
+    with browser(width, dark) as driver:
+        driver.get((whole / "claims.html").as_uri())
+        assert overflow(driver) == 0
+        assert violations(driver, without=contrast) == []
+        counts = driver.execute_script(LOOKS)
+        assert set(counts) == {"", "class=r", "class=w"}
+        assert sum(counts.values()) == len(rows())
+        assert violations(driver, only=contrast) == []
+        driver.execute_script("document.querySelector('#claims tbody td:last-child').style.color = '#777'")
+        assert [rule for rule, _ in violations(driver, only=contrast)] == contrast
+
+
+def test_formulas_are_set_in_titles(whole):
+    table = (whole / "claims.html").read_text(encoding="utf-8")
+    assert "approaches its limit as m<sup>−1/2</sup></a>" in table
+    assert "The error of random features is at most of the order of C<sub>F</sub>" in table
+    assert "<math" not in table
+    page = (whole / "claims" / "0220.html").read_text(encoding="utf-8")
+    assert '<h1>The softmax tangent kernel approaches its limit as <math alttext="m^(-1/2)">' in page
+    assert "<title>The softmax tangent kernel approaches its limit as m^(-1/2) · lemmata</title>" in page
+    assert '<math alttext="NS(eta)">' in (whole / "claims" / "1016.html").read_text(encoding="utf-8")
+
+
+def test_cards_of_the_documentation_begin_with_a_sentence(whole):
+    for path in (whole / "docs").rglob("*.html"):
+        for lead in re.findall(r"</a></h3><p>(.*?)</p></li>", path.read_text(encoding="utf-8")):
+            assert not lead or len(lead.split()) > 4, (path, lead)
+            assert not lead.endswith(":"), (path, lead)

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from scipy import optimize, stats
+from scipy import optimize, special, stats
 
 from lemmata.errors import DataError, SettingError, ShapeError
 from lemmata.subjects.emergence import emergence_report, plateaus, transition_order
@@ -36,6 +36,26 @@ def test_the_fit_is_the_maximum_of_the_likelihood_by_scipy():
     assert found.top == 1.0
     assert found.alpha == pytest.approx(theta[1], rel=1e-4)
     assert found.half == pytest.approx(1e10 * np.exp((theta[0] - np.log(np.log(2))) / theta[1]), rel=1e-3)
+
+
+def test_the_interval_of_the_exponent_is_near_that_of_the_profile_likelihood():
+    """All exponents at which SciPy's best shift loses less deviance than a chi-square of one degree allows."""
+    found = emergence_report(SCALE, ACCURACY, 500, length=10)
+    k = np.round(500 * np.array(ACCURACY))
+
+    def loss(shift, alpha):
+        share = np.clip(np.exp(-np.exp(shift - alpha * np.log(SCALE / 1e10))), 1e-12, 1 - 1e-12)
+        return -stats.binom.logpmf(k, 500, share).sum()
+
+    profile = lambda alpha: optimize.minimize_scalar(loss, bracket=(-1, 1), args=(alpha,)).fun
+    allowed = profile(found.alpha) + stats.chi2.ppf(0.9, 1) / 2
+    exact = [
+        optimize.brentq(lambda a: profile(a) - allowed, *ends) for ends in ((0.2, found.alpha), (found.alpha, 0.7))
+    ]
+    reach = (exact[1] - exact[0]) / 2
+    assert found.alpha_interval == pytest.approx(exact, abs=0.6 * reach)
+    assert found.alpha_interval[0] <= exact[0] + 0.1 * reach  # the tool's interval is the wider one
+    assert found.alpha_interval[1] >= exact[1] - 0.1 * reach
 
 
 def test_smooth_laws_are_seldom_called_sharper_and_jumps_are_found():
@@ -107,6 +127,21 @@ def test_the_order_of_a_transition_is_told_from_its_widths(power, kind):
     assert found.exponent == pytest.approx(-power, abs=0.02)
     assert [kind in own for own in found.kinds] == [True]
     assert "layer" in found.plot().to_dict()
+
+
+@pytest.mark.parametrize("power", [0.3, 0.6, 1.2])
+def test_the_slope_and_its_interval_are_those_of_a_regression_on_widths_in_closed_form(power):
+    """Logistic curves with scattered slopes s: from a tenth to nine tenths they take 2 log(9)/s."""
+    rng, sizes = np.random.default_rng(4), np.array([4.0, 8, 16, 32, 64, 128])
+    steep = 4 * sizes**power * np.exp(0.05 * rng.normal(size=6))
+    x = np.linspace(-4, 4, 20_001)
+    found = transition_order(
+        {n: (x, special.expit(s * x)) for n, s in zip(sizes, steep, strict=True)}, low=0.1, high=0.9
+    )
+    line = stats.linregress(np.log(sizes), np.log(2 * np.log(9) / steep))
+    assert found.exponent == pytest.approx(line.slope, abs=1e-3)
+    reach = stats.t.ppf((1 + found.level) / 2, 4) * line.stderr
+    assert found.interval == pytest.approx((line.slope - reach, line.slope + reach), abs=2e-3)
 
 
 @pytest.mark.parametrize(

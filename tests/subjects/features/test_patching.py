@@ -131,7 +131,7 @@ def test_chance_that_compilation_would_freeze():
         calls.append(1)
         return site("one", x[:, 0]) + len(calls)
 
-    with pytest.raises(DataError, match="equal outputs in equal runs"):
+    with pytest.raises(DataError, match="equal outputs in two runs on the same input"):
         patching_report(counting, jnp.ones((2, 2)), jnp.zeros((2, 2)), ["one"])
 
 

@@ -89,13 +89,14 @@ def test_a_repeated_direction_is_never_decoded():
 
 def test_predicted_failures_of_random_directions():
     """Over dictionaries: the formulas are means over them, which the spread of 60 dictionaries allows for."""
+    wide, narrow = ([_unit(n, d, seed) for seed in range(60)] for n, d in ((400, 160), (200, 100)))
     for k in (3, 4, 5):
-        shares = [misread(_unit(400, 160, seed), orderings(400, k, 30, seed)).mean() for seed in range(60)]
+        shares = [misread(own, orderings(400, k, 30, seed)).mean() for seed, own in enumerate(wide)]
         predicted = linear_failures(np.array([k]), 400, 160)[0]
         assert 0.02 < predicted < 0.98
         assert abs(np.mean(shares) - predicted) < 0.1 * predicted + 3 * np.std(shares) / np.sqrt(60)
     for k in (44, 50, 56):
-        shares = [undecoded(_unit(200, 100, seed), orderings(200, k, 2, seed)).mean() for seed in range(60)]
+        shares = [undecoded(own, orderings(200, k, 2, seed)).mean() for seed, own in enumerate(narrow)]
         assert abs(np.mean(shares) - decoding_failure(k, 200, 100)) < 0.1 + 3 * np.std(shares) / np.sqrt(60)
 
 
@@ -162,7 +163,7 @@ def test_orthonormal_directions_never_fail():
 
 def test_a_trained_autoencoder():
     arrays = load_file(FILE)
-    found = readable(FILE, 10, decodings=20)
+    found = readable(FILE, 10, draws=50, decodings=20)
     assert found.read == "256 directions in 64 dimensions: rows of W_dec in digits_sae.safetensors"
     full = arrays["W_dec"].astype(float) @ arrays["W_dec"].T.astype(float) - np.eye(256)
     assert found.coherence == pytest.approx(np.abs(full).max(), abs=1e-6)
@@ -309,3 +310,27 @@ def test_the_systems_of_decoding_are_solved_on_one_thread(active, monkeypatch):
         after = {own["num_threads"] for own in threadpool_info() if own["user_api"] == "blas"}
     assert seen == {1}
     assert after != {1}
+
+
+@pytest.mark.parametrize("beside", [[], ["cfg.json"], ["cfg.json", "sparsity.safetensors"]])
+def test_a_folder_of_saelens_is_read(tmp_path, beside):
+    file = tmp_path / ("sae_weights.safetensors" if len(beside) == 2 else "mine.safetensors")
+    rows = np.random.default_rng(0).normal(size=(24, 12))
+    save_file({"W_dec": rows, "b_dec": np.zeros(12)}, file)
+    for name in beside:
+        (tmp_path / name).write_bytes(b"{}")
+    found = readable(tmp_path, 3, **FEW)
+    assert found.read == f"24 directions in 12 dimensions: rows of W_dec in {file.name}"
+    assert found.coherence == readable(rows, 3, **FEW).coherence
+
+
+def test_folders_and_files_of_numpy_that_are_refused_say_what_to_pass(tmp_path):
+    with pytest.raises(DataError, match=r"found 0 .safetensors files: none; rule: one"):
+        readable(tmp_path, 3)
+    for name in ("a.safetensors", "b.safetensors"):
+        (tmp_path / name).write_bytes(FILE.read_bytes())
+    with pytest.raises(DataError, match=r"2 .safetensors files: a.safetensors, b.safetensors; .*pass the path of the"):
+        readable(tmp_path, 3)
+    for name in ("w.npy", "w.npz"):
+        with pytest.raises(DataError, match=r"remedy: pass numpy.load\(path\)"):
+            readable(tmp_path / name, 3)

@@ -88,7 +88,7 @@ def test_units_and_tables_of_a_flow():
         assert other.energy == pytest.approx(found.energy * unit**2, rel=1e-9)
         assert (other.steps, other.transport / unit**2) == (found.steps, pytest.approx(found.transport))
     for unit in (1e-200, 1e200):
-        with pytest.raises(DataError, match="x0 and velocity; found numbers of the size"):
+        with pytest.raises(DataError, match="x0 and velocity; found numbers as large as"):
             straightness(independent(2.0), X * unit)
     assert straightness(independent(2.0), X[:, :1]).steps > 1
 
@@ -162,7 +162,7 @@ def test_tables_units_and_refusals_of_pairs():
     for unit in (1e-120, 1e120):
         assert couple(X * unit, Y * unit, 40).cost == pytest.approx(found.cost * unit**2)
     assert couple(X, Y, 1).cost == pytest.approx(found.costs[0], rel=0.5)
-    assert [c.holds for c in couple(X, Y, 50).conditions] == [None, False]
+    assert [c.holds for c in couple(X, Y, 50).conditions] == [None, False, None]
     assert couple(np.ones((30, 2)), np.ones((30, 2)), 10).cost == 0
     refused(lambda x: couple(x, Y, 20), "x0", X)
     refused(lambda y: couple(X, y, 20), "x1", Y)
@@ -170,7 +170,7 @@ def test_tables_units_and_refusals_of_pairs():
                                    ((X, Y[:50], 5), "x1; found 50 rows; rule: 120 rows", DataError),
                                    ((X, Y, 0), "batch; found 0", SettingError),
                                    ((X, Y, 121), "batch; found 121; rule: at most 120", SettingError),
-                                   ((X * 1e150, Y, 5), "x0 and x1; found numbers of the size", DataError)):  # fmt: skip
+                                   ((X * 1e150, Y, 5), "x0 and x1; found numbers as large as", DataError)):  # fmt: skip
         with pytest.raises(kind, match=words):
             couple(*arguments)
     assert found.plot().to_dict()

@@ -1,6 +1,7 @@
 """Rows, labels, functions and settings that a hostile user passes to the tools on generated samples."""
 
 import json
+import pathlib
 
 import jax.numpy as jnp
 import numpy as np
@@ -127,7 +128,7 @@ def test_missing_labels_are_no_class(x, missing):
 
 
 def test_paths_that_grow_too_far_are_refused_without_a_warning(x):
-    with pytest.raises(DataError, match="leave every bound"), np.errstate(all="raise"):
+    with pytest.raises(DataError, match="paths that diverge"), np.errstate(all="raise"):
         straightness(lambda x, t: 300 * x, x)
 
 
@@ -151,7 +152,7 @@ def test_a_fold_of_the_generator_is_a_minimum():
 
 
 def test_an_infinite_derivative_is_refused():
-    with pytest.raises(DataError, match="not finite from every start"):
+    with pytest.raises(DataError, match="not finite, whatever the starting point"):
         recover(lambda z: jnp.sqrt(jnp.abs(0 * z)) + jnp.ones(3), np.eye(3), [1.0, 2.0, 3.0], 1, restarts=1)
 
 
@@ -170,3 +171,10 @@ def test_the_plot_of_simulated_guidance_has_both_classes():
             abs(row["x"] - 2) < 0.3]  # fmt: skip
     assert near
     assert max(near) == 0
+
+
+@pytest.mark.parametrize("path", ["features", "features/real.npy", pathlib.Path("features")])
+@pytest.mark.parametrize("tool", [memorisation, speciation, lambda x: wasserstein(x, x)])
+def test_paths_are_refused_with_the_way_to_load_them(tool, path):
+    with pytest.raises(DataError, match=r"found the path 'features.*numpy.load and numpy.stack"):
+        tool(path)

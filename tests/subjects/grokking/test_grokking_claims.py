@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy import linalg
+from scipy import integrate, linalg
 
 from lemmata.subjects.grokking import clocks, fourier, lazy, selection
 
@@ -95,20 +95,24 @@ def test_both_clocks_by_plain_descent():
 
 
 def test_the_lazy_network_becomes_sparse_late(key):
-    """The network itself, u and v, by explicit descent."""
+    """The network itself, u and v, by SciPy's solver of the flow."""
     x = np.asarray(jax.random.normal(key, (16, 30)))
-    alpha, decay, rate = 6.0, 0.05, 2e-4
+    alpha, decay = 6.0, 0.05
     signs = jnp.asarray([1.0, -1.0])
     problem = clocks.SparseTruth(jnp.asarray(x), signs, jnp.asarray(alpha), jnp.asarray(2.0), jnp.asarray(decay))
     truth = np.zeros(30)
     truth[:2] = [1.0, -1.0]
     lazy_error = np.sum((np.linalg.pinv(x) @ (x @ truth) - truth) ** 2)
-    u, v, steps = np.full(30, alpha), np.full(30, alpha), 0
-    while np.sum((u**2 - v**2 - truth) ** 2) > lazy_error / 2:
-        steps += 1
+
+    def flow(t, state):
+        u, v = state[:30], state[30:]
         slope = x.T @ (x @ (u**2 - v**2 - truth)) / 16
-        u, v = u - rate * (2 * u * slope + decay * u), v - rate * (-2 * v * slope + decay * v)
-    assert steps * rate == pytest.approx(clocks.rich_time(problem, alpha)[0], rel=0.01)
+        return np.concatenate([-2 * u * slope - decay * u, 2 * v * slope - decay * v])
+
+    learned = lambda t, state: np.sum((state[:30] ** 2 - state[30:] ** 2 - truth) ** 2) - lazy_error / 2
+    learned.terminal = True
+    found = integrate.solve_ivp(flow, (0, 1e3), np.full(60, alpha), "LSODA", events=learned, rtol=1e-8, atol=1e-10)
+    assert found.t_events[0][0] == pytest.approx(clocks.rich_time(problem, alpha)[0], rel=0.01)
 
 
 def test_delays_by_hand():

@@ -69,6 +69,36 @@ def test_the_inverse_of_the_weight_decay():
     assert slope.train == pytest.approx(0, abs=0.02)
 
 
+@pytest.mark.parametrize("every", [1, 7])
+def test_times_of_a_trained_linear_model_are_those_of_its_eigenvalues(every):
+    """Gradient descent with weight decay from a start off the rows: every step is a power in closed form.
+
+    The part of the start that no row sees is the only error on new rows, and shrinks by 1 - rate decay in each step.
+    """
+    rng, rate, parts = np.random.default_rng(0), 0.5, []
+    basis = np.linalg.qr(rng.normal(size=(30, 30)))[0]
+    seen, unseen = basis[:, :10], basis[:, 10]
+    for decay in (1e-3, 2e-3, 4e-3):
+        w, logs = 3.0 * unseen + seen @ np.ones(10), []
+        for step in range(1, 3001):
+            w = w - rate * (seen @ (seen.T @ w) + decay * w)  # the labels are 0: rows are columns of `seen`
+            if step % every == 0 or step == 1:
+                logs.append((step, np.mean((seen.T @ w) ** 2), (unseen @ w) ** 2, decay))
+        parts.append(pd.DataFrame(logs, columns=["step", "train_loss", "val_loss", "weight_decay"]))
+    report = grokking_report(pd.concat(parts), thresholds=[0.5, 0.9])
+    for run in report.runs:
+        for crossing in run.crossings:
+            shrinks = {"train": 1 - rate * (1 + run.weight_decay), "test": 1 - rate * run.weight_decay}
+            for curve, factor in shrinks.items():  # squares fall by factor^2 from the first logged step
+                exact = 1 + np.log(1 - crossing.threshold) / (2 * np.log(factor))
+                time, (low, high) = getattr(crossing, curve), getattr(crossing, f"{curve}_interval")
+                assert low - 1e-9 <= exact <= high + 1e-9
+                assert exact <= time < exact + every
+    assert report.slope is not None
+    assert report.slope.inverse
+    assert report.slope.test == pytest.approx(-1, abs=0.02)
+
+
 def test_losses_fall_to_a_share_of_the_first():
     step = np.arange(200)
     table = {"epoch": step, "loss": 3 * np.exp(-0.5 * step), "val_loss": 3 * np.exp(-0.05 * step)}
@@ -189,3 +219,11 @@ def test_a_run_that_never_fits_is_told():
     found = str(grokking_report(table))
     assert "the training accuracy never reaches 0.9 and 0.99 up to step 3" in found
     assert "the validation accuracy never reaches 0.5, 0.9 and 0.99 up to step 3" in found
+
+
+@pytest.mark.parametrize("run", ["sweep-3", "a - b", "run 1"])
+def test_names_of_runs_before_the_names_of_columns_are_left_out(run):
+    named = {name if name == "step" else f"{run} - {name}": column for name, column in TABLE.items()}
+    assert str(grokking_report(named)).splitlines()[1:] == str(grokking_report(TABLE)).splitlines()[1:]
+    with pytest.raises(DataError, match="one column for the training accuracy"):
+        grokking_report(named | {f"other - {name}": column for name, column in TABLE.items() if name != "step"})

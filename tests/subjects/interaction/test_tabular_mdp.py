@@ -60,11 +60,46 @@ def test_values_visits_and_advantages_are_those_of_simulation():
         state = pick(mdp.transitions[state, action])
     assert abs(total.mean() - mdp.value(policy).expected) < 4 * total.std() / np.sqrt(draws)
     assert np.allclose(visits, mdp.occupancy(policy), atol=0.03)
-    gain = mdp.advantage(policy)
+    gain = np.asarray(mdp.advantage(policy))
     assert np.allclose((policy * gain).sum(axis=1), 0, atol=1e-12)
     other = policy_of(mdp, 5)
     difference = mdp.occupancy(other) @ (other * gain).sum(axis=1) / 0.2
     assert difference == pytest.approx(mdp.value(other).expected - mdp.value(policy).expected)
+
+
+def test_shares_and_gains_are_records_that_numpy_reads():
+    """Against sums of powers, and against values after one other first action."""
+    mdp = process(discount=0.8)
+    policy = policy_of(mdp)
+    visits, gain = mdp.occupancy(policy), mdp.advantage(policy)
+    moves = np.einsum("sa,sat->st", policy, mdp.transitions)
+    summed = sum(0.2 * 0.8**k * mdp.start @ np.linalg.matrix_power(moves, k) for k in range(200))
+    assert np.abs(summed - np.asarray(visits)).sum() <= visits.error + 1e-15
+    assert visits.error < 1e-12
+    later = mdp.rewards + 0.8 * mdp.transitions @ mdp.value(policy).values
+    assert np.abs(later - mdp.value(policy).values[:, None] - np.asarray(gain)).max() <= gain.error < 1e-12
+    assert np.asarray(gain, np.float32).dtype == np.float32
+    for record in (visits, gain):
+        assert all(own.holds for own in record.conditions)
+        assert record._repr_html_().startswith("<pre")
+        with pytest.raises(AttributeError):
+            record.error = 0.0  # type: ignore[misc]
+    assert len(visits.plot().to_dict()["data"]["values"]) == 7
+    assert len(gain.plot().to_dict()["data"]["values"]) == 21
+
+
+def test_shares_and_gains_that_say_nothing_are_named():
+    still = TabularMDP(STAY, [[1.0, 0.0], [2.0, 2.0]], 0.0, [1.0, 0.0]).occupancy([0, 0])
+    assert "- the policy decides the shares (discount): fails (0)" in str(still)
+    assert "- states that the policy never visits: fails (1)" in str(still)
+    best = TabularMDP(STAY, [[1.0, 0.0], [2.0, 2.0]], 0.9).optimal().policy
+    assert str(TabularMDP(STAY, [[1.0, 0.0], [2.0, 2.0]], 0.9).advantage(best)).startswith("no action gains")
+    near = process(discount=1 - 1e-12)
+    assert "the shares are exact (sum of their errors): fails" in str(near.occupancy(policy_of(near)))
+    assert "the gains are exact (error over the largest): fails" in str(near.advantage(policy_of(near)))
+    many = process(9).occupancy(np.zeros(9, int))
+    assert "in 4 more" in str(many)
+    assert np.asarray(many).sum() == pytest.approx(1)
 
 
 def test_a_greedy_policy_loses_at_most_the_bound():
@@ -208,6 +243,18 @@ def test_value_intervals_hold_for_most_processes_of_the_prior():
         low, high = found.value_interval(policy, draws=100, seed=seed)
         held.append(low <= TabularMDP(mdp.transitions, found.rewards, 0.8, found.start).value(policy).expected <= high)
     assert 0.65 < np.mean(held) < 0.92
+
+
+def test_draws_in_blocks_are_those_of_one_process_after_the_other(monkeypatch):
+    mdp = TabularMDP.from_trajectories(walked(process(4, 2, 0.8), 300, 0), 0.8, states=4, actions=2)
+    whole, rng, values = mdp.value_interval([1, 0, 1, 0], draws=25), np.random.default_rng(0), []
+    for _ in range(25):
+        drawn = rng.standard_gamma(mdp.counts + mdp.prior)
+        one = TabularMDP(drawn / drawn.sum(axis=2, keepdims=True), mdp.rewards, 0.8, mdp.start)
+        values.append(one.value([1, 0, 1, 0]).expected)
+    assert whole == pytest.approx(np.quantile(values, [0.025, 0.975]))
+    monkeypatch.setattr("lemmata.subjects.interaction._tabular._AT_ONCE", 100)
+    assert mdp.value_interval([1, 0, 1, 0], draws=25) == pytest.approx(whole)
 
 
 def test_an_end_leads_to_a_state_without_rewards():

@@ -265,7 +265,7 @@ def test_a_linear_model_without_an_intercept_has_none():
 
 def test_models_that_are_not_read_say_why():
     several = MultiOutputClassifier(DecisionTreeClassifier()).fit(X, np.stack([np.arange(6) % 2, np.arange(6) % 3], 1))
-    with pytest.raises(SettingError, match="MultiOutputClassifier of several targets; rule: one class a row"):
+    with pytest.raises(SettingError, match="MultiOutputClassifier of several targets; rule: one class per row"):
         read_model(several)
     with pytest.raises(SettingError, match=r"a float at \['k'\]; rule: arrays"):
         read_model((lambda own, x: own["k"] * x @ own["w"], {"w": jnp.ones((D, 2)), "k": 0.5}))

@@ -146,9 +146,9 @@ def test_columns_of_targets_are_values_or_one_class_a_row():
     two = (lambda own, x: x @ own, jnp.ones((4, 2)))
     assert read_trained(two, X, np.stack([Y, 3 * Y], axis=1)).task.loss == "squared"  # whole numbers, too
     assert read_trained(two, X, np.eye(2, dtype=int)[Y % 2]).task.is_classification
-    with pytest.raises(DataError, match="found rows with several classes or none; rule: one class a row"):
+    with pytest.raises(DataError, match="found rows with several classes or none; rule: one class per row"):
         read_trained(two, X, np.stack([Y % 2, Y > 0], axis=1).astype(int))
-    with pytest.raises(DataError, match=r"found shares of classes; rule: one class a row; remedy: y.argmax\(1\)"):
+    with pytest.raises(DataError, match=r"found shares of classes; rule: one class per row; remedy: y.argmax\(1\)"):
         read_trained(two, X, 0.8 * np.eye(2)[Y % 2] + 0.1)
     with pytest.raises(DataError, match="targets of held-out rows"):
         read_trained(two, X, np.eye(2)[Y % 2], held=(X, np.ones((60, 2))))

@@ -183,7 +183,7 @@ def test_whole_numbers_reach_a_score_as_they_are():
         ("f1_samples", "classes", "no metric 'f1_samples'"),
         (3, "classes", "neither a name nor a scoring function"),
         (lambda truth, said: float(np.sum(truth != said)), "classes", "depends on the number of rows.*mean over rows"),
-        (lambda truth, said: 1.0, "classes", "does not tell perfect predictions from guessing"),
+        (lambda truth, said: 1.0, "classes", "does not distinguish perfect predictions from guessing"),
         (lambda truth: 1.0, "classes", "cannot be computed"),
     ],
 )
@@ -194,7 +194,7 @@ def test_bad_input_is_refused_with_what_is_possible(asked, table, words):
 
 
 def test_two_metrics_are_refused():
-    with pytest.raises(SettingError, match=r"two metrics.*'auc' and 'f1'"):
+    with pytest.raises(SettingError, match=r"two different metrics.*'auc' and 'f1'"):
         unit_of(load_dataset(fraud(), "kind"), "f1", "auc 0.9")
 
 

@@ -162,7 +162,7 @@ def test_a_cell_that_two_people_read_differently_is_asked_about(tmp_path):
         load_dataset(unsure, "y")
     assert load_dataset(unsure, "y", decimal=",").inputs[0, 0] == pytest.approx(1.1)
     assert load_dataset(unsure, "y", decimal=".").inputs[0, 0] == pytest.approx(1100)
-    with pytest.raises(SettingError, match=r"before decimals is \. or ,"):
+    with pytest.raises(SettingError, match=r"before decimals must be \. or ,"):
         load_dataset(unsure, "y", decimal="x")
 
 
@@ -320,7 +320,7 @@ def test_a_mark_before_decimals_is_taken(mark):
 
 @pytest.mark.parametrize("mark", ["", ";", " ", ".,", ", ", "point"])
 def test_another_mark_is_refused(mark):
-    with pytest.raises(SettingError, match=r"the mark before decimals is \. or ,") as refused:
+    with pytest.raises(SettingError, match=r"the mark before decimals must be \. or ,") as refused:
         check_decimal(mark)
     assert refused.value.found == repr(mark)
 

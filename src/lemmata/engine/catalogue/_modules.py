@@ -47,7 +47,7 @@ class Module:
 
 
 def tree_of(file: pathlib.Path) -> ast.Module:
-    """The syntax tree of a file; a text is parsed once, so nobody may change its tree."""
+    """The syntax tree of a file; a text is parsed only once, so the tree must not be changed."""
     return _parsed(file.read_text(encoding="utf-8"))
 
 

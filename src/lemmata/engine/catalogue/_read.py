@@ -80,7 +80,7 @@ DEFAULTS: dict[str, Any] = {
     "seed": 0, "level": 1e-3, "judged": 0, "dropped": {}, "violated": [], "estimate": None, "interval": None,
     "band": None, "slack": None, "vacuous": None, "corners": [], "p_value": 1.0, "worst": None, "interrupted": False,
 }  # fmt: skip
-"""Figures of a verdict that a record leaves out if they are these."""
+"""Default figures of a verdict. A record leaves out a figure that equals its default."""
 
 
 def cost(entry: dict[str, Any]) -> float:

@@ -33,7 +33,7 @@ def described(entry: dict[str, Any]) -> dict[str, Any]:
     neighbour is not refuted.
 
     Args:
-        entry: an entry of the catalogue, or that of a claim that is not in it.
+        entry: the entry of a claim, which the catalogue may or may not contain.
     """
     place = entry["name"].rpartition(".")[0]
     return {

@@ -31,7 +31,7 @@ def public() -> dict[str, Node]:
 def runs_of(module: str, class_name: str) -> list[str]:
     """The public functions and classes that the code of a claim calls, found by their names.
 
-    Those of the engine are left out.
+    Functions of the engine are left out.
 
     Code is followed from name to name, so that a function which is named on a path that no trial takes is among them.
 

@@ -1,4 +1,4 @@
-"""Bounds and constructions: every trial says yes or no, and the exact binomial distribution judges the count."""
+"""Bounds and constructions: every trial holds or fails, and the exact binomial distribution judges the count."""
 
 import abc
 import dataclasses

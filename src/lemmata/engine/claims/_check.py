@@ -125,7 +125,7 @@ def _check_words(claim: Claim) -> None:
         raise _broken(
             claim,
             "no trivial value",
-            "a bound also gives the trivial value that holds without any theory",
+            "a bound must also give the trivial value, which holds without any theory",
             'define trivial(problem), or say why there is none: trivial = "..."',
         )
 
@@ -145,7 +145,7 @@ def _check_accusation(claim: Claim) -> None:
         raise _broken(
             claim,
             f"a refuted {claim.kind} of {claim.source.key} without a passage",
-            "a claim that refutes a source quotes the source's own words",
+            "a claim that refutes a source must quote the source's own words",
             "set passage = Passage(file, first, after, digest, says, right_if), or stated = Kind.OWN or Kind.FOLKLORE",
         )
     right = [own.words for own in claim.readings if own.verdict not in ("refuted", "ill-typed")]
@@ -168,7 +168,7 @@ def _check_names(claim: Claim) -> None:
             raise _broken(
                 claim,
                 f"{name!r}, which is not used",
-                "public names are only those that the base classes define",
+                "every public name must be a name that the base classes define",
                 remedy,
             )
 
@@ -184,15 +184,17 @@ def _check_methods(claim: Claim) -> None:
                 concrete = inspect.isfunction(value) and not getattr(value, "__isabstractmethod__", False)
                 if concrete and name in owners and not name.startswith("__"):
                     found = f"{cls.__name__}.{name} overrides {owners[name].__name__}.{name}"
-                    raise _broken(claim, found, "concrete methods are not overridden", "make the first method abstract")
+                    raise _broken(
+                        claim, found, "a concrete method must not be overridden", "make the first method abstract"
+                    )
                 if concrete:
                     owners[name] = cls
     if (claim.measure is None) == (claim.measure_at is None):
-        raise _broken(claim, "both of measure and measure_at, or neither", "exactly one of them is defined")
+        raise _broken(claim, "both measure and measure_at, or neither", "exactly one of them must be defined")
     if claim.measure is None and not claim.relation.rungs:
         raise _broken(
             claim,
-            "measure_at, but a relation without sizes",
+            "measure_at with a relation that has no sizes",
             "measure_at needs a relation that is measured at several sizes",
         )
 
@@ -223,7 +225,7 @@ def check_verdict(claim: Claim, verdict: Verdict) -> None:
         raise _broken(
             claim,
             f"hypotheses that fail at {len(verdict.corners) - len(applied)} of {len(verdict.corners)} extra settings",
-            "hypotheses hold in the declared ranges of the settings",
+            "the hypotheses must hold in the declared ranges of the settings",
             "declare narrower ranges, or sample problems that satisfy the hypotheses there",
         )
     _check_control(claim, verdict)
@@ -268,7 +270,8 @@ def _check_loose(claim: Claim, verdict: Verdict) -> None:
         raise _broken(
             claim,
             f"control refuted by {share:.0%} of the trials, and a bound that is {nearest:.3g} times what is measured",
-            f"a tenth of the trials refute even a loose control, or the bound comes within a factor {_NEAR:g}",
+            f"at least a tenth of the trials must refute a loose control, unless the bound comes within a factor "
+            f"{_NEAR:g}",
             "use a control that is as far away as the bound is loose, or problems on which the bound is tighter",
         )
 
@@ -314,11 +317,11 @@ def _check_samples(claim: Claim, seed: int, samples: int) -> None:
     for found in outcomes:
         if np.isnan(found.predicted).any() or not np.isfinite(found.measured).all():
             values = f"predicted {found.predicted}, measured {found.measured}"
-            raise _broken(claim, values, "predictions and measurements are finite")
+            raise _broken(claim, values, "predictions and measurements must be finite")
         shapes.add((found.predicted.shape, found.false.shape, found.measured.shape))
     place = stored_measurement(claim, setting, seed + 1, [np.asarray(found.measured) for found in outcomes])
     if place is not None:
-        raise _broken(claim, f"the measured value in {place}", "a problem does not contain the measured value")
+        raise _broken(claim, f"the measured value in {place}", "a problem must not contain the measured value")
     if len(shapes) != 1:
         raise _broken(claim, f"shapes {shapes}", "shapes that do not depend on the random key")
     ((predicted, false, measured),) = shapes

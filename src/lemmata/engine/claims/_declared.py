@@ -87,7 +87,7 @@ def check_complete(cls: Any, file: str | None = None) -> None:
         raise ClaimError(
             f"claim class {cls.__name__}" + (f" in {file}" if file else ""),
             found=f"no {missing}",
-            rule="a claim defines a source, a population, a relation, a control, a prediction and a measurement",
+            rule="a claim must define a source, a population, a relation, a control, a prediction and a measurement",
             remedy=f"define {missing}, or let the name of the class begin with Abstract if it is only a base class",
         )
 
@@ -173,7 +173,7 @@ def _check_relation(own: _Declared, relation: Relation) -> None:
 def _check_methods(own: _Declared) -> None:
     cls: Any = own.cls
     if cls.measure is not None and cls.measure_at is not None:
-        own.refuse("measure", "both of measure and measure_at", "exactly one of them")
+        own.refuse("measure", "both measure and measure_at", "exactly one of them")
     if cls.measure is None and not cls.relation.rungs:
         found = f"the relation {type(cls.relation).__name__}, which has no sizes"
         remedy = "define measure, or use a relation with rungs"

@@ -142,7 +142,7 @@ def write_record(claim: Claim, record: dict[str, Any]) -> None:
 
 
 def write_beside(claim: Claim, what: str, found: dict[str, Any]) -> None:
-    """Add a command's result to a claim's current record, beside the verdict; nothing if it has no record.
+    """Add a command's result to a claim's current record, next to the verdict; do nothing if the claim has no record.
 
     Args:
         claim: the claim.

@@ -114,7 +114,7 @@ def _finding(hypothesis: Hypothesis) -> Finding:
 
 
 def _trivial(claim: Claim, sample: Sample, found: Outcome) -> tuple[float | None, float | None]:
-    """The trivial value to show, that of the nearest component, and the share of components beyond theirs."""
+    """The trivial value of the nearest component, and the share of components beyond their trivial values."""
     trivial = np.asarray(found.trivial)
     if not np.isfinite(trivial).all():
         return None, None

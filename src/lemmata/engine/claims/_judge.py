@@ -87,7 +87,7 @@ def corner_of(claim: Claim, verdict: Verdict, finished: Trials) -> Corner:
 
 
 def with_corners(claim: Claim, verdict: Verdict, corners: tuple[Corner, ...]) -> Verdict:
-    """The verdict with its corners: one that is refuted or fails decides, the worst one is named.
+    """The verdict with its corners. If a corner is refuted or fails, it decides the verdict. The worst corner is named.
 
     The case itself gets half of the level, and each of its k extra settings gets 1/(2k) of it. So their p-values are
     multiplied by 2 and 2k.

@@ -104,7 +104,7 @@ def run_keyed(
             takes claims of a section that no other process works on.
         limit: seconds for each trial; None for no limit, and to judge in this process if there is one job and `most` is
             None.
-        most: seconds a task, once its process has begun; None for any.
+        most: seconds per task, once its process has begun; None for any.
         jobs: how many processes.
         run: the function that runs trials; it must be picklable. If it raises a `DataError`, for example because a
             ledger's disk is full, trials run without it.
@@ -215,14 +215,16 @@ class _Worker:
             self._process.join()
             code = self._process.exitcode
             by = f"signal {-code}" if code < 0 else f"exit code {code}"
-            if (tries := self._tries + 1) < ATTEMPTS:  # killed from outside, maybe: another one takes the task
+            if (tries := self._tries + 1) < ATTEMPTS:  # perhaps killed from outside: another process takes the task
                 again = self.task
                 self.stop()
                 self.give(again)
                 self._tries = tries
                 return None
             if self._end is None and not self._judged and own_limits():  # no other task would do better
-                raise MemoryError(f"the processes that judge claims end before they begin, the last by {by}") from None
+                raise MemoryError(
+                    f"the processes that judge claims ended before their first claim; the last one ended by {by}"
+                ) from None
             return self._failed(f"the process ended by itself ({by})")
         if said == "trial":
             if self._end is None:
@@ -340,7 +342,7 @@ def _serve(end: Connection, run: Run, around: Callable, place: tuple[int, int]) 
         while True:
             try:
                 found, options = end.recv()  # which imports the section of the claim, and no other
-            except LemmataError:  # of the section, which may have looked for a file
+            except LemmataError:  # an error of the section, which may have looked for a file
                 raise
             except (EOFError, OSError):
                 return

@@ -7,7 +7,7 @@ import numpy as np
 from ._relations import against_band
 from ._statistics import least_mean, mean_interval, mean_limits, same_throughout, share_of_largest
 
-_MOST = 0.5  # of the variance in a single trial; above this share, an interval supports nothing
+_MOST = 0.5  # share of the variance in a single trial; above it, an interval supports nothing
 _FEW = 16  # trials of which one may hold so much by chance
 
 

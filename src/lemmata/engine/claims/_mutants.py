@@ -22,7 +22,7 @@ FARTHEST = {"factor": math.log(1000.0), "exponent": 4.0, "share": 1.0}
 
 _CLOSEST = 1e-15
 _STEPS = 18  # halvings of the 36 powers of e between the closest and the farthest: the nearest is known to 2e-4 of it
-_WRONG, _WRONG_EXPONENT = math.log(1.25), 0.2  # from here on a prediction of another problem is a wrong one
+_WRONG, _WRONG_EXPONENT = math.log(1.25), 0.2  # from here on, the prediction for another problem counts as wrong
 _OFTEN = 0.25  # in so many trials
 
 

@@ -28,7 +28,7 @@ def place_of(name: str, package: str) -> str | None:
 def _meant(package: str) -> dict[str, list[str]]:
     """The sections that have a class of that name.
 
-    They are its own, that of its claim, and those whose names end with this one.
+    These are its own name, the name of its claim, and the names that end with this one.
     """
     found: dict[str, list[str]] = {}
     for place, classes in _classes(package).items():

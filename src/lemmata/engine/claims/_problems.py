@@ -10,7 +10,7 @@ import numpy as np
 from ._claim import Claim
 from ._trials import trial_key
 
-_ENTRIES = 100_000  # of a problem, that are compared with the measurement
+_ENTRIES = 100_000  # entries of a problem that are compared with the measurement
 
 
 def keys_in(problem: Any) -> list[str]:

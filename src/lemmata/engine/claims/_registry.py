@@ -23,7 +23,7 @@ from ._declared import check_complete, check_declared, defined_twice
 from ._places import place_of
 
 ENTRY_POINTS = "lemmata.claims"
-_FILES: weakref.WeakKeyDictionary[type, str] = weakref.WeakKeyDictionary()  # of claims that `load_file` has loaded
+_FILES: weakref.WeakKeyDictionary[type, str] = weakref.WeakKeyDictionary()  # files of claims that `load_file` loaded
 
 
 def claims_in(module: types.ModuleType) -> list[Claim]:
@@ -136,7 +136,7 @@ def _add(found: dict[str, Claim], claim: Claim) -> None:
         raise ClaimError(
             f"claim '{claim.name}'",
             found=f"another claim with the class {type(claim).__name__}: {(twins or [claim.name])[0]}",
-            rule="each claim of the catalogue has its own class name",
+            rule="each claim of the catalogue must have its own class name",
             remedy="rename the class",
         )
     found[claim.name] = claim
@@ -175,7 +175,8 @@ def load_file(path: str | pathlib.Path) -> dict[str, Claim]:
             raise ClaimError(
                 f"claim file '{path}'",
                 found=f"two classes with the name {type(claim).__name__}",
-                rule="each claim has its own class name; of two, Python keeps the last alone",
+                rule="each claim must have its own class name, because Python keeps only the last of two classes "
+                "with one name",
                 remedy="rename one of the classes",
             )
         _add(found, claim)

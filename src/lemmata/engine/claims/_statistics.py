@@ -80,8 +80,9 @@ def stretch(sample: np.ndarray) -> float:
     """The factor by which the upper end of a mean's interval must move away, given the upper tail of the sample.
 
     Three figures show a heavy tail. Hill's estimate 1/a of its index, over the quarter of the sample that is farthest
-    above the median. The largest deviation, squared, over what normal numbers give, 2 log(n) / n of all squares. And in
-    samples below 200 how far the largest is above the median, in distances of the smallest: 1 for a symmetric law. The
+    above the median. The largest deviation, squared, over what normal numbers give, 2 log(n) / n of all squares. In
+    samples below 200, it also counts how far the largest value is above the median, divided by the distance of the
+    smallest value: 1 for a symmetric distribution. The
     factor takes its largest value in three cases: 1/a is above 1; fewer than 25 trials, or fewer than a quarter, are
     above the median (a rare event); or few trials make up the deviations d above the mean, so that (sum d)² / sum d² is
     below n/8 and 32.

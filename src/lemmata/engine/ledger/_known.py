@@ -130,7 +130,8 @@ def evidence_of(ledger: Ledger, claim: Claim) -> float:
 
     If a single trial can be a miss, the misses at the default setting are counted over all sessions, and the misses at
     the extra settings over each session. A case and its extra settings share the weight in the same way as the level.
-    Elsewhere each session gives the e-value of its p-value, of the first verdict that its seed had. Sessions have
+    For other relations, each session contributes the e-value of the p-value of the first verdict with its seed.
+    Sessions have
     different seeds, so that their trials are independent.
     """
     key, ran = (claim.name, fingerprint_of(claim)), (claim.name, trials_print_of(claim))

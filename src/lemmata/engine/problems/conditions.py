@@ -39,7 +39,7 @@ def semidefinite(matrix: Float[Array, "n n"], why: str = "to rounding") -> Hypot
 
 
 def positive_ridge(ridge: Float[Array, ""], why: str) -> Hypothesis:
-    """That the ridge is positive.
+    """The hypothesis that the ridge is positive.
 
     Args:
         ridge: on the diagonal of the Gram matrix.

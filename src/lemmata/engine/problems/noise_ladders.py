@@ -1,4 +1,4 @@
-"""Noise in front of features or of a misfit, of which ladders of sizes take a part."""
+"""Noise that multiplies features or a misfit; claims use its first rows, in increasing numbers."""
 
 import equinox as eqx
 import jax
@@ -12,11 +12,11 @@ from lemmata.functions import GaussianBumps, UniversalFeatures, features_of
 
 
 class NoiseOnFeatures(eqx.Module):
-    """Noise in front of features.
+    """Noise that multiplies features.
 
     Args:
-        noise: z, one row a repetition.
-        features: phi at the examples, one row an example.
+        noise: z, one row per repetition.
+        features: phi at the examples, one row per example.
     """
 
     noise: Float[Array, "r N"]
@@ -24,7 +24,7 @@ class NoiseOnFeatures(eqx.Module):
 
 
 class SpherePoints(Population[NoiseOnFeatures]):
-    """Normal noise in front of many features of points on a sphere.
+    """Normal noise that multiplies many features of points on a sphere.
 
     Attributes:
         number: features.
@@ -45,7 +45,7 @@ class SpherePoints(Population[NoiseOnFeatures]):
 
 
 class HeavyNoise(Population[NoiseOnFeatures]):
-    """Noise with P(|z| > u) = u^(-3/2) in front of 8 features of points in the plane, 32 repetitions.
+    """Noise with P(|z| > u) = u^(-3/2) that multiplies 8 features of points in the plane, 32 repetitions.
 
     Attributes:
         examples: N.
@@ -67,7 +67,7 @@ def sampled_features(normal: Float[Array, "n e"]) -> UniversalFeatures:
     """Features of the class of bumps in the plane.
 
     Args:
-        normal: 6 standard normal numbers a feature.
+        normal: 6 standard normal numbers per feature.
     """
     return features_of(GaussianBumps(2), normal, 16.0)
 
@@ -76,7 +76,7 @@ class NoiseOnMisfit(eqx.Module):
     """Noise and the misfit of fixed coefficients at the same examples.
 
     Args:
-        noise: z, one row a repetition.
+        noise: z, one row per repetition.
         misfit: f - phi rho* at each example.
     """
 

@@ -46,7 +46,7 @@ class GaussianMixture(AbstractTarget):
     """Normal components N(means_c, std² I) with probabilities weights_c.
 
     Args:
-        means: one row a component.
+        means: one row per component.
         weights: probabilities.
         std: common standard deviation, positive.
     """
@@ -95,7 +95,7 @@ class GaussianMixture(AbstractTarget):
         return alpha, alpha**2 * self.std**2 + schedule.variance(t)
 
     def _posterior(self, schedule: Schedule, t: Float[Array, ""], x: Float[Array, " d"]) -> tuple[Array, Array]:
-        """P(c | x), and E[x(0) | x, c] one row a component."""
+        """P(c | x), and E[x(0) | x, c] one row per component."""
         alpha, spread = self._noised(schedule, t)
         gaps = x - alpha * self.means
         posterior = jax.nn.softmax(jnp.log(self.weights) - jnp.sum(gaps**2, axis=1) / (2 * spread))

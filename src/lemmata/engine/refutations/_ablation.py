@@ -21,7 +21,7 @@ from ._problem import Place, facts, free_fields, with_fields
 from ._search import refute
 
 _STARTS = 3
-_LENGTHS = (0.1, 1.0, 10.0)  # of a step beyond a hypothesis, in units of the problem's own size
+_LENGTHS = (0.1, 1.0, 10.0)  # lengths of a step beyond a hypothesis, relative to the problem's size
 _STEPS = 60
 
 

@@ -16,7 +16,7 @@ from ._problem import Facts, Place, facts
 _FRESH = 32
 _SHAKEN = 8
 _SAFE = 4.0
-_NUMBERS = 400  # of a problem that is evaluated in many digits
+_NUMBERS = 400  # numbers in a problem that is evaluated in many digits
 _EPS = float(np.finfo(float).eps)
 
 
@@ -25,7 +25,7 @@ def confirm(claim: Claim, place: Place, without: str | None = None) -> str | Non
 
     The counterexample is evaluated again, operation by operation. It is measured again with other keys, and with inputs
     that are moved by one rounding error each. Four times the change by this rounding must not explain the
-    contradiction. Neither must the slack by which hypotheses hold.
+    contradiction. The slack by which hypotheses hold must not decide either.
     """
     problem, key = place.problem(claim), place.keys(claim)[1]
     own = facts(claim, problem, key)

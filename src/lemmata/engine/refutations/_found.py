@@ -19,7 +19,7 @@ from ._problem import Place, facts
 from ._stored import SCHEMA, placed, read_arrays, read_record
 
 _STEM = "counterexample"
-LEVEL = 1e-4  # of the verification that confirms a statistical refutation
+LEVEL = 1e-4  # level of the verification that confirms a statistical refutation
 _SCRIPT = '''"""A problem on which the statement of a claim fails."""
 
 from pathlib import Path
@@ -233,7 +233,7 @@ def _of_catalogue(name: str, path: Path, told_by: Told) -> Claim:
         raise SettingError(
             f"counterexample {path}",
             found=f"a claim of the file {name}",
-            rule="lemmata runs no Python file because a record names it",
+            rule="a Python file must not run only because a record names it",
             remedy=f"look at the file; if you trust it, call load_counterexample(stem, find({name!r})[0])",
         )
     known = find(name)

@@ -30,11 +30,11 @@ from ._storage import open_study, storage_failure
 
 Progress = Callable[[int, float | None], None]
 _WIDER = 6  # settings until larger sizes are searched, too
-_WANDERING = 3  # of so many settings one is from anywhere
+_WANDERING = 3  # one in this number of settings is drawn from the whole region
 _TRIES = 20
-_QUICK = 1 / 30  # of the budget: if a setting takes longer, no larger ones are
-_SEEDS = 100_000  # of one search
-_SHRINKING = 0.4  # of the budget, for making simpler what was found
+_QUICK = 1 / 30  # share of the budget: if a setting takes longer, no larger one is tried
+_SEEDS = 100_000  # seeds of one search
+_SHRINKING = 0.4  # share of the budget for making a counterexample simpler
 
 
 def refute(

@@ -16,7 +16,7 @@ from ._confirm import confirm
 from ._pressure import allowed, contradicts
 from ._problem import Place, facts, with_fields
 
-_ENTRIES = 64  # of a field whose entries are tried one at a time
+_ENTRIES = 64  # entries of a field whose entries are tried one at a time
 Again = Callable[[dict[str, Any]], Place | None]
 
 

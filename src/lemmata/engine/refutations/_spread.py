@@ -101,4 +101,4 @@ def widely(
                 rule="a search that ends without an error",
             )
         return found
-    raise AssertionError("a claim has an outcome")
+    raise AssertionError("a claim must have an outcome")

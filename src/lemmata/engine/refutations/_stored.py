@@ -88,7 +88,7 @@ def read_arrays(path: Path, told: str | None) -> dict[str, np.ndarray]:
     content = read_bytes(path, f"arrays {path}", _WROTE) if path.exists() else b""
     if digest(content) != told:
         raise DataError(
-            f"arrays {path}", found="no file, or one of another content", remedy=_REMEDY,
+            f"arrays {path}", found="no file, or a file with other content", remedy=_REMEDY,
             rule="the arrays that were written with the record",
         )  # fmt: skip
     try:

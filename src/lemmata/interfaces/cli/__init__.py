@@ -83,7 +83,7 @@ def _run() -> None:
     try:
         with listening():
             app()
-    except SystemExit as end:  # of typer, which ends with 1 where nobody reads its help
+    except SystemExit as end:  # typer ends with 1 if its help has no reader
         raise SystemExit(UNREAD) if unread(end) else end from None
     except KeyboardInterrupt:  # while the words were read, before a command began
         sys.stderr.write("Interrupted before any result was finished.\n")

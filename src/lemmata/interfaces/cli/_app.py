@@ -19,7 +19,7 @@ from ._guard import FAILED, REFUSED, left, raised_at
 from ._scarce import no_memory
 
 TRACEBACK = "LEMMATA_TRACEBACK"
-"""The variable with which an error that lemmata did not foresee is printed whole."""
+"""The environment variable that makes lemmata print the whole traceback of an unexpected error."""
 UNREAD = 141
 """The exit code of a program that the signal of a closed pipe ends; 1 would mean that a claim is refuted."""
 
@@ -59,7 +59,11 @@ class Commands(typer.core.TyperGroup):
             complain(error)
             raise typer.Exit(REFUSED) from None
         except EOFError as error:  # which typer takes for Ctrl-D, with the exit code of a refuted claim
-            complain(DataError("a file is shorter than it says", found=str(error) or None, rule="files are whole"))
+            complain(
+                DataError(
+                    "a file is shorter than its header says", found=str(error) or None, rule="a file must be complete"
+                )
+            )
             raise typer.Exit(REFUSED) from None
         except KeyboardInterrupt:
             err.print("Interrupted before any result was finished.")
@@ -116,7 +120,7 @@ def _unforeseen(error: BaseException) -> LemmataError:
     return LemmataError(
         "the command stopped, because of a defect of lemmata",
         found=f"{type(error).__name__}: {said} ({pathlib.Path(last.filename).name}, line {last.lineno})",
-        rule="an error names what is wrong with the input, and this one does not",
+        rule="an error must name what is wrong with the input, but this error does not",
         remedy=f"run the command again with {TRACEBACK}=1 in its environment, and report what it prints",
     )
 
@@ -133,7 +137,7 @@ def _refuse_moved(command: str, options: list[str]) -> None:
         if command == "verify" and option in OF_A_FAMILY:
             raise SettingError(
                 f"verify {option}",
-                rule="`lemmata verify` judges the claims that you name, without options that select many claims",
+                rule="`lemmata verify` judges the claims that you name, and takes no options that select many claims",
                 remedy=f"use `lemmata judge {option}`",
             )
 

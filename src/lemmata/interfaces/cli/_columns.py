@@ -32,7 +32,21 @@ def frame_of(data: Path, row: str) -> "pl.DataFrame":
     return frame
 
 
-def numeric_column(frame: "pl.DataFrame", name: str, option: str, row: str) -> "np.ndarray":
+def usual_column(frame: "pl.DataFrame", usual: tuple[str, ...]) -> str:
+    """The first of the usual names that a column has, in any case and with any signs between words.
+
+    If there is none, it is the first usual name, which is then missing.
+
+    Args:
+        frame: the table.
+        usual: names in lower case, with underscores between words.
+    """
+    plain = {"_".join("".join(sign if sign.isalnum() else " " for sign in name.lower()).split()): name
+             for name in reversed(frame.columns)}  # fmt: skip
+    return next((plain[name] for name in usual if name in plain), usual[0])
+
+
+def numeric_column(frame: "pl.DataFrame", name: str, option: str, row: str, sizes: bool = False) -> "np.ndarray":
     """A column of numbers without empty cells.
 
     Args:
@@ -40,6 +54,7 @@ def numeric_column(frame: "pl.DataFrame", name: str, option: str, row: str) -> "
         name: of the column.
         option: that names the column on the command line.
         row: what a row is, for the message.
+        sizes: whether the cells may end with K, M, B or T, for thousands to millions of millions, as in 70M.
     """
     if name not in frame.columns:
         near = difflib.get_close_matches(name, frame.columns, n=1)
@@ -47,7 +62,7 @@ def numeric_column(frame: "pl.DataFrame", name: str, option: str, row: str) -> "
         listed, rule = "columns " + ", ".join(frame.columns[:12]), "name a column of the table"
         remedy = f"{meant}name the column with {option}"
         raise UnknownNameError(f"column {name!r}", found=listed, rule=rule, remedy=remedy)
-    series = _read_as_numbers(frame[name], name)
+    series = _read_as_numbers(_spelled_out(frame[name]) if sizes else frame[name], name)
     if not series.dtype.is_numeric():
         rule, remedy = f"a column of numbers, one for each {row}", f"name another column with {option}"
         raise DataError(f"column {name!r}", found=f"type {series.dtype}", rule=rule, remedy=remedy)
@@ -56,6 +71,17 @@ def numeric_column(frame: "pl.DataFrame", name: str, option: str, row: str) -> "
         rule, remedy = "a number in every row", "fill the cell, or delete the row"
         raise DataError(f"column {name!r} in line {line}", found="an empty cell", rule=rule, remedy=remedy)
     return series.to_numpy()
+
+
+def _spelled_out(series: "pl.Series") -> "pl.Series":
+    """Cells such as 70M and 1.4b as 70e6 and 1.4e9; others are not changed."""
+    import polars as pl
+
+    if series.dtype != pl.String:
+        return series
+    for letters, power in (("kK", 3), ("mM", 6), ("bB", 9), ("tT", 12)):
+        series = series.str.replace(rf"^\s*(\d+(?:\.\d+)?)\s*[{letters}]\s*$", f"${{1}}e{power}")
+    return series
 
 
 def _read_as_numbers(series: "pl.Series", name: str) -> "pl.Series":

@@ -26,7 +26,7 @@ def _width(stream) -> int | None:
 class _Spelled:
     """A stream that accepts every text: characters that its encoding lacks are escaped.
 
-    Else rich would print it again and again.
+    Otherwise rich would print it again and again.
     """
 
     def __init__(self, stream: Any):

@@ -6,28 +6,45 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lemmata.errors import SettingError
+from lemmata.errors import DataError, SettingError
 
-from ._columns import frame_of, numeric_column
+from ._columns import frame_of, numeric_column, usual_column
 
 if TYPE_CHECKING:
     from lemmata.subjects.emergence import EmergenceReport
+
+_SCALE = ("scale", "size", "parameters", "params", "n_params", "num_params", "model_size", "flops", "compute", "tokens")
+_ACCURACY = ("accuracy", "acc", "exact_match", "score", "pass_rate", "acc_none", "exact_match_none")
+_ITEMS = ("items", "n_items", "num_items", "n", "n_samples", "num_samples", "n_questions", "total")
+_TASK = ("task", "benchmark", "dataset", "subset", "subtask", "task_name")
 
 
 def emergence(
     data: Annotated[Path, typer.Argument(help="A CSV, TSV or Parquet file with one model per row.")],
     scale: Annotated[
-        str,
+        str | None,
         typer.Option(
-            metavar="COLUMN", help="Column of the size of each model, for example its parameters or its training rows."
+            metavar="COLUMN",
+            help="Column of the size of each model, for example its parameters or its training rows, also as in 70M. "
+            "By default a column with a usual name, such as scale or params.",
         ),
-    ] = "scale",
+    ] = None,
     accuracy: Annotated[
-        str, typer.Option(metavar="COLUMN", help="Column of the share of solved items, from 0 to 1.")
-    ] = "accuracy",
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column of the share of solved items, from 0 to 1. By default a column with a usual name, such as "
+            "accuracy or acc.",
+        ),
+    ] = None,
     items: Annotated[
-        str, typer.Option(metavar="COLUMN|N", help="Column of the number of items, or the number itself.")
-    ] = "items",
+        str | None,
+        typer.Option(
+            metavar="COLUMN|N",
+            help="Column of the number of items, or the number itself. By default a column with a usual name, such as "
+            "items or n.",
+        ),
+    ] = None,
     length: Annotated[float, typer.Option(metavar="L", help="Number of tokens of an answer.")] = 1.0,
     chance: Annotated[float, typer.Option(metavar="P", help="Accuracy of random guessing.")] = 0.0,
     at_length: Annotated[
@@ -60,7 +77,7 @@ def emergence(
     lines = str(found).splitlines()
     for tokens, (half, (low, high)) in answers.items():
         lines.append(f"half of the rise for {tokens:g} tokens: at {half:.3g}, interval {low:.3g} to {high:.3g}")
-    lines.append("The numbers rest on these claims. `lemmata show CLAIM` prints one:")
+    lines.append("The numbers rely on these claims. `lemmata show CLAIM` prints one:")
     for line in [*lines, *(f"  {claim}" for claim in found.claims)]:
         out.print(line, markup=False, highlight=False, soft_wrap=True)
 
@@ -73,17 +90,30 @@ def _record(found: "EmergenceReport") -> dict[str, Any]:
     return fields | columns | {"sharper": found.sharper, "conditions": conditions}
 
 
-def _table(data: Path, scale: str, accuracy: str, items: str) -> tuple[Any, Any, Any]:
+def _table(data: Path, scale: str | None, accuracy: str | None, items: str | None) -> tuple[Any, Any, Any]:
     """The three columns; items may be a number."""
     frame, number = frame_of(data, "model"), None
-    if items not in frame.columns:
+    _one_task(frame)
+    name = usual_column(frame, _ITEMS) if items is None else items
+    if name not in frame.columns:
         try:
-            number = float(items)
+            number = float(name)
         except ValueError:
-            if items == "items":
+            if items in (None, "items"):
                 rule, remedy = "the number of items is needed", "name the column with --items, or pass --items 500"
                 found = "no column 'items' among " + ", ".join(frame.columns[:12])
                 raise SettingError("--items", found=found, rule=rule, remedy=remedy) from None
-    column = lambda name, option: numeric_column(frame, name, option, "model")
-    asked = column(items, "--items") if number is None else number
-    return column(scale, "--scale"), column(accuracy, "--accuracy"), asked
+    sizes = numeric_column(frame, scale or usual_column(frame, _SCALE), "--scale", "model", sizes=True)
+    shares = numeric_column(frame, accuracy or usual_column(frame, _ACCURACY), "--accuracy", "model")
+    return sizes, shares, numeric_column(frame, name, "--items", "model") if number is None else number
+
+
+def _one_task(frame: Any) -> None:
+    """Refuse a table of several tasks, whose accuracies would be pooled by scale."""
+    name = usual_column(frame, _TASK)
+    tasks = frame[name].drop_nulls().unique(maintain_order=True).to_list() if name in frame.columns else []
+    if len(tasks) > 1:
+        raise DataError(
+            f"column {name!r}", found=f"{len(tasks)} tasks, such as {tasks[0]} and {tasks[1]}",
+            rule="one task, because tasks jump at different scales", remedy="pass a table with the rows of one task",
+        )  # fmt: skip

@@ -39,12 +39,12 @@ def no_start() -> SettingError | None:
         import jax
 
         jax.devices()
-    except Exception as error:  # of many kinds, an AssertionError without words among them
+    except Exception as error:  # errors of many kinds, among them an AssertionError without words
         said = " ".join(str(error).split())[:160]
         return SettingError(
             "JAX does not start",
             found=", ".join(f"{name}={os.environ[name][:60]!r}" for name in names) + (f" ({said})" if said else ""),
-            rule="variables that begin with JAX_ suit JAX and this machine",
+            rule="variables that begin with JAX_ must have values that JAX accepts on this machine",
             remedy=f"remove them from the environment: unset {' '.join(names)}",
         )
     return None
@@ -55,6 +55,6 @@ def told_to_end() -> SettingError:
     return SettingError(
         "XLA ended the command",
         found=f"XLA_FLAGS={odd_flags()[:200]!r}",
-        rule="XLA ends a program that gives it a flag or a value that it does not know",
+        rule="XLA ends a program if it does not know a flag or its value",
         remedy="correct XLA_FLAGS, or remove it from the environment: unset XLA_FLAGS",
     )

@@ -79,7 +79,7 @@ def guarded(run: Callable[[], None], words: list[str]) -> None:
     lives, live = os.pipe()
     listener = Listener(words) if any(limit.own for limit in known) else None
     before = killed_for_memory()
-    child = os.fork()  # before JAX is imported, which has threads
+    child = os.fork()  # before JAX is imported, because JAX starts threads
     if child == 0:
         os.close(told)
         os.close(live)
@@ -138,7 +138,7 @@ def _end_with_parent(lives: int, leave: Callable[[int], NoReturn]) -> None:
 
 
 def _tell_who_leaves(tell: int) -> None:
-    """Let `os._exit`, which nothing can catch, say first where it is called."""
+    """Make `os._exit`, which cannot be caught, report first where it is called."""
     leave, own = os._exit, os.getpid()
 
     def told(status: int) -> NoReturn:
@@ -198,7 +198,7 @@ def _ended(code: int, said: bytes, words: list[str], listener: Listener | None, 
             return _lacked("the command was ended by a lack of memory" + _last(noise))
         return code if code > 0 else said[0]
     if listener is not None and listener.hangs:
-        return _lacked("that the command had stopped computing, without any memory left, and was ended")
+        return _lacked("that the command had no memory left and computed nothing, so it was ended")
     if code == -signal.SIGKILL:
         return _lacked("that the kernel ended the command") if killed_for_memory else _killed(-code)
     if code < 0 and listener is not None:

@@ -131,7 +131,7 @@ class Job:
             result.replace(
                 {self.record.file: text + "\n", f"{self.folder}/index.html": shown}
                 | {f"{self.folder}/{name}": other for name, other in beside.items()},
-                gone=[f"{self.folder}/{name}" for name in left_by(page)],  # of an earlier run, if this one has none
+                gone=[f"{self.folder}/{name}" for name in left_by(page)],  # an earlier run's page
             )
 
 
@@ -145,7 +145,7 @@ def answered(say: Callable[[], None]) -> Iterator[None]:
     unsaid = None
     try:
         say()
-    except OSError as error:  # of standard output; reported after the writing
+    except OSError as error:  # an error of standard output, reported after the writing
         unsaid = error
     yield
     if unsaid is not None:

@@ -122,8 +122,8 @@ def _compare(ledger: Any, words: list[str], setting: Any, seed: int) -> Found:
     judged = [{row["claim"] for row in ledger.query("SELECT claim FROM verdicts WHERE run = ?", _number(word))}
               for word in words]  # fmt: skip
     if not judged[0] & judged[1]:
-        return _APART, record, ["no claim has a verdict in both runs, so that nothing was compared"]
-    return 0, record, [str(change) for change in found] or ["all verdicts that both runs have are the same"]
+        return _APART, record, ["no claim has a verdict in both runs, so nothing was compared"]
+    return 0, record, [str(change) for change in found] or ["all verdicts that occur in both runs are the same"]
 
 
 def _replay(ledger: Any, words: list[str], setting: Any, seed: int) -> Found:
@@ -161,7 +161,9 @@ def _check(ledger: Any, words: list[str], setting: Any, seed: int) -> Found:
 
 def _nothing(ledger: Any, found: str, command: str) -> DataError:
     remedy = f"run `{command}` first, or name another file with --ledger PATH"
-    return DataError(f"ledger {ledger.path}", found=found, rule="a ledger that holds what is asked for", remedy=remedy)
+    return DataError(
+        f"ledger {ledger.path}", found=found, rule="a ledger with at least one matching entry", remedy=remedy
+    )
 
 
 def _number(word: str) -> int:

@@ -133,7 +133,7 @@ def _list_unrun(as_json: bool) -> None:
 
 
 def _accused(row: dict[str, Any]) -> int:
-    """Whom a refuted claim accuses: a place of `_ACCUSED`."""
+    """The source or reading that a refuted claim accuses, as a position in `_ACCUSED`."""
     if row["passage"]:
         return 0
     return {"folklore": 1, "own result": 2}.get(row["kind"], 3)

@@ -133,7 +133,7 @@ def _check(budget: int | None, level: float) -> None:
 def _mutated(chosen: list[Any], asked: dict, executor: Any, minutes: float | None) -> Any:
     """Yields each claim's name with its record when it is finished, or with the reason if there is none.
 
-    And the reason why trials were not stored.
+    The result also has the reason why trials were not stored.
     """
     from lemmata.engine.claims import sent
     from lemmata.workers import Lost, finished

@@ -111,7 +111,7 @@ def refute(
         plain(json.dumps(told.rows, indent=1))
     if told.interrupted:
         rest = [claim.name for claim in own if claim.name not in told.finished]
-        words = f"Interrupted; the searches above are what was finished. Not finished: {', '.join(rest[:10])}"
+        words = f"Interrupted; only the searches above were finished. Not finished: {', '.join(rest[:10])}"
         err.print(words + (f" and {len(rest) - 10} more" if len(rest) > 10 else "") + ".",
                   markup=False, highlight=False, soft_wrap=True)  # fmt: skip
     raise typer.Exit(told.code)
@@ -193,11 +193,11 @@ def _needed(claims: "list[Claim]", minutes: float, seed: int) -> int:
         except KeyboardInterrupt:
             if not told:
                 raise
-            err.print("Interrupted; the hypotheses above are what was finished.")
+            err.print("Interrupted; only the hypotheses above were finished.")
             return exit_code()
         codes |= {EXIT["failed"] if one.untested else 0 for one in found} or {EXIT["inapplicable"]}
         if not found:
-            words = f"{claim.name}: no hypothesis can be checked, so that none was dropped"
+            words = f"{claim.name}: no hypothesis can be checked, so none was dropped"
             out.print(words, markup=False, highlight=False, soft_wrap=True)
     return max(codes)
 
@@ -274,7 +274,7 @@ def _check_asked(
     if write and given:
         raise SettingError(
             f"--write with {', '.join(given)}",
-            rule="the catalogue keeps only searches with the default options, made one after the other",
+            rule="the catalogue keeps only searches with the default options in one process",
             remedy="leave --write or the other options out",
         )
 

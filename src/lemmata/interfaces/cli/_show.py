@@ -15,7 +15,7 @@ FIELDS = (
 _HEADINGS = {
     "section": "about the section", "band": "decision rule", "problem": "open problem of the survey",
     "reading": "how the source was read", "controls": "what it predicts or bounds",
-    "unexplained": "what it leaves open", "trivial": "what is known without it", "expected": "expected verdict",
+    "unexplained": "what it leaves open", "trivial": "what is known without the claim", "expected": "expected verdict",
 }  # fmt: skip
 
 
@@ -98,7 +98,7 @@ def _show_verdict(verdict: dict[str, Any] | None, older: str) -> None:
 
 
 def _show_beside(heading: str, told: Callable[[dict[str, Any]], str], found: dict[str, Any] | None) -> None:
-    """The record beside a verdict, in a sentence under a heading; nothing if there is none."""
+    """The record that is stored with a verdict, as a sentence under a heading; nothing if there is no such record."""
     from ._console import out
 
     if found is not None:

@@ -33,7 +33,7 @@ def describe_data(console: Console, dataset: "Dataset") -> None:
 
 
 def print_summary(console: Console, record: StudyRecord, saves: bool = False) -> None:
-    """The sentences that answer, a row a model, and what to know before relying on it.
+    """The sentences that answer, one row per model, and what to know before relying on it.
 
     Args:
         console: where it goes.

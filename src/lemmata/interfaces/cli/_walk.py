@@ -44,7 +44,7 @@ def walk(
     place_seconds: Annotated[float, typer.Option(help="Time limit of all trials at one setting.")] = PLACE_SECONDS,
     minutes: Annotated[float | None, typer.Option(metavar="M", help="Start no claim after M minutes.")] = None,
     again: Annotated[
-        bool, typer.Option("--again", help="Also test claims again that have a recorded walk of their current code.")
+        bool, typer.Option("--again", help="Also test claims whose current code already has a recorded walk.")
     ] = False,
     write: Annotated[bool, typer.Option("--write", help="Store the results in the records of the sections.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -141,7 +141,7 @@ def _chosen(claims: list[str] | None, subject: list[str] | None) -> list[Any]:
 
 
 def _in_order(chosen: list[Any], again: bool) -> list[Any]:
-    """Those that are to be walked, the cheapest first: a setting costs about what the default one does."""
+    """The claims that are to be walked, the cheapest first. A setting takes about as long as the default setting."""
     from lemmata.engine.catalogue import costs, records
     from lemmata.engine.claims import fingerprint_of, places
 

@@ -97,7 +97,7 @@ def compare(
     told = ComparisonOptions(**_checked(options))
     data = x if y is None else (x, y) if mask is None else (x, y, mask)
     if y is None and mask is not None:
-        raise SettingError("mask is given without y", rule="x, y and mask are arrays of the same rows")
+        raise SettingError("mask is given without y", rule="x, y and mask must be arrays of the same rows")
     if mask is not None and np.ndim(np.asarray(x)) != 3:
         raise SettingError("mask does not fit x", found=f"x of {np.ndim(np.asarray(x))} axes", rule="x (n, T, c)")
     with jax.enable_x64(True):

@@ -42,7 +42,7 @@ class Finished(Generic[R]):
 
         Raises:
             MissingFileError: there is no such file.
-            DataError: it is no record of this kind and version.
+            DataError: it is not a record of this kind and version.
         """
         finish(Path(path).parent, Path(path).name)
         return cls(cls.kind.load(path))

@@ -223,7 +223,7 @@ def _names(models: object) -> list[str]:
     names = list(models) if isinstance(models, Iterable) else []
     if not names or not all(isinstance(name, str) for name in names):
         raise SettingError(
-            "models does not hold names",
+            "models does not contain names",
             found=repr(models)[:80],
             rule="names in one string, separated by commas, or a sequence of names",
             remedy='models="linear,rbf" or models=["linear", "rbf"]',

@@ -10,14 +10,13 @@ import re
 
 from markupsafe import Markup
 
-from ._notation import FUNCTIONS, GREEK, LARGE, SIGNS, SUPERSCRIPTS, WORDLIKE, Token, UnclearError, tokens
+from ._markup import bracketed, mrow, operator, token_of_script
+from ._notation import FUNCTIONS, GREEK, LARGE, LETTER, SIGNS, SUPERSCRIPTS, WORDLIKE, Token, UnclearError, tokens
 
 _END = Token("end", "")
 _CLOSERS = {"(": ")", "[": "]", "{": "}", "langle": "rangle"}
-_OPERANDS = frozenset({"number", "word", "name", "open", "bar", "langle", "root", "symbol"})
-_SHORT = frozenset({"op", "HS", "tr", "id"})
-"""Subscripts of two letters that are one word."""
-_STAR = Markup("<mo>*</mo>")
+_OPERANDS = frozenset({"number", "word", "name", "open", "norm", "bar", "langle", "root", "symbol"})
+_STAR, _PRIME = Markup("<mo>*</mo>"), Markup("<mo>′</mo>")
 _THIN, _WIDE = Markup('<mspace width="0.17em"></mspace>'), Markup('<mspace width="1.2em"></mspace>')
 
 
@@ -80,15 +79,16 @@ class _Parser:
                 operand = True
             elif token.kind in ("operator", "relation"):
                 # A line may continue with a relation; elsewhere only signs precede their operand.
-                if not operand and token.text not in "+-±" and not (self.display and outermost and not parts):
+                limits = token.text in "<>" and closer in ("}", ")")
+                if not operand and token.text not in "+-±" and (parts or not (limits or (self.display and outermost))):
                     raise UnclearError(token.text)
                 if operand and token.before != token.after:
                     raise UnclearError(token.text)
-                parts.append(_sign(self.take(), prefix=not operand))
+                parts.append(operator(self.take(), prefix=not operand))
                 operand = False
             elif operand and self._given():
-                self.take()
-                parts.append(Markup('<mo lspace="0.28em" rspace="0.28em" stretchy="false">|</mo>'))
+                token = self.take()
+                parts.append(Markup('<mo lspace="0.28em" rspace="0.28em" stretchy="false">{}</mo>').format(token.text))
                 operand = False
             elif token.kind == "comma" and operand:
                 parts.append(self._comma(outermost))
@@ -99,17 +99,19 @@ class _Parser:
             raise UnclearError("an operand is missing")
         self.take()
         self.closers.pop()
-        return _row(parts)
+        return mrow(parts)
 
     def _given(self) -> bool:
-        """Whether a bar with blanks on both sides, right inside a bracket, separates what is given: E[x | y]."""
+        """Whether a bar with blanks on both sides separates the parts of a bracket: E[x | y], KL(p || q)."""
         token = self.peek()
-        return token.kind == "bar" and bool(token.before and token.after) and self.closers[-1] in (")", "]", "}")
+        return (
+            token.kind in ("bar", "norm") and bool(token.before and token.after) and self.closers[-1] in (")", "]", "}")
+        )
 
     def _ends(self, closer: str) -> bool:
         token = self.peek()
-        if closer == "bar":
-            return token.kind == "bar" and not token.before
+        if closer in ("bar", "norm"):
+            return token.kind == closer and not token.before
         if token.kind == "end" and closer != "end":
             raise UnclearError("a bracket is open")
         return closer in (token.kind, token.text)
@@ -117,16 +119,21 @@ class _Parser:
     def _starts(self) -> bool:
         """Whether an operand begins here: a bar opens unless it can close the innermost one."""
         token = self.peek()
-        if token.kind == "bar":
-            return not token.after and (self.closers[-1] != "bar" or bool(token.before))
-        return token.kind in _OPERANDS
+        if token.kind in ("bar", "norm"):
+            return not token.after and (self.closers[-1] != token.kind or bool(token.before))
+        return token.kind in _OPERANDS or self._placeholder()
+
+    def _placeholder(self) -> bool:
+        """Whether the dot here is the place of an argument, as in "K(., x)"."""
+        token, before = self.peek(), self.tokens[self.place - 1].text if self.place else ""
+        return token.text == "." and before in ("(", ",", "|") and self.peek(1).text in (")", ",", "|")
 
     def _comma(self, outermost: bool) -> Markup:
         token = self.take()
         last = self.peek().kind == "end"
         if (outermost and not self.display) or (token.text == "." and not last):
             raise UnclearError(token.text)
-        if not last and not token.after:
+        if not last and not token.after and outermost:
             raise UnclearError(token.text)
         return Markup("<mo>{}</mo>").format(token.text) + (_WIDE if token.after > 1 and not last else "")
 
@@ -145,7 +152,7 @@ class _Parser:
                 wide = left.wordy or right.wordy
                 parts.append(Markup('<mspace width="0.28em"></mspace>') if wide else _THIN)
             parts.append(right.markup)
-        return _row(parts)
+        return mrow(parts)
 
     def _divided(self, factors: list[_Factor]) -> list[_Factor]:
         slash = self.take()
@@ -166,7 +173,7 @@ class _Parser:
             whole = Markup("<mrow>{}{}{}</mrow>").format(above[-1].markup, sign, below.markup)
             return [*factors[:-1], _Factor(whole, above[-1].first)]
         upper = above[0].inside if len(above) == 1 else None
-        upper = upper or _row([part for factor in above for part in (factor.markup, _THIN)][:-1])
+        upper = upper or mrow([part for factor in above for part in (factor.markup, _THIN)][:-1])
         whole = Markup("<mfrac>{}{}</mfrac>").format(upper, below.inside or below.markup)
         return [*factors[:first], _Factor(whole, above[0].first)]
 
@@ -183,9 +190,7 @@ class _Parser:
         name = first.kind == "name"
         if name and self.peek().text in ("(", "[") and not self.peek().before:
             applied = self._scripted(self._primary())
-            return _Factor(_row([found.markup, applied.markup]), first)
-        if name and self.peek().kind == "number" and not self.peek().before:
-            raise UnclearError("a digit behind a name")
+            return _Factor(mrow([found.markup, applied.markup]), first)
         return found
 
     def _primary(self) -> _Factor:
@@ -202,14 +207,14 @@ class _Parser:
             opener = token.text if token.kind == "open" else token.kind
             start = self.place
             body = self.row(_CLOSERS[opener])
-            closed = _bracketed(body, self.tokens[start - 1], self.tokens[self.place - 1])
+            closed = bracketed(body, self.tokens[start - 1], self.tokens[self.place - 1])
             listed = any(item.kind == "comma" for item in self.tokens[start : self.place])
             return _Factor(closed, token, body if opener == "(" and not listed else None)
-        if token.kind == "bar":
-            body = self.row("bar")
-            return _Factor(
-                Markup('<mrow><mo stretchy="true">|</mo>{}<mo stretchy="true">|</mo></mrow>').format(body), token
-            )
+        if token.kind in ("bar", "norm"):
+            body, sign = self.row(token.kind), Markup('<mo stretchy="true">{}</mo>').format(token.text)
+            return _Factor(Markup("<mrow>{0}{1}{0}</mrow>").format(sign, body), token)
+        if token.text == ".":
+            return _Factor(Markup("<mi>.</mi>"), token)
         raise UnclearError(token.text)
 
     def _name(self, token: Token) -> _Factor:
@@ -239,6 +244,7 @@ class _Parser:
 
     def _square_root(self) -> Markup:
         self.place += 2
+        self.symbols += 1
         return Markup("<msqrt>{}</msqrt>").format(self.row(")"))
 
     def _whole(self) -> Markup:
@@ -247,102 +253,135 @@ class _Parser:
         return Markup("<mrow><mo>{}</mo>{}<mo>{}</mo></mrow>").format(left, self.row(")"), right)
 
     def _scripted(self, base: _Factor) -> _Factor:
-        """The operand with its subscript and superscript, each at most once."""
-        below, above, vague = None, None, False
+        """The operand with its accent, its subscript and its superscript; a digit behind a letter is an index."""
+        base = self._marked(base)
+        below, above, vague = self._digit(base), [], False
         while (self.peek().kind in ("script", "raised", "prime") or self._star()) and not self.peek().before:
             token = self.take()
+            bare = all(mark in (_STAR, _PRIME) for mark in above)  # which may stand before other scripts
             if token.text == "_":
-                if below is not None or (above is not None and above != _STAR):
+                if below is not None or not bare:
                     raise UnclearError("_")
                 below = self._script()
-            elif above is not None:
+            elif not bare:
                 raise UnclearError("two exponents")
             elif token.kind == "raised":
-                above = Markup("<mn>{}</mn>").format(token.text.translate(SUPERSCRIPTS))
+                above.append(Markup("<mn>{}</mn>").format(token.text.translate(SUPERSCRIPTS)))
             elif token.kind == "prime" or token.text == "*":
-                above = Markup("<mo>{}</mo>").format("′" if token.kind == "prime" else "*")
+                above.append(_PRIME if token.kind == "prime" else _STAR)
             else:
                 # n^1/2 may mean two things; x²/2 and x^2/2 do not.
                 vague = not re.fullmatch(r"[(\[{+*]|[2-9]|\d\d+", self.peek().text)
                 letter = self.peek().kind == "name" and self.peek().text != "T"
-                above = self._script()
+                above.append(self._script())
                 if letter and self.peek().text == "(" and not self.peek().before:
                     raise UnclearError("n^o(1)")
         if self.peek().kind in ("script", "raised") or (
             vague and self.peek().kind == "slash" and not self.peek().before
         ):
             raise UnclearError(self.peek().text)
-        if below is None and above is None:
+        found = self._with_factorial(base, below, above)
+        self.symbols += found is not base
+        return found
+
+    def _marked(self, base: _Factor) -> _Factor:
+        """The operand with the hat or tilde behind it, as in "rho^" and "W~": no script follows, and no operand."""
+        mark, follows = self.peek(), self.peek(1)
+        ends = (
+            mark.after
+            or follows.kind in ("close", "comma", "script", "raised", "rangle")
+            or (follows.kind == "bar" and self.closers[-1] == "bar")
+        )
+        estimate = base.first.text in ("f", "g", "h") and re.fullmatch(
+            r"\^\([A-Z]\)", "".join(token.text for token in self.tokens[self.place : self.place + 4])
+        )
+        if base.first.kind != "name" or mark.text not in ("^", "~") or mark.before or not (ends or estimate):
             return base
-        parts = [base.markup, *(part for part in (below, above) if part is not None)]
-        tag = Markup("msubsup" if len(parts) == 3 else "msup" if below is None else "msub")
-        return _Factor(Markup("<{}>{}</{}>").format(tag, Markup("").join(parts), tag), base.first, wordy=base.wordy)
+        self.take()
+        sign = SIGNS.get(mark.text, mark.text)
+        return _Factor(Markup('<mover accent="true">{}<mo>{}</mo></mover>').format(base.markup, sign), base.first)
+
+    def _digit(self, base: _Factor) -> Markup | None:
+        """The digit right behind a letter, as in "x0" and "log2"; longer numbers are unclear."""
+        token, name = self.peek(), base.first.text
+        if base.first.kind != "name" or token.kind != "number" or token.before:
+            return None
+        short = len(name) == 1 or name in GREEK or name == "log"
+        if not short or not re.fullmatch(r"\d|10", token.text) or (not token.after and self.peek(1).kind == "name"):
+            raise UnclearError("a digit behind a name")
+        return token_of_script(self.take())
+
+    def _with_factorial(self, base: _Factor, below: Markup | None, above: list[Markup]) -> _Factor:
+        if below is not None or above:
+            parts = [base.markup, *([] if below is None else [below]), *([mrow(above)] if above else [])]
+            tag = Markup("msubsup" if len(parts) == 3 else "msup" if below is None else "msub")
+            base = _Factor(Markup("<{}>{}</{}>").format(tag, Markup("").join(parts), tag), base.first, wordy=base.wordy)
+        if self.peek().kind != "factorial" or self.peek().before:
+            return base
+        self.take()
+        found = _Factor(mrow([base.markup, Markup('<mo lspace="0">!</mo>')]), base.first, wordy=base.wordy)
+        if self.peek().kind != "raised" or self.peek().before:
+            return found
+        power = self.take().text.translate(SUPERSCRIPTS)
+        return _Factor(Markup("<msup>{}<mn>{}</mn></msup>").format(found.markup, power), base.first)
 
     def _script(self) -> Markup:
         """The content of a script: a bracket, or a number or name with a sign. A bracket around one token is meant."""
         token = self.peek()
         if token.before:
-            raise UnclearError("a script begins with a blank")
+            raise UnclearError("a subscript or exponent begins with a blank")
+        if token.text == "{":
+            self.take()
+            return self.row("}")
         if token.kind == "open" and token.text != "[":
             start = self.place
             group = self._primary()
             return (
-                group.markup if token.text == "(" and self.place - start == 3 else group.inside or _row([group.markup])
+                group.markup if token.text == "(" and self.place - start == 3 else group.inside or mrow([group.markup])
             )
         if token.text in ("*", "+") and not self._operand_at(1):
             return Markup("<mo>{}</mo>").format(self.take().text)
-        sign = _sign(self.take(), prefix=True) if token.text in ("+", "-") else Markup("")
+        sign = operator(self.take(), prefix=True) if token.text in ("+", "-") else Markup("")
+        if (sign and self.peek().text == "(" and not self.peek().before) or (
+            self.peek().kind == "bar" and self.closers[-1] != "bar"
+        ):
+            return mrow([sign, self._primary().markup])
         token = self.take()
         if token.before or token.kind not in ("number", "name", "symbol"):
             raise UnclearError(token.text)
         if not token.after and self.peek().kind in ("number", "name"):
-            raise UnclearError("where does the script end?")
-        return _row([sign, _small(token)]) if sign else _small(token)
+            raise UnclearError("the end of a subscript or exponent is unclear")
+        found = [*([sign] if sign else []), token_of_script(token)]
+        while self.peek().text == "," and not token.after and not self.peek().after and self._operand_at(1):
+            comma, token = self.take(), self.take()
+            found += [Markup("<mo>{}</mo>").format(comma.text), token_of_script(token)]
+        return mrow(found)
 
     def _star(self) -> bool:
         """Whether an asterisk here belongs to the name before it, as in "rho*", and is not a product."""
         token = self.peek()
         if token.text != "*" or token.before:
             return False
-        if not token.after and (self.peek(1).kind in _OPERANDS - {"bar"}):
+        if not token.after and (self.peek(1).kind in _OPERANDS - {"bar"}) and not self._applied():
             raise UnclearError("*")
         return True
+
+    def _applied(self) -> bool:
+        """Whether the name before a star here is a function of the names in the bracket behind it: F*(t, x_i)."""
+        inside = "".join(token.text for token in self.tokens[self.place + 1 :])
+        return self.tokens[self.place - 1].text.isupper() and bool(
+            re.match(rf"\({LETTER}(_{LETTER}+)?(,{LETTER}(_{LETTER}+)?)*\)", inside)
+        )
 
     def _operand_at(self, ahead: int) -> bool:
         return self.peek(ahead).kind in ("number", "name") and not self.peek(ahead).before
 
 
-def _row(parts: list[Markup]) -> Markup:
-    return parts[0] if len(parts) == 1 else Markup("<mrow>{}</mrow>").format(Markup("").join(parts))
-
-
-def _sign(token: Token, prefix: bool) -> Markup:
-    form = Markup(' form="prefix"') if prefix and token.text in "+-±" else ""
-    return Markup("<mo{}>{}</mo>").format(form, SIGNS.get(token.text, token.text))
-
-
-def _bracketed(body: Markup, left: Token, right: Token) -> Markup:
-    signs = {"langle": "⟨", "rangle": "⟩"}
-    return Markup("<mrow><mo>{}</mo>{}<mo>{}</mo></mrow>").format(
-        signs.get(left.kind, left.text), body, signs.get(right.kind, right.text)
-    )
-
-
-def _small(token: Token) -> Markup:
-    """A token of a script: letters of an index pair one by one, words as words."""
-    text = token.text
-    if token.kind == "number":
-        return Markup("<mn>{}</mn>").format(text)
-    if text in GREEK or len(text) == 1 or text in FUNCTIONS or text in WORDLIKE or token.kind == "symbol":
-        return Markup("<mi>{}</mi>").format(GREEK.get(text, text))
-    if len(text) == 2 and text not in _SHORT:
-        return _row([Markup("<mi>{}</mi>").format(letter) for letter in text])
-    return Markup("<mtext>{}</mtext>").format(text)
-
-
 def _refuse_sizes(factors: list[_Factor]) -> None:
     """Refuse "n x d", a size of a matrix or a product with x."""
-    for factor in factors[1:-1]:
+    for left, factor, right in zip(factors, factors[1:], factors[2:], strict=False):
+        if left.wordy or right.wordy:
+            continue  # "sup over x of f(x)"
         if factor.first.text == "x" and factor.first.before and factor.markup == Markup("<mi>x</mi>"):
             raise UnclearError("n x d")
 

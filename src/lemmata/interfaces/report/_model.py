@@ -27,7 +27,7 @@ _ROW_COLUMNS = {
 }  # fmt: skip
 _RATIOS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 _SPOKE = ("agrees", "disagrees")
-_UNITS = {"classification": "", "language": " (nats a token, mean over documents)"}
+_UNITS = {"classification": "", "language": " (nats per token, mean over documents)"}
 _SILENT = ("vacuous", "inapplicable", "unaffordable", "failed")
 _ASKED = {  # the missing fact of a check, by the hypothesis that does not hold without it
     **{fact.given: fact.command for fact in FACTS.values() if fact.given},
@@ -191,9 +191,9 @@ def _held(record: ExaminationRecord) -> list[str]:
     found.append(f"{words} {errs} an error of {show(own.error)}. {verdict}")
     if own.balanced is not None:
         rare = own.classes[0]
-        named = f"it calls no row {rare.label}"
+        named = f"it never predicts {rare.label}"
         if rare.precision is not None:
-            named = f"{percent(rare.precision)} of the rows that it calls {rare.label} are {rare.label}"
+            named = f"{percent(rare.precision)} of the rows that it predicts as {rare.label} are {rare.label}"
         found.append(
             f"Classes are unbalanced: the error is {percent(own.balanced)} if each class counts equally. The rarest "
             f"class is {rare.label}: the model finds {percent(rare.recall)} of its {rare.rows:,} rows, and {named}."

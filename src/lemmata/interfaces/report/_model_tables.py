@@ -13,8 +13,8 @@ _SIZES = {  # the meaning of a column of numbers
     "input": {
         "gradient × spread": "how far the output, or the log probability of the right class, moves with the input: the "
         "mean size of the gradient times the input's standard deviation",
-        "loss grows by": "how much larger the mean loss is if the input's values are permuted among the rows, with the "
-        "95 % interval for new rows; below 0, the model errs less without the input",
+        "loss grows by": "the growth of the mean loss if the input's values are permuted among the rows, with its "
+        "95 % interval for new rows. If it is below 0, the model errs less without the input",
         "by chance": "for an input without information, 95 % of the growths lie in this range",
     },
     "layer": {
@@ -22,7 +22,8 @@ _SIZES = {  # the meaning of a column of numbers
         "largest singular value": "the most that the matrix stretches a vector",
         "stable rank": "the squared norm over the squared largest singular value: about how many directions carry the "
         "matrix",
-        "values beyond": "how many singular values lie above the range for the largest one of a random matrix",
+        "values beyond": "how many singular values lie above the range of the largest singular value of a random "
+        "matrix",
         "share of the tangent kernel": "how much of the model's first-order response to training comes from this array",
     },
     "output": {
@@ -142,7 +143,7 @@ def _layers(own: LayerTable) -> dict[str, Any]:
     if own.rows:
         words += f" The shares are computed on {own.rows} training rows."
     return _table(
-        "layers", "Layers", "norms, spectra and shares, beside random matrices", "layer", words, rows,
+        "layers", "Layers", "norms, spectra and shares, compared with random matrices", "layer", words, rows,
         notes=_more(own.notes, own.layers, LAYERS), frame="layers", guide="Layers",
     )  # fmt: skip
 

@@ -10,12 +10,17 @@ GREEK = {
     "Lambda": "Λ", "Xi": "Ξ", "Pi": "Π", "Sigma": "Σ", "Phi": "Φ", "Psi": "Ψ", "Omega": "Ω",
 }  # fmt: skip
 FUNCTIONS = frozenset(
-    {"log", "exp", "sin", "cos", "tan", "cosh", "sinh", "tanh", "erf", "arccos", "arcsin", "tr", "Tr", "diag"}
+    {"log", "exp", "sin", "cos", "tan", "cosh", "sinh", "tanh", "erf", "arccos", "arcsin", "tr", "Tr", "diag", "ln"}
 )
 """Functions whose names are no words of English."""
-WORDLIKE = frozenset({"max", "min", "sup", "inf", "lim", "det", "rank", "sign", "softmax", "argmax", "argmin"})
+WORDLIKE = frozenset(
+    {
+        "max", "min", "sup", "inf", "lim", "det", "rank", "sign", "softmax", "argmax", "argmin", "kl", "KL", "JS", "TV",
+        "NS", "Var", "Cov", "Inf", "Stab", "Lip", "Attn", "ReLU", "relu", "conj", "binom", "dist", "sgn", "Re", "Im",
+    }
+)  # fmt: skip
 """Functions whose names can also be words of a sentence."""
-LARGE = {"sum": "∑", "prod": "∏"}
+LARGE = {"sum": "∑", "prod": "∏", "∫": "∫"}
 SIGNS = {
     "<=": "≤", ">=": "≥", "!=": "≠", "->": "→", "<-": "←", "<<": "≪", ">>": "≫",
     "-": "−", "~": "∼", "...": "…", ":=": "≔",
@@ -27,13 +32,15 @@ LETTER = r"[^\W\d_⁰¹²³⁴⁵⁶⁷⁸⁹ⁿ₀-₉]"
 _TOKENS = re.compile(
     rf"""(?P<number>\d{{1,3}}(?:,\d{{3}})+(?!\d)|\d+(?:\.\d+)?(?:e[+-]?\d+)?)
     |(?P<word>{LETTER}{{2,}}(?:-{LETTER}{{2,}})+)
-    |(?P<name>{LETTER}+)
-    |(?P<raised>[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+|ⁿ)
+    |(?P<name>{LETTER}+|∫)
+    |(?P<raised>[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+|ⁿ|⁺)
+    |(?P<factorial>!(?!=))
     |(?P<script>[_^])
     |(?P<prime>')
     |(?P<root>√)
     |(?P<slash>/)
     |(?P<open>[(\[{{])|(?P<close>[)\]}}])
+    |(?P<norm>\|\|)
     |(?P<bar>\|)
     |(?P<relation><=|<-(?=\s)|>=|!=|->|<<|>>|:=|[=≤≥≠≈~∼→∈≪≫<>])
     |(?P<symbol>\.\.\.|[…∞])
@@ -43,14 +50,16 @@ _TOKENS = re.compile(
     re.VERBOSE,
 )
 
+_SINGLE = re.compile(r"(?<!\|)\|(?!\|)")
+
 
 @dataclasses.dataclass(frozen=True)
 class Token:
     """A piece of a formula.
 
     Args:
-        kind: number, word, name, raised, script, prime, root, slash, open, close, bar, relation, symbol, operator,
-            comma, langle, rangle, or end.
+        kind: number, word, name, raised, factorial, script, prime, root, slash, open, close, norm, bar, relation,
+            symbol, operator, comma, langle, rangle, or end.
         text: the token as written.
         before: blanks before it; at the beginning of a formula 1.
         after: blanks after it; 1 at the end.
@@ -63,7 +72,7 @@ class Token:
 
 
 class UnclearError(ValueError):
-    """A text that is no formula, or may be read as more than one."""
+    """A text that is not a formula, or may be read as more than one."""
 
 
 def tokens(text: str) -> list[Token]:
@@ -79,21 +88,28 @@ def tokens(text: str) -> list[Token]:
         if match is None:
             raise UnclearError(text[place])
         place, kind = match.end(), str(match.lastgroup)
+        if kind == "norm" and not (before and text[place : place + 1].isspace()) and _SINGLE.search(text):
+            place, kind = place - 1, "bar"  # two bars end together
         if kind == "blank":
             before = len(match.group())
             if found:
                 found[-1] = dataclasses.replace(found[-1], after=before)
             continue
         after = 1 if place == len(text) else 0
-        found.append(Token(_angle(kind, match.group(), text, place), match.group(), before, after))
+        sign = text[match.start() : place]
+        found.append(Token(_angle(kind, sign, text, place), sign, before, after))
         before = 0
     return found
 
 
 def _angle(kind: str, sign: str, text: str, end: int) -> str:
-    """The kind of a token: "langle" and "rangle" for a < before its first operand and a > behind its last one."""
-    if sign == "<" and text[end : end + 1].strip():
+    """The kind of a token: "langle" and "rangle" for a < before its first operand and a > behind its last one.
+
+    Between braces and in "K_(>p)" they are relations without blanks, as in the limits "i<d" of a sum.
+    """
+    before, after = text[: end - 1], text[end : end + 1].strip()
+    if sign == "<" and after and not re.search(r"\{\w+$", before):
         return "langle"
-    if sign == ">" and text[: end - 1][-1:].strip():
+    if sign == ">" and before[-1:].strip() and not re.search(r"[({]$|\{\w+$", before):
         return "rangle"
     return kind

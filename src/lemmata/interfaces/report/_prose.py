@@ -23,7 +23,7 @@ def prose(text: str) -> Markup:
         while end < len(words) and _mathematical(words, end):
             depth += _opened(words[end])
             end += 1
-            if depth <= 0 and words[end - 1][-1] in ",.;:":
+            if depth <= 0 and words[end - 1][-1] in ",.;:" and words[end - 1] != "...":
                 break
         found += _run(words[place:end])
         place = end
@@ -56,6 +56,9 @@ def _run(words: list[str]) -> list[Markup]:
 _BETWEEN = frozenset({"+", "-", "=", "<=", ">=", "<", ">", "/", "~", "->", "<<", ">>", "//"})
 _WORD = re.compile(rf"{LETTER}{{2,}}")
 _ALONE = frozenset({"a", "A", "I"})
+_LABELLED = frozenset({"Appendix", "Chapter", "Part", "Section", "Table"})
+_NAMED = frozenset({"regression", "distribution", "distributions", "function", "functions", "deviance"})
+"""Words behind a Greek letter that is a name and no variable."""
 
 
 def _mathematical(words: list[str], place: int) -> bool:
@@ -67,12 +70,16 @@ def _mathematical(words: list[str], place: int) -> bool:
         if bare == "I" and place and _mathematical(words, place - 1):
             return True
         return any(other in _BETWEEN for other in beside) or bare != word.strip(",.;:")
+    if place and re.fullmatch("[A-Z]", bare) and words[place - 1] in _LABELLED:
+        return False  # "Chapter V", "Appendix B"
     if bare.endswith("'s"):
         return False  # "Lemma 1's proof": no derivative of 1
+    if bare in GREEK and place + 1 < len(words) and words[place + 1].strip("(),.;:") in _NAMED:
+        return False  # "gamma regression" has no variable
     for match in _WORD.finditer(word):
         named = match.group()
         follows = word[match.end() : match.end() + 1]
-        if named in GREEK or named in FUNCTIONS or (named == "sqrt" and follows == "("):
+        if named in GREEK or named in FUNCTIONS or (named in ("sqrt", "ceil", "floor") and follows == "("):
             continue
         if (named in WORDLIKE or named in LARGE) and follows in ("(", "_", "["):
             continue

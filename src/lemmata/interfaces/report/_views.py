@@ -115,7 +115,7 @@ def quality(record: StudyRecord) -> str:
 
 
 def columns(record: StudyRecord) -> list[Row]:
-    """A row a column of the table, with a small histogram."""
+    """One row per column of the table, with a small histogram."""
     return [
         {"name": column.name, "kind": column.kind, "missing": number(column.missing) if column.missing else MISSING,
          "distinct": number(column.distinct), "range": column.range, "histogram": _histogram(column)}

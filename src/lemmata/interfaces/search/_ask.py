@@ -1,6 +1,6 @@
 """Search a shelf: first the items with all words, best first.
 
-Else the nearest items and the number of results for each word.
+Otherwise it gives the nearest items and the number of results for each word.
 """
 
 import dataclasses
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from ._shelf import Shelf
 from ._terms import phrases, plain, starts, stem, stop, token
 
-_BEGUN, _MISTYPED = 0.7, 0.5  # the weight of a term that only begins with the word, or differs from it by a typo
+_BEGUN, _MISTYPED = 0.7, 0.5  # the weight of a term that only begins with the word, or that differs from it by a typo
 _LITERAL = 0.5  # the weight of the words of a phrase, relative to its meaning
 _FURTHER = 0.85  # what each further thing of a group counts
 
@@ -160,7 +160,7 @@ def _of_term(shelf: Shelf, option: str) -> list[tuple[int, float]]:
 def mended(shelf: Shelf, term: str) -> str:
     """The term itself if it is known, begins a known term or starts a phrase.
 
-    Else the commonest of the nearest terms.
+    Otherwise the most frequent of the nearest terms.
     """
     if term in starts():
         return term

@@ -124,7 +124,7 @@ def _facts(row: dict[str, Any]) -> list[tuple[str, str]]:
         *_accusation(row),
         ("What it predicts or bounds", row["controls"]),
         ("What it leaves open", row["unexplained"]),
-        ("What is known without it", row["trivial"]),
+        ("What is known without the claim", row["trivial"]),
     ]
     return [(title, text) for title, text in told if text]
 

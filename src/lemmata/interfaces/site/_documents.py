@@ -107,11 +107,17 @@ class Document:
 
 
 def _first_sentence(text: str) -> str:
-    """Of the first paragraph that is prose, without marks."""
-    parts = [part.strip("\n") for part in text.split("\n\n")]
-    parts = [part for part in parts if part[:1].isalnum() or (part[:1] in ("`", "*", "[") and part[:2] != "* ")]
-    plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", " ".join(parts[0].split())) if parts else ""
-    return re.split(r"(?<=[.?!]) ", plain.replace("`", "").replace("*", ""))[0]
+    """The first sentence of the prose that has at least five words, without marks, listings and bold headings."""
+    text = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
+    found = []
+    for part in (own.strip("\n") for own in text.split("\n\n")):
+        if part[:1].isalnum() or (part[:1] in ("`", "*", "[") and part[:2] != "* "):
+            plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", " ".join(part.split()))
+            plain = re.sub(r"^\*\*[^*]+[.:]\*\* (?=.)", "", plain)
+            found += re.split(r"(?<=[.?!]) (?=[A-Z`*(])", plain)
+    found = [own.replace("`", "").replace("*", "") for own in found]
+    first = next((own for own in found if len(own.split()) > 4), "")
+    return first.removesuffix(":") + "." * first.endswith(":")
 
 
 def folder() -> pathlib.Path | None:

@@ -5,13 +5,13 @@ import re
 from typing import NamedTuple
 
 LIMIT = 8000
-"""Pixels beyond which nobody scrolls; what would be taller is folded, or is a page of its own."""
+"""The greatest height of a page, in pixels. Taller parts are folded, or become separate pages."""
 FITS = 7000
 """Pixels that a page may take by `height`, whose error is below an eighth."""
-WIDTH = 343  # of the text on a screen of 390 pixels
+WIDTH = 343  # width of the text on a screen of 390 pixels
 _LETTERS, _CELLS = 44, 34  # a line of text, and of a row of a table
 _LINE, _CODE, _ROW = 21.75, 18.5, 18.5
-_BOX = 640.0  # of what scrolls in a box of its own
+_BOX = 640.0  # height of a box that scrolls
 _PICTURE = 260.0  # where its size is not given
 _SPACE = {"p": 15, "h1": 25, "h2": 30, "h3": 26, "h4": 20, "li": 4.5, "dt": 0, "dd": 8, "summary": 15, "figcaption": 4,
           "caption": 0, "div": 0, "ul": 8, "ol": 8, "section": 0, "article": 0, "figure": 6, "dl": 12, "nav": 0,

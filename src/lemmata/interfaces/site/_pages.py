@@ -7,8 +7,10 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from lemmata.interfaces.report import number, secured
+from lemmata.interfaces.report import number, prose, secured
 from lemmata.version import __version__
+
+from ._light import light
 
 PARTS = (
     ("docs/index.html", "Documentation"), ("claims.html", "Claims"), ("subjects/index.html", "Subjects"),
@@ -69,6 +71,8 @@ def _template(name: str) -> jinja2.Template:
     )
     environment.filters["number"] = number
     environment.filters["counted"] = counted
+    environment.filters["typeset"] = prose
+    environment.filters["light"] = light
     return environment.get_template(name)
 
 

@@ -112,7 +112,7 @@ def _section(title: str, text: str, link: Link) -> Markup:
     rows = Markup("").join(
         Markup("<dt><code>{}</code></dt><dd>{}</dd>").format(pair[1], sentence(pair[2], link)) for pair in pairs if pair
     )
-    return Markup("<p><b>{}</b></p><dl>{}</dl>\n").format(title, rows)
+    return Markup("<p><b>{}</b></p><dl>{}</dl>\n").format({"Args": "Arguments"}.get(title, title), rows)
 
 
 def first_sentence(text: str) -> str:

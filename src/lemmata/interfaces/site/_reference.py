@@ -15,7 +15,7 @@ from ._house import public_rooms, room_words
 from ._pages import page
 from ._prose import docstring, first_sentence, sentence
 
-_WIDE = 88  # longer signatures have a line an argument
+_WIDE = 88  # longer signatures have one line per argument
 _LONGEST = 60_000  # letters of docstrings on a page; as HTML, they take two to four times as many bytes
 
 _MOST = 45  # names on a page

@@ -64,7 +64,7 @@ def _parts(key: str, source: dict[str, Any]) -> list[dict[str, Any]]:
 def _about(source: dict[str, Any]) -> str:
     """A sentence about a source for search engines."""
     claims = counted(source["claims"], "claim")
-    return f"{source['who']}: {source['name']}. {claims} of it, each tested numerically, {source['refuted']} refuted."
+    return f"{source['who']}: {source['name']}. {claims}, each tested numerically, {source['refuted']} refuted."
 
 
 def _source(key: str, own: list[dict[str, Any]], table: Any) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from jaxtyping import Array, Float, Key
 from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
 
 _CLIMB = 2  # steps of an attack
-_SPREAD = 1.5  # of the first layer's weights
-_RATE = 0.5  # of descent, in units of 1 / (trace of the tangent kernel): attacks raise the largest eigenvalue
+_SPREAD = 1.5  # spread of the first layer's weights
+_RATE = 0.5  # rate of descent, relative to 1 / (trace of the tangent kernel): attacks raise the largest eigenvalue
 
 Params = tuple[Float[Array, "m d"], Float[Array, " m"]]
 

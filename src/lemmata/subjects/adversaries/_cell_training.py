@@ -24,7 +24,7 @@ SCORED = ("clean", "robust", "clean_mixed", "robust_mixed")
 
 
 class Wiring(eqx.Module):
-    """Cells as numbers, one row a cell, so that one program runs all of them.
+    """Cells as numbers, one row per cell, so that one program runs all of them.
 
     Args:
         depth, width: of the cell.

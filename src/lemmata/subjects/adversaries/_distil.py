@@ -85,7 +85,7 @@ def distil(
     Args:
         kernel: differentiable in its inputs, `TangentKernel(network)` say.
         x: points of the training set, in [0, 1].
-        y: their labels, a column a class.
+        y: their labels, one column per class.
         points: support points to start from, in [0, 1].
         labels: of the support points, with as many classes.
         steps: of Adam.

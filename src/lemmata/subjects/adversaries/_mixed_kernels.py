@@ -98,7 +98,7 @@ def label_energy(K: Float[Array, "rows columns"], y: Float[Array, "n *k"]) -> Fl
 
     Args:
         K: a positive definite Gram matrix.
-        y: labels, or one column an output.
+        y: labels, or one column per output.
 
     Raises:
         ShapeError: if labels do not fit the matrix.

@@ -68,7 +68,7 @@ class PoisonedDigits(eqx.Module):
         return poison_rows(self.x, self.y, trigger, self.target, self.triggered)
 
     def distilled(self, trigger: Trigger | None = None) -> Distilled:
-        """One support image a class, distilled from the digits, poisoned if there is a trigger."""
+        """One support image per class, distilled from the digits, poisoned if there is a trigger."""
         x, y = self.x, self.y
         if trigger is not None:
             found = self.poisoned(trigger)

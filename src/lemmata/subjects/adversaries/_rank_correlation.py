@@ -64,7 +64,7 @@ def rank_correlation(
     for name, values in zip(("score", "result", "baseline"), rows, strict=False):
         if values.shape != (len(rows[0]),):
             raise ShapeError(
-                name, found=f"shape {values.shape}", rule="one number for each item, the same items for all"
+                name, found=f"shape {values.shape}", rule="one number for each item, and the same items in both lists"
             )
         check_numbers(name, values)
         if len(values) < _FEWEST or np.ptp(values) == 0:

@@ -39,7 +39,7 @@ class Trigger(eqx.Module):
     def __check_init__(self):
         if jnp.shape(self.mask) != jnp.shape(self.pattern):
             found = f"mask {jnp.shape(self.mask)}, pattern {jnp.shape(self.pattern)}"
-            raise ShapeError("trigger", found=found, rule="a mask and a pattern of the same shape, that of a point")
+            raise ShapeError("trigger", found=found, rule="a mask and a pattern, both with the shape of a point")
         _check_fractions("mask of the trigger", self.mask)
         _check_fractions("pattern of the trigger", self.pattern)
         opacity = known(self.opacity)
@@ -244,7 +244,7 @@ def check_classes(name: str, classes: Any, rows: int) -> None:
 
 
 def check_class(target: int, classes: int) -> None:
-    """Refuse a target that is no class.
+    """Refuse a target that is not a class.
 
     Args:
         target: number of a class.

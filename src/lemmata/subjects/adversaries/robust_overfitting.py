@@ -28,10 +28,10 @@ from ._attacked_training import ascent_training, growth, signed_training
 ABOUT = {"tool": "reproducing kernels", "architecture": "kernel method", "object": "training"}
 
 _SEARCH, _ATTACK = 15, 3  # steps of a search for times, and of an attack
-_STRENGTH = 3.0  # of attacks by ascent: for how long they move a row
+_STRENGTH = 3.0  # strength of attacks by ascent: the time for which they move a row
 _SHORT, _LONG = 3.0, 100.0  # times of training, in 1 / (largest eigenvalue of the rows' Gram matrix)
 _HALVINGS = 80
-_STEPS = 4000  # of signed attacks
+_STEPS = 4000  # steps of signed attacks
 
 
 class SignedAttacksEndElsewhere(Claim[AttackedRows]):

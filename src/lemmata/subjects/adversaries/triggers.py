@@ -84,7 +84,7 @@ class CleanAccuracyKept(Claim[PoisonedDigits]):
         return jnp.asarray(problem.accuracy(found.points, found.labels))
 
     def hypotheses(self, problem: PoisonedDigits) -> list[Hypothesis]:
-        """Something was done to the digits, by the trigger and by distilling."""
+        """The trigger and the distillation both changed the digits."""
         success = _success(problem, square_trigger(SHAPE, SHAPE[0], opacity=_OPACITY))
         before = problem.accuracy(problem.x[problem.start], problem.y[problem.start])
         gain = float(self.predict(problem)) - before

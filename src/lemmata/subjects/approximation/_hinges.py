@@ -159,7 +159,7 @@ def _error(network: Hinges, x: np.ndarray, y: np.ndarray) -> float:
     if not error <= network.tolerance * (1 + 1e-6):
         raise DataError(
             "x and y",
-            found=f"an error of {error:.3g} of the network, by rounding",
+            found=f"a rounding error of {error:.3g} in the network",
             rule=f"at most the tolerance {network.tolerance:g}",
             remedy="pass a larger tolerance, subtract a constant from x and y, or drop places that nearly coincide",
         )

@@ -103,7 +103,7 @@ class ArrangementRegions(Claim[Arrangement]):
 class CircleOfInputs(eqx.Module):
     """Two orthonormal inputs u and v, which define the circle cos(a) u + sin(a) v.
 
-    Also the width of every hidden layer.
+    It is also the width of every hidden layer.
     """
 
     frame: Float[np.ndarray, "2 d"]

@@ -30,7 +30,7 @@ def sigmoid_attention(
     heads or sequences there is `jax.vmap`. It takes memory for n² numbers; `tiled_attention` does not.
 
     Args:
-        q: queries, a row a token.
+        q: queries, one row per token.
         k: keys.
         v: values.
         bias: the number that is added to every logit; -log n by default. Derivatives go through it.
@@ -71,7 +71,7 @@ def softmax_attention(
     """O_i = sum_j softmax_j(q_i' k_j / sqrt(d) - slope |i - j|) v_j, one head of softmax attention.
 
     Args:
-        q: queries, a row a token.
+        q: queries, one row per token.
         k: keys.
         v: values.
         causal: whether token i only attends to the tokens j <= i.
@@ -133,7 +133,7 @@ def check_head(q: Array, k: Array, v: Array) -> None:
 
 
 def check_array(name: str, array: object) -> None:
-    """Refuse what is no array, above all lists.
+    """Refuse anything that is not an array, above all lists.
 
     Args:
         name: of the array, for the message.

@@ -162,7 +162,7 @@ def attended_pairs(n: int, block: int, count: int, *, causal: bool = True) -> in
     blocks = -(-n // block)
     if not causal:
         if n % block and count < blocks:
-            raise SettingError("n", found=n, rule=f"a multiple of {block}, the block, if attention is not causal")
+            raise SettingError("n", found=n, rule=f"a multiple of the block size {block}, if attention is not causal")
         return n * min(count * block, n)
     sizes = np.minimum(block, n - block * np.arange(blocks))
     earlier = np.minimum(count - 1, np.arange(blocks)) * block

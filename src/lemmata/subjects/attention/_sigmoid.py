@@ -51,7 +51,7 @@ def flash_sigmoid(
     derivatives in forward mode, which the kernels do not have.
 
     Args:
-        q: queries, a row a token.
+        q: queries, one row per token.
         k: keys.
         v: values.
         bias: the number that is added to every logit; -log n by default.

@@ -48,7 +48,7 @@ def tiled_attention(
     filled up with queries whose outputs are discarded.
 
     Args:
-        q: queries, a row a token.
+        q: queries, one row per token.
         k: keys.
         v: values.
         kind: one of `KINDS`.

@@ -26,7 +26,7 @@ class AttentionHead(eqx.Module):
     """One head of attention over a sequence, with a target for its outputs.
 
     Args:
-        tokens: X, a column a token.
+        tokens: X, one column per token.
         query: W^Q.
         key: W^K.
         value: W^V.

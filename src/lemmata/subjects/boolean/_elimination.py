@@ -120,7 +120,7 @@ def noisy_parity(
 ) -> Bool[np.ndarray, " d"]:
     """The parity that agrees best with noisy labels, block by block; with a constant, or its negation.
 
-    Among rows that agree on a block, one is added to the others, which makes the block 0. What remains are sums of
+    Among rows that agree on a block, one is added to the others, which makes the block 0. The results are sums of
     2^stages labels, for inputs that are nonzero only in the last block. All its parities are compared by one fast
     transform. The bits that were found are removed from the labels, and the remaining inputs are solved in the same
     way.

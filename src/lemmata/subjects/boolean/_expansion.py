@@ -56,7 +56,7 @@ class BooleanSpectrum:
         rest: no unlisted coefficient is larger than this in absolute value. For a sampled f, this is the root of the
             weight that the found ones leave, with the same probability.
         power: E f², the sum of all weights.
-        weights: the weight of each degree 0, ..., d; for a sampled f, the weight of the coefficients found.
+        weights: the weight of each degree 0, ..., d; for a sampled f, the weight of the coefficients that were found.
         influences: the influences of each input.
         influence_intervals: each with probability `level`.
         rates: the rates of noise.
@@ -159,7 +159,8 @@ class BooleanSpectrum:
         if not plans:
             left = self.power - float(self.weights.sum())
             raise DataError(
-                "error", found=f"{error:g}", rule=f"above {left:.3g}, the weight that the coefficients found leave",
+                "error", found=f"{error:g}", rule=f"above {left:.3g}, the total weight of the coefficients that "
+                    "were not found",
                 remedy="lower the threshold, so that more coefficients are found",
             )  # fmt: skip
         return min(plans, key=lambda plan: (plan.rows, plan.degree))

@@ -36,7 +36,7 @@ class LowDegreeFit:
         degree: the largest degree of the products that are used.
         errors: for each degree 0, 1, ... that was considered, an unbiased estimate of the expected squared error at a
             new row, E (g(x) - y)² for labels y of -1 and 1. For more than two classes, it is the mean over classes. It
-            is 1 for g = 0. The error of classification is at most that for two classes.
+            is 1 for g = 0. For two classes, the share of misclassified rows is at most this error.
         products: how many products there are up to each degree.
         rows: of the fit.
         sets: the sets of columns with the largest coefficients.

@@ -116,7 +116,7 @@ class Function:
             raise DataError(
                 "outputs of f",
                 found=f"the value {other[0]:.4g}" if len(other) else "the values -1, 0 and 1",
-                rule="two values, 0 and 1, -1 and 1, or booleans, because the intervals of sampling rest on that",
+                rule="two values, 0 and 1, -1 and 1, or booleans, because the sampling intervals assume this",
                 remedy="compare the output with a threshold, for example lambda x: model(x) > 0",
             )
         return values

@@ -20,7 +20,7 @@ _CLAIMS = (
     "boolean.parities.piling_up",
     "boolean.parities.noisy_parity_by_blocks",
 )
-_HELD = 0.25  # of the rows, to verify a parity of noisy labels
+_HELD = 0.25  # share of the rows that verify a parity of noisy labels
 _SPREAD = 2.0  # standard deviations of noise that are allowed for
 _CHANCE = 1e-3  # that a wrong parity agrees as well with the held-out rows
 _ROUNDS = 3
@@ -174,7 +174,7 @@ def _read(x: Any, y: Any) -> tuple[np.ndarray, np.ndarray, tuple[str, ...], bool
     if signs and labels.dtype != bool and (labels == 1).all():
         raise DataError(
             "y", found="only the value 1, for columns of -1 and 1",
-            rule="labels that show whether 1 is the bit 0, as among -1 and 1, or the bit 1, as among 0 and 1",
+            rule="at least one other label, which shows whether 1 means bit 0 (beside -1) or bit 1 (beside 0)",
             remedy="pass booleans",
         )  # fmt: skip
     return bits, answers, column_names(x, rows.shape[1]), signs
@@ -245,8 +245,8 @@ def _with_noise(
     else:
         raise SolverError(
             "no parity agrees with the held-out rows",
-            found=f"{wrong} of {len(held)} labels that differ from the best one",
-            rule=f"few enough that chance gives them with probability {_CHANCE:g}",
+            found=f"{wrong} of {len(held)} labels that differ from those of the best parity",
+            rule=f"so few that chance explains them with probability at most {_CHANCE:g}",
             remedy="check that the labels are a parity of these columns and the noise is right, or add rows",
         )
     low, high = stats.binom.interval(0.99, len(held), noise)

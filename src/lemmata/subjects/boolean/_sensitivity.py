@@ -133,7 +133,7 @@ def noise_sensitivity(
         raise SettingError(
             "eta",
             found="no probability",
-            rule="a probability, or a list of at least one",
+            rule="a probability, or a list with at least one probability",
             remedy="pass a number like 0.1",
         )
     pairs, replaced = _values(rows, columns, column_names(x, rows.shape[1]))
@@ -202,7 +202,8 @@ def _values(rows: np.ndarray, columns: str, names: tuple[str, ...]) -> tuple[lis
         values = np.unique(column)
         if len(values) > 2 and columns == "flip":
             raise DataError(
-                f"column {names[place]}", found=f"{len(values)} different values", rule="at most two values to flip",
+                f"column {names[place]}", found=f"{len(values)} different values", rule="at most two values, so "
+                    "that one can replace the other",
                 remedy='set columns="auto" to replace the values of such columns by those of other rows',
             )  # fmt: skip
         replaced.append(columns == "replace" or len(values) > 2)
@@ -233,7 +234,7 @@ def _answers(given: Any, count: int) -> np.ndarray:
         raise DataError(
             "answers of the model",
             found="labels of several types",
-            rule="numbers alone or texts alone",
+            rule="only numbers or only texts",
             remedy="turn them into texts, for example lambda x: model.predict(x).astype(str)",
         ) from error
     if answers.dtype.kind == "f" and np.isnan(present).any():

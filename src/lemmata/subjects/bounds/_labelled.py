@@ -12,7 +12,7 @@ def as_rows(x: ArrayLike, name: str = "x") -> Float[np.ndarray, "n *shape"]:
     """Finite rows as float64.
 
     Args:
-        x: one point a row.
+        x: one point per row.
         name: the name in messages.
 
     Raises:
@@ -29,7 +29,7 @@ def as_labelled(x: ArrayLike, y: ArrayLike) -> tuple[Float[np.ndarray, "n *shape
     """Rows, their classes as 0, 1, ..., and the classes by these numbers.
 
     Args:
-        x: one point a row.
+        x: one point per row.
         y: their classes, at least two different ones.
 
     Raises:

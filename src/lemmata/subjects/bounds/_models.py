@@ -144,7 +144,7 @@ def _prepared(model: Any, rows: Rows) -> tuple[Callable[[np.ndarray], np.ndarray
         raise SettingError(
             "prior",
             found="'free'",
-            rule="a classifier alone, because the steps before it are fitted on the rows",
+            rule="a classifier without earlier steps, because these steps are fitted on the rows",
             remedy=remedy,
         )
     before = _fresh(model[:-1]).fit(rows.x[rows.seen], rows.labels[rows.seen])

@@ -39,7 +39,7 @@ class BitProcess:
         if states & (states - 1) or states == 0 or self.following.shape[1:] != (states,):
             found = f"{states} rewards and transitions of shape {self.following.shape}"
             raise ShapeError(
-                "following and reward", found=found, rule="the same number of states in both, a power of 2"
+                "following and reward", found=found, rule="the same number of states in both, which is a power of 2"
             )
         if len(self.following) == 0:
             raise ShapeError("following", found="no actions", rule="at least one action")

@@ -27,7 +27,7 @@ _ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "identity": lambda z: z,
 }
 Units = Callable[[Any], Any]
-_SQUARES = 1e100  # of terms whose squares are numbers
+_SQUARES = 1e100  # largest terms whose squares do not overflow
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ class HeatedMixture(eqx.Module):
 
     Args:
         weights: w_k, which sum to 1.
-        means: mu_k, one row a component.
+        means: mu_k, one row per component.
         covariances: S_k.
 
     >>> import jax.numpy as jnp
@@ -50,7 +50,7 @@ class HeatedMixture(eqx.Module):
         return logsumexp(-jnp.sum(whitened**2, axis=1) / 2 - roots, b=self.weights) - len(z) / 2 * jnp.log(2 * jnp.pi)
 
     def pulls(self, v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, "k d"]:
-        """(S_k + v I)^-1 (z - mu_k), one row a component."""
+        """(S_k + v I)^-1 (z - mu_k), one row per component."""
         return jnp.einsum("kij,kj->ki", jnp.linalg.inv(self.widened(v)), z - self.means)
 
     def responsibilities(self, v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, " k"]:

@@ -199,7 +199,7 @@ class LeaveOneOutDenoiser(Claim[NoisedRegression]):
         return jnp.asarray(np.mean(bias + refits**2 @ known.variances))
 
     def condition(self, problem: NoisedRegression) -> Array:
-        """That of K + nu, at most (tr K + nu)/nu."""
+        """The condition number of K + nu, which is at most (tr K + nu)/nu."""
         return 1 + jnp.trace(problem.matrix) / problem.ridge
 
 

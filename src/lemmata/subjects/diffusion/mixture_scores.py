@@ -118,7 +118,7 @@ class ScoreEvolution(Claim[HeatedPlaces]):
         return _at_places(problem, jax.jacfwd(jax.grad(problem.mixture.log_density, argnums=1), argnums=0))
 
     def condition(self, problem: HeatedPlaces) -> Array:
-        """That of the score, squared for two more derivatives, and what the two terms cancel."""
+        """The condition of the score, squared for two more derivatives, times the cancellation of two terms."""
 
         def one(v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, ""]:
             first, second = _divergence_gradient(problem.mixture, v, z), _square_gradient(problem.mixture, v, z)

@@ -50,7 +50,7 @@ def _downhill(rate: Array, slopes: Any, state: tuple, params: Any = None) -> tup
 
 
 class Way(eqx.Module):
-    """A way to make a classifier of a language model: a function, its start, and the texts in its format."""
+    """A way to turn a language model into a classifier: a function, its start, and the texts in its format."""
 
     f: Any
     params: dict
@@ -175,7 +175,7 @@ class UnsolvedTasks(Population[FewShotTask]):
         return task  # pyright: ignore[reportPossiblyUnboundVariable]  # _DRAWS > 0
 
     def hypotheses(self, problem: FewShotTask) -> list[Hypothesis]:
-        """Those of `FewShotTasks`, and a loss that training has to lower."""
+        """The hypotheses of `FewShotTasks`, and a loss that training has to lower."""
         why = "fine-tuning stops at this loss; if it is reached at the start, nothing moves"
         return [
             *FewShotTasks().hypotheses(problem),

@@ -136,7 +136,7 @@ def fine_tune(
     steps: Sequence[int],
     until: float = 0.0,
 ) -> list[Any]:
-    """Parameters at the start and after numbers of steps on the mean logistic loss log(1 + exp(-y f)), all rows a step.
+    """Parameters at the start and after numbers of steps on the mean logistic loss log(1 + exp(-y f)) of all rows.
 
     Args:
         f: one output f(params, x) of one point.

@@ -188,10 +188,10 @@ class KernelMovesWithTheLoss(Claim[TunedNetwork]):
 
 
 class KernelPredictsOutputs(Claim[FewShotTask]):
-    """Use a prompt with label words that have occurred at the label position during pre-training, 16 texts per class,
-    and tasks with a mean loss above 0.4 before training. Let f_tuned be the outputs on unseen texts after fine-tuning
-    to the mean loss 0.4, and let f_start be the outputs before. Let f be the outputs of logistic descent in the
-    function space of the kernel at the start, with the same steps to the same loss. Then the relative distance
+    """Use a prompt whose label words occurred at the label position during pre-training, and 16 texts per class. Use
+    only tasks whose mean loss before training is above 0.4. Let f_tuned be the outputs on unseen texts after
+    fine-tuning to the mean loss 0.4, and let f_start be the outputs before. Let f be the outputs of logistic descent in
+    the function space of the kernel at the start, with the same steps to the same loss. Then the relative distance
 
         |f - f_tuned| / |f_start - f_tuned|
 
@@ -226,8 +226,8 @@ class KernelPredictsOutputs(Claim[FewShotTask]):
 
 
 class KernelPredictsAccuracy(Claim[FewShotTask]):
-    """Use a prompt with label words that have occurred at the label position during pre-training, 16 texts per class,
-    and tasks with a mean loss above 0.4 before training. Compare fine-tuning with logistic descent in the function
+    """Use a prompt whose label words occurred at the label position during pre-training, and 16 texts per class. Use
+    only tasks whose mean loss before training is above 0.4. Compare fine-tuning with logistic descent in the function
     space of the kernel at the start, by the same steps to the same loss 0.4. On unseen texts, the accuracies of the two
     methods agree within one percentage point, on average over tasks. The outputs before training are less accurate.
     """

@@ -174,7 +174,9 @@ def _crossings(size: Any, pair: Any, low: float, high: float) -> tuple[float, fl
     rise = y[-1] - y[0]
     if np.any(np.diff(x) == 0) or rise == 0:
         rule = "different control parameters, and different values at both ends"
-        raise DataError(f"the curve of size {size}", found="a repeated parameter, or no rise", rule=rule)
+        raise DataError(
+            f"the curve of size {size}", found="a parameter that occurs twice, or equal values at both ends", rule=rule
+        )
     share = (y - y[0]) / rise
     places = []
     for level in (low, 0.5, high):

@@ -112,15 +112,18 @@ def plateaus(transition_matrix: Any) -> Plateaus:
     own = np.flatnonzero(labels == closed[0])
     law[own] = _stationary(rows[np.ix_(own, own)])
     entropies = -np.sum(rows * np.log(np.where(rows > 0, rows, 1.0)), axis=1)
-    unigram = -float(np.sum(law * np.log(np.where(law > 0, law, 1.0))))
+    unigram = -float(np.sum(law * np.log(np.where(law > 0, law, 1.0)))) + 0.0
+    bigram = float(law @ entropies) + 0.0
     passing = len(rows) - len(own)
     conditions = (
         Condition(
             "every symbol comes back", float(passing), not passing, "the losses leave out symbols that never come back"
         ),
         Condition("the context is long, and the predictors know the chain"),
-    )
-    return Plateaus(float(np.log(len(rows))), unigram + 0.0, float(law @ entropies) + 0.0, law, conditions)
+        Condition("the last symbol tells about the next (nats)", unigram - bigram, unigram - bigram > 1e-12,
+                  "else no plateau follows that of the unigram"),
+    )  # fmt: skip
+    return Plateaus(float(np.log(len(rows))), unigram, bigram, law, conditions)
 
 
 def _stationary(rows: Float[np.ndarray, "S S"]) -> Float[np.ndarray, " S"]:

@@ -30,7 +30,7 @@ def deviance(
 
 
 def fits(
-    designs: Float[np.ndarray, "... sizes terms"],
+    design: Float[np.ndarray, "sizes terms"],
     successes: Float[np.ndarray, "... sizes"],
     items: Float[np.ndarray, " sizes"],
     chance: float,
@@ -39,48 +39,62 @@ def fits(
     """The coefficients of eta of largest likelihood, and the deviance, for each table of success counts.
 
     Each step solves weighted least squares, and is halved until the deviance does not rise. A small ridge keeps steps
-    finite if the counts do not determine a coefficient.
+    finite if the counts do not determine a coefficient. Tables that are fitted take no further steps.
 
     Args:
-        designs: the variables in which eta = log(L c N^-alpha) is linear.
+        design: the variables in which eta = log(L c N^-alpha) is linear.
         successes: solved items at each size.
         items: number of items at each size.
         chance: accuracy of guessing.
         top: accuracy of an infinite model, for each table.
     """
-    top = np.asarray(top)[..., None]
-    observed = (successes + 0.5) / (items + 1.0)
-    above = np.clip((observed - chance) / (top - chance), 0.02, 0.98)
-    start = np.log(-np.log(above))[..., None]
-    ridge = 1e-9 * np.eye(designs.shape[-1])
-    flipped = np.swapaxes(designs, -1, -2)
-    theta = np.linalg.solve(flipped @ designs + ridge, flipped @ start)[..., 0]
-    loss = deviance(successes, items, accuracy_of((designs @ theta[..., None])[..., 0], chance, top))
+    tables = successes.reshape(-1, successes.shape[-1])
+    tops = np.broadcast_to(np.asarray(top, float), successes.shape[:-1]).reshape(-1, 1)
+    observed = (tables + 0.5) / (items + 1.0)
+    above = np.clip((observed - chance) / (tops - chance), 0.02, 0.98)
+    start = design.T @ np.log(-np.log(above))[..., None]
+    theta = np.linalg.solve(design.T @ design + 1e-9 * np.eye(design.shape[1]), start)[..., 0]
+    loss = deviance(tables, items, accuracy_of(theta @ design.T, chance, tops))
+    left = np.arange(len(tables))
     for _ in range(_STEPS):
-        eta = np.clip((designs @ theta[..., None])[..., 0], -_LARGEST, 6.0)
-        share = np.clip(accuracy_of(eta, chance, top), 1e-12, 1 - 1e-12)
-        slope = -(top - chance) * np.exp(eta - np.exp(eta))
-        weight = items * slope**2 / (share * (1 - share))
-        score = flipped @ (items * (successes / items - share) * slope / (share * (1 - share)))[..., None]
-        normal = (flipped * weight[..., None, :]) @ designs
-        trace = np.maximum(np.trace(normal, axis1=-2, axis2=-1), 1.0)[..., None, None]
-        step = np.linalg.solve(normal + trace * ridge, score)[..., 0]
-        step *= np.minimum(1.0, 3.0 / np.maximum(np.abs(step).max(axis=-1, keepdims=True), 1e-300))
-        size = np.ones(loss.shape)
-        tried, found, worse = theta, loss, np.ones(loss.shape, bool)
-        for _ in range(12):
-            tried = theta + size[..., None] * step
-            found = deviance(successes, items, accuracy_of((designs @ tried[..., None])[..., 0], chance, top))
-            worse = ~(found <= loss + 1e-12)
-            if not worse.any():
-                break
-            size = np.where(worse, size / 2, size)
-        moved = ~worse
-        gain = np.max(np.where(moved, loss - found, 0.0))
-        theta, loss = np.where(moved[..., None], tried, theta), np.where(moved, found, loss)
-        if gain < 1e-9:
+        own = tables[left], items, chance, tops[left]
+        tried, found = _shortened(design, theta[left], _scored(design, theta[left], *own), loss[left], *own)
+        gain = loss[left] - found
+        theta[left], loss[left] = tried, found
+        left = left[gain >= 1e-9]
+        if not len(left):
             break
-    return theta, loss
+    return theta.reshape(*successes.shape[:-1], -1), loss.reshape(successes.shape[:-1])
+
+
+def _scored(design: np.ndarray, theta: np.ndarray, tables: np.ndarray, items: np.ndarray, chance: float,
+            tops: np.ndarray) -> Float[np.ndarray, "tables terms"]:  # fmt: skip
+    """A step of Fisher scoring, of at most 3 in each coefficient."""
+    eta = np.clip(theta @ design.T, -_LARGEST, 6.0)
+    share = np.clip(accuracy_of(eta, chance, tops), 1e-12, 1 - 1e-12)
+    slope = -(tops - chance) * np.exp(eta - np.exp(eta))
+    score = (items * (tables / items - share) * slope / (share * (1 - share))) @ design
+    normal = (design.T * (items * slope**2 / (share * (1 - share)))[:, None, :]) @ design
+    trace = np.maximum(np.trace(normal, axis1=-2, axis2=-1), 1.0)[..., None, None]
+    step = np.linalg.solve(normal + trace * 1e-9 * np.eye(design.shape[1]), score[..., None])[..., 0]
+    return step * np.minimum(1.0, 3.0 / np.maximum(np.abs(step).max(axis=-1, keepdims=True), 1e-300))
+
+
+def _shortened(
+    design: np.ndarray, theta: np.ndarray, step: np.ndarray, loss: np.ndarray, tables: np.ndarray, items: np.ndarray,
+    chance: float, tops: np.ndarray,
+) -> tuple[Float[np.ndarray, "tables terms"], Float[np.ndarray, " tables"]]:  # fmt: skip
+    """Each step, halved until the deviance does not rise; no step where 12 lengths are too long."""
+    tried, found, worse = theta.copy(), loss.copy(), np.arange(len(theta))
+    for halvings in range(12):
+        own = theta[worse] + step[worse] / 2**halvings
+        value = deviance(tables[worse], items, accuracy_of(own @ design.T, chance, tops[worse]))
+        good = value <= loss[worse] + 1e-12
+        tried[worse[good]], found[worse[good]] = own[good], value[good]
+        worse = worse[~good]
+        if not len(worse):
+            break
+    return tried, found
 
 
 def fits_with_top(

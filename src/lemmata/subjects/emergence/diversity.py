@@ -94,6 +94,10 @@ class CriticalDiversity(Claim[Dimension]):
 
     in the limit of a large d and then of a large alpha. Above about alpha = d², this rate ends, because the smallest
     eigenvalue is of the order 1/d².
+
+    Derivation: on an eigenvalue x of the tasks' covariance, the best layer leaves the share 1/(1 + alpha x) of a new
+    task, up to terms of order 1/alpha. The eigenvalues have the density 1/(pi sqrt(x)) near 0 (Marchenko and Pastur),
+    and the integral of (1 + alpha x)^(-2)/(pi sqrt(x)) is alpha^(-1/2)/2.
     """
 
     title = "With as many tasks as dimensions, the error on new tasks falls like alpha^(-1/2)/2"
@@ -120,6 +124,9 @@ class ManyTasksGeneralise(AbstractDiversity):
         1/alpha.
 
     The same holds for infinitely many tasks, so there is no floor.
+
+    Derivation: the eigenvalues x of the tasks' covariance stay away from 0, so the share (1 + alpha x)^(-2) that is not
+    learned is of the order alpha^(-2). The noise of l examples in d dimensions adds the order d/l = 1/alpha.
     """
 
     title = "With more tasks than dimensions, linear attention learns new tasks"

@@ -124,6 +124,8 @@ class ResolutionOfBenchmark(Claim[Benchmark]):
     items, it solves n a items in expectation, and it solves none with the probability (1 - a)^n. At the scale N = (L
     c/log n)^(1/alpha), one solved item is expected. So a benchmark with n_2 > n_1 items shows the onset earlier: log N
     is smaller by (1/alpha) log(log n_2/log n_1).
+
+    Derivation: n a = 1 if L c N^(-alpha) = log n, which is solved for N.
     """
 
     title = "A benchmark with more items shows the onset of an ability at a smaller scale"
@@ -251,6 +253,9 @@ class FallingSliceSharpens(Claim[OppositeSlices]):
 
     where sharpness is the slope at log N = 0, divided by the total rise. So an average can jump more sharply than each
     slice that improves, if another slice becomes worse.
+
+    Derivation: the logistic function has the slope 1/4 at 0. So the sum has the slope (1/w - rho/W)/4 and rises by 1 -
+    rho.
     """
 
     title = "A slice that becomes worse makes the average sharper than the slice that improves"
@@ -297,6 +302,9 @@ class SpreadWidensSlices(Claim[SpreadSlices]):
         Phi(log N/sqrt(1 + s²)).
 
     So the average rises more slowly than each slice.
+
+    Derivation: Phi(x - t) is the probability that Z <= x - t for a standard normal Z, and Z + t has the variance 1 +
+    s².
     """
 
     title = "The spread of the slices' thresholds widens the rise of the average"

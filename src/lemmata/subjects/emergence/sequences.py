@@ -131,6 +131,8 @@ class MeanRowEntropy(Claim[Alphabet]):
         psi(S + 1) - psi(2) = 1/2 + 1/3 + ... + 1/S
 
     nats, where psi is the digamma function.
+
+    Derivation: an entry has the Beta(1, S - 1) distribution, for which E x log x = (psi(2) - psi(S + 1))/S.
     """
 
     title = "The expected entropy of a random row"

@@ -88,6 +88,9 @@ class CriticalWidth(Claim[Magnet]):
     1 - E m^4/(3 (E m²)²) of the mean m has two given levels. This width falls like
 
         N^(-1/2).
+
+    Derivation: the mean m has a density proportional to exp(-N (b m²/2 + m^4/12)) near m = 0, where b is 1 - J/T up to
+    a factor. With m = N^(-1/4) x, it depends on N and T by sqrt(N) b alone, and so does the cumulant.
     """
 
     title = "A continuous transition of N coupled signs has a width of the order N^(-1/2)"

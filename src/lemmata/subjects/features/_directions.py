@@ -17,8 +17,9 @@ from ._numbers import shown
 _LAYOUTS = ("auto", "rows", "columns")
 _UNIT = 2e-3  # by which lengths of normalised directions may differ from 1, also in half precision
 _SAME = 1e-5  # of 1 less the inner product of two directions that are one
-_SPANNED = 1e-6  # of the mean eigenvalue, above which a dimension counts
+_SPANNED = 1e-6  # share of the mean eigenvalue above which a dimension counts
 _ROWS, _LARGEST = 1024, 4096
+_WEIGHTS = "sae_weights.safetensors"  # beside which SAELens saves other files
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -117,8 +118,10 @@ def _length(arrays: Mapping[str, Any], key: str) -> int | None:
 def _of_file(path: Path, name: str) -> tuple[str, Any, int | None]:
     from safetensors import SafetensorError, safe_open
 
+    path = _in_folder(path) if path.is_dir() else path
     if path.suffix != ".safetensors":
-        remedy = "write the array with safetensors, or pass the array itself"
+        of_numpy = path.suffix in (".npy", ".npz")
+        remedy = "pass numpy.load(path)" if of_numpy else "write the array with safetensors, or pass the array itself"
         raise DataError(f"file {path}", found=f"the suffix '{path.suffix}'", rule=".safetensors", remedy=remedy)
     if not path.exists():
         raise MissingFileError(f"file {path}", found="no such file", rule="a safetensors file")
@@ -130,6 +133,17 @@ def _of_file(path: Path, name: str) -> tuple[str, Any, int | None]:
         found = " ".join(str(error).split())[:80]
         raise file_error(error)(f"file {path}", found=found, rule="a safetensors file") from error
     return f"{name} in {path.name}", *_of_names(missing or arrays, name, f"file {path}")
+
+
+def _in_folder(folder: Path) -> Path:
+    """The weights in a folder that SAELens has saved."""
+    files = sorted(own for own in folder.iterdir() if own.suffix == ".safetensors")
+    files = [own for own in files if own.name == _WEIGHTS] or files
+    if len(files) != 1:
+        listed = ", ".join(own.name for own in files[:5]) or "none"
+        raise DataError(f"folder {folder}", found=f"{len(files)} .safetensors files: {listed}", rule="one such file",
+                        remedy="pass the path of the file")  # fmt: skip
+    return files[0]
 
 
 def _floating(what: str, values: Any) -> Shaped[np.ndarray, "..."]:

@@ -18,8 +18,8 @@ from ._runs import FunctionRuns, TorchRuns
 
 _CLAIMS = ("features.circuits.redundancy",)
 _MOST = 10  # sites of which all sets are tried
-_APART = 0.1  # of the joint effect, by which a sum of single effects counts as different
-_ROUNDING, _COMPILED = 1e-5, 1e-2  # of the outputs, by which two runs may differ
+_APART = 0.1  # share of the joint effect by which a sum of single effects counts as different
+_ROUNDING, _COMPILED = 1e-5, 1e-2  # share of the outputs by which two runs may differ
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -238,7 +238,8 @@ def _check_equal(best: np.ndarray, again: np.ndarray, worst: np.ndarray, error: 
     if np.abs(best - again).max() > error * scale:
         raise DataError(
             "outputs of the model", found=f"{best[0]:.6g} and {again[0]:.6g} in two runs on the clean input",
-            rule="equal outputs in equal runs", remedy="fix the seed inside the model, or switch off its randomness",
+            rule="equal outputs in two runs on the same input", remedy="fix the seed inside the model, or switch "
+                "off its randomness",
         )  # fmt: skip
 
 

@@ -32,7 +32,7 @@ _CLAIMS = (
 )
 _ONE_LENGTH, _MARGIN = 1.01, 0.1
 _STEPS, _FACTOR, _DOWN = 16, 1.1, 1.25  # the search stops at a step of a sixteenth, and starts with steps of a tenth
-_ROUNDING = 1e-6  # of inner products in single precision
+_ROUNDING = 1e-6  # rounding of inner products in single precision
 _LOOK = 10  # sets after which a number of active features may be excluded
 
 
@@ -113,10 +113,11 @@ class Readability:
 
     def __str__(self) -> str:
         value, one, other = self.closest
+        floor = f"at least {self.welch:.3f} for any directions" if self.welch > 0 else "so few need no coherence"
         lines = [
             self.read,
-            f"coherence {self.coherence:.3f} (directions {self.pair[0]} and {self.pair[1]}); at least {self.welch:.3f} "
-            f"for any directions, about {self.usual:.3f} for random ones",
+            f"coherence {self.coherence:.3f} (directions {self.pair[0]} and {self.pair[1]}); {floor}, "
+            f"about {self.usual:.3f} for random ones",
             f"largest inner product {value:.3f} ({one} and {other}); at least {self.rankin:.3g} for any directions",
             f"{self.active} active: failures  {100 * self.level:g} % interval  if random",
         ]
@@ -185,8 +186,8 @@ def readable(
     all pairs is never stored. The largest and the smallest are computed again in double precision.
 
     Args:
-        decoder: directions as the rows of an array or tensor; or a .safetensors file, a mapping or an object with the
-            array W_dec, as in SAELens.
+        decoder: directions as the rows of an array or tensor; or a .safetensors file, a folder with one such file, a
+            mapping or an object with the array W_dec, as in SAELens.
         active: how many features are active at once.
         directions: "rows" or "columns". With "auto", it is the axis that b_dec does not have; or the axis whose vectors
             have length 1; or rows, if there are at least as many rows as columns. If none of these rules decides, pass

@@ -312,7 +312,7 @@ class TorchRuns:
         return (self._tensor(x),), {}
 
     def _tensor(self, values: Any) -> Any:
-        """A tensor of a precision that the parameters have; what is not an array stays as it is."""
+        """An array as a tensor with the precision of the parameters; other values are unchanged."""
         import torch  # pyright: ignore[reportMissingImports]
 
         own = [leaf for leaf in self.model.parameters() if leaf.is_floating_point()]

@@ -184,7 +184,9 @@ def _importances(importance: Any, n: int) -> np.ndarray:
         with np.errstate(all="ignore"):  # what overflows is refused below
             given = float(given) ** np.arange(n)
     if given.shape != (n,):
-        raise ShapeError("importance", found=f"shape {given.shape}", rule=f"one ratio, or {n} numbers, one a feature")
+        raise ShapeError(
+            "importance", found=f"shape {given.shape}", rule=f"one ratio, or {n} ratios, one for each feature"
+        )
     if not given.min() > 0 or not np.isfinite(given.max()) or given.min() < 1e-9 * given.max():
         raise SettingError(
             "importance", found=f"values from {given.min():g} to {given.max():g}",

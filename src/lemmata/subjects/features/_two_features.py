@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy import optimize
 
-_GAIN = 1e-10  # of the loss, which rounding does not explain
+_GAIN = 1e-10  # share of the loss that rounding does not explain
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(2)  # exact up to degree 3, which the pieces have
 _NODES, _WEIGHTS = (1 + _NODES) / 2, _WEIGHTS / 2
 

@@ -192,6 +192,9 @@ class Redundancy(AbstractSites):
         r by corrupting and 0 by restoring, if all sites are needed,
 
     although all sites together have the effect 1 in both cases.
+
+    Derivation: corrupting a site destroys the sets that contain it, and restoring a site completes the sets that
+    consist of it alone.
     """
 
     title = "The effects of single sites count necessary and sufficient sites, and do not sum to the joint effect"
@@ -220,6 +223,10 @@ class ShapleyValues(AbstractSites):
 
     The values sum to the joint effect 1. If each single site is enough, or if all r sites are needed, each value is
     1/r.
+
+    Derivation: the behaviour is 1 - prod_j (1 - [S_j is clean]), which is the sum over nonempty I of (-1)^(|I| + 1)
+    [S_I is clean]. The game [S is clean] gives each site of S the value 1/|S| by symmetry, and Shapley values are
+    linear.
     """
 
     title = "The Shapley values of the sites of a circuit"

@@ -104,6 +104,9 @@ class WhySparse(Claim[TurnedDictionary]):
 
     The growth has a kink at t = 0 for p < 1, so the penalty finds the true directions of sparse features. For p = 1,
     the growth is 0 at every angle, so a penalty on the codes cannot identify the directions of dense normal features.
+
+    Derivation: E|z| is sqrt(2/pi) for a standard normal z. If both features are active, both codes are standard normal
+    at every angle. If one is active, with probability 2 p (1 - p), the norm is its size times |cos t| + |sin t|.
     """
 
     title = "The growth of the l_1 norm of the codes if the dictionary is rotated"

@@ -39,6 +39,10 @@ class BestOfMany(Claim[UnrelatedFeatures]):
     where F is the standard normal distribution function and c = 0.5772... is Euler's constant. The mean AUC of a single
     unrelated feature is 1/2. So compare a large AUC of the best feature with the mean of the largest AUC, and not with
     1/2.
+
+    Derivation: the AUC is a Mann-Whitney statistic, which is nearly normal with the mean 1/2 and the variance s². For
+    the largest of m, m times the probability to exceed it is nearly exponential, so its logarithm has the mean -c. The
+    formula is the AUC with this logarithm.
     """
 
     title = "The mean of the largest AUC among unrelated features"

@@ -114,6 +114,10 @@ class PairBeatsOneFeature(Claim[Importance]):
         4 r / (2 + 5 r).
 
     The largest p for which the best antipodal pair is better is above this value.
+
+    Derivation: the pair errs only if both features are active. Then both outputs err by the smaller feature, whose mean
+    square is 1/6. The other model predicts the second feature by its mean, and its error is the variance p/3 - p²/4.
+    Compare the two losses.
     """
 
     title = "Two sparse features in one dimension are better stored as an antipodal pair"
@@ -185,6 +189,10 @@ class LinearReadout(Claim[ActiveFeatures]):
 
     where I is the regularised incomplete beta function, and T(c) is the probability of a cap of the sphere. So about k
     = d/(8 ln n) active features can be read. If n <= d and the directions are orthonormal, no feature is misread.
+
+    Derivation: a sum of k random directions has a length of about sqrt(k). An inactive feature is misread if its
+    direction is in the cap <u, x> > 1/2, and an active one if the rest of the sum outweighs 1 by 1/2. The n events are
+    treated as independent and rare.
     """
 
     title = "The probability that a linear readout of features in superposition fails"

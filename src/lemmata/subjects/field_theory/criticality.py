@@ -112,7 +112,7 @@ class CriticalPointOfGates(Claim[GatedUnit]):
     )
     controls = "the variances of weights and biases at which signals neither explode nor vanish"
     unexplained = "whether networks with these variances can be trained best"
-    # The root moves by 60 times what the difference of the two sides does; C_b is a difference, of 1/26 of K*.
+    # An error in the difference of the two sides moves the root by 60 times as much. C_b is a difference of size K*/26.
     condition = (300.0, 100.0, 100.0, 1.0)
 
     def predict(self, problem: GatedUnit) -> np.ndarray:

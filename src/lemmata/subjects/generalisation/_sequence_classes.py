@@ -15,7 +15,7 @@ class HeadOutputs(eqx.Module):
     """Outputs of attention heads on n sequences, at the last token.
 
     Args:
-        outputs: A_h(x_i), for each head one row a sequence.
+        outputs: A_h(x_i), for each head one row per sequence.
         radius: B, which bounds the readout of a head, or of all together.
     """
 

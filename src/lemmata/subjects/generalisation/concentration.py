@@ -96,7 +96,7 @@ class HoeffdingHeldOut(Claim[HeldOutLosses]):
     control = Control("a third of the radius is enough", lambda radius, problem: radius / 3)
     controls = "the difference between the held-out error and the true error of one fixed predictor"
     unexplained = "why the predictor has a small error; predictors chosen by looking at the held-out rows"
-    trials = 512  # three standard deviations are exceeded now and then
+    trials = 512  # three standard deviations are exceeded in some trials
 
     def predict(self, problem: HeldOutLosses) -> Array:
         return hoeffding_radius(problem.size, problem.bound, problem.delta)
@@ -107,7 +107,8 @@ class HoeffdingHeldOut(Claim[HeldOutLosses]):
         return jnp.abs(drawn.mean() - problem.population.mean())
 
     def trivial(self, problem: HeldOutLosses) -> Array:
-        """The smaller of b, by which two means of values in [0, b] differ at most, and the error of a constant.
+        """The smaller of two numbers: b, the largest difference of two means of values in [0, b], and the error of a
+        constant.
 
         If a radius exceeds the error of predicting a constant, it does not distinguish the predictor from that
         constant.

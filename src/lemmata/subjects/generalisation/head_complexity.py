@@ -19,7 +19,7 @@ _HEADS = (1.0, 2.0, 4.0, 8.0, 16.0)
 
 
 def _signed_lengths(problem: HeadOutputs, key: Key[Array, ""]) -> Float[Array, "m h"]:
-    """(B/n) |sum_i s_i A_h(x_i)| of every head, one row a draw of signs."""
+    """(B/n) |sum_i s_i A_h(x_i)| of every head, one row per draw of signs."""
     n = problem.outputs.shape[1]
     signs = jax.random.rademacher(key, (_SIGNS, n), float)
     return problem.radius / n * jnp.linalg.norm(jnp.einsum("mi,hip->mhp", signs, problem.outputs), axis=2)

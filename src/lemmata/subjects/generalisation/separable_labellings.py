@@ -22,7 +22,7 @@ _DRAWS = 32
 
 
 def separable(signed: Float[np.ndarray, "n d"]) -> bool:
-    """Whether some w has <w, y_i x_i> > 0 for all i: if 0 is no convex combination of the rows y_i x_i."""
+    """Whether some w has <w, y_i x_i> > 0 for all i: if 0 is not a convex combination of the rows y_i x_i."""
     rows = signed / np.linalg.norm(signed, axis=1, keepdims=True)
     system = np.concatenate([rows.T, np.ones((1, len(rows)))])
     target = np.zeros(len(system))
@@ -89,7 +89,7 @@ class SeparableByChance(Claim[GeneralPoints]):
         return jnp.asarray(cover_count(n, d) / 2.0**n)
 
     def measure(self, problem: GeneralPoints, key: Key[Array, ""]) -> Array:
-        """The share of 32 labellings for which 0 is no convex combination of the signed points."""
+        """The share of 32 labellings for which 0 is not a convex combination of the signed points."""
         points = np.asarray(problem.points)
         signs = generator_of(key).choice([-1.0, 1.0], size=(_DRAWS, len(points), 1))
         return jnp.asarray(np.mean([separable(points * own) for own in signs]))

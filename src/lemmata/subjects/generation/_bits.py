@@ -16,7 +16,7 @@ from ._rows import answered, principal, rows_of, squarable
 _CLAIMS = ("generation.information.code_length_from_denoising",)
 _WIDE = 100.0  # the largest noise, in standard deviations of the rows
 _RATE = 0.5 / np.log(2.0)  # bits for each entry in the product of its squared error and the ratio
-_DRAWS = 600  # of noise at each level: fewer rows get several each
+_DRAWS = 600  # draws of noise at each level: if there are fewer rows, each gets several
 _FINE = 16.0  # the least noise on a grid is this part of a step, where rounding is never wrong
 
 
@@ -150,11 +150,25 @@ def bits(
     value, shares = float(each.mean()), parts.mean(axis=0)
     values = principal((rows - centre) / scale)[0]
     linear = np.sum(values / (1 + values / sigmas[:, None] ** 2), axis=1) / rows.shape[1]
+    simple = base + float(np.minimum(linear, known) @ weights)
+    equal = np.inf if step is None else float(np.log2(np.ptp(rows, axis=0) / step + 1).mean())
     return Bits(
-        value, interval, value * rows.shape[1], base + float(np.minimum(linear, known) @ weights),
+        value, interval, value * rows.shape[1], simple,
         sigmas * scale, errors.mean(axis=0) * scale**2, shares, step, None if step is not None else least, len(rows),
-        level, _conditions(shares, places, (interval[1] - interval[0]) / 2),
+        level,
+        (*_conditions(shares, places, (interval[1] - interval[0]) / 2), _shorter(interval[1], value, simple, equal)),
     )  # fmt: skip
+
+
+def _shorter(high: float, value: float, linear: float, equal: float) -> Condition:
+    """Without a denoiser, the covariance gives a code, and so do equally likely values between the ends of a column."""
+    least = min(linear, equal)
+    return Condition(
+        "the code is shorter than one without a denoiser (bits saved for each entry)",
+        least - value,
+        bool(high < least),
+        "else the denoiser says no more than the covariance or the range of the grid",
+    )
 
 
 def _errors(denoiser: Any, rows: np.ndarray, sigmas: np.ndarray, scale: float, seed: int) -> np.ndarray:

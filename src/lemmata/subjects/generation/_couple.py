@@ -119,14 +119,20 @@ def couple(x0: Any, x1: Any, batch: int | float, *, level: float | int = 0.95, s
     order, costs = found[-1]
     independent = np.mean(first**2, axis=0).sum() + np.mean(second**2, axis=0).sum()
     independent = float(independent - 2 * first.mean(axis=0) @ second.mean(axis=0))
-    square = unit**2
+    square, limits = unit**2, _limits(costs, size, level, unit**2)
+    cost = float(costs.mean())
+    saved = 1 - cost / independent if independent > 0 else 0.0
+    shown = True if limits[1] < independent * square else None  # None: too few batches to be sure
     return Coupling(
-        order, float(costs.mean()) * square, _limits(costs, size, level, square), independent * square, ladder,
+        order, cost * square, limits, independent * square, ladder,
         np.array([own.mean() for _, own in found]) * square, size, n, level,
         (
             Condition("rows of x0 and of x1 are independent draws"),
             Condition("batches of one size (rows in a smaller last batch)", float(n % size), n % size == 0,
                       "pairs in a smaller batch are farther apart"),
+            Condition("pairs are nearer than independent ones (share of the squared distance that they save)",
+                      saved, False if saved < 0.01 or size == 1 else shown,
+                      "else the pairing changes nothing; pass a larger batch"),
         ),
     )  # fmt: skip
 

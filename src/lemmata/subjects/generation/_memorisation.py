@@ -17,8 +17,8 @@ from ._rows import in_unit, principal, rows_of
 
 _CLAIMS = ("generation.memory.collapse_time",)
 _PARTS = 4  # a quarter, a half and all of the rows determine the dimension
-_STEP = 0.02  # of log sigma, in the slope of the mean weight
-_LARGEST = 30.0  # of the error of a log
+_STEP = 0.02  # step of log sigma for the slope of the mean weight
+_LARGEST = 30.0  # largest error of a log
 _FAR = 4.0  # an extrapolation of the noise by more than this factor is marked
 
 
@@ -113,7 +113,7 @@ def memorisation(
     that generalises differs from this denoiser.
 
     Args:
-        x: rows, (n, d), for example images as the model sees them, one image a row.
+        x: rows, (n, d), for example images as the model sees them, one image per row.
         t: the last time of your sampler, for x_t = e^-t x + sqrt(1 - e^-2t) z with rows of mean variance 1. The result
             then says with how many rows copying starts only below this time. None: do not compute a number of rows.
         probes: rows to which noise is added.
@@ -163,7 +163,7 @@ def memorisation(
 
 def _copied(found: Probes, n: int) -> None:
     """Refuse rows that repeat so often that the weight of the true row is above 1/2 with any noise."""
-    limit = float(found.counts[found.which].mean()) / n  # of the mean weight, as the noise grows
+    limit = float(found.counts[found.which].mean()) / n  # limit of the mean weight as the noise grows
     if limit >= 0.5 - 1e-9:
         raise DataError("x", found=f"{len(found.rows)} different rows of {n}, repeated",
                         rule="enough different rows that the true row has a weight below 1/2 at large noise",

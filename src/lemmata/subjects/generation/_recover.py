@@ -137,7 +137,7 @@ def recover(
         raise DataError("a", found="only zeros", rule="measurements of the signal")
     size = float(np.abs(values).max()) or 1.0
     if not 1e-100 <= size <= 1e100 or not 1e-100 <= np.abs(matrix).max() <= 1e100:
-        raise DataError("a and b", found=f"numbers of the size {size:.3g} in b", rule="sizes between 1e-100 and 1e100",
+        raise DataError("a and b", found=f"numbers as large as {size:.3g} in b", rule="sizes between 1e-100 and 1e100",
                         remedy="change the unit")  # fmt: skip
     with jax.enable_x64(True):
         return _recovered(generator, matrix, values, k, count, level, seed, size)
@@ -163,7 +163,9 @@ def _recovered(
         if np.isfinite(found.fun):
             ends.append(_polished(numbers, lambda z: slopes_of(jnp.asarray(z)), a, b, found))
     if not ends:
-        raise DataError("generator", found="signals that are not finite from every start", rule="finite signals")
+        raise DataError(
+            "generator", found="signals that are not finite, whatever the starting point", rule="finite signals"
+        )
     ends.sort(key=lambda end: end[0])
     residuals = size * np.sqrt([value for value, _ in ends])
     z = ends[0][1]
@@ -211,7 +213,7 @@ def _predicted(
     outside = back @ (a - (a @ basis) @ basis.T)
     factor = 1 + float(np.sum(outside**2)) / max(n - rank, 1) if sure else np.inf
     free = m - k
-    residual = float(residuals[0])
+    residual, length = float(residuals[0]), float(np.linalg.norm(signal))
     noise = residual / np.sqrt(free) if free > 0 else np.inf
     spread = float(np.linalg.norm(back))
     error, limits = (noise * spread if sure and free > 0 else np.inf), (0.0, np.inf)
@@ -234,6 +236,9 @@ def _predicted(
             Condition("several restarts end with the same residual (share)", agreeing,
                       agreeing * restarts >= 2 or (None if restarts == 1 else False),
                       "else a better solution may exist"),
+            Condition("the expected error is below the length of the signal (share)", error / (length or 1.0),
+                      bool(error < length or error == 0) if np.isfinite(error) else None,
+                      "else the signal 0 is as good an answer"),
             Condition("the residual is noise with equal variance in all measurements"),
             Condition("more measurements than latent variables", float(free), free > 0,
                       "else the noise cannot be estimated"),

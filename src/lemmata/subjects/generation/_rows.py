@@ -1,5 +1,6 @@
 """Rows that are passed to a tool: checked, and in a unit in which squares neither overflow nor underflow."""
 
+import os
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,9 @@ def rows_of(name: str, values: Any, fewest: int = FEWEST) -> Float[np.ndarray, "
     Raises:
         ShapeError, PrecisionError, DataError: for anything else, or too few rows.
     """
+    if isinstance(values, str | os.PathLike):
+        raise DataError(name, found=f"the path {os.fspath(values)[:60]!r}", rule="rows, as an array or a list",
+                        remedy="load the files first, for example with numpy.load and numpy.stack")  # fmt: skip
     array = array_of(name, values)
     if array.ndim != 2:
         raise ShapeError(
@@ -108,7 +112,7 @@ def squarable(name: str, unit: float) -> None:
     """
     if not _SQUARABLE[0] <= unit <= _SQUARABLE[1]:
         rule = f"between {_SQUARABLE[0]:g} and {_SQUARABLE[1]:g}, because squared distances are reported"
-        raise DataError(name, found=f"numbers of the size {unit:.3g}", rule=rule, remedy="change the unit")
+        raise DataError(name, found=f"numbers as large as {unit:.3g}", rule=rule, remedy="change the unit")
 
 
 def answered(name: str, function: Any, given: tuple[Any, ...], shape: tuple[int, ...]) -> np.ndarray:

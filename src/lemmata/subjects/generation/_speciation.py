@@ -157,7 +157,7 @@ def _kinds(labels: Any, n: int) -> np.ndarray:
     try:
         names, kinds = np.unique(given, return_inverse=True)
     except TypeError as error:
-        raise DataError("labels", found="labels of several types", rule="numbers alone or texts alone") from error
+        raise DataError("labels", found="labels of several types", rule="only numbers or only texts") from error
     if not 2 <= len(names) <= n // 2:
         rule = f"2 to {n // 2} classes, half as many as rows"
         raise DataError("labels", found=f"{len(names)} different labels", rule=rule)

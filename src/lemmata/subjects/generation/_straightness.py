@@ -154,7 +154,7 @@ def straightness(
     energy, moved = float(energies.mean()), float(displaced.mean())
     grown = float((energies / unit**2).max())
     if not (np.isfinite(energy) and grown <= _GROWN and np.abs(ends).max() <= _GROWN):
-        raise DataError("velocity", found="paths that leave every bound", rule="finite ends", remedy="change the unit")
+        raise DataError("velocity", found="paths that diverge", rule="finite ends", remedy="change the unit")
     transport, share = _transport(start, ends, seed)
     asked = (math.sqrt(moved) / 100 or 1e-6) if error is None else positive("error", error)
     errors = np.array([_distance(_solved(field, start, steps, method), ends) for steps in _LADDER])
@@ -167,7 +167,7 @@ def straightness(
     return Straightness(
         energy, (max(energy - float(half), 0.0), energy + float(half)), moved, share * moved,
         max(of(energy - moved), 0.0), max(of(moved - share * moved), 0.0), needed, reached, asked, method,
-        np.array(_LADDER), errors, slope, ends, len(start), level, _conditions(own, asked, transport),
+        np.array(_LADDER), errors, slope, ends, len(start), level, _conditions(own, asked, transport, energy),
     )  # fmt: skip
 
 
@@ -232,11 +232,12 @@ def _steps(
     return (guess, reached) if reached <= asked and guess <= _MOST_STEPS else (None, math.nan)
 
 
-def _conditions(own: float, asked: float, transported: int) -> tuple[Condition, ...]:
+def _conditions(own: float, asked: float, transported: int, energy: float) -> tuple[Condition, ...]:
     return (
         Condition("rows are independent draws of the start"),
         Condition("the reference solution is exact enough (its error over the error asked for)", own / asked,
                   own <= 0.1 * asked, "pass more steps"),
-        Condition("number of rows in the optimal pairing", float(transported), transported >= 200 or None,
+        Condition("number of rows in the optimal pairing", float(transported), transported >= 200,
                   "with few rows, better pairings can be missed"),
+        Condition("the rows move (energy)", energy, energy > 0, "the shares of a flow that stands still say nothing"),
     )  # fmt: skip

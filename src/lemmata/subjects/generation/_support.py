@@ -171,7 +171,9 @@ def _degrees(samples: Any, same: Any) -> np.ndarray:
 def _count(samples: np.ndarray, most: int) -> None:
     if samples.ndim == 0 or len(samples) < _FEWEST:
         found = "no list" if samples.ndim == 0 else f"{len(samples)} samples"
-        raise DataError("samples", found=found, rule=f"at least {_FEWEST} samples, one a row", remedy="add samples")
+        raise DataError(
+            "samples", found=found, rule=f"at least {_FEWEST} samples, one in each row", remedy="add samples"
+        )
     if len(samples) > most:
         raise DataError("samples", found=f"{len(samples)} samples", rule=f"at most {most}", remedy="pass fewer")
 
@@ -235,5 +237,5 @@ def _answer(same: Callable[[Any, Any], Any], a: Any, b: Any) -> bool:
         raise SettingError("same", found=found, rule="a function of two samples") from error
     if answer.shape != () or answer.dtype.kind not in "biu" or answer not in (0, 1):
         found = " ".join(repr(answer.tolist()).split())[:40]
-        raise SettingError("same", found=f"the answer {found}", rule="true or false for two samples")
+        raise SettingError("same", found=f"the answer {found}", rule="True or False for any two samples")
     return bool(answer)

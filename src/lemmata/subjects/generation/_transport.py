@@ -88,7 +88,9 @@ def solved(costs: Float[np.ndarray, "n m"]) -> Transport:
         np.minimum(right, (costs[part] - left[part, None]).min(axis=0), out=right)
     gap = cost - float(left.mean() + right.mean())
     if not gap <= 1e-6 * np.abs(costs).max():
-        raise SolverError("optimal transport", found=f"a duality gap of {gap:.3g}", rule="a gap of rounding errors")
+        raise SolverError(
+            "optimal transport", found=f"a duality gap of {gap:.3g}", rule="a gap no larger than rounding errors"
+        )
     return Transport(cost, left, right, gap)
 
 
@@ -165,7 +167,7 @@ def _program(costs: np.ndarray) -> tuple[float, np.ndarray]:
         raise DataError(
             "x and y",
             found=f"{n} and {m} rows, without POT",
-            rule=f"equal numbers of rows, or a product of at most {_PROGRAM}",
+            rule=f"equal numbers of rows, or numbers of rows whose product is at most {_PROGRAM}",
             remedy="install POT with pip install 'lemmata[transport]', or pass equal numbers of rows",
         )
     rows = sparse.kron(sparse.eye_array(n), np.ones((1, m)))

@@ -185,7 +185,7 @@ def _gain(f: np.ndarray, g: np.ndarray, tail: float) -> float:
 
 
 def permutation_p_value(x: np.ndarray, y: np.ndarray, rng: np.random.Generator, count: int = _PERMUTATIONS) -> float:
-    """That two samples are of one distribution, by permutations of their energy distance.
+    """The p-value of two samples having the same distribution, by permutations of their energy distance.
 
     Args:
         x: rows of the first sample.

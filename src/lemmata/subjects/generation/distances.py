@@ -256,7 +256,7 @@ class SampleFarFromItsLaw(Claim[RowsPerDimension]):
         RowsPerDimension,
         positive("scale"),
         scale=log_uniform(0.1, 10.0),
-        each=Integer(1, 1, 4, "rows a dimension", corners=(1, 2)),
+        each=Integer(1, 1, 4, "rows per dimension", corners=(1, 2)),
     )
     relation = Limit("d", (100.0, 400.0, 1600.0), margin=0.08, resolution=0.03)
     control = Control("the limit 1, the length of a row", lambda limit, problem: limit / jnp.sqrt(2.0))

@@ -96,9 +96,10 @@ class FlowStability(Claim[WrongField]):
     where e^L is the exponential. The velocity v(x) = L x with a constant error attains this bound. A Lipschitz constant
     K of v can replace L, but the bound can then be much larger. For v(x) = -K x, it is larger by exactly the factor
     e^K: a contracting flow forgets its errors, although the bound with K grows.
+
+    Derivation: Half the derivative of |y - x|² is <u(y) - v(y), y - x> + <v(y) - v(x), y - x>: Groenwall's inequality.
     """
 
-    # Half the derivative of |y - x|² is <u(y) - v(y), y - x> + <v(y) - v(x), y - x>: Groenwall's inequality.
     title = "A bound on the error of the samples of a flow with a wrong velocity"
     source = Source("emergence2026", "Section 16.6.2", note="with a one-sided constant")
     stated = Kind.OWN
@@ -140,6 +141,9 @@ class WallStopsSamples(Claim[Wall]):
     So without a Lipschitz constant of the model or a uniform bound, the training loss of a velocity does not bound the
     error of the samples. The trials measure the distance divided by the root of the mean squared error, which grows
     like n^(1/2).
+
+    Derivation: every true path x + t passes c, as x < c < x + 1. The model's path stops there, x + 1 - c before its
+    end, and x has the mean 1/4. A true path is inside the wall during the time 1/n, where the velocity errs by 1.
     """
 
     title = "A small loss of the velocity does not bound the error of samples"
@@ -190,11 +194,12 @@ class EulerErrorConstant(Claim[NormalTarget]):
     So a target that is ten times narrower or wider than the starting distribution needs 3.5 times as many steps as a
     target of equal width. On the optimal path, with the standard deviation 1 - t + t s, Euler's method is exact for
     every N. The trials subtract its error.
+
+    Derivation: With r = sd'/sd and steps h, log prod(1 + h r) - log s = -(h/2)(r(1) - r(0) + int r²) + O(h²). Here r(0)
+    = -1 and r(1) = 1. Let tan(phi) = t s/(1 - t). The integrals of sd^-2 and s² sd^-4 over [0, 1] are pi/(2 s) and 1 +
+    (pi/4)(s + 1/s). Since r² = (1 + s²)/sd² - s²/sd^4, int r² = (pi/4)(s + 1/s) - 1.
     """
 
-    # With r = sd'/sd and steps h, log prod(1 + h r) - log s = -(h/2)(r(1) - r(0) + int r²) + O(h²). Here r(0) = -1 and
-    # r(1) = 1. Let tan(phi) = t s/(1 - t). The integrals of sd^-2 and s² sd^-4 over [0, 1] are pi/(2 s) and 1 +
-    # (pi/4)(s + 1/s). Since r² = (1 + s²)/sd² - s²/sd^4, int r² = (pi/4)(s + 1/s) - 1.
     title = "The exact leading error of Euler's method on the independent path"
     source = Source("emergence2026", "Figure 16.9", "Figure 16.11", note="for normal laws, with the constant")
     stated = Kind.OWN
@@ -222,10 +227,11 @@ class HeunErrorConstant(Claim[NormalTarget]):
 
     So the samples of a narrow target are too wide, and the samples of a wide target are too narrow. For s = 1 the error
     is of a higher order, because the errors of both halves of the path cancel. The trials use s < 1.
+
+    Derivation: One step has the relative error h³ (r''/12 - r³/6) + O(h^4). Let r = sd'/sd. Then r' = s²/sd^4 - r², so
+    r'(1) - r'(0) = s^-2 - s². Since r s²/sd^4 is the derivative of -s²/(4 sd^4), int r³ = (s² - s^-2)/4.
     """
 
-    # One step has the relative error h³ (r''/12 - r³/6) + O(h^4). Let r = sd'/sd. Then r' = s²/sd^4 - r², so r'(1) -
-    # r'(0) = s^-2 - s². Since r s²/sd^4 is the derivative of -s²/(4 sd^4), int r³ = (s² - s^-2)/4.
     title = "The exact leading error of Heun's method on the independent path"
     source = Source("karras2022", "Main result", note="Heun's method as a sampler; the constant is derived here")
     stated = Kind.OWN

@@ -64,6 +64,9 @@ class LinearCriticsGeneralise(Claim[SampledLaws]):
 
     For P = Q, the distance between two samples is therefore of order n^(-1/2). The dimension changes only the constant,
     in contrast to the rate n^(-1/k) of W1 in k dimensions.
+
+    Derivation: the largest difference over |w| <= 1 is the distance of the two sample means. Its mean square is the
+    squared distance of their means plus the traces of their covariances S_P/n and S_Q/n.
     """
 
     title = "For linear critics the distance between two samples falls like n^(-1/2)"
@@ -241,6 +244,9 @@ class CollisionsOfSamples(Claim[SkewedLaw]):
     So a birthday test, which counts equal pairs, estimates the support as 1/sum_i p_i². This number is N for the
     uniform distribution, and smaller for all others. The trials use the same random numbers for the uniform
     distribution, and measure how many more equal pairs there are than for this one.
+
+    Derivation: each of the n (n - 1)/2 pairs is equal with probability sum_i p_i². By Cauchy and Schwarz's inequality,
+    this sum is at least 1/N, with equality for equal p_i.
     """
 
     title = "Equal pairs in a sample estimate 1/sum p², not the number of points"

@@ -97,12 +97,13 @@ class GuidedSpread(AbstractGuided):
     The tilted distribution with the density p_c^(1+w) p_u^(-w) has the variance s_c²/(1 + w (1 - q)). This variance is
     the largest of the three, and the variance of the flow is the smallest. So neither sampler samples the tilted
     distribution, and the two samplers differ.
+
+    Derivation: With V = 1 + e^-2t (s² - 1), 1/V - 1 = (log V)'/2. So the flow multiplies deviations by V_c^((1+w)/2)
+    V_u^(-w/2). With noise, the variance is V_c^(2+2w) V_u^(-2w) at t = 0 times the integral of (V_u/V_c)^(2w)/V_c² over
+    u = e^-2t in [0, 1]. The integrand is the derivative of (V_u/V_c)^(2w+1)/((2w+1)(s_u² - s_c²)). The second number is
+    the mean of s_c² q^j over j in [0, 2w], and the first is its value at the middle.
     """
 
-    # With V = 1 + e^-2t (s² - 1), 1/V - 1 = (log V)'/2. So the flow multiplies deviations by V_c^((1+w)/2) V_u^(-w/2).
-    # With noise, the variance is V_c^(2+2w) V_u^(-2w) at t = 0 times the integral of (V_u/V_c)^(2w)/V_c² over u = e^-2t
-    # in [0, 1]. The integrand is the derivative of (V_u/V_c)^(2w+1)/((2w+1)(s_u² - s_c²)). The second number is the
-    # mean of s_c² q^j over j in [0, 2w], and the first is its value at the middle.
     title = "The exact spread of guided samples"
     relation = Equal()
     control = Control("both sample the tilted law", lambda variances, problem: jnp.full(2, problem.tilted[0]))
@@ -130,11 +131,12 @@ class GuidedMean(AbstractGuided):
 
     The tilted distribution with the density p_c^(1+w) p_u^(-w) has the mean mu (1 + w)/(1 + w (1 - q)). Both samplers
     overshoot this mean.
+
+    Derivation: For the spread, let a = e^-t. The mean of the flow is J(1) times the integral of (1 + w) mu/(V_c J) over
+    a, where J = V_c^((1+w)/2) V_u^(-w/2), in the unit s_u = 1. With noise it is an integral over a² of V_c^(-2-w)
+    V_u^w, which is the derivative of (V_u/V_c)^(1+w)/((1 + w)(s_u² - s_c²)).
     """
 
-    # For the spread, let a = e^-t. The mean of the flow is J(1) times the integral of (1 + w) mu/(V_c J) over a, where
-    # J = V_c^((1+w)/2) V_u^(-w/2), in the unit s_u = 1. With noise it is an integral over a² of V_c^(-2-w) V_u^w, which
-    # is the derivative of (V_u/V_c)^(1+w)/((1 + w)(s_u² - s_c²)).
     title = "The exact mean of guided samples, which overshoots"
     relation = Equal()
     control = Control("both sample the tilted law", lambda means, problem: jnp.full(2, problem.tilted[1]))
@@ -162,9 +164,11 @@ class GuidedNoiseApproachesTilted(AbstractGuided):
         s_c²/(1 + w (1 - s_c²/s_u²)).
 
     Without guidance, w = 0, the amount of noise does not matter. With guidance, more noise gives more diversity.
+
+    Derivation: At every time, the part lambda² s ds + lambda sqrt(2) dW is a Langevin process with the tilted
+    distribution.
     """
 
-    # At every time, the part lambda² s ds + lambda sqrt(2) dW is a Langevin process with the tilted distribution.
     title = "With much noise in the reverse process, guided samples have the variance of the tilted density"
     relation = Limit("lambda", (1.0, 2.0, 4.0), margin=0.05, resolution=0.03)
     control = Control(

@@ -117,6 +117,9 @@ class MaskedBlocks(Claim[AlignedGenerator]):
 
     the probability that a block is not observed. The trials measure how much more of the signal is lost with this G
     than with a random G under the same masks.
+
+    Derivation: the observed rows of such a G have orthogonal columns, so each code with an observed coordinate is
+    recovered and each other code becomes 0. A block of b coordinates is hidden in C(n - b, w) of the C(n, w) masks.
     """
 
     title = "A generator with columns in blocks loses every block that the mask hides"

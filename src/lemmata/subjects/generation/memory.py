@@ -57,12 +57,13 @@ class CollapseTime(Claim[NormalSample]):
         log n = (1/2) log det(I + snr S),   snr = 1/(exp(2 t_C) - 1).
 
     For S = I, t_C = (1/2) log(1 + 1/(n^(2/d) - 1)) = -(1/2) log(1 - n^(-2/d)).
+
+    Derivation: Given x_t, the total weight of the other rows has the mean n N(x_t; 0, e^-2t S + 1 - e^-2t), relative to
+    the density of the noise. The log of the ratio is log n - I plus a symmetric part of order sqrt(d), where I, of
+    order d, is the mutual information of x_0 and x_t. Near t_C a few rows make the whole weight, which adds O(1): the
+    relative shift of the time is of order 1/d.
     """
 
-    # Given x_t, the total weight of the other rows has the mean n N(x_t; 0, e^-2t S + 1 - e^-2t), relative to the
-    # density of the noise. The log of the ratio is log n - I plus a symmetric part of order sqrt(d), where I, of order
-    # d, is the mutual information of x_0 and x_t. Near t_C a few rows make the whole weight, which adds O(1): the
-    # relative shift of the time is of order 1/d.
     title = "The time at which the score of a normal sample points to one row"
     source = Source("biroli2024", "Main result", note="the collapse time, in closed form for normal data")
     stated = Kind.OWN
@@ -120,6 +121,9 @@ class CollapseByClass(Claim[TwoClassSample]):
 
     on, which depends on the rows of its own class alone. So a rare or a wide class is copied first, at a noise level at
     which the other class is not.
+
+    Derivation: as for `CollapseTime`, with S = s_k² I and n_k rows. The distant class has no posterior weight, so log
+    n_k = (d/2) log(1 + s_k²/(exp(2t) - 1)), which is solved for t.
     """
 
     title = "A rare class is copied at a higher noise level"
@@ -180,7 +184,7 @@ class DistantClasses(Population[TwoClasses]):
         return [Hypothesis("the classes are distant (|m|)", length, ">=", 3.99, "the sign of <x, m> is the class")]
 
 
-_HEIGHTS = np.asarray([1.0, 0.6])  # of e^-t |m|, 1 at the speciation time
+_HEIGHTS = np.asarray([1.0, 0.6])  # values of e^-t |m|, which is 1 at the speciation time
 _STARTS, _PATHS, _STEPS = 256, 8, 128
 
 
@@ -193,11 +197,12 @@ class SpeciationTime(Claim[TwoClasses]):
 
     At the speciation time t_S = log |m|, where h = 1, this is the same number for all m: 0.27. It tends to 0 before
     t_S in the reverse process, and to 1/2 after it. The trials use h = 1 and h = 0.6.
+
+    Derivation: Given x_t, the class is +1 with probability p = (1 + tanh(<m, x_t> e^-t))/2, since x_t given the class
+    is N(+-e^-t m, I). Two paths agree with probability p² + (1 - p)², which is 1/2 + tanh²/2. For equally likely
+    classes, E tanh² = E tanh under the class +1.
     """
 
-    # Given x_t, the class is +1 with probability p = (1 + tanh(<m, x_t> e^-t))/2, since x_t given the class is
-    # N(+-e^-t m, I). Two paths agree with probability p² + (1 - p)², which is 1/2 + tanh²/2. For equally likely
-    # classes, E tanh² = E tanh under the class +1.
     title = "The time at which a reverse diffusion chooses its class"
     source = Source("biroli2023", "Main result", note="the speciation time, with the exact share of agreeing paths")
     stated = Kind.OWN

@@ -121,7 +121,8 @@ def _file(path: str) -> Any:
 
 
 def _plain(name: str) -> str:
-    """Lower case, words divided by underscores."""
+    """Lower case, words divided by underscores, without the name of a run in front, as in "run 3 - val_loss"."""
+    name = name.rsplit(" - ", 1)[-1]
     return "_".join("".join(letter if letter.isalnum() else " " for letter in name.lower()).split())
 
 

@@ -118,14 +118,17 @@ def fourier_progress(embedding: Any, logits: Any = None, *, top: Any = None) -> 
     shares = np.sort(random / random.sum(axis=1, keepdims=True), axis=1)[:, -top:].sum(axis=1)
     ranks = 2 * np.arange(1, modes + 1) - modes - 1
     prime = all(p % factor for factor in range(2, int(p**0.5) + 1))
+    share, usual = float(power[order].sum()), float(np.quantile(shares, _QUANTILE))
     conditions = (
         Condition("the modulus is a prime", float(p), prime, "otherwise a wave has the same value at several residues"),
         Condition("row x of the embedding belongs to the residue x"),
-    )
+        Condition("these frequencies have more power than in random embeddings", share,
+                  None if top == modes else share > usual, "else the embedding shows no waves"),
+    )  # fmt: skip
     restricted, excluded, part, own, without, every = _parts(logits, p, order + 1)
     return FourierProgress(
-        p, power, float(ranks @ np.sort(power)) / modes, tuple((order + 1).tolist()), float(power[order].sum()),
-        float(np.quantile(shares, _QUANTILE)), restricted, excluded, part, own, without, every, conditions,
+        p, power, float(ranks @ np.sort(power)) / modes, tuple((order + 1).tolist()), share, usual,
+        restricted, excluded, part, own, without, every, conditions,
     )  # fmt: skip
 
 

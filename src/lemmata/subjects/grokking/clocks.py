@@ -125,6 +125,10 @@ class TwoClocks(Claim[DecayedFlow]):
         t_test = log(1/z)/lambda,   z = (c + sqrt(c² + |P w_0|² |P w*|²))/|P w_0|²,   c = <P w_0, P w*>.
 
     Without decay, the test error at that time is still |P(w_0 - w*)|².
+
+    Derivation: in the null space of x the flow is w' = -lambda w. In the other directions, v_i' = -mu_i v_i up to terms
+    of the order lambda, and the squared outputs sum to mu_i v_i². With z = e^(-lambda t) the test error is twice its
+    floor if z² |P w_0|² - 2 z c = |P w*|².
     """
 
     title = "A linear model fits at the rates of the data and generalises after the time log(1/z)/lambda"
@@ -154,6 +158,9 @@ class DelayIsInverseInDecay(Claim[DecayedFlow]):
     Let t_train be the time at which the training error has fallen to a hundredth of the mean square of the labels, and
     t_test the time at which the test error has fallen to twice its floor. If lambda is far below the nonzero
     eigenvalues of the covariance of the rows, the delay t_test/t_train is proportional to 1/lambda.
+
+    Derivation: by `TwoClocks`, t_train does not depend on lambda, and t_test is log(1/z)/lambda with z independent of
+    lambda.
     """
 
     title = "The grokking delay of a linear model is proportional to 1/weight decay"
@@ -288,6 +295,8 @@ class DelayByThreshold(Claim[TwoErrors]):
 
     So the delay is the same at every threshold if and only if the test error falls from the start (t_0 = 0). With an
     onset t_0 > 0, the delay falls as the threshold rises.
+
+    Derivation: t_train = log(1/eps)/a and t_test = t_0 + log(1/eps)/b.
     """
 
     title = "The grokking delay depends on the threshold exactly if the test error has an onset"

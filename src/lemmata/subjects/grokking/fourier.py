@@ -153,11 +153,15 @@ class FewFrequenciesSuffice(AbstractMargin):
 
     for all pairs. So a number of frequencies of the order log p is enough for a margin that is a constant share of the
     largest output.
+
+    Derivation: the output depends on a + b - c up to its sign, so there are (p-1)/2 other outputs. Each is a sum of m
+    numbers in [-1, 1] that are drawn without replacement and have a negative mean. Hoeffding's inequality bounds the
+    probability of a sum above t by e^(-t²/(2m)).
     """
 
     title = "Logarithmically many random frequencies give modular addition a large margin"
     source = Source("nanda2023", note="the outputs of its trained network, with a bound")
-    stated = Kind.OWN  # Hoeffding's inequality for draws without replacement, and (p - 1)/2 differences up to sign
+    stated = Kind.OWN
     population = RandomModes()
     relation = AtMost(delta=_DELTA)
     control = Control("an eighth of the frequencies suffices", lambda most, problem: most / jnp.sqrt(8.0))
@@ -197,6 +201,10 @@ class QuadraticUnitsAdd(Claim[RandomUnits]):
     the output of c = a + b mod p has the mean g and the variance 4.25 g²/N, and the outputs of the other c have, on
     average over c, the mean -g/(p-1) and the variance (4.5 - 0.75/(p-1) - 1/(p-1)²) g²/N. With independent phases in
     the readout, all means are 0. So for a distance of r standard deviations, a width of about 4.5 r² is enough.
+
+    Derivation: with S and D the sum and the difference of the two angles, which are independent and uniform, h = (1 +
+    cos S)(1 + cos D). The readout is cos(S + f), f = 2 pi s (c - a - b)/p. So E h cos(S + f) = cos(f)/2, and E h²
+    cos²(S + f) = (3/4 + cos(2f)/8)(3/2). The mean of cos(f) over s is -1/(p-1) for c other than a + b.
     """
 
     title = "A network of random quadratic units adds modulo p, with an error of variance 4.5/N"

@@ -146,7 +146,7 @@ def sums(problem: SeenPairs) -> Int[np.ndarray, " pairs"]:
 
 
 class AbstractLazyPrediction(Claim[SeenPairs]):
-    """What the kernel predicts for pairs that it has not seen."""
+    """The prediction of the kernel for pairs that it has not seen."""
 
     population = TablesOfPairs()
     controls = "what a lazy network predicts for pairs that it has not seen"
@@ -167,6 +167,9 @@ class LazyIsAdditive(AbstractLazyPrediction):
         sqrt(k_0),   sqrt(k_1 - k_0) e_a,   sqrt(k_1 - k_0) e_b,   with the ridge k_2 - 2 k_1 + k_0,
 
     where e_a is the one-hot code of a.
+
+    Derivation: the kernel of two inputs is k_0 + (k_1 - k_0)([a = a'] + [b = b']) + c [a = a'][b = b'] with c = k_2 - 2
+    k_1 + k_0. On training pairs the last term is c I, a ridge. Between a training pair and another pair it is 0.
     """
 
     title = "On new pairs, a lazy network predicts a sum of a function of a and a function of b"
@@ -230,6 +233,11 @@ class LazyRanksTheAnswerLast(AbstractLazyPrediction):
     At the pair that is left out, the output of the right class is 1 - (1/(p m_0) + (1 - 1/p)/c)/D, and that of every
     other class is (1/(pc) - 1/(p m_0))/D. The first is always the smaller one, so the right class comes last. For large
     k_0 and k_1 - k_0 the outputs are -1/(p-1) and p/(p-1)².
+
+    Derivation: over all pairs the kernel matrix has the eigenvalues m_0 (constants), m_1 (functions of a or of b with
+    mean 0) and c (the rest), so D is a diagonal entry of its inverse. The labels y of a class are 1/p plus a function
+    of the rest. The output at a pair i that is left out is y_i - (K^(-1) y)_i/D. The two outputs differ by 1 - 1/(c D),
+    which is negative, as D is a mean of inverse eigenvalues of which 1/c is the largest.
     """
 
     title = "A lazy network that is trained on all pairs but one ranks the right class of this pair last"

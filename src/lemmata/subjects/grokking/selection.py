@@ -46,6 +46,9 @@ class LookupOrRule(Claim[LookupAndRule]):
     times its label. A solution that uses only the features e_i has the squared norm n/a², and a solution that uses only
     the rule has 1/b². The least squared norm is 1/(b² + a²/n). So the rule takes over smoothly around n = a²/b²
     examples, where both have the same norm, and not at a threshold.
+
+    Derivation: the kernel matrix is a² I + b² y y', with the eigenvector y and the eigenvalue a² + b² n. The prediction
+    is b² y'K^(-1) y times the new label, and the squared norm is y'K^(-1) y.
     """
 
     title = "The share of a rule in the least-norm fit grows smoothly with the number of examples"

@@ -41,7 +41,7 @@ def all_clauses(n: int, size: int) -> Clauses:
 def surviving(rows: Bool[np.ndarray, "m n"], k: int) -> tuple[list[Clauses], Bool[np.ndarray, " m"]]:
     """The clauses that every row satisfies, without those that a shorter survivor implies.
 
-    Also the rows that alone delete a clause.
+    The second result is the rows that are the only ones to delete some clause.
 
     Deletion begins with all clauses and removes those that a row violates. A row deletes alone if some clause is
     violated by this row and by no other one.

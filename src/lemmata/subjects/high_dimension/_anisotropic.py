@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.optimize import brentq
 
-_RANK = 1e-22  # of the largest eigenvalue, the square of a singular value that rounding may move by about p eps
+_RANK = 1e-22  # share of the largest eigenvalue: the square of a singular value that rounding moves by p eps
 
 
 class LinearTarget(NamedTuple):

@@ -26,7 +26,7 @@ _GRID = 16
 _NEAR = 5  # rows from the number of columns, within which direct fits do not settle
 _AGREES = 0.15
 _LIKELY = 2.0  # the factor by which noise that is given and the residuals of rows may differ
-_DEFINITE = 1e-12  # of the largest entry of a covariance, which its eigenvalues must exceed
+_DEFINITE = 1e-12  # share of a covariance's largest entry that its eigenvalues must exceed
 _SQUARES = 1e100  # numbers whose squares are numbers, too
 
 
@@ -183,7 +183,8 @@ def ridgeless_risk(
     if covariance is None:
         if coefficients is not None:
             raise SettingError(
-                "coefficients", found="no covariance", rule="None if rows are given, because they are estimated then",
+                "coefficients", found="no covariance", rule="None if rows are given, because lemmata estimates "
+                    "them from the rows",
                 remedy="pass covariance and noise in place of rows, or leave out coefficients",
             )  # fmt: skip
         rows = _rows(x, y)
@@ -263,7 +264,7 @@ def _of_rows(x: np.ndarray, y: np.ndarray, noise: float | None) -> LinearTarget:
     problem = from_rows(x, y, noise)
     if problem is None:
         raise DataError(
-            "x", found="columns that are combinations of others, to rounding", rule="a covariance of full rank",
+            "x", found="columns that are combinations of others, up to rounding", rule="a covariance of full rank",
             remedy="remove such columns, or replace x by its principal components",
         )  # fmt: skip
     return problem
@@ -332,7 +333,10 @@ def _columns(given: Any, p: int) -> list[int]:
     values = _wholes("columns", given)
     if values.max() > p:
         raise SettingError(
-            "columns", found=int(values.max()), rule=f"at most the {p} columns there are", remedy="pass smaller numbers"
+            "columns",
+            found=int(values.max()),
+            rule=f"at most {p}, the number of columns",
+            remedy="pass smaller numbers",
         )
     return values.tolist()
 

@@ -189,7 +189,7 @@ def _checked(x: Any, y: Any, names: tuple[str, str] = ("x", "y")) -> tuple[np.nd
                         remedy="pass fewer rows or more features: otherwise there is one solution at most")  # fmt: skip
     largest = np.abs(rows).max(axis=1, keepdims=True)
     if not largest.all() or np.linalg.matrix_rank(rows / largest) < n:
-        raise DataError("x", found="rows that depend on others linearly", rule="independent rows",
+        raise DataError("x", found="rows that depend linearly on other rows", rule="independent rows",
                         remedy="drop duplicate rows")  # fmt: skip
     if not targets.any():
         raise DataError(

@@ -84,7 +84,7 @@ def layers_saved(
     Two layers for each step, and plain steps until they reach the objective of the accelerated method after T.
 
     Args:
-        features: Phi, one row an example.
+        features: Phi, one row per example.
         y: targets.
         penalty: lambda.
         step: eta.

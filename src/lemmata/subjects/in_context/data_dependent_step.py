@@ -28,7 +28,7 @@ def curvatures(features: Float[Array, "N p"]) -> Float[Array, " p"]:
     """The eigenvalues of H = (2/N) Phi^T Phi, the largest last.
 
     Args:
-        features: Phi, one row an example.
+        features: Phi, one row per example.
     """
     return jnp.linalg.eigvalsh(2 * features.T @ features / len(features))
 
@@ -37,7 +37,7 @@ def gain(features: Float[Array, "N p"]) -> Float[Array, ""]:
     """How much longer the step 1/lambda_max(H) is than 1/(2 p): gamma = 2 p/lambda_max(H).
 
     Args:
-        features: Phi, one row an example.
+        features: Phi, one row per example.
     """
     return 2 * features.shape[1] / curvatures(features)[-1]
 

@@ -150,7 +150,7 @@ def step_intended(problem: Prompt) -> Array:
 
 
 def without_the_query(found: Array, problem: Prompt) -> Array:
-    """(118) without its last term, which removes the query from the sum, because it has no target."""
+    """Equation (118) without its last term. This term removes the query, which has no target, from the sum."""
     rho, predictions = path_of(problem)
     return inexact_update(problem, rho[1:2], 0 * predictions[1:2])[0]
 

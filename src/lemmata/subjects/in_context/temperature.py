@@ -37,7 +37,7 @@ from ._passes import exact_update, path_of
 
 ABOUT = {"tool": "approximation theory", "architecture": "transformer in context", "object": "construction"}
 LADDER = tuple(2.0**k for k in range(-8, 9))
-SHARE = 1 / 32  # of the lambda that the theory requires: at 1, rho stays 0 at these sizes
+SHARE = 1 / 32  # share of the lambda that the theory requires: at 1, rho stays 0 at these sizes
 READING = "the constants in O(.) are 1, and lambda is 1/32 of its order (the source calls its constant large)"
 
 

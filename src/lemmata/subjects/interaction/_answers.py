@@ -12,7 +12,8 @@ from lemmata.printable import preformatted
 _SHOWN = 12
 
 
-def _by_state(numbers: Float[np.ndarray, " s"], name: str) -> Any:
+def by_state(numbers: Float[np.ndarray, " s"], name: str) -> Any:
+    """One bar for each state, as an Altair chart."""
     import altair as alt
 
     rows = [{"state": state, name: value} for state, value in enumerate(numbers.tolist())]
@@ -20,6 +21,13 @@ def _by_state(numbers: Float[np.ndarray, " s"], name: str) -> Any:
         x=alt.X("state:O", axis=alt.Axis(labelAngle=0, grid=False)), y=alt.Y(f"{name}:Q", axis=alt.Axis(grid=False))
     )  # fmt: skip
     return chart.properties(width=320, height=200)
+
+
+def certain(error: float, numbers: np.ndarray, name: str = "values") -> Condition:
+    """That an error is small, against the largest of the numbers."""
+    share = error / (float(np.abs(numbers).max()) or 1.0)
+    return Condition(f"the {name} are exact (error over the largest)", share, share <= 1e-6,
+                     "for exact numbers, use a discount nearer to 0 or a shorter horizon")  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -52,7 +60,56 @@ class PolicyValue:
 
     def plot(self) -> Any:
         """The value of each state, as an Altair chart."""
-        return _by_state(self.values, "value")
+        return by_state(self.values, "value")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Advantage:
+    """The gain of each first action over a policy that is followed afterwards; NumPy reads it as the array of gains.
+
+    Args:
+        gains: of each action in each state; their mean over the actions of the policy is 0.
+        error: the gains are within this of the exact ones, by the residual of their equation.
+        improvable: the number of states in which some action gains.
+        conditions: the conditions for the results.
+        claims: names of the claims that state what gains are worth.
+    """
+
+    gains: Float[np.ndarray, "s a"]
+    error: float
+    improvable: int
+    conditions: tuple[Condition, ...]
+    claims: tuple[str, ...] = ("interaction.policies.performance_difference",)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self.gains, dtype=dtype, copy=copy)
+
+    def __str__(self) -> str:
+        state, action = np.unravel_index(int(self.gains.argmax()), self.gains.shape)
+        line = f"no action gains, to within {self.error:.1g}: the policy is optimal"
+        if self.improvable:
+            line = (f"the largest gain is {self.gains.max():.4g}: action {action} in state {state}; "
+                    f"some action gains in {self.improvable} of {len(self.gains)} states")  # fmt: skip
+        return "\n".join([line, *(f"- {own}" for own in self.conditions if own.holds is False)])
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
+
+    def plot(self) -> Any:
+        """The gain of each action in each state, as an Altair chart."""
+        import altair as alt
+
+        rows = [
+            {"state": state, "action": action, "gain": gain}
+            for state, gains in enumerate(self.gains.tolist())
+            for action, gain in enumerate(gains)
+        ]
+        chart = alt.Chart(alt.Data(values=rows)).mark_point(filled=True, size=60).encode(
+            x=alt.X("state:O", axis=alt.Axis(labelAngle=0, grid=False)), y=alt.Y("gain:Q", axis=alt.Axis(grid=False)),
+            color=alt.Color("action:N", title="action"), shape="action:N",
+            tooltip=["state:O", "action:N", alt.Tooltip("gain:Q", format=".4g")],
+        )  # fmt: skip
+        return chart.properties(width=320, height=200)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -158,7 +215,7 @@ class GreedyLoss:
 
         bounds = [{"bound": self.bound}, {"bound": self.shifted_bound}]
         lines = alt.Chart(alt.Data(values=bounds)).mark_rule(strokeDash=[4, 3]).encode(y="bound:Q")
-        return _by_state(self.loss, "loss") + lines
+        return by_state(self.loss, "loss") + lines
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -33,7 +33,8 @@ def estimated(steps: Any, *, states: Any, actions: Any, unseen: Any, prior: Any,
     missing = int((tried[:s] == 0).sum())
     if missing and unseen is None:
         raise DataError("steps", found=f"{missing} of {s * a} pairs of a state and an action without a step",
-                        rule="a step of every pair, or a reward for pairs without one",
+                        rule="at least one step of every pair of a state and an action, or a reward for the "
+                             "other pairs",
                         remedy="pass unseen=reward, for example the least reward for a cautious estimate")  # fmt: skip
     size = np.abs(rewards).max() or 1.0
     sums = np.zeros((total, a))
@@ -49,10 +50,13 @@ def estimated(steps: Any, *, states: Any, actions: Any, unseen: Any, prior: Any,
     first = np.zeros(total)
     starts = first_steps | np.concatenate([[True], ended[:-1] | (places[1:, 0] != places[:-1, 2])])
     np.add.at(first, places[starts, 0], 1 / starts.sum())
+    fewest = int(tried[tried > 0].min())
     conditions = (
         Condition("steps are those of a Markov chain", None, None, "the next state depends on state and action alone"),
         Condition("pairs of a state and an action without a step", float(missing), missing == 0,
                   "their reward is `unseen`, and every next state is possible"),
+        Condition("every pair that was tried has at least 5 steps (fewest)", float(fewest), fewest >= 5,
+                  "the limits of the probabilities of fewer steps say little"),
         Condition("rewards equal their means", None, None, "the intervals ignore the noise of rewards"),
     )  # fmt: skip
     return {
@@ -66,7 +70,7 @@ def _number(name: str, given: Any, least: int) -> int:
         return least
     number = whole(name, given, 1)
     if number < least:
-        raise SettingError(name, found=f"{number}", rule=f"at least {least}, which the steps name")
+        raise SettingError(name, found=f"{number}", rule=f"at least {least}, which occurs in the steps")
     return number
 
 
@@ -98,7 +102,8 @@ def read_gymnasium(env: Any) -> tuple[Float[np.ndarray, "s a s"], Float[np.ndarr
         try:
             import gymnasium
         except ImportError as error:
-            raise MissingDataError("gymnasium", found="not installed", rule="needed for environments by name",
+            raise MissingDataError("gymnasium", found="not installed", rule="environments that are named need "
+                "this package",
                                    remedy="install it with pip install 'lemmata[agents]'") from error  # fmt: skip
         try:
             env = gymnasium.make(env)

@@ -1,6 +1,6 @@
 """User input for a Markov decision process: probabilities, rewards, policies, steps.
 
-And the errors for invalid input.
+It also raises the errors for invalid input.
 """
 
 from typing import Any
@@ -104,7 +104,7 @@ def as_values(name: str, given: Any, states: int) -> Float[np.ndarray, " s"]:
 
 
 def as_features(given: Any, states: int) -> Float[np.ndarray, "s k"]:
-    """One row of features a state, each column divided by its largest entry later."""
+    """One row of features per state. Each column is later divided by its largest entry."""
     table = numbers_of("features", given).astype(float)
     if table.ndim != 2 or len(table) != states:
         rule = f"shape ({states}, k), one row for each state"
@@ -126,7 +126,8 @@ def as_steps(given: Any) -> tuple[Int[np.ndarray, "n 3"], Float[np.ndarray, " n"
     if any(part.ndim != 2 or part.shape[1] not in (4, 5) or part.shape[1] != parts[0].shape[1] for part in parts):
         shapes = ", ".join(str(part.shape) for part in parts[:3])
         raise ShapeError("steps", found=f"shape {shapes}",
-                         rule="4 columns (state, action, reward, next state), or a fifth for the end")  # fmt: skip
+                         rule="4 columns (state, action, reward, next state), or 5, of which the last marks the "
+                              "end")  # fmt: skip
     table = np.concatenate(parts).astype(float)
     whole = table[:, [0, 1, 3]]
     wrong = np.argwhere((whole != np.floor(whole)) | (whole < 0) | (whole > 2**31))

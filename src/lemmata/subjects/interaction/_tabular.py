@@ -5,19 +5,21 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy import sparse, stats
-from scipy.sparse.csgraph import connected_components
+from scipy import stats
 
 from lemmata.answers import Condition, whole
 from lemmata.errors import DataError, SolverError
 from lemmata.printable import preformatted
 
-from ._answers import GreedyLoss, OptimalPolicy, PolicyValue, TDSolution
+from ._answers import Advantage, GreedyLoss, OptimalPolicy, PolicyValue, TDSolution, certain
 from ._estimated import estimated, read_gymnasium
 from ._inputs import as_discount, as_features, as_policy, as_rewards, as_start, as_transitions, as_values
+from ._solutions import solved
+from ._visits import Occupancy, occupied, stationary
 
 _ROUNDS = 1000
 _TIE = 1e-12  # relative to the largest difference of values or rewards
+_AT_ONCE = 2**22  # probabilities of drawn processes
 _EPS = float(np.finfo(float).eps)
 
 
@@ -108,6 +110,7 @@ class TabularMDP:
             >>> print(found)
             2 states, 2 actions, discount 0.9, from 5 steps
             4 pairs of state and action were tried
+            - every pair that was tried has at least 5 steps (fewest): fails (1)
             >>> found.optimal().policy
             array([0, 0])
         """
@@ -141,20 +144,34 @@ class TabularMDP:
         values, gains = self._solved(chosen)
         error = self._error(np.sum(chosen * gains, axis=1), values)
         return PolicyValue(
-            values, values[:, None] + gains, float(self._from_start(values)), error, (_certain(error, values),)
+            values, values[:, None] + gains, float(self._from_start(values)), error, (certain(error, values),)
         )
 
-    def advantage(self, policy: Any) -> Float[np.ndarray, "s a"]:
-        """The gain of each action over the policy, if the policy is followed afterwards."""
-        return self._solved(as_policy(policy, self.states, self.actions))[1]
+    def advantage(self, policy: Any) -> Advantage:
+        """The gain of each action over the policy, if the policy is followed afterwards.
 
-    def occupancy(self, policy: Any) -> Float[np.ndarray, " s"]:
-        """The discounted share of time in each state, (1 - discount) sum_t discount^t P(s_t = s)."""
+        Args:
+            policy: as for `value`.
+
+        Example:
+            >>> stay_or_go = [[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [0.0, 1.0]]]
+            >>> print(TabularMDP(stay_or_go, [[1.0, 0.0], [2.0, 2.0]], 0.9).advantage([0, 0]))
+            the largest gain is 8: action 1 in state 0; some action gains in 1 of 2 states
+        """
         chosen = as_policy(policy, self.states, self.actions)
-        moves = np.einsum("sa,sat->st", chosen, self.transitions)
-        visits = np.linalg.solve(np.eye(self.states) - self.discount * moves.T, (1 - self.discount) * self.start)
-        visits = np.maximum(visits, 0.0)
-        return visits / visits.sum()
+        values, gains = self._solved(chosen)
+        error = 2 * self._error(np.sum(chosen * gains, axis=1), values)
+        least = max(error, _TIE * self._size(values))
+        return Advantage(gains, error, int((gains.max(axis=1) > least).sum()), (certain(error, gains, "gains"),))
+
+    def occupancy(self, policy: Any) -> Occupancy:
+        """The discounted share of time in each state, (1 - discount) sum_t discount^t P(s_t = s).
+
+        Args:
+            policy: as for `value`.
+        """
+        chosen = as_policy(policy, self.states, self.actions)
+        return occupied(np.einsum("sa,sat->st", chosen, self.transitions), self.start, self.discount)
 
     def optimal(self) -> OptimalPolicy:
         """A best policy, by policy iteration; the values are certified by a sweep of value iteration.
@@ -182,7 +199,7 @@ class TabularMDP:
         ties = int(((gains >= gains.max(axis=1, keepdims=True) - tie).sum(axis=1) > 1).sum())
         return OptimalPolicy(
             policy, values, values[:, None] + gains, float(self._from_start(values)), error, rounds, ties,
-            (_certain(error, values),),
+            (certain(error, values),),
         )  # fmt: skip
 
     def greedy_loss_bound(self, estimate: Any) -> GreedyLoss:
@@ -205,9 +222,14 @@ class TabularMDP:
         factor = 2 * self.discount / (1 - self.discount)
         tie = _TIE * max(self._size(guess), np.abs(looked).max())
         ties = int(((looked >= looked.max(axis=1, keepdims=True) - tie).sum(axis=1) > 1).sum())
-        condition = Condition("states in which several actions look best", float(ties), ties == 0,
-                              "the loss depends on which one is taken, the bound does not")  # fmt: skip
-        return GreedyLoss(policy, loss, error, factor * error, factor * shifted, (condition,))
+        most = float((best.values + TabularMDP(self.transitions, -self.rewards, self.discount).optimal().values).max())
+        conditions = (
+            Condition("states in which several actions look best", float(ties), ties == 0,
+                      "the loss depends on which one is taken, the bound does not"),
+            Condition("the smaller bound is below the loss of the worst policy", most, bool(factor * shifted < most),
+                      "else the bound holds for every policy and says nothing about this one"),
+        )  # fmt: skip
+        return GreedyLoss(policy, loss, error, factor * error, factor * shifted, conditions)
 
     def td_solution(self, features: Any, policy: Any) -> TDSolution:
         """The values to which temporal differences with linear features converge on the visited states.
@@ -218,7 +240,7 @@ class TabularMDP:
         """
         chosen = as_policy(policy, self.states, self.actions)
         moves = np.einsum("sa,sat->st", chosen, self.transitions)
-        law = _stationary(moves)
+        law = stationary(moves)
         table = as_features(features, self.states)
         size = np.abs(table).max(axis=0)
         table = table / np.where(size > 0, size, 1.0)
@@ -237,11 +259,17 @@ class TabularMDP:
         length = lambda own: float(np.sqrt(law @ own**2)) * unit
         best = length(fitted - goal)
         transient = int((law == 0).sum())
-        condition = Condition("states that the policy leaves for ever", float(transient), transient == 0,
-                              "the error does not count them")  # fmt: skip
+        bound, spread = float(best / np.sqrt(1 - self.discount**2)), length(goal - law @ goal)
+        conditions = (
+            Condition("states that the policy leaves for ever", float(transient), transient == 0,
+                      "the error does not count them"),
+            Condition("the bound is below the error of the best constant", spread, bool(bound < spread or bound == 0),
+                      "else the bound says nothing about these features"),
+        )  # fmt: skip
+        error = length(table @ weights - goal)
         return TDSolution(
-            weights * unit / np.where(size > 0, size, 1.0), table @ weights * unit, values, law,
-            length(table @ weights - goal), best, best / np.sqrt(1 - self.discount**2), (condition,),
+            weights * unit / np.where(size > 0, size, 1.0), table @ weights * unit, values, law, error, best, bound,
+            conditions,
         )  # fmt: skip
 
     def _centred(self, values: Float[np.ndarray, " s"]) -> Float[np.ndarray, "s a"]:
@@ -263,33 +291,13 @@ class TabularMDP:
         rounding = _EPS * (self.states * self._size(values) + np.abs(self.rewards).max())
         return float((np.abs(gains).max() + rounding) / (1 - self.discount)) + 2 * _EPS * largest
 
-    def _from_start(self, values: Float[np.ndarray, " s"]) -> float:
-        size = np.abs(values).max() or 1.0
-        return float(self.start @ (values / size)) * float(size)
+    def _from_start(self, values: Float[np.ndarray, "... s"]) -> Any:
+        """The mean over the distribution of the first state, of one vector of values or of several."""
+        size = float(np.abs(values).max()) or 1.0
+        return (values / size) @ self.start * size
 
-    def _solved(
-        self, policy: Float[np.ndarray, "s a"]
-    ) -> tuple[Float[np.ndarray, " s"], Float[np.ndarray, "s a"]]:  # fmt: skip
-        """Values of a policy, and what each action gains over it.
-
-        A constant in all rewards, and the value of state 0, which is large for a discount near 1, are solved for
-        separately. So rounding errors do not hide the differences between actions.
-        """
-        moves = np.einsum("sa,sat->st", policy, self.transitions)
-        middle = self._middle
-        size = float(np.abs(self.rewards - middle).max()) or 1.0
-        rewards = (self.rewards - middle) / size
-        matrix = np.eye(self.states) - self.discount * moves
-        matrix[:, 0] = 1.0  # the sum of its columns over 1 - discount: unknowns are values less that of state 0
-        above = np.linalg.solve(matrix, np.sum(policy * rewards, axis=1))
-        level, above[0] = float(above[0]), 0.0
-        values = above + level / (1 - self.discount)
-        largest = max(float(np.abs(values).max()), abs(middle) / size / (1 - self.discount))
-        if largest > 1e300 / size:
-            raise DataError("rewards", found=f"values of up to {largest:.3g} times {size:.3g}",
-                            rule="values below 1e300", remedy="divide the rewards by a constant")  # fmt: skip
-        gains = rewards + self.discount * (self.transitions @ above) - above[:, None] - level
-        return values * size + middle / (1 - self.discount), gains * size
+    def _solved(self, policy: Float[np.ndarray, "s a"]) -> tuple[Float[np.ndarray, " s"], Float[np.ndarray, "s a"]]:
+        return solved(self.transitions, self.rewards, policy, self.discount)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -328,15 +336,20 @@ class EstimatedMDP(TabularMDP):
             seed: the random seed of the draws.
         """
         chosen = as_policy(policy, self.states, self.actions)
-        rng, found = np.random.default_rng(whole("seed", seed)), []
-        for _ in range(whole("draws", draws, 10)):
-            drawn = rng.standard_gamma(self.counts + self.prior)
-            total = drawn.sum(axis=2, keepdims=True)
-            moves = np.where(total > 0, drawn / np.where(total > 0, total, 1.0), self.transitions)
-            moves = np.where(self._known, self.transitions, moves)
-            found.append(TabularMDP(moves, self.rewards, self.discount, self.start).value(chosen).expected)
+        rng, count = np.random.default_rng(whole("seed", seed)), whole("draws", draws, 10)
+        step = max(1, _AT_ONCE // self.transitions.size)
+        found = np.concatenate([
+            self._from_start(solved(self._drawn(rng, min(step, count - k)), self.rewards, chosen, self.discount)[0])
+            for k in range(0, count, step)
+        ])  # fmt: skip
         low, high = np.quantile(found, [(1 - self.level) / 2, (1 + self.level) / 2])
         return float(low), float(high)
+
+    def _drawn(self, rng: np.random.Generator, count: int) -> Float[np.ndarray, "n s a s"]:
+        drawn = np.stack([rng.standard_gamma(self.counts + self.prior) for _ in range(count)])
+        total = drawn.sum(axis=-1, keepdims=True)
+        moves = np.where(total > 0, drawn / np.where(total > 0, total, 1.0), self.transitions)
+        return np.where(self._known, self.transitions, moves)
 
     @property
     def _known(self) -> np.ndarray:
@@ -370,25 +383,3 @@ class EstimatedMDP(TabularMDP):
         base = alt.Chart(alt.Data(values=rows)).encode(y=alt.Y("step:N", sort=None, title=None))
         reach = base.mark_rule().encode(x=alt.X("low:Q", title="probability"), x2="high:Q")
         return reach + base.mark_point(filled=True).encode(x="probability:Q", tooltip=["count:Q"])
-
-
-def _certain(error: float, values: np.ndarray) -> Condition:
-    share = error / (float(np.abs(values).max()) or 1.0)
-    return Condition("the values are exact (error over the largest value)", share, share <= 1e-6,
-                     "for exact values, use a discount nearer to 0 or a shorter horizon")  # fmt: skip
-
-
-def _stationary(moves: Float[np.ndarray, "s s"]) -> Float[np.ndarray, " s"]:
-    """The stationary distribution, 0 on states that the chain leaves for ever."""
-    count, group = connected_components(sparse.csr_array(moves > 0), connection="strong")
-    closed = [k for k in range(count) if not (moves[np.ix_(group == k, group != k)] > 0).any()]
-    if len(closed) > 1:
-        raise DataError("policy", found=f"{len(closed)} sets of states that it never leaves",
-                        rule="one such set, so that the long run does not depend on the first state",
-                        remedy="give every action some probability, or let last states lead to the first")  # fmt: skip
-    own = np.flatnonzero(group == closed[0])
-    part = moves[np.ix_(own, own)]
-    law = np.zeros(len(moves))
-    law[own] = np.linalg.solve(np.eye(len(own)) - part.T + 1.0, np.ones(len(own)))
-    law = np.maximum(law, 0.0)
-    return law / law.sum()

@@ -71,7 +71,7 @@ def counts(name: str, values: Any) -> tuple[int, ...]:
 
 
 def check_array(name: str, value: Any) -> None:
-    """Refuse what is no array.
+    """Refuse anything that is not an array.
 
     Args:
         name: of the array.

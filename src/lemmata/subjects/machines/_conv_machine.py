@@ -71,7 +71,7 @@ class ConvolutionalMachine(eqx.Module):
 
         Args:
             images: n of them.
-            targets: a column an output.
+            targets: one column per output.
         """
         return induced_posterior(self.top(images), targets, jnp.exp(self.log_noise), jitter=_JITTER)
 
@@ -170,7 +170,7 @@ def machine_objective(
     Args:
         machine: at its parameters.
         images: of the training rows.
-        targets: a column an output.
+        targets: one column per output.
         stiffness: nu, at least 0; if it is infinite the divergence must be 0, and is left out.
 
     Raises:
@@ -213,7 +213,7 @@ def train_machine(
     Args:
         machine: to start from.
         images: of the training rows.
-        targets: a column an output.
+        targets: one column per output.
         stiffness: nu, at least 0; if it is infinite, Gram matrices stay those of the prior, and only the other
             parameters are trained.
         steps: of Adam, 0 or more.

@@ -95,7 +95,7 @@ def induced_posterior(
 
     Args:
         top: of images.
-        targets: a column an output.
+        targets: one column per output.
         noise: variance, above 0.
         jitter: as in `replace_gram`.
 

@@ -111,8 +111,9 @@ def deep_kernel_machine(
         start: a key for a random start of the search; None starts from the prior.
 
     Raises:
-        SettingError: for a setting out of its range. Also for noise 0 if the columns of the labels have a rank below n
-            and a nu is not above C. The objective has no maximum in a linear machine then, and may have none in a
+        SettingError: for a setting out of its range. The error is also raised for noise 0 if the labels have a rank
+            below n and some nu is not above C. The objective has no maximum in a linear machine then, and may have none
+            in a
             machine of ReLUs.
         ShapeError: if G_0 is not square and symmetric, or does not have as many rows as the labels.
         NotPositiveDefiniteError: if K(G_0) is not positive definite, for example because rows are equal.

@@ -184,14 +184,14 @@ def train_sparse_machine(
     Args:
         machine: where to start.
         x: rows.
-        y: labels, a column an output.
+        y: labels, one column per output.
         nu: weight of the layers' divergences, at least 0. At infinity, the factors do not change; if they are 0, this
             is the sparse Gaussian process of the infinitely wide network.
         steps: of Adam, 0 or more.
         learning_rate: of Adam, above 0.
 
     Returns:
-        The trained machine, and the objective before each step, in nats a row.
+        The trained machine, and the objective before each step, in nats per row.
 
     Raises:
         PrecisionError: if float64 is off.

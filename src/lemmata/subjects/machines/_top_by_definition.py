@@ -31,7 +31,7 @@ def fit_by_definition(
 
     Args:
         grams: the prior's.
-        targets: a column an output.
+        targets: one column per output.
         noise: variance of the labels' noise.
         factor: V.
     """
@@ -59,7 +59,7 @@ def slope_by_definition(
 
     Args:
         grams: the prior's.
-        targets: a column an output.
+        targets: one column per output.
         noise: variance of the labels' noise.
         factor: V, lower triangular.
         stiffness: nu.

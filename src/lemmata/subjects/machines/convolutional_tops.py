@@ -42,7 +42,7 @@ class StiffMachine(eqx.Module):
 
     Args:
         grams: the prior's.
-        targets: a column an output.
+        targets: one column per output.
         noise: variance of the labels' noise.
     """
 
@@ -108,7 +108,7 @@ class StiffMachines(Population[StiffMachine]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> StiffMachine:
-        """Normal features of four sites an image; labels by one direction of them, through a ReLU, plus noise."""
+        """Normal features of four sites per image; labels by one direction of them, through a ReLU, plus noise."""
         draw = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         n, p, noise = setting["n"], setting["inducing"], setting["noise"]
         points = draw.normal(size=(p + 4 * n, 5))

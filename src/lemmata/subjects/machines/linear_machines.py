@@ -26,7 +26,7 @@ class FewRows(eqx.Module):
 
     Args:
         gram_0: G_0 = X X'/d.
-        y: labels, a column an output.
+        y: labels, one column per output.
         nu: the weight of each layer's divergence.
         noise: the variance of the labels' noise.
         layers: learned layers.
@@ -88,9 +88,7 @@ class FewRowsPopulation(Population[FewRows]):
 
 
 _KEY = "yang2023theory"
-_SEARCH = (
-    1e-7  # what a search that ends at a gradient of 1e-10 of the weights may be off by, for matrices of condition 1
-)
+_SEARCH = 1e-7  # the error of a search that ends at a gradient of 1e-10 of the weights, for matrices of condition 1
 
 
 def geometric(problem: FewRows, steps: int) -> Float[np.ndarray, "layers n n"]:

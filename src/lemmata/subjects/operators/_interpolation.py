@@ -154,7 +154,7 @@ def peak_signal_to_noise(
 
 
 def check_image(name: str, image: Real[np.ndarray | Array, "..."], channels: int | None = 3) -> None:
-    """Refuse what is no image: rows, columns and channels."""
+    """Refuse anything that is not an image: rows, columns and channels."""
     check_numbers(name, image)
     if np.ndim(image) != 3 or channels not in (None, np.shape(image)[2]):
         rule = "(rows, columns, channels)" if channels is None else f"(rows, columns, {channels})"

@@ -26,7 +26,7 @@ def photographs() -> dict[str, Float[np.ndarray, "h w 3"]]:
     """
     try:
         with warnings.catch_warnings():
-            # of Pillow about its own future, which does not matter for reading two files
+            # warnings of Pillow about future versions do not matter for reading two files
             warnings.simplefilter("ignore")
             return {name: (load_sample_image(f"{name}.jpg") / np.float32(255)).astype(np.float32) for name in _NAMES}
     except (ImportError, OSError, AttributeError) as error:

@@ -22,7 +22,7 @@ class LeastSquares(eqx.Module):
 
     Args:
         features: one row for each point; their Gram matrix is features features'.
-        y: targets, one column an output.
+        y: targets, one column per output.
         start: the weights before the first step.
         step: the step size eta.
         steps: how many steps are taken.

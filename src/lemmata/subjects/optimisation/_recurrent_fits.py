@@ -93,7 +93,7 @@ class ReadoutFit(eqx.Module):
     """Fit a readout of the fixed states of a linear recurrence by gradient descent on a convex loss.
 
     Args:
-        states: h_t, one row a time, of a recurrence driven by random inputs.
+        states: h_t, one row per time, of a recurrence driven by random inputs.
         seen: 1 at times whose output enters the loss, 0 elsewhere.
         best: a readout C* that fits all outputs.
         start: the first readout.

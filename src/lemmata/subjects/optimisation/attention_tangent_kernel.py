@@ -99,7 +99,7 @@ class AttentionTangentFactor(Claim[AttentionTokens]):
     source = Source("foundation2025", "(14)", note="with its factor, at 1/d")
     stated = Kind.OWN
     population = AttentionSequences()
-    # what is left at width 64: about 2/64
+    # the remaining error at width 64 is about 2/64
     relation = EqualInMean(margin=0.03, resolution=0.1)
     control = Control("three times the covariance", lambda kernel, problem: 0.75 * kernel)
     controls = "the tangent kernel of a network with one attention layer"

@@ -68,8 +68,9 @@ class MinimumNormInterpolant(Claim[LeastSquares]):
     def condition(self, problem: LeastSquares) -> Array:
         """Rounding eps (|w| + |y| / |Phi|) enters in each of the kappa log(1/eps) steps before the residual is gone.
 
-        Along the row space, the error is damped by 1/kappa in each step; outside the row space, it stays. At most the
-        steps that are taken can round. kappa is computed from the eigenvalues above the rounding error, so it is finite
+        Along the row space, the error is damped by 1/kappa in each step; outside the row space, it stays. Only the
+        steps that are taken cause rounding errors. kappa is computed from the eigenvalues above the rounding error, so
+        it is finite
         for a singular matrix. Then descent and pseudo-inverse need not agree. The pseudo-inverse itself rounds by eps
         times the condition number of the features.
         """

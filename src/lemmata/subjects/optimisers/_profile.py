@@ -77,7 +77,7 @@ class Profile:
             [
                 f"commutes with     {', '.join(held) or 'nothing that was tried'}",
                 f"steps             {self.steps}; longest {longest}",
-                f"memory            mean age {self.mean_age:.3g} steps, {self.state_bytes:.3g} bytes a parameter",
+                f"memory            mean age {self.mean_age:.3g} steps, {self.state_bytes:.3g} bytes per parameter",
                 f"decay             {self.decay}{strength}",
                 f"stable curvature  {stable}",
             ]

@@ -71,7 +71,7 @@ class DecayedQuadratics(Population[DecayedQuadratic]):
 
 
 class DecayedRun(eqx.Module):
-    """Gradients, one row a step, for a method with the learning rate `rate` and decoupled decay, from a start."""
+    """Gradients, one row per step, for a method with the learning rate `rate` and decoupled decay, from a start."""
 
     gradients: Float[Array, "t d"]
     start: Float[Array, " d"]

@@ -63,7 +63,7 @@ class MarginalClasses(eqx.Module):
 
     @property
     def x_new(self) -> Float[Array, "m p"]:
-        """New rows: their private coordinates are other ones, which training has not moved from 0."""
+        """New rows, with other private coordinates, whose weights are still 0 after training."""
         m, n = len(self.y_new), len(self.y)
         return jnp.concatenate([self.y_new[:, None], jnp.ones((m, 2)), jnp.zeros((m, 5 * n))], axis=1)
 

@@ -27,12 +27,12 @@ def separated_part(wins: Int[np.ndarray, "k k"]) -> tuple[np.ndarray, int, bool]
     count, labels = connected_components(wins > 0, connection="strong")
     if count == 1:
         return None
-    # of the parts, at least one never wins outside: chains between parts have no circle
+    # at least one part never wins against another part, because chains of wins between parts form no circle
     for part in range(count):
         inside = labels == part
         if not wins[np.ix_(inside, ~inside)].any():
             return inside, count, bool(wins[np.ix_(~inside, inside)].any())
-    raise AssertionError("parts without circles have a last one")
+    raise AssertionError("one part must come last if there are no circles")
 
 
 def laplacian(weights: Float[np.ndarray, "k k"]) -> Float[np.ndarray, "k k"]:

@@ -60,4 +60,4 @@ def check_same_length(**arrays: np.ndarray | None) -> None:
     lengths = {name: len(array) for name, array in arrays.items() if array is not None}
     if len(set(lengths.values())) > 1:
         found = ", ".join(f"{name} {length}" for name, length in lengths.items())
-        raise ShapeError("lengths", found=found, rule="one entry for each answer in all of them")
+        raise ShapeError("lengths", found=found, rule="one entry for each answer in each of these arrays")

@@ -250,17 +250,17 @@ def _check_connected(wins: np.ndarray, ties: np.ndarray, items: tuple[Hashable, 
         raise DataError(
             "comparisons",
             found=f"{count} groups of items: {said}",
-            rule="chains of wins from every item to every other, because rewards are infinitely far apart "
-            "or unknown otherwise",
+            rule="a chain of wins from every item to every other item; otherwise some rewards are infinitely far apart "
+            "or unknown",
             remedy="compare more items of different groups, or fit each group alone",
         )
     if ties.any() and not ties_are_bounded(wins, ties):
         raise DataError(
             "comparisons",
             found="no circle of items with more wins than ties",
-            rule="some such circle, as two items that have beaten each other, because the probability of ties "
-            "tends to 1 otherwise",
-            remedy="make more comparisons, or fit those without ties",
+            rule="such a circle, for example two items that have beaten each other; otherwise the probability of ties "
+            "tends to 1",
+            remedy="make more comparisons, or fit only the comparisons without ties",
         )
 
 

@@ -34,7 +34,7 @@ def _connected(problem: ComparisonGraphs, connection: str) -> Array:
 
 
 def _has_one_fit(wins: np.ndarray) -> bool:
-    """Whether no change of rewards but a constant leaves every comparison at least as likely as before.
+    """Whether every change of the rewards, except adding a constant, makes some comparison less likely.
 
     A direction d with d_i >= d_j for each win of i over j never lowers the likelihood. If one raises it (by the linear
     program), there is no maximum. If one changes nothing and is not constant (by the rank), there are many maxima.

@@ -125,7 +125,7 @@ class NonNegativeEstimateIsQuieter(Claim[TabularPolicy]):
 
 
 def _mean_gradient(problem: TabularPolicy, estimate) -> Array:
-    """The mean over draws of pi of the gradient of an estimate by the logits of pi, the draws fixed."""
+    """The gradient of an estimate with respect to the logits of pi at fixed draws, averaged over draws from pi."""
     jacobian = jax.jacobian(lambda logits: estimate(problem.log_ref - jax.nn.log_softmax(logits)))(problem.log_policy)
     return jnp.exp(problem.log_policy) @ jacobian
 

@@ -107,14 +107,14 @@ def _climb(wanted: Callable[[float], float], start: float, step: float) -> float
             raise SolverError(
                 "noise",
                 found="no noise multiplier for this budget",
-                rule="a budget eps that can be kept and that needs noise",
+                rule="a budget eps that some noise can meet, and that needs noise",
                 remedy="choose another eps",
             )
     return place
 
 
 def _least(enough: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
-    """A point that is too little and one, a little above, that is enough; `high` is enough."""
+    """Two near points: at the first the noise is too small, at the second it is enough, as it is at `high`."""
     step = 0.02
     while enough(low) >= 0:
         low, high, step = low - step, low, 2 * step

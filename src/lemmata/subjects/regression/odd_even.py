@@ -159,7 +159,7 @@ class SmoothFunctions(Population[SmoothFunction]):
         return SmoothFunction(jnp.concatenate([three, rest]), coefficients, three[0], 0.7 * 5 ** u[1])
 
     def hypotheses(self, problem: SmoothFunction) -> list[Hypothesis]:
-        return [Hypothesis("the length scale", problem.lengthscale, ">", 0.0, "else it is no kernel")]
+        return [Hypothesis("the length scale", problem.lengthscale, ">", 0.0, "else it is not a kernel")]
 
 
 _KEY = "tang2024charge"

@@ -22,8 +22,8 @@ from ._rounding import rounding
 
 METHODS = ("interval", "crown", "alpha", "lp", "exact")
 """From the cheapest to the tightest; each is at least as tight as the methods before it."""
-_STEPS = 40  # of ascent in the slopes
-_PROGRAMMES = 2e-7  # what a bound by HiGHS is taken to be off by: twice the tolerance of its constraints
+_STEPS = 40  # steps of ascent in the slopes
+_PROGRAMMES = 2e-7  # the assumed error of a bound by HiGHS: twice the tolerance of its constraints
 
 _CLAIMS = {
     "interval": "robustness.intervals.intervals_exact_where_monotone",
@@ -101,8 +101,8 @@ def certify(
     programme, which is exact if it ends in time. The first two methods start from bounds of the hidden units by CROWN.
     The others start from tighter bounds: each hidden unit that may be active or inactive is bounded by its own slopes.
     (If there are so many such units that the matrices between them are four times as large as the network, the first
-    bounds stay.) The bounds are rounded down by the possible rounding error of float64. Those of the two programmes are
-    also lowered by 2e-7 of 1 + |bound|, twice the tolerance of HiGHS.
+    bounds stay.) The bounds are rounded down by the possible rounding error of float64. The bounds of the two
+    programmes are also lowered by 2e-7 of 1 + |bound|, twice the tolerance of HiGHS.
 
     Args:
         network: one of these: a list of (weight, bias) of dense layers with ReLU between them; a `Serial`, with its

@@ -97,7 +97,7 @@ def backdoor_report(features: ArrayLike, labels: ArrayLike, *, level: float = 0.
     """Classes whose features fall into two groups along a direction of too much variance, and the rows behind it.
 
     A fraction of a class's rows shifted by one vector adds a spike to the covariance of the class. Clean features also
-    have directions of large variance. So the report first looks for a reference, and says which one it found:
+    have directions of large variance. So the report first looks for a reference, and says which reference it found:
 
     * If the eigenvalues of a class are those of isotropic noise (the Marchenko-Pastur law), the noise is the reference.
       The threshold of Baik, Ben Arous and Péché gives the spikes that are visible at this number of rows, and the

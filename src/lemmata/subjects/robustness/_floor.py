@@ -30,9 +30,9 @@ class RobustFloor:
         floors: for each radius, a share of the rows: every classifier errs somewhere in the balls of so many.
         reached: for each radius, the robust error of a classifier: the nearest row outside the cover. Each row of the
             cover is in conflict with a row outside it, so it is an error.
-        pairs: for each radius, rows in conflict that prove the floor, as positions, one pair a row. With two classes no
-            row occurs twice, and each pair counts as one error; with more, a row may occur twice, and each pair counts
-            half.
+        pairs: for each radius, rows in conflict that prove the floor, as positions, one pair per row. With two classes
+            no row occurs twice, and each pair counts as one error. With more classes, a row may occur twice, and each
+            pair counts half.
         covers: for each radius, rows that meet all conflicts, as positions.
         conflicts: for each radius, the number of pairs in conflict.
         separation: half of the smallest distance between rows of different classes: the floor is 0 below it.
@@ -70,7 +70,7 @@ class RobustFloor:
         lines.append(f"{self.rows} rows, {self.classes} classes, {self.norm}: {least}")
         if not self.exact:
             lines.append("with more than two classes, the numbers are lower bounds of every classifier's error")
-        return "\n".join(lines)
+        return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
     def _repr_html_(self) -> str:
         return preformatted(self)
@@ -139,7 +139,7 @@ def robust_floor(x: Any, y: Any, radius: Any, norm: str = "linf") -> RobustFloor
         radii, np.array(counts) / len(labels), np.array([len(cover) for _, cover in found]) / len(labels),
         tuple(proof for proof, _ in found), tuple(cover for _, cover in found),
         np.array([int((gaps <= own).sum()) for own in reach]), float(np.ldexp(least, exponent - 1)), norm, classes,
-        len(labels), _conditions(scaled, labels),
+        len(labels), _conditions(scaled, labels, int((gaps <= reach.max()).sum())),
     )  # fmt: skip
 
 
@@ -179,7 +179,7 @@ def _labels(y: Any) -> Int[np.ndarray, " n"]:
     try:
         return np.unique(given, return_inverse=True)[1].reshape(-1)
     except TypeError as error:
-        raise DataError("y", found="classes of several types", rule="numbers alone or texts alone",
+        raise DataError("y", found="classes of several types", rule="only numbers or only texts",
                         remedy="turn them into texts, for example list(map(str, y))") from error  # fmt: skip
 
 
@@ -238,8 +238,9 @@ def _kept(
 ) -> Bool[np.ndarray, " n"]:
     """As many rows without a conflict as two searches find, to which no row can be added.
 
-    Rows of value 0 in the linear program have conflicts with rows of value 1 alone. Of those of value 1/2, one class is
-    free of conflicts: with its rows, at most 2(1 - 1/classes) times the floor is left out.
+    Rows of value 0 in the linear program have conflicts with rows of value 1 alone. Among the rows of value 1/2, the
+    rows of one class have no conflicts with each other. If they are kept, at most 2(1 - 1/classes) times the floor is
+    left out.
     """
     most = int(np.bincount(labels[halves], minlength=1).argmax())
     order = np.argsort(np.diff(graph.indptr), kind="stable")  # few conflicts first
@@ -274,11 +275,17 @@ def _reached(
     return first, second
 
 
-def _conditions(table: np.ndarray, labels: np.ndarray) -> tuple[Condition, ...]:
+def _conditions(table: np.ndarray, labels: np.ndarray, conflicts: int) -> tuple[Condition, ...]:
     _, places = np.unique(table, axis=0, return_inverse=True)
     kinds = len(np.unique(np.stack([places.reshape(-1), labels]), axis=1).T)
     twice = kinds - len(np.unique(places))
     return (
         Condition("inputs with two classes", float(twice), twice == 0, "they are in conflict at every radius"),
+        Condition(
+            "some rows are in conflict at the largest radius",
+            float(conflicts),
+            conflicts > 0,
+            "a floor of 0 says nothing: new rows may be in conflict",
+        ),
         Condition("the numbers also hold for new rows", None, None, "they are counts over these rows"),
     )

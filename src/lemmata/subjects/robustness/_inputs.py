@@ -54,7 +54,7 @@ def as_radius(name: str, radius: Any, point: Float[np.ndarray, "*shape"], norm: 
         raise SettingError(
             name,
             found=f"a number for each coordinate with the norm {norm!r}",
-            rule="an array with the norm 'linf' only, whose balls are boxes",
+            rule="one number, because an array of radii needs the norm 'linf'",
             remedy="use norm='linf', or pass one number",
         )
     return radii.astype(float).ravel()

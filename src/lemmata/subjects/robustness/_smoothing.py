@@ -191,7 +191,7 @@ def _classes(answers: np.ndarray, size: int) -> np.ndarray:
         raise DataError(
             "scores of f",
             found=f"{int(wrong.sum())} of {size} rows with NaN or infinite scores",
-            rule="finite numbers, whose largest is the class",
-            remedy="mend the function at inputs under noise, or reduce sigma",
+            rule="finite numbers, the largest of which determines the class",
+            remedy="correct the function so that its scores are finite at inputs with noise, or reduce sigma",
         )
     return (answers[:, 0] > 0).astype(int) if answers.shape[1] == 1 else answers.argmax(axis=1)

@@ -137,9 +137,9 @@ class _Run:
         padding, ceil = (_setting(settings, given, *own) for own in ((3, "padding", 0), (5, "ceil_mode", False)))
         outside = bool(np.any(np.asarray(padding))) or ceil
         if _setting(settings, given, 6, "return_indices", False):
-            raise refused(where, "places of the largest entries")
+            raise refused(where, "return_indices=True")
         if outside and not _positive(signal):
-            raise refused(where, "windows beyond the edge, of values that may be negative")
+            raise refused(where, "windows beyond the edge, with values that may be negative")
         shape = tuple(signal.offset.shape)
         spatial = len(shape) - 2
         window = _tuple(_setting(settings, given, 1, "kernel_size", 2), spatial)
@@ -177,7 +177,7 @@ class _Run:
         zeros = [torch.zeros_like(one.offset) for one in signals]
         at_zero, offset = run(zeros), run([one.offset for one in signals])
         if not isinstance(offset, torch.Tensor):
-            raise refused(where, f"{type(offset).__name__} of what depends on the input")
+            raise refused(where, f"{type(offset).__name__} that depends on the input")
         self._try(run, where, zeros, at_zero)
         columns: dict[int, Any] = {}
         for block in dict.fromkeys(block for one in signals for block in one.columns):

@@ -23,6 +23,7 @@ _LARGEST = 1e300
 _WORK = 4e9  # absolute differences of two rows that are computed exactly
 _ROWS = 64
 _MASK = 1000.0
+_ONE = 0.9995  # from here on, a number is printed as 1
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -142,6 +143,7 @@ def attention_report(logits: Any, *, lengths: Any = None) -> AttentionReport:
     if not exact:
         contraction = min(contraction, math.tanh(mixed / 4))
     far = int((seen & (below < -_MASK)).sum())
+    bounds = np.array([_bound(n, span) for n in sizes])
     conditions = (
         Condition(
             "the logits of a query span at most this much at other lengths too", None, None, "the bounds assume it"
@@ -153,10 +155,22 @@ def attention_report(logits: Any, *, lengths: Any = None) -> AttentionReport:
             "else it may stand for a mask; write minus infinity there",
         ),
         Condition("the contraction is computed for all pairs of queries", None, exact, "else it is an upper bound"),
+        Condition(
+            "the span limits the weight of one key (bound at the largest length)",
+            float(bounds.min()),
+            bool(bounds.min() < _ONE),
+            "a bound of 1 says nothing; pass larger lengths",
+        ),
+        Condition(
+            "the layer brings values nearer to each other (factor)",
+            contraction,
+            contraction < _ONE,
+            "a factor of 1 says nothing about the rank",
+        ),
     )
     return AttentionReport(
         effective=effective, largest=weights.max(axis=1), span=span, lengths=sizes,
-        bounds=np.array([_bound(n, span) for n in sizes]), half=half, contraction=contraction,
+        bounds=bounds, half=half, contraction=contraction,
         mixed=mixed, masked=masked, conditions=conditions,
     )  # fmt: skip
 

@@ -60,5 +60,5 @@ def _tried(predict: Call, *prompt: Any) -> Any:
 
 
 def _of_types(text: str) -> bool:
-    """Whether another library complains of types that differ."""
+    """Whether the error comes from another library and is about different types."""
     return any(word in text.lower() for word in ("dtype", "float32", "float64", "double"))

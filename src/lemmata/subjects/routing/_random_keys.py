@@ -3,12 +3,14 @@
 import dataclasses
 import functools
 import math
+from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Float
 from scipy import special
 
 _NEAREST, _STEPS, _TABLE = 64, 45, 3000
+_CLOSE_ENOUGH = 1e-13  # of the logarithm of an inverse temperature
 _PANELS, _NODES = 8, np.polynomial.legendre.leggauss(12)
 _CLOSE = 0.01  # to the gap of equal logits, below which differences from 1 are summed
 
@@ -21,7 +23,7 @@ class Draws:
         halves: sin²(t/2) for the angles t.
         counts: how many keys each represents.
         drawn: how many of them are keys; the others are nodes.
-        noise: a standard normal number a draw, by which the sum over the others differs from its mean.
+        noise: one standard normal number per draw, by which the sum over the others differs from its mean.
     """
 
     halves: Float[np.ndarray, "m k"]
@@ -83,13 +85,35 @@ def needed(draws: Draws, n: int, weight: float, unit: float = 0.0) -> Float[np.n
     behind, counts, noise = behind[some], draws.counts[some], draws.noise[some]
     low = np.full(int(some.sum()), math.log(gap / 4))
     high = math.log(2 * gap) - np.log(nearest[some])
+    left = lambda place: _left(np.exp(place)[:, None] * behind, counts, draws.drawn, noise, n, weight)
+    found = np.full(len(halves), math.inf)
+    found[some] = np.exp(_crossing(left, low, high))
+    return found
+
+
+def _crossing(
+    falling: Callable[[np.ndarray], np.ndarray], low: Float[np.ndarray, " m"], high: Float[np.ndarray, " m"]
+) -> Float[np.ndarray, " m"]:
+    """Where falling functions are 0, by Ridders' method: exact in a few steps for exponential functions.
+
+    If a function has one sign between the ends, it is the end that is nearer to 0.
+    """
+    above, below, last = falling(low), falling(high), low
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        left = _left(np.exp(middle)[:, None] * behind, counts, draws.drawn, noise, n, weight)
-        low, high = np.where(left > 0, middle, low), np.where(left > 0, high, middle)
-    found = np.full(len(halves), math.inf)
-    found[some] = np.exp((low + high) / 2)
-    return found
+        half = falling(middle)
+        root = np.sqrt(half**2 + np.maximum(above, 0.0) * np.maximum(-below, 0.0))
+        place = np.clip(middle + (high - low) / 2 * half / np.where(root > 0, root, 1.0), low, high)
+        value = falling(place)
+        for own, at in ((middle, half), (place, value)):
+            up = (at > 0) & (own > low)
+            down = (at <= 0) & (own < high)
+            low, above = np.where(up, own, low), np.where(up, at, above)
+            high, below = np.where(down, own, high), np.where(down, at, below)
+        if np.all((np.abs(place - last) <= _CLOSE_ENOUGH) | (high - low <= _CLOSE_ENOUGH)):
+            return place
+        last = place
+    return (low + high) / 2
 
 
 def _left(

@@ -181,7 +181,7 @@ def which_algorithm(
             scaled = dataclasses.replace(scaled, tasks=known_tasks * unit_x / unit_y)
         if not np.isfinite(scaled.tasks).all():  # type: ignore[arg-type]
             raise DataError("tasks", found=f"{np.abs(known_tasks).max():.3g} as the largest absolute value",
-                            rule="weights whose predictions are of the size of the targets")  # fmt: skip
+                            rule="weights whose predictions are about as large as the targets")  # fmt: skip
     known = scales(scaled)
     with calls_of(predict, kinds) as call:
         answers = np.stack([_answers(call, x, y, queries, n) for n in sizes]) / unit_y
@@ -209,6 +209,11 @@ def which_algorithm(
                   "else its answers depend on chance or on earlier prompts"),
         Condition("the evidence is largest at a ridge inside the range", None, known.inside,
                   "else the ridge predictor equals least squares, or 0"),
+    )  # fmt: skip
+    left = float(apart[-1].mean(axis=1).min() / size[-1]) if size[-1] > 0 else 0.0
+    conditions += (
+        Condition("the nearest algorithm is near (its distance over the mean square of the predictor)", left,
+                  left < 0.5, "else the predictor is none of these algorithms"),
     )  # fmt: skip
     error = (1 - level) / (2 * (len(names) - 1))  # of each algorithm, by its mean and by its prompts
     between = _interval(behind, 1 - error, signed=True)
@@ -253,7 +258,7 @@ def _prompts(prompts: Any) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray], t
     ratio = np.abs(queries).max() / np.abs(x).max()
     if not 1e-8 < ratio < 1e8:
         raise DataError(
-            "queries", found=f"{ratio:.3g} times the largest input", rule="numbers in the unit of the inputs"
+            "queries", found=f"{ratio:.3g} times the largest input", rule="queries about as large as the inputs"
         )
     if (x == x[0]).all() and (y == y[0]).all() and (queries == queries[0]).all():
         raise DataError("prompts", found="one prompt, repeated", rule="prompts that differ")
@@ -289,7 +294,7 @@ def _answers(call: Call, x: np.ndarray, y: np.ndarray, queries: np.ndarray, n: i
     for place in range(len(x)):
         answer = single_of("answer of predict", call(x[place, :n], y[place, :n], queries[place]))
         if answer.size != 1:
-            raise ShapeError("answer of predict", found=f"shape {answer.shape}", rule="one number for a prompt")
+            raise ShapeError("answer of predict", found=f"shape {answer.shape}", rule="one number for each prompt")
         found[place] = numbers_of("answer of predict", answer).astype(float).ravel()[0]
     return found
 

@@ -70,6 +70,11 @@ class AttentionContracts(Claim[AttentionLogits]):
     The bound is attained if two groups of queries prefer two groups of keys that have equal total weight. Parts of the
     logits that depend on the query alone or on the key alone do not matter. If the tokens are within s of each other, M
     is of the order s², so a layer without a skip connection maps a spread s to the order s³.
+
+    Derivation: two outputs differ by at most the total variation distance of their weights p and q, times the range of
+    the values. The ratios p_j/q_j vary by at most the factor e^M, so for a set A of keys, the log odds of p(A) exceed
+    those of q(A) by at most M. The difference of the two probabilities is largest at log odds of M/2 and -M/2, where it
+    is tanh(M/4).
     """
 
     title = "A layer of attention contracts the spread of its values by tanh(M/4)"
@@ -117,6 +122,10 @@ class RankCollapseIsCubic(Claim[TokensNearTheirMean]):
 
     So the layer makes nearly equal tokens equal doubly exponentially fast in the depth. The trials measure the
     Frobenius norm of the tokens minus their mean.
+
+    Derivation: the mixed difference of the logits is bilinear, (L_ij - L_ik) - (L_lj - L_lk) = s² <W (e_i - e_l), e_j -
+    e_k>, so M is of the order s². By `AttentionContracts`, the spread s is multiplied by tanh(M/4), which is of the
+    order s².
     """
 
     title = "One attention layer without skip connections cubes the spread of nearly equal tokens"
@@ -180,6 +189,10 @@ class OneTokenMattersLittle(Claim[TwoLayers]):
 
     in the length n, for fixed weights and in root mean square over tokens. So functions that one token may flip, such
     as parities, have a margin that falls with the length.
+
+    Derivation: all weights are of the order 1/n, because the logits are bounded. So the first layer changes every other
+    position by the order 1/n. In the second layer, the token itself and the n changes of order 1/n, each with a weight
+    of order 1/n, again sum to the order 1/n.
     """
 
     title = "One of n tokens changes the other outputs of a transformer by the order 1/n"

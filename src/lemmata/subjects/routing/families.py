@@ -52,6 +52,10 @@ class OverlappingFamiliesStayMixed(Claim[ScaledTask]):
 
     the log ratio of the prior densities at the true w. This limit is finite, so no context is long enough to identify
     the family. Once w is known, the odds depend only on the two priors at w, and further examples do not change them.
+
+    Derivation: by Bayes' rule, the likelihood of a family is p(data|w) p_k(w)/p_k(w|data) at every w, in particular at
+    the true one. As n grows, both posterior densities there approach the same normal density, so their ratio tends to
+    1.
     """
 
     title = "Even infinitely many examples do not identify a task family if the priors overlap"
@@ -123,6 +127,10 @@ class NoiseIsResolved(Claim[NoisyTask]):
     up to a relative error of order 1/n². K is the divergence of one target given w. So the odds grow in proportion to
     n, and the d examples that find w say nothing about the family. The formula with n in place of n - d would be too
     large by the factor n/(n - d).
+
+    Derivation: for many examples, the log likelihood of a family is -(n - d) log s_k - R/(2 s_k²) plus terms that agree
+    for both families, where R is the residual sum of squares. The d fitted weights replace n by n - d, and R has the
+    mean (n - d) s_1².
     """
 
     title = "The log odds of task families that differ in their noise grow like n - d times the divergence"

@@ -94,6 +94,10 @@ class WidthIsTheCentredRank(Claim[StochasticTable]):
     only if w is at least the rank of its logarithm after the mean of each row has been subtracted. The same holds for
     the next-token probabilities of a language model of width w over all contexts. The trials fit Q and K of every width
     by descent on the divergence from random starts, and report the least width that reaches a divergence of 0.
+
+    Derivation: softmax(Q K') has the logarithm Q K' + c 1', where c is any column. Subtracting the means of the rows
+    multiplies from the right by a projection, which removes c 1' and does not raise the rank. So w is at least the rank
+    of the centred logarithm, which is itself a table Q K' with this rank.
     """
 
     title = "The least width of a head is the rank of the row-centred log attention matrix"

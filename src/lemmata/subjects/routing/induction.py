@@ -83,6 +83,10 @@ class TwoHeadsCopy(Claim[RepeatedToken]):
     If there is no beginning token and the repeated token stands first, this weight is at most 1/2. The reason is that
     the first position can only attend to itself, so Head 2 finds a match there too. The second number is 1 minus this
     weight.
+
+    Derivation: Head 1 gives the previous position at least the weight w, and any other position at most e^(-beta). So
+    the content at p + 1 has the product w or more with the last token, and the content elsewhere at most 2 e^(-beta),
+    because the token stands at two places. This is the least gap of the T other logits of Head 2, over beta.
     """
 
     title = "A previous-token head and a content head copy the continuation of a repeated token"
@@ -158,6 +162,9 @@ class PositionFromTheMask(Claim[PlacedToken]):
     that each token of the vocabulary occurs, so the order is lost. The second number is the first coordinate of the
     last token after two layers, computed from these counts n_v: a layer maps the state h_u of the token u to sum_v n_v
     e^(<h_u, W h_v>) h_v / sum_v n_v e^(<h_u, W h_v>).
+
+    Derivation: (a) is a mean of t values of which one is 1. For (b), suppose that equal tokens have equal states after
+    some layers. Then the sums of the next layer depend on the counts alone, and are the same for equal tokens.
     """
 
     title = "A causal mask shows the position, and unmasked attention sees only counts"

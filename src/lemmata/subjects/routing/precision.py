@@ -92,6 +92,9 @@ class RoundingCostsLead(Claim[RoundedLookup]):
     So rounding lowers the lead from D to D'. If D > 2u/(1 + u), then D' > 0 and a weight p needs beta = log((n - 1)
     p/(1 - p))/D'. On a circle of n keys at equal distances D is about 2 pi²/n², so the condition is about n <
     pi/sqrt(u): 142 keys for float16, 50 keys for bfloat16.
+
+    Derivation: rounding changes a logit by at most the share u. So the right logit is at least beta (1 - u), and
+    another with score s is at most beta (s + u |s|), which is largest at s = 1 - D.
     """
 
     title = "Rounded logits lower the lead D of a softmax lookup by u max(2 - D, D)"
@@ -157,6 +160,10 @@ class RoundingTies(Claim[RoundedLookup]):
     however large beta is. Without rounding the weight tends to 1 as beta grows. Together with the condition D > 2u/(1 +
     u), under which no beta is harmful, this shows that a format distinguishes leads above about 2u, and not smaller
     leads.
+
+    Derivation: from 2^m to 2^(m+1), numbers with p bits are 2u 2^m apart, so everything between 2^m (1 + u) and 2^m (1
+    + 3u) becomes 2^m (1 + 2u). The first logit is just below the upper end, and the second one, (1 - D) beta, is above
+    the lower end by the condition on D.
     """
 
     title = "Below a lead of 2u, rounded logits tie at some inverse temperature between b and 2b, for every b"

@@ -69,6 +69,9 @@ class NewtonLayersSquare(Claim[InverseStart]):
 
     in the spectral norm. So the accuracy eps takes about log2 log(1/eps) + log2 |S| |S^(-1)| layers. After k steps of
     gradient descent, the error is only |I - alpha S|^(k + 1). The statement is tested for k = 2, 3 and 4.
+
+    Derivation: I - (2M - M S M) S = (I - M S)², and I - alpha S is symmetric, so the norm of its power is the power of
+    its norm.
     """
 
     title = "Each Newton layer squares the residual of the inverse"
@@ -145,6 +148,10 @@ class LayersAreAPolynomial(Claim[Spectrum]):
     where T_L is Chebyshev's polynomial. It is attained by the steps 1/x_l, where x_l are the L zeros of T_L on [mu, M].
     The best constant step leaves ((M - mu)/(M + mu))^L. The trials compare the formula with a linear program over all
     polynomials, and with the layers themselves.
+
+    Derivation: a layer multiplies the error by I - eta_l H, so r is the product of 1 - eta_l x. Scaled to 1 at 0,
+    Chebyshev's polynomial takes its largest size with alternating signs at L + 1 points of [mu, M]. A smaller r would
+    differ from it by a polynomial of degree L with L zeros between these points and one more at 0.
     """
 
     title = "With the best step sizes, L layers of descent leave the share 1/T_L((M + mu)/(M - mu)) of the error"

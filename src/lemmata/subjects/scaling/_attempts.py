@@ -54,7 +54,7 @@ def pass_at_k(successes: object, n: object, k: int, *, level: float | int = 0.9)
     50 problems). Beyond n, if that shape is right, they did in 93 % (30 and 100 problems).
 
     Args:
-        successes: how many attempts were right, one number a problem.
+        successes: how many attempts were right, one number per problem.
         n: how many were made, one number for all or one a problem.
         k: the number of attempts in the question.
         level: the confidence of the interval.

@@ -13,7 +13,7 @@ _EXPONENTS = (0.05, 0.1, 0.2, 0.35, 0.6, 1.0, 1.6)
 _POLISHED = 3
 _SEEN, _NOUGHT = 1e-2, 1e-8  # shares of the least loss: a floor that can grow, and one that is none
 _CLIP = 1.345  # Huber's constant: 95 % of the efficiency of least squares for normal noise
-_NORMAL_MEDIAN = 0.6745  # of the absolute value of a standard normal variable
+_NORMAL_MEDIAN = 0.6745  # median of the absolute value of a standard normal variable
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,7 +15,7 @@ class Design:
     """The measured sizes, centred, so that a term is most certain at its own parameter.
 
     Args:
-        sizes: log n, and log d if it was varied, one row a run.
+        sizes: log n, and log d if it was varied, one row per run.
         floor: whether the law has a constant term.
         centre: the mean logarithm of each size, or where amplitudes are to be given.
     """

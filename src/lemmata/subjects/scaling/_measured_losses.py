@@ -16,7 +16,7 @@ from ._profile import Functional, both_intervals
 from ._residuals import runs_test
 from ._scaling_law import EXTRAPOLATION, ScalingLaw
 
-_TOLD = 4.0  # an exponent known to a factor of more than this is not known
+_TOLD = 4.0  # an exponent counts as unknown if it is known only up to a larger factor
 _BROKEN = 0.05
 
 
@@ -134,7 +134,7 @@ def _enough(design: Design) -> None:
             remedy = "vary them separately, or fit n alone"
             raise DataError(
                 "n and d",
-                found="values on one line in logarithms",
+                found="values whose logarithms lie on one line",
                 rule="values of n and d that vary independently",
                 remedy=remedy,
             )

@@ -15,7 +15,7 @@ Functional = Callable[[Float[np.ndarray, "p"]], tuple[float, Float[np.ndarray, "
 # Huber's fit has noisier units than least squares: with 6 to 14 points intervals at 0.9 held 0.885 of 500 true values
 _STRETCH = 1.06
 _STEPS = 40
-_CLOSE = 0.02  # of the quantile, for the end of an interval
+_CLOSE = 0.02  # tolerance of the quantile, for the end of an interval
 _FARTHEST = 30.0  # numbers are logarithms: beyond a factor e^30 an end is as good as none
 
 

@@ -123,7 +123,7 @@ class ScalingLaw(AbstractFinding):
             """Where a falling curve reaches the loss; infinite beyond all sizes."""
             smallest = math.exp(self.fit.design.sizes[:, 0].min()) / _FAR
             if curve(math.log(smallest)) < loss:
-                raise SettingError("loss", found=f"{loss:g}", rule="a loss below that of very small sizes")
+                raise SettingError("loss", found=f"{loss:g}", rule="a loss that is below the loss of very small sizes")
             if curve(math.log(top)) > loss:
                 return math.inf
             at = brentq(lambda at: curve(at) - loss, math.log(smallest), math.log(top), xtol=1e-3)
@@ -168,7 +168,9 @@ class ScalingLaw(AbstractFinding):
     def _point(self, n: float | int, d: float | int | None) -> Float[np.ndarray, "terms"]:
         if (d is not None) != (len(self.largest) > 1):
             found = "no d" if d is None else "d"
-            raise SettingError("point", found=found, rule="a value of d exactly if the law was fitted with d")
+            raise SettingError(
+                "point", found=found, rule="a value of d if the law was fitted with d, and no value otherwise"
+            )
         return np.log([positive("n", n)] + ([] if d is None else [positive("d", d)]))
 
     def _intervals(self, number: Functional, both: bool = True) -> tuple[tuple[float, float], tuple[float, float]]:

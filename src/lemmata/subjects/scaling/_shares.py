@@ -42,7 +42,7 @@ def read_share(name: str, given: Share, level: float) -> Known:
 
 
 def counts(name: str, successes: object, n: object) -> tuple[np.ndarray, np.ndarray]:
-    """Whole numbers of successes and of trials, one a problem, or DataError with the first that is wrong."""
+    """Whole numbers of successes and of trials, one for each problem. DataError names the first invalid number."""
     try:
         found, trials = np.broadcast_arrays(np.atleast_1d(np.asarray(successes, float)), np.asarray(n, float))
     except (TypeError, ValueError) as error:

@@ -85,7 +85,7 @@ def votes_needed(p1: Share, p2: Share, error: float | int, *, level: float | int
 
     Raises:
         SettingError, DataError: for probabilities outside [0, 1] or with a sum above 1, counts larger than n, or an
-            error outside (0, 1). Also for p1 <= p2, because more votes increase the error then.
+            error outside (0, 1). The error is also raised for p1 <= p2, because more votes then increase the error.
 
     >>> votes = votes_needed(0.5, 0.3, 0.01)
     >>> votes.value, votes.sure, round(votes.exponent, 4)

@@ -173,7 +173,7 @@ class BalancedReturns(Claim[SeparableLaw]):
         return capacity / estimation
 
     def condition(self, problem: SeparableLaw) -> Array:
-        """That of the place of the optimum, in log N, times the sum of the exponents."""
+        """The condition number of the place of the optimum, in log N, times the sum of the exponents."""
         return _flat(problem) * problem.exponents.sum()
 
 
@@ -312,7 +312,7 @@ class InferenceAwareAllocation(Claim[SeparableLaw]):
         return jnp.stack([jnp.exp(log), data(log)])
 
     def condition(self, problem: SeparableLaw) -> Array:
-        """That of a flat optimum, in a cost whose logarithm is of size 50; D depends on N by the other exponent."""
+        """The condition of a flat optimum whose cost has a logarithm near 50; D depends on N by the other exponent."""
         return 30 * _flat(problem)
 
 

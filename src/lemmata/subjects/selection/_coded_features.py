@@ -12,7 +12,7 @@ class CodedFeatures(eqx.Module):
     """n feature vectors, which of them have labels, a distortion, and what a model thinks of each.
 
     Args:
-        features: Z, one row a vector.
+        features: Z, one row per vector.
         eps: the distortion.
         entropies: of the classes at each row, between 0 and 1.
         labelled: the first rows, whose labels are known.

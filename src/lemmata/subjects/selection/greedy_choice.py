@@ -73,10 +73,10 @@ def best_of_subsets(gram: Float[Array, "n n"], noise: Float[Array, ""], count: i
 
 
 class GreedyIsNearBest(Claim[CodedFeatures]):
-    """Let K be a kernel matrix of rows. Choose rows one by one. In each step, add the row that increases the coding
-    rate 1/2 log det(I + K_S / noise) of the set S of chosen rows most. The coding rate of the chosen rows is at least 1
-    - 1/e times the largest coding rate of any set with the same number of rows. The reason is that the coding rate is a
-    monotone submodular function of the set.
+    """Let K be a kernel matrix of rows. Choose rows one by one. In each step, add the row that most increases the
+    coding rate 1/2 log det(I + K_S / noise), where S is the set of chosen rows. The coding rate of the chosen rows is
+    at least 1 - 1/e times the largest coding rate of any set with the same number of rows. The reason is that the
+    coding rate is a monotone submodular function of the set.
     """
 
     title = "Rows chosen greedily reach at least 1 - 1/e of the best coding rate"
@@ -111,9 +111,9 @@ def _reached(problem: CodedFeatures) -> Array:
 
 class GreedyByPivots(Claim[CodedFeatures]):
     """Let K be a kernel matrix of rows, and D a diagonal matrix of noise. Choose rows one by one. In each step, add the
-    row that increases log det(K_S + D_S) of the set S of chosen rows most. A Cholesky factorisation of K + D that
-    always takes the largest pivot next chooses the same rows in the same order. Each row adds the logarithm of its
-    pivot. Row i adds
+    row that most increases log det(K_S + D_S), where S is the set of chosen rows. A Cholesky factorisation of K + D
+    that always takes the largest pivot next chooses the same rows in the same order. Each row adds the logarithm of
+    its pivot. Row i adds
 
         log(k_ii + d_i - K_iS (K_SS + D_S)^-1 K_Si),   S the rows before it.
     """

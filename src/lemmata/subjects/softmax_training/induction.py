@@ -42,7 +42,7 @@ def log_loss_ratio(training: Training, steps: int) -> Array:
 
 
 def width_asked() -> Hypothesis:
-    """A note that the width is not the one that the source requires."""
+    """A note that the width differs from the width that the source requires."""
     name = "the width is above lambda^-2 n^2 k^2 exp(18 B) log^2(nk/delta)"
     return Hypothesis.violated(name, "this width is above 10^8; small targets satisfy D < R at a width of 4096")
 

@@ -141,8 +141,8 @@ def _share(part: float) -> Control:
 class AbstractTermBound(Claim[RandomUnits]):
     """One of the five terms at random weights and their moves, against the printed bound.
 
-    The random weights are W~ here and W in Lemma B.1, which gives the bounds on 1/alpha_i; there is room for the
-    factors exp(R) that this costs.
+    The random weights are W~ here and W in Lemma B.1, which gives the bounds on 1/alpha_i; the bounds have room for the
+    factors exp(R) of this exchange.
     """
 
     population = RandomLayers(radius=1e-4, outputs=2)

@@ -55,7 +55,7 @@ def ntk_flow(
         time: the times m t, known numbers.
 
     Returns:
-        Predictions on the training points and on the others, one leading entry a time.
+        Predictions on the training points and on the others, one leading entry per time.
     """
     return _both(gradient_flow(eigensystem(tangent), y, time, cross))
 

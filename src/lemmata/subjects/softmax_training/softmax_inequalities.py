@@ -37,7 +37,7 @@ class Pair(eqx.Module):
 
 
 class SoftmaxLayer(eqx.Module):
-    """A softmax over m units at given inputs x, with the weights W, a column a unit."""
+    """A softmax over m units at given inputs x, with the weights W, one column per unit."""
 
     x: Float[Array, "n d"]
     weight: Float[Array, "d m"]

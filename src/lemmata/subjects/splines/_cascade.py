@@ -191,7 +191,7 @@ def initial_cascade(
     """
     require_float64("a package of polyharmonic splines")
     if not widths:
-        raise SettingError("widths", found=repr(widths), rule="at least one width, that of the inputs")
+        raise SettingError("widths", found=repr(widths), rule="at least one width, the number of inputs")
     covariance = SplineCovariance() if covariance is None else covariance
     lead = () if outputs is None else (outputs,)
     shapes = [(*lead, 2 * read + 1, written) for read, written in zip(widths, [*widths[1:], 1], strict=True)]

@@ -17,7 +17,7 @@ from ._fits import Fit, check_fit, checked_rows, predictor
 
 _CLAIMS = ("stability.decomposition.two_fits_tell_variance", "stability.decomposition.bias_variance")
 _LEAST = 10
-_TRAIN = 0.4  # of all rows, for each fit of a pair; the other rows are predicted
+_TRAIN = 0.4  # share of all rows for each fit of a pair; the other rows are predicted
 # Nadeau and Bengio's intervals of level 0.9 contained the error of five kinds of fit in 0.72 to 0.83, and its parts in
 # 0.82 to 0.97, because splits have more in common than their share of rows suggests.
 _STRETCH = 1.4

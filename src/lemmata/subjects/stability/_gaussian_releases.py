@@ -55,7 +55,7 @@ class GaussianReleases(Population[GaussianRelease]):
 
 
 class SampledSteps(eqx.Module):
-    """Steps of DP-SGD: each row takes part with a probability, clipped sums get normal noise.
+    """Steps of DP-SGD: each row takes part with some probability, and normal noise is added to the clipped sums.
 
     Args:
         noise: its standard deviation in units of the clipping norm.

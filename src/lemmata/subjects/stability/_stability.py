@@ -17,7 +17,7 @@ from ._replace_one import ReplaceOne, replace_one
 _CLAIMS = ("stability.gaps.gap_is_instability",)
 _LEAST, _POOL = 10, 4
 _RESAMPLES = 2000
-_CAP = 4.0  # of studentised resamples: if few rows change at all, some resamples have hardly any spread
+_CAP = 4.0  # largest studentised resample: if few rows change at all, some resamples have hardly any spread
 # Intervals of level 0.9 with only the Efron-Stein variance contained 0.82 to 0.98 of the true gaps of six kinds of fit.
 _STRETCH = 1.2
 _FEW = 20

@@ -126,7 +126,7 @@ class KickedRuns(eqx.Module):
 
 
 class KickedPaths(Population[KickedRuns]):
-    """Rows at random with replacement, more coordinates than steps, four steps a row."""
+    """Rows at random with replacement, more coordinates than steps, four steps per row."""
 
     settings = Space(
         n=Integer(48, 16, 200, "training rows", corners=(32, 60)),

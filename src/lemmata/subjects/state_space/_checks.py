@@ -57,7 +57,7 @@ def extent(array: Any, axis: int) -> int:
 
 
 def check_step(step: ArrayLike) -> None:
-    """Refuse a time step that is no positive finite number, if it is known; SettingError."""
+    """Refuse a time step that is not a positive finite number, if it is known; SettingError."""
     value = known(step)
     if value is not None and not (value.shape == () and np.isfinite(value) and value > 0):
         raise SettingError(
@@ -72,7 +72,7 @@ def check_length(length: int) -> None:
 
 
 def check_sequence(u: Any, channels: int) -> None:
-    """Refuse what is no sequence (length, channels) of finite real numbers for a system with so many inputs.
+    """Refuse anything that is not a sequence (length, channels) of finite real numbers with one channel per input.
 
     Args:
         u: the sequence.

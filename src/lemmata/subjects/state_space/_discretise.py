@@ -14,7 +14,7 @@ from ._matrices import AbstractStateMatrix, DenseMatrix, DiagonalMatrix
 from ._systems import ContinuousSystem, DiscreteSystem
 
 METHODS = ("zero_order_hold", "bilinear", "first_order_hold", "euler")
-_TERMS = 24  # of the series of (e^z - 1 - z) / z² for |z| < 1: the next term is below 1e-25
+_TERMS = 24  # terms of the series of (e^z - 1 - z) / z² for |z| < 1: the next term is below 1e-25
 
 
 def discretise(system: ContinuousSystem, step: ArrayLike, method: str = "zero_order_hold") -> DiscreteSystem:

@@ -16,7 +16,7 @@ def run(system: DiscreteSystem, u: Float[Array, "..."]) -> Float[Array, "t p"]:
 
     Args:
         system: the system.
-        u: the inputs (T, m), one row a step.
+        u: the inputs (T, m), one row per step.
 
     Raises:
         ShapeError: for another number of channels, and for length 0.
@@ -44,7 +44,7 @@ def scan(system: DiscreteSystem, u: Float[Array, "..."]) -> Float[Array, "t p"]:
 
     Args:
         system: the system.
-        u: the inputs (T, m), one row a step.
+        u: the inputs (T, m), one row per step.
 
     Raises:
         ShapeError: for another number of channels, and for length 0.
@@ -133,7 +133,7 @@ def _reach(system: DiscreteSystem, length: int) -> Inexact[Array, "t n m"]:
 
 
 def final_states(system: DiscreteSystem, u: Float[Array, "rows t m"]) -> Inexact[Array, "rows n"]:
-    """The states h_T after each of many sequences, from state 0: one matrix product, rows T N operations a channel.
+    """The states h_T after each of many sequences, from state 0: one matrix product, rows T N operations per channel.
 
     Args:
         system: the system.

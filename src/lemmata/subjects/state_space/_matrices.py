@@ -111,7 +111,7 @@ class DiagonalMatrix(AbstractStateMatrix):
         poles: the diagonal, real or complex.
 
     Raises:
-        ShapeError: if the poles are not a vector, or empty.
+        ShapeError: if the poles are not a vector, or if the vector is empty.
         DataError: for a pole that is not finite.
     """
 

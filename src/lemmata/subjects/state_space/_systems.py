@@ -135,7 +135,9 @@ def _check_system(system: AbstractSystem) -> None:
         if part is not None:
             check_entries(name, part)
     states, inputs, outputs = system.matrix.size, extent(system.input, 1), extent(system.output, 0)
-    check_fits("input matrix B", system.input, (states, inputs), "a row a state, (N, m)")
-    check_fits("output matrix C", system.output, (outputs, states), "a column a state, (p, N)")
+    check_fits("input matrix B", system.input, (states, inputs), "one row per state, (N, m)")
+    check_fits("output matrix C", system.output, (outputs, states), "one column per state, (p, N)")
     if system.direct is not None:
-        check_fits("direct path D", system.direct, (outputs, inputs), "a row an output, a column an input, (p, m)")
+        check_fits(
+            "direct path D", system.direct, (outputs, inputs), "one row per output, one column per input, (p, m)"
+        )

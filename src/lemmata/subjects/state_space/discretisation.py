@@ -32,7 +32,7 @@ def _recurrence(problem: SampledSystem, method: str, u: Array) -> Array:
 
 
 def _between_samples(problem: SampledSystem, u: Array, held: bool) -> Array:
-    """The outputs at the samples with the inputs held, or joined by lines, by solving the differential equation."""
+    """The outputs at the samples, from the differential equation; between samples, inputs are constant or linear."""
     values, step = u[:, 0], problem.step
     slopes = jnp.zeros(len(u) - 1) if held else jnp.diff(values) / step
     inputs = lambda time, k: values[k] + slopes[k] * (time - step * k)

@@ -19,7 +19,7 @@ from ._training_paths import Outputs, outputs_of
 _CLAIMS = ("tangent.laziness.lazy_bootstrap", "tangent.laziness.scaling_is_laziness")
 _SAMPLES = 24
 _SHOWN = 40  # residuals along the descent
-_FLOOR = 1e-10  # of the largest singular value
+_FLOOR = 1e-10  # share of the largest singular value
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

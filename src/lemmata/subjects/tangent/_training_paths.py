@@ -99,7 +99,7 @@ def outputs_of(network: Any, params: Any, x: Any, y: Any) -> Outputs:
     if not leaves or not all(_is_floating(leaf) for leaf in leaves):
         raise DataError(
             "params",
-            found="no parameters, or some that are not floating-point",
+            found="no parameters, or parameters that are not floating-point numbers",
             rule="floating-point arrays",
             remedy="convert them with astype(float)",
         )

@@ -89,7 +89,7 @@ class IsingModels(Population[IsingModel]):
         graph: "tree", "loop" or "dense".
         attractive: no coupling is negative.
         strength: of the largest coupling.
-        rest: whether messages are passed until they no longer change; else there are no messages.
+        rest: if true, messages are passed until they no longer change; otherwise no messages are passed.
     """
 
     graph: str = eqx.field(default="tree", static=True)

@@ -229,7 +229,7 @@ class MultipliersComeNearer(Claim[SplitLasso]):
     controls = "the distance to a solution"
     unexplained = "which weight rho is best"
     traced = False
-    trivial = 0.0  # it does not go away
+    trivial = 0.0  # without the theorem, the distance need not fall
 
     def predict(self, problem: SplitLasso) -> Array:
         x, z, _ = problem.step()

@@ -78,7 +78,9 @@ def read_chain(model: AbstractModel, x: np.ndarray) -> Chain:
         elif isinstance(model, JaxModel):
             network, exact = _of_jax(model, shape)
         else:
-            raise SettingError("model", found=f"a {model.kind}", rule="a module or a function whose layers are seen")
+            raise SettingError(
+                "model", found=f"a {model.kind}", rule="a module, or a function whose layers lemmata can see"
+            )
     except LemmataError as error:
         return Chain(None, " ".join(str(error).split()))
     if exact:

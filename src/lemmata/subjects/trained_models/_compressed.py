@@ -19,11 +19,11 @@ from ._factors import Factor
 from ._sharpness import largest_eigenvalue
 
 _AT_ONCE = 256
-_LEFT = 3.0  # of the ridge: outputs without a row were then right to 0.0005 of their spread, the loss to 0.0003
+_LEFT = 3.0  # factor of the ridge: outputs without a row were then right to 0.0005 of their spread, the loss to 0.0003
 MOST = 6000
-_ROUNDING = 1e-9  # of the largest square: a smaller value has no direction
+_ROUNDING = 1e-9  # share of the largest square: a smaller value has no direction
 _NEAR = 0.1  # to which the largest eigenvalue is found
-_SMALL = 0.05  # of the largest pivot of a block: smaller ones wait
+_SMALL = 0.05  # share of the largest pivot of a block; smaller pivots wait
 
 
 @dataclasses.dataclass(frozen=True)

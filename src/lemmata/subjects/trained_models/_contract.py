@@ -98,7 +98,7 @@ class AbstractModel(abc.ABC):
             if found and len(found[0]) != min(len(x), self.batch):
                 raise ShapeError(
                     "outputs", found=f"{len(found[0])} lines for {min(len(x), self.batch)} rows",
-                    rule="one line of outputs for each row, along the first axis",
+                    rule="one row of outputs for each row of x",
                     remedy="wrap the model in a function or module that transposes the outputs",
                 )  # fmt: skip
             return np.concatenate(found).astype(float)

@@ -13,7 +13,7 @@ from lemmata.errors import ShapeError
 
 from ._missing_cells import as_points
 
-_NEAR, _PERHAPS = 0.01, 0.1  # of the median distance between nearest rows
+_NEAR, _PERHAPS = 0.01, 0.1  # shares of the median distance between nearest rows
 _BESIDE = 5  # the neighbour whose distance is the scale of a place
 _BY_CHANCE = 0.01  # rows that may be taken for copies
 _FLATTEST = 3.0  # the dimension below which noise and chance look the same
@@ -75,7 +75,7 @@ def find_copies(x: np.ndarray, held: np.ndarray | None = None) -> Copies:
     others = np.zeros((0, flat.shape[1])) if held is None else _flat(held)
     if others.shape[1] != flat.shape[1]:
         raise ShapeError(
-            "held-out rows", found=f"{others.shape[1]} numbers a row", rule=f"{flat.shape[1]}, as in training"
+            "held-out rows", found=f"{others.shape[1]} numbers per row", rule=f"{flat.shape[1]}, as in training"
         )
     flat, others = as_points(flat, others)
     places: dict[bytes, int] = {}

@@ -15,7 +15,7 @@ LANGUAGE = Task("documents", "losses of documents")
 
 
 def language_model(model: AbstractModel, x: Int[np.ndarray, "n T"]) -> AbstractModel:
-    """The same model with one output a row, the loss of the document.
+    """The same model with one output per row, the loss of the document.
 
     Args:
         model: from documents (n, T) to logits (n, T, V), those at t for the token at t + 1.
@@ -60,7 +60,7 @@ def read_documents(x: np.ndarray, padding: int | None = None, name: str = "docum
     [[5, 2, 7, -1, -1]]
     """
     if x.ndim != 2 or x.shape[1] < 2:
-        raise ShapeError(f"{name}s", found=f"shape {x.shape}", rule="(n, T) tokens, at least two in each")
+        raise ShapeError(f"{name}s", found=f"shape {x.shape}", rule="(n, T) tokens, at least two in each document")
     if x.dtype.kind != "i":
         tokens = x.astype(np.int64)
         if not np.array_equal(tokens, x):
@@ -72,7 +72,9 @@ def read_documents(x: np.ndarray, padding: int | None = None, name: str = "docum
     if empty.any():
         row = int(np.flatnonzero(empty)[0])
         raise DataError(
-            f"{name} {row + 1}", found="only padding after the first token", rule="at least one further token"
+            f"{name} {row + 1}",
+            found="only padding after the first token",
+            rule="at least one token after the first one",
         )
     return x
 

@@ -91,7 +91,7 @@ def estimator_model(estimator: Any) -> AbstractModel:
         )
     if isinstance(getattr(estimator, "classes_", None), list):
         remedy = "examine one target at a time, for example model.estimators_[0]"
-        raise SettingError("model", found=f"a {name} of several targets", rule="one class a row", remedy=remedy)
+        raise SettingError("model", found=f"a {name} of several targets", rule="one class per row", remedy=remedy)
     if name in _LINEAR | _PERCEPTRONS | _OTHER_LOSSES and not (
         hasattr(estimator, "coef_") or hasattr(estimator, "coefs_")
     ):

@@ -49,7 +49,7 @@ class GrokkingModels(Population[Trained]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Trained:
-        """Rows, and weights on the way of descent."""
+        """Rows, and the weights along the path of gradient descent."""
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         n, d, decay = setting["n"], setting["d"], setting["decay"]
         size = np.where(np.arange(d) < _STRONG, 1.0, _WEAK)

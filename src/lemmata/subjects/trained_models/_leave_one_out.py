@@ -67,7 +67,7 @@ class LeftOut:
 def leave_one_out(
     model: AbstractModel, x: np.ndarray, y: Float[np.ndarray, "n C"], task: Task, decay: float
 ) -> LeftOut:
-    """Leave-one-out outputs of a trained model, by one Newton step a row.
+    """Leave-one-out outputs of a trained model, by one Newton step per row.
 
     Args:
         model: at a stationary point, which `movement` of the answer measures.

@@ -1,7 +1,8 @@
 """Losses of single rows in models that have not seen them, only by products, for any loss and any number of outputs.
 
-Consider a stationary point of (1/n) sum_j l_j + (delta/2) |theta|². The model without row i is, to first order in the
-row, theta + d with (sum_{j != i} G_j + n delta) d = grad l_i, where G_j is the Gauss-Newton matrix of row j. Conjugate
+Consider a stationary point of (1/n) sum_j l_j + (delta/2) |theta|². To first order in the row, the model without row i
+has the weights theta + d with (sum_{j != i} G_j + n delta) d = grad l_i, where G_j is the Gauss-Newton matrix of row j.
+Conjugate
 gradients find d from products with the matrices of the other rows, and the loss of row i is evaluated at theta + d.
 """
 

@@ -32,7 +32,7 @@ _SINGLE = 1e-7  # by which the objective still falls in ten steps of single prec
 _ROUNDING = 100.0
 _STEP = 1.1  # gradients that a step of L-BFGS makes
 _FOR_VECTORS = 1500.0  # as long as the gradient of so many rows
-_VECTORS = 2 * MEMORY + 10  # of parameters, which L-BFGS keeps
+_VECTORS = 2 * MEMORY + 10  # vectors of parameters that L-BFGS keeps
 
 
 @dataclasses.dataclass(frozen=True)
@@ -147,8 +147,8 @@ def _descended(
         start: parameters.
         steps: at most.
         largest: entry of the gradient at which it ends.
-        gain: of ten steps together, relative to an objective above 1, at which it ends. One step may gain almost
-            nothing if a unit has a kink, especially the first step, which has no curvature estimate.
+        gain: of ten steps together, relative to an objective above 1, at which it ends. A step may gain almost nothing
+            if a unit has a kink. This is likely for the first step, which has no curvature estimate.
     """
     values: list[float] = []
 

@@ -2,7 +2,8 @@
 
 Consider a stationary point of (1/n) sum_i loss(f_i, y_i) + (delta/2) |theta|². To second order, the posterior of the
 parameters is normal with the inverse curvature H^-1, where H = sum_i J_i' Lambda_i J_i + n delta is the Gauss-Newton
-curvature. For squared loss, it is multiplied by the noise variance. That of the outputs at a row x is J(x) H^-1 J(x)'.
+curvature. For squared loss, it is multiplied by the noise variance. The covariance of the outputs at a row x is J(x)
+H^-1 J(x)'.
 For squared loss and a model that is linear in its parameters this is exact.
 """
 

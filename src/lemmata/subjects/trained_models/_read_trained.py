@@ -228,7 +228,7 @@ def _rows(name: str, x: Any, model: AbstractModel) -> np.ndarray:
 
 
 def _as_taken(model: AbstractModel, rows: np.ndarray) -> np.ndarray:
-    """Whole numbers stay if they are names of something (tokens): if the model takes no fractions in their place.
+    """Whole numbers stay whole if they name something (tokens), so that the model accepts no fractions.
 
     A model that says the same of 3 and of 3.0 is a function of numbers, and has derivatives in them.
     """

@@ -25,7 +25,7 @@ _FEW = 8
 class Refits:
     """Trains through fit(x, y, seed), remembers every model that it got, and what one has cost.
 
-    A fit that fails, or returns something that is no model with the same outputs, is a SettingError of one line.
+    A fit that fails, or returns something that is not a model with the same outputs, is a SettingError of one line.
 
     Args:
         fit: the user's own: rows, targets as the user has them, and a seed.

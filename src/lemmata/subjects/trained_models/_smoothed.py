@@ -17,8 +17,8 @@ ROWS = 8
 _DRAWS = 1024  # that bound a probability, and that judge an attack
 _SELECTION = 256
 _ALPHA = 1e-4
-_NOISE = 0.25  # of the spread of the features
-_STEPS, _GUIDES = 10, 32  # of an attack, and the draws that its gradient averages
+_NOISE = 0.25  # share of the spread of the features
+_STEPS, _GUIDES = 10, 32  # steps of an attack, and the draws that its gradient averages
 _DOUBLINGS, _HALVINGS = 3, 5
 _ENDS = 0.1
 _SURE = 3.5  # standard deviations by which another class must be the more frequent one
@@ -118,7 +118,7 @@ def smoothed(trained: Trained) -> Smoothed:
 def spread_ratio(x: np.ndarray) -> float:
     """How far the features are from one unit: 1 if all values are in [-1, 1], as those of pictures should be.
 
-    Else the 90 % quantile of the standard deviations of the features that vary, over their 10 % quantile.
+    Otherwise, the 90 % quantile of the standard deviations of the varying features, divided by their 10 % quantile.
 
     Args:
         x: rows (n, *row) of fractions.

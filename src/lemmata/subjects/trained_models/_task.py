@@ -116,7 +116,7 @@ class Task:
         return ((self.means(f) - y) ** 2).sum(1) / 2
 
     def errors(self, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, " n"]:
-        """1 if the class is wrong, else 0; for values the squared distance |f - y|²; of documents nats a token."""
+        """1 if the class is wrong, else 0; for values the squared distance |f - y|²; of documents nats per token."""
         if self.is_classification:
             return (f.argmax(1) != y.argmax(1)).astype(float)
         if self.is_language:
@@ -175,7 +175,7 @@ class Task:
                 raise DataError(
                     f"targets of {row_name}s",
                     found="columns",
-                    rule="a 1 in one column of each row, and 0 in the others",
+                    rule="in each row a 1 in one column, and 0 in the other columns",
                 )
             return np.asarray(y, float)
         known = {label: k for k, label in enumerate(self.labels)}
@@ -294,22 +294,24 @@ def _two_classes(y: np.ndarray, f: Float[np.ndarray, "n 1"]) -> bool:
 def _check_columns(y: np.ndarray, f: Float[np.ndarray, "n C"]) -> None:
     """DataError for columns that are several classes of a row, or shares of classes; values are not changed."""
     if y.dtype.kind not in "biuf":
-        raise DataError("targets", found=f"{y.shape[1]} columns of {y.dtype}", rule="one class a row, or numbers")
+        raise DataError(
+            "targets", found=f"{y.shape[1]} columns of {y.dtype}", rule="one class for each row, or numbers"
+        )
     if np.isin(y, (0, 1)).all():
         remedy = "examine one class at a time, or pass the targets as floating-point values for squared loss"
-        raise DataError("targets", found="rows with several classes or none", rule="one class a row", remedy=remedy)
+        raise DataError("targets", found="rows with several classes or none", rule="one class per row", remedy=remedy)
     shares = bool((y >= 0).all() and np.abs(y.sum(1) - 1).max() < _ROUNDING)
     if shares and not (np.abs(f.sum(1) - 1).max() < _ROUNDING and f.min() >= 0):
         remedy = "y.argmax(1)"
-        raise DataError("targets", found="shares of classes", rule="one class a row", remedy=remedy)
+        raise DataError("targets", found="shares of classes", rule="one class per row", remedy=remedy)
 
 
 def _check_targets(y: np.ndarray) -> None:
     """DataError for a target that is missing or not finite, or targets that are words and numbers at once."""
     if y.ndim > 2:
         raise ShapeError(
-            "targets", found=f"shape {y.shape}", rule="one class a row, or one line of values",
-            remedy="for segmentation, make a row of each pixel, with the features around it",
+            "targets", found=f"shape {y.shape}", rule="one class for each row, or one row of values",
+            remedy="for segmentation, make one row for each pixel, with the features around this pixel",
         )  # fmt: skip
     if y.dtype.kind == "f":
         missing = ~np.isfinite(y.reshape(len(y), -1)).all(1)

@@ -95,7 +95,7 @@ class TorchModel(AbstractModel):
         each = func.jacrev(lambda own, row: self._call(own, row[None])[0])
         try:
             return func.vmap(each, in_dims=(None, 0), chunk_size=8)(self._here(), rows).detach().numpy()
-        except (RuntimeError, NotImplementedError):  # of recurrent layers, which write into what they are given
+        except (RuntimeError, NotImplementedError):  # of recurrent layers, because they write into their arguments
             return np.stack([self._row_jacobian(row[None]) for row in rows])
 
     def _row_jacobian(self, row: Any) -> np.ndarray:
@@ -263,7 +263,7 @@ def torch_model(module: Any) -> TorchModel:
     own = {name: leaf for name, leaf in module.named_parameters() if leaf.requires_grad}  # shared ones once
     if not own:
         rule, remedy = "at least one parameter", "call module.requires_grad_(); lemmata does not change the module"
-        raise SettingError("parameters", found="none that requires a gradient", rule=rule, remedy=remedy)
+        raise SettingError("parameters", found="no tensor that requires a gradient", rule=rule, remedy=remedy)
     if any(leaf.device.type != "cpu" for leaf in own.values()):
         raise SettingError(
             "module", found="parameters on a device", rule="parameters on the CPU", remedy="call module.cpu()"

@@ -54,7 +54,7 @@ def begin(seed: int, d: int, hidden: int) -> AbstractModel:
 def train(x: np.ndarray, y: np.ndarray, seed: int, *, decay: float, hidden: int, steps: int = 0) -> Any:
     """Parameters at a stationary point of mean log loss + (decay/2) |theta|², from a start by the seed.
 
-    With `steps` above 0, they are those after this number of steps of descent on the loss alone.
+    With `steps` above 0, they are the weights after this number of steps of gradient descent on the loss without decay.
     """
     start = begin(seed, x.shape[1], hidden)
     task = read_task(start, x, y)

@@ -122,7 +122,7 @@ def parted(lost: Float[np.ndarray, " n"]) -> float:
 def find_triggers(model: AbstractModel, x: np.ndarray, *, seed: int = 0, steps: int = _STEPS) -> Triggers:
     """The smallest change of rows for each class that sends 90 % of the rows of other classes there.
 
-    Deterministic for a seed. Costs two passes over 48 C rows a step.
+    Deterministic for a seed. Costs two passes over 48 C rows per step.
 
     Args:
         model: with derivatives.

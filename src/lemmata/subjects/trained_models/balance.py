@@ -27,7 +27,7 @@ _SMALLEST = 8
 _FACTOR = 1.25
 
 
-@functools.lru_cache(maxsize=1)  # hypotheses, prediction and measurement ask for the same
+@functools.lru_cache(maxsize=1)  # the hypotheses, the prediction and the measurement need the same result
 def _units(problem: Trained) -> list[Rescaling]:
     return find_rescalings(problem.model, problem.x)
 

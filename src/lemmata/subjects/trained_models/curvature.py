@@ -34,7 +34,7 @@ _MOST_DOUBLINGS = 12
 _SMALL = 1e-6
 _MIXED = 1e-4
 _TOLERANCE = 1e-3
-_VECTORS = 9 + _BASIS  # of parameters in float64, which a step of descent holds
+_VECTORS = 9 + _BASIS  # vectors of parameters in float64 that a step of descent holds
 
 
 def direction(problem: Trained, stream: int) -> Float[np.ndarray, " P"]:

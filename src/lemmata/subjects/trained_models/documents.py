@@ -219,7 +219,7 @@ class HeldOutLossFromTrainingDocuments(AbstractGauge):
         return jnp.asarray(mean_limits(losses, 1 / len(losses)))
 
     def trivial(self, problem: Trained) -> Array:
-        """The entropy of the frequencies of tokens, whatever stands before them."""
+        """The entropy of the frequencies of tokens, without regard to earlier tokens."""
         tokens = problem.x[:, 1:]
         return jnp.asarray(stats.entropy(np.bincount(tokens[tokens >= 0])))
 

@@ -57,8 +57,8 @@ def _bytes(problem: Trained) -> int:
 def from_left_out(problem: Trained, outputs: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "3"]:
     """The error on new rows as predicted from outputs at rows left out.
 
-    The kernel ties row i to j as it ties j to i: errors of rows left out are worth those of half as many rows if
-    nothing but noise is learned (see `ClassesByChanceAreGuessed`), and half as many are counted.
+    The kernel is symmetric in two rows. Therefore, if only noise is learned, the errors of n left-out rows carry the
+    information of n/2 independent rows (see `ClassesByChanceAreGuessed`), and n/2 rows are counted.
     """
     wrong, half = problem.task.errors(outputs, problem.y), len(problem.y) // 2
     new = len(wrong) if problem.held is None else int(fresh_rows(problem).sum()) or len(wrong)

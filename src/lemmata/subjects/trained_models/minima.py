@@ -22,7 +22,7 @@ from .leaving_out import HeldOutErrorFromTrainingRows
 
 ABOUT = {"tool": "linear algebra", "architecture": "any", "object": "spectrum"}
 
-_NEAR = 0.001  # of the decay, the accuracy of the smallest curvature
+_NEAR = 0.001  # share of the decay: the accuracy of the smallest curvature
 _KNOWN = 0.1
 _AT_REST = 1e-4
 _PRODUCTS = 100.0

@@ -27,7 +27,7 @@ ABOUT = {"tool": "statistics", "architecture": "any", "object": "generalisation"
 
 _LEVEL = 0.9  # the central 95 % held 186 of 186: the forecast is wide
 _FOLDS = 4
-_TAKEN = (1, 2, 3)  # of four folds; the others are scored
+_TAKEN = (1, 2, 3)  # of four folds, the folds that are trained on; the others are scored
 _FEWEST = 40
 _GAIN = 1.25
 _QUANTILES = np.linspace(0.0025, 0.9975, 200)

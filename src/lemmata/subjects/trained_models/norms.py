@@ -83,7 +83,7 @@ def spectral_bound(problem: Trained, rows: float | int) -> float:
         own = np.concatenate([weight, bias[:, None]], axis=1) if biased else weight
         whole = np.concatenate([own, np.eye(1, own.shape[1], own.shape[1] - 1)]) if biased and position < last else own
         norm, cost = rounded_up(float(np.linalg.norm(whole, 2)), _GRID / (last + 1))
-        # the rows of the map, without the one that hands the constant on: there the reference is that row itself
+        # the rows of the map, except the row that passes on the constant, whose reference is the row itself
         group, more = rounded_up(float(np.linalg.norm(own, axis=1).sum()))
         product, ratios, price = product * norm, ratios + (group / norm) ** (2 / 3), price + cost + more
     width = max(max(weight.shape) for weight in network.weights) + int(biased)
@@ -288,6 +288,6 @@ class ProductCertificate(AbstractGauge):
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """Projected gradient steps in balls, with the radius bisected for each row."""
         radii = first_order_radii(problem)
-        known = np.isfinite(radii)  # if no unit is active, there is no slope, and the search begins at the longest
+        known = np.isfinite(radii)  # without an active unit there is no slope; start at the largest radius
         upper = np.where(known, radii, radii[known].max(initial=1.0))
         return jnp.median(jnp.asarray(smallest_attacks(problem, upper)))

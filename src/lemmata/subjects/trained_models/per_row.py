@@ -25,7 +25,7 @@ _DRAWS = 2000
 _ROUNDING = 1e-9  # nats
 _LEVEL = 0.95
 _SMOOTH = (LOG, WEIGHTED, SQUARED, POISSON)  # the curvature of Huber's jumps, which a row's own leverage does not show
-_SHARED = 0.5  # of the variance of log ratios: the central 95 % of medians then held all of 36 models
+_SHARED = 0.5  # share of the variance of log ratios: the central 95 % of medians then held all of 36 models
 _LOWEST = 0.005  # the quantile of correlations that 107 of 110 models exceeded; 104 exceeded the 2.5 % quantile
 
 

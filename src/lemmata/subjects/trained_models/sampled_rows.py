@@ -172,7 +172,7 @@ def _few(problem: Trained) -> Int[np.ndarray, " k"]:
 def _steepness(problem: Trained) -> float:
     """How many times the largest curvature of the objective is its smallest, the decay, over 1 - the largest leverage.
 
-    The one is the condition of H, the other that of 1 - Lambda_i S_i.
+    The first is the condition number of H, and the second is the condition number of 1 - Lambda_i S_i.
     """
     ridge = len(problem.x) * objective_of(problem).decay
     found = leave_one_out(problem.model.in_double(), problem.x, problem.y, problem.task, objective_of(problem).decay)

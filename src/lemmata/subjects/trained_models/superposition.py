@@ -79,7 +79,7 @@ _WORKS = 0.1
 def cosines(directions: Float[np.ndarray, "N d"]) -> Float[np.ndarray, " pairs"]:
     """Cosines between directions, each pair once, measured from the mean of all.
 
-    Adding a vector to all of them changes no difference of outputs, so their mean has no meaning.
+    If the same vector is added to all of them, no difference of outputs changes. So their mean has no meaning.
 
     Args:
         directions: rows.

@@ -59,7 +59,7 @@ class TriggeredNetworks(Population[Trained]):
     not changed.
 
     Args:
-        planted: that share by default; 0 is a clean model.
+        planted: the default of the share; 0 gives a clean model.
     """
 
     planted: float = 0.1

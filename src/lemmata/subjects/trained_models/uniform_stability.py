@@ -27,7 +27,7 @@ _STEPS = 100
 
 
 def convex(problem: Trained) -> list[Hypothesis]:
-    """That the objective is convex, and the decay makes it strongly so in every parameter."""
+    """The hypothesis that the objective is convex. The decay makes it strongly convex in every parameter."""
     model = problem.model
     linear = float(linear_parameters(problem).mean())
     kept = 1.0 if model.decayed is None else float(model.decayed.mean())

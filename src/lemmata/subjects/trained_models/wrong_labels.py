@@ -97,7 +97,7 @@ _QUANTILE = 1.96
 
 
 def _some(problem: Trained) -> list[Hypothesis]:
-    """That some labels are wrong and not all."""
+    """The hypothesis that some labels are wrong, but not all."""
     share = float(wrong_labels(problem).mean())
     return [
         Hypothesis("share of wrong labels", share, ">", 0.0, "otherwise there is nothing to find"),

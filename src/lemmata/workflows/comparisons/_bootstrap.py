@@ -12,7 +12,8 @@ DRAWS, LEVEL, RELEVANT = 4000, 0.05, 0.05
 TIMES, ROUNDING = 2.0, 1e-10
 """A factor between two errors that matters even if both are small.
 
-Twice the rows give it to a model whose error falls as 1/n. Also, the error below which everything is rounding.
+Twice the rows give it to a model whose error falls as 1/n. It is also the error below which all differences are
+rounding errors.
 """
 
 
@@ -64,7 +65,7 @@ def bootstrap(
     anew: whether the interval is about new held-out rows.
 
     Args:
-        losses: of each family, one line a split.
+        losses: of each family, one line per split.
         guesses: losses of predicting the mean of the training rows.
         tests: the row that each loss belongs to.
         total: number of rows.

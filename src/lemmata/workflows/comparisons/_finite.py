@@ -67,7 +67,7 @@ def _sized(data: Sequences, name: str, options: ComparisonOptions) -> tuple[Any,
         count = sum(leaf.size for leaf in jax.tree.leaves(params))
         if count <= PARAMETERS or width == 8:
             return own, params, count
-    raise AssertionError("the last width is always taken")
+    raise AssertionError("the last width must be in use")
 
 
 def _train(data: Sequences, of: Splits, name: str, kernel: float, options: ComparisonOptions) -> FiniteResult:

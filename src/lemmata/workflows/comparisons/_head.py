@@ -62,7 +62,7 @@ def fits(
     Args:
         inner: kernel between training rows.
         cross: kernel between held-out and training rows.
-        targets: of the training rows, one array a problem.
+        targets: of the training rows, one array per problem.
     """
     n, columns = len(inner), inner.mean(axis=0)
     centred = inner - columns - columns[:, None] + columns.mean()

@@ -99,7 +99,9 @@ def _from_arrays(
     """Arrays x (n, T, c), y (n) or (n, k), and a mask (n, T) if there is one."""
     x, y, mask = arrays["x"], arrays.get("y"), arrays.get("mask")
     if y is None:
-        raise DataError(f"{name} has no targets", found=listing(list(arrays)), rule="arrays x, y, and mask if any")
+        raise DataError(
+            f"{name} has no targets", found=listing(list(arrays)), rule="arrays x and y, and optionally mask"
+        )
     if x.dtype.kind not in "biuf" or min(x.shape) == 0:
         raise DataError(
             f"array x of {name} holds no numbers",
@@ -132,7 +134,8 @@ def _from_table(table: Table, options: ComparisonOptions, limit: int) -> Sequenc
     if length is None:
         raise SettingError(
             "--sequence-length is missing", found=f"{columns} columns",
-            rule="the columns in order are T tokens of columns/T numbers", remedy=f"T one of {_divisors(columns)}",
+            rule="T must divide the number of columns, because the columns in order are T tokens of equal "
+                 "length", remedy=f"T one of {_divisors(columns)}",
         )  # fmt: skip
     if length < 2:
         check_length(length, table.name)
@@ -141,14 +144,14 @@ def _from_table(table: Table, options: ComparisonOptions, limit: int) -> Sequenc
         near = [*[value for value in known if value < length][-1:], *[value for value in known if value > length][:1]]
         raise SettingError(
             "--sequence-length does not divide the columns", found=f"{length} for {columns} columns",
-            rule="the columns in order are T tokens of columns/T numbers",
+            rule="T must divide the number of columns, because the columns in order are T tokens of equal length",
             remedy=f"use {' or '.join(map(str, near))}, or leave columns out with --drop-column",
         )  # fmt: skip
     inputs = [plain_column(table.frame[name]) for name in roles.inputs]
     texts = [column.name for column in inputs if column.dtype == pl.String]
     if texts:
         raise DataError(
-            f"{table.name} has columns of text", found=listing(texts), rule="tokens are numbers",
+            f"{table.name} has columns of text", found=listing(texts), rule="tokens must consist of numbers",
             remedy="encode them as numbers, or leave them out with --drop-column",
         )  # fmt: skip
     x = np.stack([column.to_numpy().astype(float) for column in inputs], axis=1)
@@ -171,7 +174,7 @@ def _check_cells(name: str, x: np.ndarray, columns: Sequence[str]) -> None:
         where = [f"{columns[j]!r}: {int(broken[:, j].sum())}" for j in np.flatnonzero(broken.any(axis=0)).tolist()]
         raise DataError(
             f"{name} has cells that are missing, NaN or infinite", found=listing(where, 5),
-            rule="every cell of a token is a finite number",
+            rule="every cell of a token must be a finite number",
             remedy="fill them in; if rows have unequal lengths, store one line for each token and use --id and --time",
         )  # fmt: skip
 

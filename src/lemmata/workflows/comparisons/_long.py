@@ -36,7 +36,7 @@ def long_form(table: Table, options: ComparisonOptions) -> Found:
     channels = [name for name in frame.columns if name not in apart]
     if not channels:
         raise DataError(
-            f"{table.name} has no columns for tokens", rule="at least one besides --id, --time and --target"
+            f"{table.name} has no columns for tokens", rule="at least one column besides --id, --time and --target"
         )
     codes = frame.select(pl.col(str(options.id)).rank("dense")).to_series()
     if codes.null_count():
@@ -84,7 +84,8 @@ def _order(frame: pl.DataFrame, options: ComparisonOptions, ids: np.ndarray) -> 
     if twice.any():
         raise DataError(
             f"--time {options.time!r} does not order the tokens", found=f"{int(twice.sum())} pairs of equal times",
-            rule="the tokens of a row have different times", remedy="leave --time out to keep the order of the lines",
+            rule="the tokens of a row must have different times", remedy="leave --time out to keep the order of "
+                "the lines",
         )  # fmt: skip
     return order, ""
 
@@ -96,6 +97,7 @@ def _tokens(name: str, frame: pl.DataFrame, channels: list[str]) -> np.ndarray:
     if broken:
         raise DataError(
             f"{name} has cells that are missing, not finite or text", found=listing(broken, 5),
-            rule="tokens are vectors of finite numbers", remedy="fill them in, or leave the column out (--drop-column)",
+            rule="tokens must be vectors of finite numbers", remedy="fill them in, or leave the column out "
+                "(--drop-column)",
         )  # fmt: skip
     return np.stack([column.to_numpy() for column in columns], axis=1)

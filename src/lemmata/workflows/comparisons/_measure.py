@@ -75,10 +75,10 @@ class Measured:
     """A family on all splits.
 
     Args:
-        losses: squared error of each held-out row with all training rows, one line a split.
+        losses: squared error of each held-out row with all training rows, one line per split.
         wrong: for classes, whether a held-out row is predicted wrongly, in the same order as the losses; else None.
         permuted: losses with shuffled targets.
-        errors: mean held-out squared error at each size, one line a split.
+        errors: mean held-out squared error at each size, one line per split.
         chosen: the choices, by size and split.
     """
 

@@ -46,7 +46,7 @@ FAMILIES = (
            "width of the features", (0.5, 1.0, 2.0)),
     Family("recurrent", "recurrence", "the last states of 16 linear modes with poles -1/2 + i pi k",
            "step, in lengths of the sequence", (1.0, 4.0, 16.0)),
-    Family("attention", "attention", "softmax attention of the last token to the tokens before it, and that token",
+    Family("attention", "attention", "softmax attention of the last token to itself and to the tokens before it",
            "inverse temperature", (1.0, 4.0, 16.0)),
 )  # fmt: skip
 BY_NAME = {family.name: family for family in FAMILIES}

@@ -93,7 +93,7 @@ def standard_tokens(
         raise DataError(
             f"{name} has cells that are not finite numbers",
             found=f"{len(absent)} of them, the first in row {row}, position {position}, channel {channel}",
-            rule="every token is a vector of finite numbers",
+            rule="every token must be a vector of finite numbers",
             remedy="fill them in, or leave these tokens out with a mask",
         )
     tokens = np.where(mask[:, :, None], x, 0.0)
@@ -108,7 +108,7 @@ def standard_tokens(
         raise DataError(
             f"{name} has {'a constant channel' if len(constant) == 1 else 'constant channels'}",
             found=f"channel {', '.join(names)}",
-            rule="each channel varies over rows and positions",
+            rule="each channel must vary over rows and positions",
             remedy="leave it out: it carries no information, and a mixer turns it into rounding errors",
         )
     return centred / deviation
@@ -119,12 +119,13 @@ def _check_mask(name: str, mask: Bool[np.ndarray, "n T"]) -> None:
     if len(empty):
         raise DataError(
             f"{name} has rows without a token", found=f"{len(empty)} rows, the first {int(empty[0])}",
-            rule="each row has at least one token", remedy="leave these rows out",
+            rule="each row must have at least one token", remedy="leave these rows out",
         )  # fmt: skip
     broken = np.flatnonzero((mask[:, :-1] & ~mask[:, 1:]).any(axis=1))
     if len(broken):
         raise DataError(
             f"{name} has a mask that is not right-aligned", found=f"{len(broken)} rows, the first {int(broken[0])}",
-            rule="the tokens of a row are its last positions, and the prediction is made from the last one",
+            rule="the tokens of a row must be in its last positions, because the prediction is made at the last "
+                 "position",
             remedy="move the tokens of each row to its end, in order",
         )  # fmt: skip

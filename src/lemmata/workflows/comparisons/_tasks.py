@@ -84,7 +84,7 @@ TASKS = {
             "lookup", "16 pairs of a key and a value, then one key; the target is its value", lookup, "attention wins"
         ),
         SequenceTask("filter", "a long linear filter of white noise", filtered, "recurrence wins", 800, 650 / 800),
-        SequenceTask("motif", "a product of three neighbours, wherever it stands", motif, "convolution wins"),
+        SequenceTask("motif", "a product of three neighbours, at any position", motif, "convolution wins"),
         SequenceTask("smooth", "a smooth function of two numbers", smooth, "no winner"),
         SequenceTask("noise", "a target that does not depend on the sequences", noise, "no winner"),
         SequenceTask("hold", "the number that was marked last", hold, "no family here can solve it"),

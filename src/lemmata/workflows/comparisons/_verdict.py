@@ -238,7 +238,7 @@ def trained(results: list[FiniteResult], titles: dict[str, str]) -> list[str]:
         return [f"{text}. None of the networks learns anything."]
     return [
         f"{text}. With these rows and steps, no network learns what the kernel of {titles[chosen.name]} predicts. A "
-        "fixed mixer has features built in that a network must find."
+        "fixed mixer has built-in features, which a network must learn."
     ]
 
 

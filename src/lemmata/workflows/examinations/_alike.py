@@ -12,7 +12,7 @@ from lemmata.subjects.trained_models import Trained, fresh_rows, held_rows
 ORDERS, LEVEL = 1999, 0.001
 """The number of random divisions of the rows, and the level of each test: the probability of a false warning."""
 MOST_ROWS, MOST_COLUMNS, FEWEST = 1000, 1000, 10
-_MOVED = 0.1  # standard deviations below which columns differ by their spread, if at all
+_MOVED = 0.1  # columns whose means differ by fewer standard deviations are compared by their spread
 
 
 @dataclasses.dataclass(frozen=True)

@@ -55,7 +55,7 @@ def baseline(trained: Trained, f: Float[np.ndarray, "m C"], y: Float[np.ndarray,
 
 
 def held_baseline(trained: Trained) -> Baseline | None:
-    """The same on the held-out rows; None for a single row, which has no interval."""
+    """The baseline on the held-out rows; None for a single row, because it has no interval."""
     x, y = held_rows(trained)
     return baseline(trained, held_outputs(trained), y, x) if len(y) > 1 else None
 

@@ -41,9 +41,10 @@ def loss_read(trained: Trained) -> list[str]:
     asked = is_known(objective_of, trained) and not is_known(rows_left_out, trained)
     if asked and trained.decay is None and objective_of(trained).decay == 0:
         return [
-            f"With {task.loss_told}, the weights imply no decay. Either there was none, or training ended early, or "
+            f"With {task.loss_told}, the weights imply no decay. Either there was no decay, or training ended "
+            "early, or "
             "the loss was another one. State class weights and smoothed labels with --loss, or loss= in Python."
         ]
     if isinstance(task.loss, str) and not task.why.startswith("as one output"):
         return []
-    return [f"Loss: {task.loss_told}. State another one with --loss, or loss= in Python."]
+    return [f"Loss: {task.loss_told}. State another loss with --loss, or loss= in Python."]

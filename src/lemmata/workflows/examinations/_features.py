@@ -13,7 +13,7 @@ from ._gauges import of_claim
 
 _LEVEL = 0.05
 _SPOKE = ("agrees", "disagrees")
-_LAZY = 0.1  # of the residual of the tangent; above this share, the check reports that training was rich
+_LAZY = 0.1  # share of the tangent's residual; above it, the check reports rich training
 _MACHINES = (
     (ErrorOfTheStartKernel, start_kernel, "the tangent kernel at the start"),
     (ErrorOfTheEndKernel, end_kernel, "the trained tangent kernel"),

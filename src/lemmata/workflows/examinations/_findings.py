@@ -43,14 +43,14 @@ _GUESSING = 0.8
 _INFORMED = 0.95
 _SEEN = 0.75
 _FEWEST = 100
-_SMALL = 0.5  # of the size of the median class
+_SMALL = 0.5  # share of the size of the median class
 _ANOMALY = 3.5  # chosen on other seeds of the zoo than 200 to 205, on which 1 of 36 models without a trigger has more
 _PARTED = 0.75  # from seed 100 on of the zoo at most 0.61 without a trigger, and at least 0.88 with one
 _SOME = 5
 _SAID_APART = tuple(kind().name for kind in (ClaimedPrivacyBoundsTheAttack, ClaimCoversItsSteps, RowsInUseAreAlike))
-_WITHIN = 0.05  # of an error under a shift; this many labels are needed to measure it
+_WITHIN = 0.05  # half-width for an error under a shift, which sets the number of labels
 _APART = 1.5
-_NO_PULL = 1e-6  # of an implied decay on the weights, which is then a rounding error compared with the loss
+_NO_PULL = 1e-6  # pull of an implied decay on the weights, which is then a rounding error beside the loss
 _SPOKE = ("agrees", "disagrees", "unscored")
 
 
@@ -313,7 +313,7 @@ def _reading(own: Gauge) -> str:
     if level is None or level >= 1:
         return "A hypothesis that was not checked may be false here."
     often = f"One such interval in {round(1 / (1 - level))} fails by chance."
-    return f"{often} If not chance, a hypothesis that was not checked is false."
+    return f"{often} If this is not chance, a hypothesis that was not checked is false here."
 
 
 def _labels(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None, names: RowNames) -> list[Sign]:
@@ -391,7 +391,7 @@ def _triggers_unseen(trained: Trained, gauges: list[Gauge]) -> list[str]:
 
 
 def unexplained(trained: Trained, gauges: list[Gauge]) -> list[str]:
-    """What the theories with a result leave unexplained, each once: first the gain by features, then the error."""
+    """The facts that no theory with a result explains, each once: first the gain by features, then the error."""
     spoke = [own for own in gauges if own.status in ("agrees", "disagrees")]
     left_out = of_claim(HeldOutErrorFromTrainingRows, gauges)
     spoke.sort(key=lambda own: (own is not left_out, own.label != "estimate"))

@@ -59,7 +59,7 @@ def forest_doubts(trained: Trained) -> ForestDoubts | None:
         return None
     forest = RandomForestClassifier(_TREES, min_samples_leaf=_LEAF, oob_score=True, random_state=trained.seed)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of rows that every tree has seen, which do not count
+        warnings.simplefilter("ignore")  # warnings about rows that every tree has seen, which do not count
         forest.fit(x, y.argmax(1))
     votes = np.asarray(forest.oob_decision_function_)
     judged = np.isfinite(votes).all(1) & (votes.sum(1) > 0)

@@ -55,7 +55,7 @@ def theory(claim: AbstractGauge) -> str:
 def foreign(claim: AbstractGauge, trained: Trained) -> str | None:
     """The reason why a check cannot apply to this kind of model; None if it can.
 
-    A language model has one output a document, its loss. A formula that holds only for some losses declares this.
+    A language model has one output per document, its loss. A formula that holds only for some losses declares this.
     """
     task = trained.task
     if task.is_language and not claim.of_losses:
@@ -237,7 +237,7 @@ def _unscored(trained: Trained, unseen: Condition) -> str:
 
 
 def _says_nothing(claim: AbstractGauge, predicted: np.ndarray, trivial: float | None, factor: float | None) -> str:
-    """That a prediction is vacuous, with the number itself if it is one, and how many rows would help."""
+    """A sentence that a prediction is vacuous, with the number, if there is one, and the rows that would help."""
     label = claim.relation.label
     value = f" {_number(float(predicted.ravel()[0]))}" if label in ("upper", "lower") else ""
     words = f"{_WORDS.get(label, 'the value')}{value} is no better than the trivial value {_number(trivial)}"

@@ -170,7 +170,7 @@ def _grown(
 
 
 class Growth(NamedTuple):
-    """What permuting an input does to the mean loss: with its interval, its null, and the p value under that."""
+    """The growth of the mean loss if an input is permuted: its interval, its null, and the p-value."""
 
     growth: Interval
     null: float

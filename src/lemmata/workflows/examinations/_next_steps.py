@@ -43,12 +43,12 @@ _FACTOR = 4.0  # between one decay that is tried and the next
 _TRIED = 4
 # steps of the descent to another decay, which begins at the copy for the previous decay: 600 gave the same result
 _TRYING = 150
-_SURE = 2.5  # standard errors by which left-out losses must fall
-_SAME = 0.02  # of predictions that the copy may change before anything is done
+_SURE = 2.5  # the left-out losses must fall by this number of standard errors
+_SAME = 0.02  # share of predictions that the copy may change before any action is tried
 _FEWEST = 50  # held-out rows, which are needed to measure an effect
 _ERRORS = 5  # the share that a half of the held-out rows must have to show that confidence is too low
 _NOTHING = 1e-12
-_WORTH = 0.02  # of the error or loss: smaller gains are no reason to do anything
+_WORTH = 0.02  # share of the error or loss: smaller gains are not worth an action
 
 
 def next_steps(
@@ -196,7 +196,7 @@ def _temperature(trained: Trained) -> Iterator[Action]:
     if not trained.task.probable or trained.task.is_language or not _measurable(trained):
         return
     f, y = _held(trained)
-    shares = trained.task.outputs == "probabilities"  # of neighbours and of trees: some are 0, and cannot be divided
+    shares = trained.task.outputs == "probabilities"  # from neighbours and trees: some are 0, and cannot be divided
     if excludes(f, y) or (shares and float(f.min()) <= np.log(_NOTHING)):
         return
     first = np.random.default_rng(trained.seed).permutation(len(f)) < len(f) // 2

@@ -9,7 +9,7 @@ from scipy import sparse
 from lemmata.core import available_bytes
 from lemmata.errors import MemoryPlanError
 
-_SHARE = 0.25  # of free memory that the rows may take
+_SHARE = 0.25  # share of free memory that the rows may take
 
 
 def as_last_step_reads(pipeline: Any, rows: Any) -> Float[np.ndarray, "n d"]:

@@ -175,6 +175,6 @@ def log_means(
 
 
 def roots_of(spread: Float[np.ndarray, "k C C"]) -> Float[np.ndarray, "k C C"]:
-    """Symmetric square roots of covariances, of which rounding may have made an eigenvalue negative."""
+    """Symmetric square roots of covariances. Rounding may have made an eigenvalue of a covariance negative."""
     values, vectors = np.linalg.eigh(spread)
     return (vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]) @ vectors.transpose(0, 2, 1)

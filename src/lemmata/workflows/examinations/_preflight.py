@@ -94,7 +94,7 @@ def _own_call(
         raise ShapeError("outputs of your own call", found=f"shape {own.shape}", rule=rule)
     found = min(float(np.abs(tried - once).max()) for tried in known) / max(float(np.abs(once).max()), 1e-300)
     remedy = "the examined model is not the one that you call: check its weights and its mode"
-    return Check("outputs are those of your own call", _relative(found), found <= loose, remedy)
+    return Check("outputs equal those of your own call", _relative(found), found <= loose, remedy)
 
 
 def _relative(value: float) -> str:
@@ -162,8 +162,8 @@ def _rounded(model: AbstractModel, v: np.ndarray, exact: np.ndarray, x: np.ndarr
 def _ahead(trained: Trained, loose: float) -> list[Check]:
     """Whether a language model sees tokens that it has to predict.
 
-    The first half of each document keeps its loss when the second half, which is fed and does not count, is that of
-    another document.
+    The first half of each document must keep its loss if its second half is exchanged for that of another document. The
+    second half is passed to the model, but its loss does not count.
     """
     x = _few(trained)
     if not trained.task.is_language or x.shape[1] < 4:

@@ -98,7 +98,7 @@ def read_rows(
     _check_columns(name, frame, [column for column in (own, split) if column is not None])
     if corrected is not None and corrected in (own, split):
         found = f"column {corrected!r}, which is also the target or the split"
-        raise DataError("--corrected", found=found, rule="a column of its own with the corrected targets")
+        raise DataError("--corrected", found=found, rule="a separate column with the corrected targets")
     right = _targets(table, corrected) if corrected is not None and corrected in frame.columns else None
     inputs = [column for column in frame.columns if column not in (own, split, corrected)]
     x, y = _matrix(table, inputs, gaps), None if own is None else _targets(table, own)

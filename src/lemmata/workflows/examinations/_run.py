@@ -53,10 +53,10 @@ from ._row_table import SPOKE, row_table, worst_rows
 from ._tables import add_tables
 
 Progress = Callable[[str, float, float], None]
-_SHARE = 0.9  # of the time limit, after which nothing new is started
-_GAUGES = 0.75  # of it; after this share, no check starts, because tables and next steps need the rest
+_SHARE = 0.9  # share of the time limit after which nothing new is started
+_GAUGES = 0.75  # share of it after which no check starts, because tables and next steps need the rest
 _WEIGHING = 10.0  # seconds
-_LEVEL = 0.95  # of the intervals of errors
+_LEVEL = 0.95  # level of the intervals of errors
 _SILENT = ("vacuous", "inapplicable", "unaffordable", "failed")
 
 
@@ -152,7 +152,7 @@ def _weigh_rows(trained: Trained, found: list[Gauge], second: float, deadline: f
         return
     seconds = held_influence_passes(trained) * second
     if seconds <= _WEIGHING and time.monotonic() + seconds <= deadline:
-        with contextlib.suppress(Exception, SystemExit):  # of the user's own function; the column is missing
+        with contextlib.suppress(Exception, SystemExit):  # errors of the user's own function: no column
             held_influence(trained)
 
 
@@ -162,7 +162,7 @@ def _next_steps(
     """The next actions, and the others that were tried."""
     try:
         actions, tried = next_steps(trained, _left_out(found), names, second, deadline)
-    except (Exception, SystemExit) as error:  # of the user's own function; the rest remains valid
+    except (Exception, SystemExit) as error:  # errors of the user's own function; the rest remains valid
         actions, tried = [], [f"No action was tried: {type(error).__name__}: {' '.join(str(error).split())[:200]}"]
     return {"actions": actions, "tried": tried}
 
@@ -223,7 +223,7 @@ def _seconds(value: float) -> str:
 
 
 def error_interval(trained: Trained, f: np.ndarray, y: np.ndarray) -> GaugeInterval:
-    """The share of wrong classes with exact limits; the mean squared distance, or of nats a token, with normal ones."""
+    """The share of wrong classes with exact limits; the mean squared distance, or nats per token, with normal ones."""
     errors = trained.task.errors(f, y)
     value = float(errors.mean())
     if trained.task.is_classification:

@@ -22,7 +22,7 @@ from ._confidence import excludes
 from ._forest_doubts import forest_doubts
 from ._row_names import PLACES, Names, RowNames
 
-_EVIDENCE = 5.0  # of the log likelihood; fewer than one in a thousand sets of right labels exceed this by chance
+_EVIDENCE = 5.0  # gain of the log likelihood; fewer than one in a thousand sets of right labels exceed this by chance
 _FIXED = 0.45
 """A share.
 
@@ -34,7 +34,7 @@ _FEWEST = 100
 _OF_FOREST = 3.0, 0.03  # the same two; at most 0.009 in 33 sets of right labels, on seeds from 100 on
 _FIRST = 8
 _LONG = 0.8  # leverage; in recurrent networks all that was doubted of right labels lay above 0.9
-_NEARLY = 0.8  # of the accused rows in one class
+_NEARLY = 0.8  # share of the suspect rows that are in one class
 _SPOKE = ("agrees", "disagrees", "unscored")
 
 
@@ -73,7 +73,7 @@ def wrong_labels(trained: Trained, left_out: Gauge | None, names: RowNames = PLA
             "learned this class"
         )
         return Finding(text + ".", [HELD_OUT])
-    text += "Training labels from the same source are probably wrong equally often"
+    text += "Training labels from the same source are probably equally often wrong"
     if own is not None:
         first = names.training.told(np.argsort(own.own, kind="stable")[:_FIRST])
         text += f". Leave-one-out cannot count wrong training labels here. Look first at training rows {first}"

@@ -28,7 +28,7 @@ def with_all_rows(measured: Measured, dataset: Dataset) -> Measured:
     """A kernel's curve with an exact measurement on all rows as its last size, and its eigensystem.
 
     In regression it is leave-one-out, the error at N - 1 rows. For classes, ten folds are left out, each with its share
-    of every class. If one row is left out, the mean of the others leans to the other classes, so leave-one-out ranks a
+    of every class. If one row is left out, its class is rarer among the other rows. Therefore leave-one-out ranks a
     machine that learned nothing below guessing. Both need independent rows. So a table with groups or an order has
     neither, and a table of more than 2,500 rows has neither. There the eigensystem is that of the rows that are given.
     If mean targets of texts are among the columns there is neither: the columns of a row depend on the targets of

@@ -175,8 +175,8 @@ def _farther(useful: Sequence[Candidate], best: Candidate, at: float | int, ques
         return []
     there = [tell(question.unit, item.expected(at).value, question.spread) for item in (best, other)]
     return [
-        f"The models are compared at {rows(at)} training rows, the largest size at which all were measured. There "
-        f"{best.title} has {question.unit.title} {there[0]}, and {other.title} has {there[1]}. With all "
+        f"The models are compared at {rows(at)} training rows, the largest size at which all were measured. At this "
+        f"size {best.title} has {question.unit.title} {there[0]}, and {other.title} has {there[1]}. With all "
         f"{question.total:,} rows {other.title} is expected to have "
         f"{question.say_interval(other.expected(question.total))}, but this was not measured."
     ]
@@ -198,7 +198,7 @@ def _rows(
 ) -> str:
     """The number of rows that the requested loss takes, where the interval of that number ends.
 
-    Else a sentence that this is open or unlikely.
+    Otherwise, a sentence that this is open or unlikely.
     """
     total, like = question.total, ""
     if question.loss is None:
@@ -228,7 +228,7 @@ def _rows(
         return f"{act} takes at most {_rows_of(needed.upper)} with {first.title}. The table has {total:,}."
     text = f"{act} takes about {_rows_of(needed.value)} ({rows(needed.lower)} to {rows(needed.upper)}) with "
     text += f"{first.title}. The table has {total:,}."
-    more = int(rows(needed.value).replace(",", "")) - total  # of the number that is shown
+    more = int(rows(needed.value).replace(",", "")) - total  # from the number that is shown
     if needed.value > total and more > 0:
         text = f"{text[:-1]}, so you need about {more:,} more."
         if question.cost is not None:
@@ -237,7 +237,7 @@ def _rows(
 
 
 def _spelled(n: float) -> str:
-    """A number of rows that is no forecast: in all its digits."""
+    """A number of rows that was counted and not forecast, with all its digits."""
     return f"{round(n):,}"
 
 

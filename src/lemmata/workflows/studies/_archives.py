@@ -16,7 +16,7 @@ from ._memory import Table, arrays_table, check_width
 
 
 def read_archive(path: Path, limit_bytes: int) -> Table:
-    """The table of an NPZ file: one row an entry of the first axis of its arrays.
+    """The table of an NPZ file: one row per entry of the first axis of its arrays.
 
     A matrix gives a column for each of its entries. Objects are never unpickled.
 
@@ -50,7 +50,7 @@ def read_arrays(path: Path, limit_bytes: int) -> tuple[dict[str, np.ndarray], li
                 f"the arrays of {path} are too large to read",
                 found=f"{need} bytes needed",
                 rule=f"at most {limit_bytes} bytes",
-                remedy="save the table as Parquet; of a large Parquet file lemmata reads random rows",
+                remedy="save the table as Parquet; lemmata reads random rows of a large Parquet file",
             )
         with np.load(path, allow_pickle=False) as stored:
             arrays = {name.removesuffix(".npy"): stored[name] for name in names}
@@ -69,7 +69,7 @@ def read_arrays(path: Path, limit_bytes: int) -> tuple[dict[str, np.ndarray], li
         raise DataError(
             f"{path} cannot be read as NPZ",
             found=str(error).split(". ")[0],
-            rule="an NPZ file holds plain arrays; Python objects in it are never unpickled",
+            rule="an NPZ file must hold plain arrays; Python objects in it are never unpickled",
             remedy="save numeric or text arrays with numpy.savez",
         ) from error
     notes = [f"ignored entries that are not arrays: {listing(others)}"] if others else []

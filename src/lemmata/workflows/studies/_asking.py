@@ -32,7 +32,7 @@ def question(dataset: Dataset, options: StudyOptions) -> Question:
 
 
 def recorded(asked: Question) -> Unit:
-    """The unit as the record has it."""
+    """The unit in the form in which the record stores it."""
     unit, spread = asked.unit, asked.spread
     ends = [unit.told(loss, spread) for loss in (0.0, unit.most)]
     best, worst = (end if math.isfinite(end) else None for end in ends)

@@ -87,7 +87,7 @@ def _words(claim: Claim) -> dict:
 
 
 def _numbers(claim: Claim, problem: Regression, seed: int) -> dict:
-    """The examination as plain values, or the reason why it failed, which is no evidence about the statement."""
+    """The examination as plain values, or the reason why it failed, which is not evidence about the statement."""
     try:
         found = examine(claim, problem, key_from(seed, "examination", claim.name))
     except (LemmataError, ArithmeticError, ValueError, RuntimeError) as error:

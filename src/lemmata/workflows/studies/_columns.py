@@ -83,7 +83,7 @@ def plain_column(column: pl.Series, role: str = "column") -> pl.Series:
             raise DataError(
                 f"target {column.name!r} is a date or time",
                 found=f"type {kind}",
-                rule="a target holds numbers or classes",
+                rule="a target must hold numbers or classes",
                 remedy="convert it to a number, such as days",
             )
         return _days(column)
@@ -93,7 +93,7 @@ def plain_column(column: pl.Series, role: str = "column") -> pl.Series:
         raise DataError(
             f"{role} {column.name!r} is nested or binary",
             found=f"type {kind}",
-            rule="every cell is one number or one text",
+            rule="every cell must be one number or one text",
             remedy=f"flatten it into plain columns, or leave it out with --drop-column {column.name!r}",
         )
     if column.dtype == pl.String:
@@ -194,7 +194,7 @@ def raw_inputs(frame: pl.DataFrame, firsts: Mapping[str, float]) -> Inputs:
         raise DataError(
             "no input column with more than one value is left",
             found=count(constant, "constant column"),
-            rule="at least one input column has two different values",
+            rule="at least one input column must have two different values",
             remedy="add an informative column",
         )
     matrix = np.stack(values, axis=1).astype(np.float64)
@@ -262,7 +262,8 @@ def _too_many(refused: dict[str, str]) -> DataError:
         f"text {'column' if len(names) == 1 else 'columns'} {listing(names)} {'has' if len(names) == 1 else 'have'} too"
         " many categories; this looks like free text or an identifier",
         found=listing([f"{name}: {what}" for name, what in zip(names, refused.values(), strict=True)], 5),
-        rule=f"a text column has at most {MOST_CATEGORIES} categories, or two rows for each category on average",
+        rule=f"a text column must have at most {MOST_CATEGORIES} categories, or on average at least two rows for "
+        "each category",
         remedy=f"correct the cells if they should be numbers or dates; give --group {names[0]} if it names groups of"
         f" rows; leave {'it' if len(names) == 1 else 'them'} out with {options}",
     )
@@ -285,7 +286,7 @@ def encode_targets(columns: list[pl.Series], name: str, task: str | None) -> Tar
         SettingError: `task` is not one of the two.
     """
     if task not in (None, "classification", "regression"):
-        raise SettingError("--task is unknown", found=repr(task), rule="the task is classification or regression")
+        raise SettingError("--task is unknown", found=repr(task), rule="the task must be classification or regression")
     texts = [column for column in columns if column.dtype == pl.String]
     text = bool(texts)
     if task == "regression" and text:
@@ -299,7 +300,7 @@ def encode_targets(columns: list[pl.Series], name: str, task: str | None) -> Tar
         if text or task == "classification":
             raise DataError(
                 f"target {name!r} has {len(columns)} columns",
-                rule="the classes are in a single column",
+                rule="the classes must be in a single column",
                 remedy="store the class of each row as one number or text",
             )
         return _numbers(columns, name)
@@ -309,7 +310,7 @@ def encode_targets(columns: list[pl.Series], name: str, task: str | None) -> Tar
         raise DataError(
             f"target {name!r} is constant",
             found=f"only one value or class, {column[0]!r}, in {column.len()} rows",
-            rule="a target has at least two different values",
+            rule="a target must have at least two different values",
             remedy="choose another --target",
         )
     classes = task == "classification" or (task is None and (text or _looks_like_classes(column, distinct)))
@@ -327,7 +328,7 @@ def _classes(column: pl.Series, name: str) -> Targets:
         raise DataError(
             f"target {name!r} has too many classes",
             found=f"{len(values)} classes in {column.len()} rows, such as {shortened(str(values[0]))!r}",
-            rule="there are at least twice as many rows as classes",
+            rule="there must be at least twice as many rows as classes",
             remedy=odd_numbers(column) or "choose another --target or --task",
         )
     labels = tuple(f"{value:g}" if isinstance(value, float) else str(value) for value in values.tolist())
@@ -347,7 +348,7 @@ def _numbers(columns: list[pl.Series], name: str) -> Targets:
     if (np.ptp(y / largest, axis=0) <= 4 * np.finfo(float).eps).any():
         raise DataError(
             f"target {name!r} has a constant column",
-            rule="every output has at least two different values",
+            rule="every output must have at least two different values",
             remedy="leave the constant output out",
         )
     return Targets(y, (y / largest - mean) / scale, "regression", None, mean * largest, scale * largest, ())

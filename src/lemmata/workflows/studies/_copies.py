@@ -46,7 +46,7 @@ def repeated_across(groups: np.ndarray, *columns: np.ndarray) -> int:
     2
     """
     same = first_equal(*columns)
-    other = groups != groups[same]  # of another group than the first of its equals
+    other = groups != groups[same]  # whether its group differs from that of the first equal row
     earliest = np.full(len(same), len(same))
     np.minimum.at(earliest, same[other], np.flatnonzero(other))
     return int((other | (earliest[same] < np.arange(len(same)))).sum())

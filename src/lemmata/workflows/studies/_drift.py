@@ -27,7 +27,7 @@ def drift(best: Candidate, question: Question) -> list[str]:
     older rows. The size with the least mean loss is compared with the largest by a paired t-test over stretches.
     """
     losses = best.losses
-    # A size at which the model could not be fitted before every stretch is compared with none.
+    # If the model could not be fitted before every stretch at some size, this size is not compared.
     number = max((len(own) for own in losses.paired), default=0)
     kept = [i for i, own in enumerate(losses.paired) if len(own) == number]
     if len(kept) < 2:
@@ -86,5 +86,5 @@ def calmer(dataset: Dataset, question: Question) -> list[str]:
     return [
         f"All models are tested on the last {100 * (1 - LARGEST_SHARE_IN_TIME):.0f} % of the rows, which are calmer "
         f"than the rows before. Repeating the last value over {ahead:,} rows gives {question.unit.title} {told[0]} on "
-        f"the tested rows, but {told[1]} on the rows before. No interval here allows for times like those before."
+        f"the tested rows, but {told[1]} on the rows before. The intervals do not allow for a return of such times."
     ]

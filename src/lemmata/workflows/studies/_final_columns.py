@@ -220,7 +220,7 @@ def kinds_of(raw: Raw, dataset: Dataset, missing: Sequence[str], decimal: str | 
             (found.spikes if far else found.numbers).append(name)
     if not raw.named:
         found.why.update(
-            {name: "a name that is no plain text" for name in dataset.raw_features if name not in found.why}
+            {name: "a name that is not plain text" for name in dataset.raw_features if name not in found.why}
         )
     gaps = any(raw.cells[name].null_count() for name in [*found.texts, *found.many])
     if not found.why:

@@ -110,7 +110,7 @@ def examine_columns(
             Finding(
                 "code",
                 tuple(codes),
-                f"{_quoted(codes)} {used}. So the order and the distance of the values count. To make each value a"
+                f"{_quoted(codes)} {used}. So the order and the distance of the values matter. To make each value a"
                 " category, write it as text (such as 'code 3').",
             )
         )
@@ -139,7 +139,9 @@ def _groups(frame: pl.DataFrame, dated: list[str]) -> dict[str, str]:
         size = f"{sizes.min()} rows each" if equal else f"{sizes.min()} to {sizes.max()} rows each"
         evidence = [f"{distinct} values with {size}"]
         evidence += ["the rows of each value are adjacent"] if adjacent else []
-        evidence += [f"all rows of a value agree in {listing([repr(name) for name in agree], 3)}"] if agree else []
+        evidence += (
+            [f"all rows with the same value agree in {listing([repr(name) for name in agree], 3)}"] if agree else []
+        )
         found[column.name] = ", ".join(evidence)
     return found
 

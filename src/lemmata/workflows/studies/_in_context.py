@@ -65,7 +65,9 @@ def run_in_context(
     order = np.random.default_rng(seed).permutation(len(dataset.x))
     queries = int(held_out * len(order)) if 0 < held_out < 1 else 0
     if queries < 1 or len(order) - queries < 2:
-        raise SettingError("--held-out", found=held_out, rule="between 0 and 1, with a query and two examples")
+        raise SettingError(
+            "--held-out", found=held_out, rule="between 0 and 1, with at least one query and two examples"
+        )
     # Features of all rows, the coefficients of a block of queries, and the path of one query, in float64.
     largest = 8 * (features + 1) * (2 * len(order) + 6 * queries + layers)
     if largest > available_bytes() // 2:
@@ -107,10 +109,11 @@ def _check_numbers(width: float, sharpness: float, penalty: float, layers: int) 
     if not 0 <= penalty <= _LARGEST:
         raise SettingError("--penalty is out of bounds", found=penalty,
                            rule=f"finite, at least 0 and at most {_LARGEST:g}",
-                           remedy="a value below 2: from there on all coefficients are 0")  # fmt: skip
+                           remedy="a value below 2, because from 2 on all coefficients are 0")  # fmt: skip
     if not 3 <= layers <= _MOST_LAYERS:
         raise SettingError("--layers is out of bounds", found=layers,
-                           rule=f"at least 3 (two layers are a step, after the first) and at most {_MOST_LAYERS:,}",
+                           rule=f"at least 3 (the first layer, and two layers for each step) and at most "
+                                f"{_MOST_LAYERS:,}",
                            remedy="401 is the default")  # fmt: skip
 
 
@@ -131,7 +134,7 @@ def theorem_hypotheses(
     return [
         Hypothesis("inputs lie in the unit ball", jnp.linalg.norm(x, axis=1).max(), "<=", 1.0),
         Hypothesis("features: n is at least log |N_epsilon|", number, ">=", cover, f"epsilon {precision:.2g}"),
-        Hypothesis("temperature of Lemma 7", model.temperature, ">=", asked, "far smaller ones are enough"),
+        Hypothesis("temperature of Lemma 7", model.temperature, ">=", asked, "far smaller values are enough"),
         Hypothesis.unchecked("the target is a function of the class", "data cannot show it; the class is assumed"),
         Hypothesis.unchecked("noise is sub-Gaussian", "data cannot show it"),
     ]

@@ -106,7 +106,7 @@ def _of_columns(source: Source, columns: dict[str, list[Any]]) -> pl.DataFrame:
         raise DataError(
             f"{source.path} has columns of different lengths",
             found=f"{min(lengths)} to {max(lengths)} cells",
-            rule="every column has a cell for each row",
+            rule="every column must have a cell for each row",
         )
     return pl.DataFrame(columns, strict=False)
 

@@ -44,7 +44,7 @@ def column_fit(
     size = max(float(values.sum()) / n, np.finfo(float).tiny)
     turned = vectors.T @ product
     ridges = RIDGES * size
-    # The directions that the rows do not span are rounding; a ridge is never below it.
+    # Directions that the rows do not span contain only rounding errors. The ridge is never below the rounding error.
     inverse = 1.0 / np.maximum(values[:, None] + ridges, n * np.finfo(float).eps * max(values[-1], size))
     if parted(groups):
         assert groups is not None

@@ -261,7 +261,7 @@ def _one_split_apart(apart: bool, *given: Any) -> Split | str:
         if not apart:
             return _one_split(*given)
         with threadpool_limits(1, user_api="openmp"), warnings.catch_warnings():
-            warnings.filterwarnings("ignore", module=r"(?!lemmata\b)")  # of models that people use, as in a study
+            warnings.filterwarnings("ignore", module=r"(?!lemmata\b)")  # warnings of the models, as in a study
             return _one_split(*given)
     except (ValueError, ArithmeticError, np.linalg.LinAlgError, LemmataError) as error:
         return f"{type(error).__name__}: {error}".splitlines()[0][:160]

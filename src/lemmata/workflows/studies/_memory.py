@@ -83,7 +83,7 @@ def check_names(source: object, names: Sequence[str]) -> None:
         raise DataError(
             f"{source} has columns of the same name",
             found=listing([repr(shortened(name)) for name in repeated]),
-            rule="every column has its own name; entry j of a matrix X is called 'X[j]'",
+            rule="every column must have its own name; entry j of a matrix X is called 'X[j]'",
             remedy="rename one of them",
         )
 
@@ -159,7 +159,7 @@ def _series(name: str, cells: Any) -> pl.Series:
             raise DataError(
                 f"column {shortened(name)!r} cannot be read",
                 found=f"type {values.dtype}",
-                rule="every cell is one number, one text or one date",
+                rule="every cell must be one number, one text or one date",
             ) from error
     return pl.Series(name, plain_array("the table", name, values))
 
@@ -200,7 +200,7 @@ def _joined(source: str, x: Any, prefix: str, y: Any, label: str) -> Table:
         raise DataError(
             f"{source} do not form a table",
             found=f"x {inputs.shape}, y {targets.shape}",
-            rule="all arrays have the same first dimension: one entry for each row",
+            rule="all arrays must have the same first dimension, with one entry for each row",
         )
     check_names(source, [*inputs.columns, *targets.columns])
     frame = inputs.hstack(targets)
@@ -236,7 +236,7 @@ def arrays_table(source: object, arrays: dict[str, np.ndarray], notes: list[str]
         raise DataError(
             f"{source}: the arrays do not form a table",
             found=shapes,
-            rule="all arrays have the same first dimension: one entry for each row",
+            rule="all arrays must have the same first dimension, with one entry for each row",
         )
     widths = {name: math.prod(array.shape[1:]) for name, array in arrays.items()}
     check_width(source, sum(widths.values()))
@@ -267,7 +267,7 @@ def plain_array(source: object, name: str, array: np.ndarray) -> np.ndarray:
         raise DataError(
             f"array {name!r} of {source} is {words}",
             found=f"type {array.dtype}",
-            rule="arrays hold real numbers, booleans, dates or text",
+            rule="arrays must hold real numbers, booleans, dates or text",
             remedy=remedy,
         )
     if kind == "f":
@@ -282,7 +282,7 @@ def plain_array(source: object, name: str, array: np.ndarray) -> np.ndarray:
             raise DataError(
                 f"array {name!r} of {source} holds bytes that are not text",
                 found=str(error),
-                rule="text is UTF-8",
+                rule="the text must be in UTF-8",
                 remedy="store it as numbers, or decode it to text first",
             ) from error
     return array.astype(array.dtype.newbyteorder("="))

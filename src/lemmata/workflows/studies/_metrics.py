@@ -276,7 +276,7 @@ def asked(text: str | float, task: str, spread: float, unit: Metric | None = Non
         unit = metric(name or _PLAIN[task], task)
     elif name and plain_name(name) != plain_name(unit.name) and metric(name, task).name != unit.name:
         raise SettingError(
-            "--error and --metric name two metrics", found=f"{name.strip()!r} and {unit.name!r}", rule="one",
+            "--error and --metric name two different metrics", found=f"{name.strip()!r} and {unit.name!r}", rule="one",
             remedy=f"leave --metric out, or give --error {value:g}",
         )  # fmt: skip
     return unit, _reachable(unit, value, spread)

@@ -74,7 +74,7 @@ def check_decimal(decimal: str | None) -> None:
         SettingError: if it is neither a point nor a comma.
     """
     if decimal not in (None, ".", ","):
-        raise SettingError("--decimal is unknown", found=repr(decimal), rule="the mark before decimals is . or ,")
+        raise SettingError("--decimal is unknown", found=repr(decimal), rule="the mark before decimals must be . or ,")
 
 
 def decimal_mark(columns: Iterable[pl.Series]) -> str | None:
@@ -168,7 +168,7 @@ def _are_marks(words: dict[str, int], present: int, different: int) -> bool:
 
 
 def _without_gaps(column: pl.Series) -> pl.Series:
-    """Whole numbers whose thousands are set apart by a blank or an apostrophe, without these; other texts as they are.
+    """Whole numbers without the blanks or apostrophes that separate their thousands; other texts are unchanged.
 
     Such a mark is never decimal, so this holds where the mark before decimals is not known.
     """

@@ -187,8 +187,9 @@ def grounded(candidates: list[Candidate]) -> list[Candidate]:
 def evened(candidates: list[Candidate]) -> list[Candidate]:
     """The same, none of a number with a narrower interval than models that were held against more rows have.
 
-    All models are held against rows of one table. A model of few splits without any of the largest losses has a small
-    standard error, but does not know the error of new rows better. The intervals at the last measured size are
+    All models are held against rows of one table. If a model has few splits, and none with the largest losses, its
+    standard error is small, although its error on new rows is not known better. The intervals at the last measured size
+    are
     compared, in logarithms. For the other models, the smallest width is the median of the models that were tested on
     the most rows.
     """

@@ -34,7 +34,7 @@ def own_model(source: object, dataset: Dataset, taken: Sequence[str] = ()) -> tu
         taken: names of other models.
 
     Raises:
-        SettingError: it is no estimator, or the file or its function cannot be used.
+        SettingError: it is not an estimator, or the file or its function cannot be used.
         MissingFileError: there is no such file.
     """
     make, name, words = _of_file(source) if isinstance(source, str) else _of_object(source)
@@ -46,9 +46,10 @@ def own_model(source: object, dataset: Dataset, taken: Sequence[str] = ()) -> tu
         return model, []
     plain = Model(name, name, words, False, functools.partial(_fit_encoded, make), _price, own=True)
     if _refusal(plain, dataset):
-        return model, []  # it fails either way, and its message about the user's own columns helps more
+        return model, []  # it fails in both cases, and the message about the user's own columns is more helpful
     note = (
-        f"{name} cannot be fitted to the columns as they are ({reason}). It gets them encoded, as the other models do: "
+        f"{name} cannot be fitted to the columns as they are ({reason}). It gets encoded columns, like the other "
+        "models: "
         "numbers standardised, texts one-hot, missing cells filled in."
     )
     return plain, [note]
@@ -153,7 +154,7 @@ def _of_file(file: str) -> tuple[Callable[[], Any], str, str]:
         raise SettingError(
             f"--model {file[:80]} cannot be used",
             found=f"{type(error).__name__}: {error}",
-            rule=f"{name}() returns an estimator with fit and predict",
+            rule=f"{name}() must return an estimator with fit and predict",
         ) from error
     if not (hasattr(estimator, "fit") and hasattr(estimator, "predict")):
         raise SettingError(

@@ -63,7 +63,7 @@ def assign_roles(
         raise DataError(
             f"{table.name} has no input columns besides the target",
             found=listing(table.frame.columns),
-            rule="at least one column predicts the target",
+            rule="there must be at least one column besides the target",
             remedy="check the separator of the file, or leave fewer columns out" + _kept(group, time),
         )
     return Roles(label, targets, inputs, group, time, tuple(keep))
@@ -97,7 +97,7 @@ def role_notes(roles: Roles, drop: Sequence[str]) -> list[str]:
     notes = [f"left out on request: {listing(list(drop))}"] if drop else []
     uses = (
         ("--group", roles.group, "new groups have other values"),
-        ("--time", roles.time, "later rows lie beyond it"),
+        ("--time", roles.time, "later rows have later times"),
     )
     for option, name, why in uses:
         if name is not None and name not in roles.inputs:
@@ -173,7 +173,7 @@ def plain_frame(table: Table, roles: Roles, decimal: str | None = None) -> Plain
             raise DataError(
                 f"--time {name!r} is text",
                 found=repr(frame[name].drop_nulls()[0]),
-                rule="times are dates or numbers",
+                rule="times must be dates or numbers",
                 remedy="write dates as YYYY-MM-DD",
             )
     return Plain(
@@ -276,7 +276,7 @@ def usable_rows(frame: pl.DataFrame, roles: Roles, drop: bool, notes: list[str])
         raise DataError(
             f"target {void[0]!r} is missing, NaN or infinite in every row",
             found=f"{void[0]!r}: {frame.height} (of {count(frame.height, 'row')})",
-            rule="a target has at least two different values",
+            rule="a target must have at least two different values",
             remedy="choose another --target",
         )
     known = ~frame.select(pl.any_horizontal(pl.col(roles.targets).is_null())).to_series().to_numpy()
@@ -291,7 +291,7 @@ def usable_rows(frame: pl.DataFrame, roles: Roles, drop: bool, notes: list[str])
             raise DataError(
                 f"{asked[0]!r}, which decides the splits, has missing cells",
                 found=f"{frame[asked[0]].null_count()} of {frame.height} rows",
-                rule="every row needs its group and its time",
+                rule="every row must have a group and a time",
                 remedy="fill them in, or drop these rows with --drop-missing",
             )
         return frame.filter(known), np.flatnonzero(known)

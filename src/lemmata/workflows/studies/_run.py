@@ -230,7 +230,7 @@ class _Job:
                 return
             self.candidates.append(found)
             self.findings += [Finding("splits", (), text) for text in found.measured.notes]
-        except (Exception, SystemExit) as error:  # of a model that may be the user's own; the others go on
+        except (Exception, SystemExit) as error:  # errors of a model that may be the user's; others continue
             told = error if isinstance(error, SolverError) else f"{type(error).__name__}: {error}"
             what = str(told).splitlines()[0][:200]
             why = what if isinstance(error, UnmeasuredError) else f"it could not be fitted ({what})"

@@ -90,13 +90,13 @@ def source_of(path: Path, limit_bytes: int) -> Source | None:
         raise DataError(
             f"{path} cannot be unpacked",
             found=str(error) or type(error).__name__,
-            rule=f"a {suffix} file is complete and has no password",
+            rule=f"a {suffix} file must be complete and have no password",
             remedy="unpack it, and name the file inside",
         ) from error
     inner = Path(name).suffix.lower()
     inner = inner if inner in KINDS else ".csv"
     if KINDS[inner] == "npz":
-        raise DataError(f"{path} holds an NPZ file", rule="an NPZ file is packed already", remedy="unpack it first")
+        raise DataError(f"{path} holds an NPZ file", rule="an NPZ file is already compressed", remedy="unpack it first")
     return Source(path, KINDS[inner], inner, content, (f"unpacked {name!r}",) if suffix == ".zip" else ())
 
 
@@ -127,7 +127,7 @@ def _unzipped(path: Path, limit_bytes: int) -> tuple[str, bytes]:
             raise DataError(
                 f"{path} does not hold one table",
                 found=f"{len(tables)} files: {named}" if tables else named,
-                rule="a ZIP file holds a single table",
+                rule="a ZIP file must hold a single table",
                 remedy="unpack it, and name the file that you mean",
             )
         _fits(path, tables[0].file_size, limit_bytes)
@@ -147,7 +147,7 @@ def _fits(path: Path, size: int, limit_bytes: int) -> None:
             f"{path} is too large when it is unpacked",
             found=f"more than {limit_bytes} bytes",
             rule=f"at most {limit_bytes} bytes",
-            remedy="unpack it; of a large unpacked file lemmata reads random rows",
+            remedy="unpack it; lemmata reads random rows of a large unpacked file",
         )
 
 
@@ -162,7 +162,7 @@ def in_utf8(source: Source, limit_bytes: int, whole: bool = False) -> Source:
         whole: look at all of it, not only at its first megabyte.
 
     Raises:
-        DataError: it is no text.
+        DataError: it is not text.
         MemoryPlanError: it is too large to be written again.
     """
     head = source.head(source.size if whole else _HEAD)
@@ -171,7 +171,7 @@ def in_utf8(source: Source, limit_bytes: int, whole: bool = False) -> Source:
         raise DataError(
             f"{source.path} is not text",
             found="a zero byte near its start",
-            rule="a CSV file is text",
+            rule="a CSV file must be text",
             remedy="save the table as CSV in UTF-8, or as Parquet",
         )
     returns = b"\n" not in head and b"\r" in head
@@ -212,8 +212,9 @@ def _encoding(head: bytes, whole: bool) -> str | None:
 def with_tabs(source: Source, limit_bytes: int) -> Source:
     """A text whose fields are separated by blanks, with tabs instead; other texts unchanged.
 
-    Its lines have equal numbers of words, at least two, and the first has none of the usual separators. Lines above
-    that begin with '#' are not changed, except for names in the last of them, if numbers are below.
+    Its lines have equal numbers of words, at least two, and the first has none of the usual separators. Lines at the
+    top that begin with '#' are not changed. The only exception is the last of these lines, if it names columns of
+    numbers.
     """
     lines = source.head().decode("utf-8-sig", errors="replace").splitlines()[:200]
     lines = [line for line in lines[: -1 if len(lines) > 100 else None] if line.strip()]

@@ -42,7 +42,7 @@ def number_of_splits(total: int, n: int, quick: bool = False, most: float = math
     """How many splits are measured at n training rows of N: small sets cost little, and vary most.
 
     At most 16, fewer above 150 training rows, and enough to hold out each row about once; at least 6, or 3 in a quick
-    study. A costly model has fewer.
+    study. An expensive model has fewer splits.
 
     Args:
         total: rows N.
@@ -141,7 +141,7 @@ def _by_groups(n: int, number: int, seed: int, groups: np.ndarray):
         raise DataError(
             "--group leaves no rows to hold out",
             found=f"{len(names)} groups for {len(groups)} rows",
-            rule="the held-out groups and the training groups have at least two rows each",
+            rule="the held-out groups and the training groups must have at least two rows each",
             remedy="name a column with larger groups",
         )
     return rest[:n], held[:MOST_HELD_OUT]

@@ -72,6 +72,6 @@ def _texts(column: pl.Series) -> Iterable[Finding]:
     if groups:
         text = (
             f"{column.name!r} has values that differ only in capital letters or blanks: {listing(groups, 5)}. They are "
-            "different values here. If they mean the same, write them alike."
+            "different values here. If they mean the same, write them in the same way."
         )
         yield Finding("categories", (column.name,), text)

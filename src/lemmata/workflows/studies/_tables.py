@@ -81,7 +81,7 @@ def read_table(data: object, how: Reading, bundled: Bundled = SETS) -> Table:
         raise DataError(
             "DATA is empty",
             found=repr(shortened(data)),
-            rule=f"DATA is a single {bundled.rule}",
+            rule=f"DATA must be a single {bundled.rule}",
             remedy=bundled.remedy,
         )
     path = Path(data)
@@ -100,7 +100,7 @@ def read_table(data: object, how: Reading, bundled: Bundled = SETS) -> Table:
     if path.is_dir():
         raise DataError(
             f"{data} is a directory",
-            rule=f"DATA is a single {bundled.rule}",
+            rule=f"DATA must be a single {bundled.rule}",
             remedy=f"name a file inside it ({', '.join(SUFFIXES)})",
         )
     return _file(data, path, how)
@@ -111,13 +111,13 @@ def _file(data: str, path: Path, how: Reading) -> Table:
     try:
         check_file(path)
         if suffix in (*KINDS, *PACKED) and path.stat().st_size == 0:
-            raise DataError(f"{data} is empty", found="0 bytes", rule="a table has a header and rows")
+            raise DataError(f"{data} is empty", found="0 bytes", rule="a table must have a header and rows")
         source = source_of(path, how.limit_bytes)
         if source is None:
             raise DataError(
                 f"{data} is of an unknown kind",
                 found=f"extension {suffix!r}",
-                rule=f"the extension is one of {', '.join((*KINDS, *PACKED))}",
+                rule=f"the extension must be one of {', '.join((*KINDS, *PACKED))}",
                 remedy="save the table as CSV or Parquet",
             )
         return _READ[source.kind](source, how)
@@ -135,9 +135,9 @@ def _file(data: str, path: Path, how: Reading) -> Table:
         raise DataError(
             f"{data} cannot be understood as {suffix[1:].upper()}",
             found=reason,
-            rule="every row has the fields of the header"
+            rule="every row must have the fields of the header"
             if KINDS.get(suffix) == "text"
-            else "the file is complete and of the kind its extension says",
+            else "the file must be complete, and of the kind that its extension says",
             remedy="repair the file, or save it again as Parquet",
         ) from error
 
@@ -212,7 +212,7 @@ def header_of(source: Source) -> tuple[int, str, list[str], tuple[str, ...]]:
     path, head = source.path, source.head(HEAD)
     lines = head.decode("utf-8-sig", errors="replace").splitlines(keepends=True)
     if not any(line.strip() for line in lines):
-        raise DataError(f"{path} is empty", found="only blank lines", rule="a table has a header and rows")
+        raise DataError(f"{path} is empty", found="only blank lines", rule="a table must have a header and rows")
     skipped = next(i for i, line in enumerate(head.removeprefix(b"\xef\xbb\xbf").split(b"\n")) if line.strip())
     lines = list(itertools.dropwhile(lambda line: not line.strip(), lines))
     separators = "\t,;|" if source.suffix in (".tsv", ".tab") else ",;\t|"
@@ -226,7 +226,7 @@ def header_of(source: Source) -> tuple[int, str, list[str], tuple[str, ...]]:
         line = source.head(2**26).partition(b"\n")[0]
         check_width(path, max(line.count(s.encode()) for s in separators) + 1)
         raise DataError(
-            f"{path} has a first line that is no header",
+            f"{path} has a first line that is not a header",
             found=f"{len(line)} bytes, beginning {shortened(lines[0][:200])!r}",
             rule="the first line names the columns",
             remedy="shorten the names of the columns, or save the table as Parquet",
@@ -277,7 +277,9 @@ def _arrow(source: Source, how: Reading) -> Table:
         return _scanned(source, pl.scan_ipc(source.readable, glob=False), how)
     if source.head(4) == b"FEA1":
         remedy = "write it again with pandas.DataFrame.to_feather, or as Parquet"
-        raise DataError(f"{source.path} is Feather of version 1", rule="Feather has version 2", remedy=remedy)
+        raise DataError(
+            f"{source.path} is Feather of version 1", rule="a Feather file must have version 2", remedy=remedy
+        )
     return _scanned(source, pl.read_ipc_stream(source.readable).lazy(), how)
 
 
@@ -310,13 +312,13 @@ def _sheet(source: Source, how: Reading) -> Table:
         raise DataError(
             f"{source.path} cannot be read as a spreadsheet",
             found=str(error).strip().splitlines()[0][:200],
-            rule="the file is complete and has no password",
+            rule="the file must be complete and have no password",
             remedy="save the sheet as CSV",
         ) from error
     full = {name: frame for name, frame in sheets.items() if frame.width > 1 and frame.height}
     if not full:
         raise DataError(f"{source.path} has no sheet with a table", found=listing(list(sheets)),
-                        rule="a sheet has a row of names, and a row for each example")  # fmt: skip
+                        rule="a sheet must have a row of names, and a row for each example")  # fmt: skip
     name, *others = full
     frame = full[name]
     unnamed = [own for own in frame.columns if own.startswith("__UNNAMED__")]

@@ -148,7 +148,7 @@ def _remedy(question: Question) -> str:
 
 
 def _past(naive: Sequence[Candidate], question: Question) -> list[str]:
-    """That the past of the target predicts it, if its naive forecast surely beats guessing."""
+    """The sentence that the past of the target predicts it, if a naive forecast surely beats guessing."""
     able = [item for item in naive if item.expected(question.total).upper < question.guessing]
     if not able:
         return []

@@ -140,7 +140,7 @@ def _tried(rows: Scored, y: Float[np.ndarray, "m k"], unit: Metric) -> Scored:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 best = made.score(y, y)
-        except (Exception, SystemExit) as error:  # of a function that may be the user's own
+        except (Exception, SystemExit) as error:  # errors of a function that may be the user's own
             fault = fault or error
             continue
         if not math.isfinite(best):
@@ -150,7 +150,7 @@ def _tried(rows: Scored, y: Float[np.ndarray, "m k"], unit: Metric) -> Scored:
     raise SettingError(
         f"the metric {unit.name!r} cannot be computed for this target",
         found=why[0][:200] if why else type(fault).__name__,
-        rule="the score takes true and predicted targets and returns one number",
+        rule="the score must take true and predicted targets and return one number",
     )
 
 
@@ -196,7 +196,7 @@ def _own(scorer: Any, dataset: Dataset) -> Metric:
     """The metric of a user's scorer: its best value is that of perfect predictions, and its direction from guessing.
 
     Raises:
-        SettingError: it is no function, fails, is the same for guessing, or grows with the number of rows.
+        SettingError: it is not a function, fails, is the same for guessing, or grows with the number of rows.
     """
     if not callable(scorer):
         raise SettingError(
@@ -216,7 +216,7 @@ def _own(scorer: Any, dataset: Dataset) -> Metric:
         twice = tried.score(np.concatenate([y, y]), np.concatenate([said, said]))
     if not math.isfinite(guessed) or guessed == best:
         raise SettingError(
-            f"your score {name!r} does not tell perfect predictions from guessing",
+            f"your score {name!r} does not distinguish perfect predictions from guessing",
             found=f"{best:g} for perfect predictions and {guessed:g} for guessing", rule="two different finite numbers",
         )  # fmt: skip
     if abs(twice - guessed) > SAME * max(abs(guessed), abs(best)):

@@ -1,0 +1,43 @@
+"""Values of a policy by linear solves, for one process or for several at once."""
+
+import numpy as np
+from jaxtyping import Float
+
+from lemmata.errors import DataError
+
+
+def solved(
+    transitions: Float[np.ndarray, "... s a t"], rewards: Float[np.ndarray, "s a"], policy: Float[np.ndarray, "s a"],
+    discount: float,
+) -> tuple[Float[np.ndarray, "... s"], Float[np.ndarray, "... s a"]]:  # fmt: skip
+    """Values of a policy, and what each action gains over it.
+
+    A constant in all rewards, and the value of state 0, which is large for a discount near 1, are solved for
+    separately. So rounding errors do not hide the differences between actions.
+
+    Args:
+        transitions: the probability of each next state, of one process or of several.
+        rewards: the mean rewards of all processes.
+        policy: the probability of each action.
+        discount: below 1.
+
+    Raises:
+        DataError: for values that are too large for double precision.
+    """
+    middle = float(rewards.max() / 2 + rewards.min() / 2)
+    size = float(np.abs(rewards - middle).max()) or 1.0
+    scaled = (rewards - middle) / size
+    matrix = np.eye(len(rewards)) - discount * np.einsum("sa,...sat->...st", policy, transitions)
+    matrix[..., 0] = 1.0  # the sum of its columns over 1 - discount: unknowns are values less that of state 0
+    wanted = np.broadcast_to(np.sum(policy * scaled, axis=1)[:, None], (*matrix.shape[:-1], 1))
+    above = np.linalg.solve(matrix, wanted)[..., 0]
+    level = above[..., :1].copy()
+    above[..., 0] = 0.0
+    values = above + level / (1 - discount)
+    largest = max(float(np.abs(values).max()), abs(middle) / size / (1 - discount))
+    if largest > 1e300 / size:
+        raise DataError("rewards", found=f"values of up to {largest:.3g} times {size:.3g}",
+                        rule="values below 1e300", remedy="divide the rewards by a constant")  # fmt: skip
+    later = np.einsum("...sat,...t->...sa", transitions, above)
+    gains = scaled + discount * later - above[..., None] - level[..., None]
+    return values * size + middle / (1 - discount), gains * size

@@ -1,0 +1,101 @@
+"""The share of time that a policy spends in each state: with a discount, and in the long run."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from lemmata.answers import Condition
+from lemmata.errors import DataError
+from lemmata.printable import preformatted
+
+from ._answers import by_state
+
+_SHOWN = 5
+_EPS = float(np.finfo(float).eps)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Occupancy:
+    """The discounted share of time that a policy spends in each state; NumPy reads it as the array of the shares.
+
+    Args:
+        shares: of each state, with the sum 1.
+        error: the sum of the absolute errors of the shares is at most this, by the residual of their equation.
+        conditions: the conditions for the results.
+        claims: names of the claims in which these shares weigh states.
+    """
+
+    shares: Float[np.ndarray, " s"]
+    error: float
+    conditions: tuple[Condition, ...]
+    claims: tuple[str, ...] = ("interaction.policies.performance_difference", "interaction.policies.policy_gradient")
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self.shares, dtype=dtype, copy=copy)
+
+    def __str__(self) -> str:
+        order = np.argsort(-self.shares, kind="stable")[:_SHOWN]
+        parts = [f"{100 * self.shares[state]:.3g} % in state {state}" for state in order.tolist()]
+        left = len(self.shares) - _SHOWN
+        rest = f", {100 * (1 - self.shares[order].sum()):.3g} % in {left} more" if left > 0 else ""
+        line = f"share of discounted time: {', '.join(parts)}{rest}"
+        return "\n".join([line, *(f"- {own}" for own in self.conditions if own.holds is False)])
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
+
+    def plot(self) -> Any:
+        """The share of each state, as an Altair chart."""
+        return by_state(self.shares, "share")
+
+
+def occupied(moves: Float[np.ndarray, "s s"], start: Float[np.ndarray, " s"], discount: float) -> Occupancy:
+    """The occupancy (1 - discount) sum_t discount^t P(s_t = s) of a chain, by a linear solve.
+
+    Let d solve d = (1 - discount) start + discount moves' d, and let a vector leave the residual r. The rows of `moves`
+    sum to 1, so the vector errs by (1 - discount moves')^-1 r, whose entries sum to at most |r|_1 / (1 - discount).
+
+    Args:
+        moves: the probability of each next state.
+        start: the distribution of the first state.
+        discount: below 1.
+    """
+    solved = np.linalg.solve(np.eye(len(moves)) - discount * moves.T, (1 - discount) * start)
+    shares = np.maximum(solved, 0.0)
+    shares = shares / shares.sum()
+    residual = np.abs((1 - discount) * start + discount * shares @ moves - shares).sum() + 4 * _EPS * len(moves)
+    error = float(residual / (1 - discount))
+    never = int((shares == 0).sum())
+    conditions = (
+        Condition("the shares are exact (sum of their errors)", error, error <= 1e-6,
+                  "for exact shares, use a discount nearer to 0"),
+        Condition("the policy decides the shares (discount)", discount, discount > 0,
+                  "with the discount 0, the shares are the distribution of the first state under every policy"),
+        Condition("states that the policy never visits", float(never), never == 0,
+                  "the shares say nothing about rewards there"),
+    )  # fmt: skip
+    return Occupancy(shares, error, conditions)
+
+
+def stationary(moves: Float[np.ndarray, "s s"]) -> Float[np.ndarray, " s"]:
+    """The stationary distribution, 0 on states that the chain leaves for ever.
+
+    Args:
+        moves: the probability of each next state.
+    """
+    count, group = connected_components(sparse.csr_array(moves > 0), connection="strong")
+    closed = [k for k in range(count) if not (moves[np.ix_(group == k, group != k)] > 0).any()]
+    if len(closed) > 1:
+        raise DataError("policy", found=f"{len(closed)} sets of states that it never leaves",
+                        rule="only one such set, so that the long run does not depend on the first state",
+                        remedy="give every action some probability, or let last states lead to the first")  # fmt: skip
+    own = np.flatnonzero(group == closed[0])
+    part = moves[np.ix_(own, own)]
+    law = np.zeros(len(moves))
+    law[own] = np.linalg.solve(np.eye(len(own)) - part.T + 1.0, np.ones(len(own)))
+    law = np.maximum(law, 0.0)
+    return law / law.sum()
