@@ -118,7 +118,7 @@ def test_refusals():
         ((x, y[1:], [5]), {}, "one target for each of the 60 rows", ShapeError),
         ((x, y, [0]), {}, "at least 1", SettingError),
         ((x, y, []), {}, "sizes", SettingError),
-        ((x, y, [5]), {"columns": [21]}, "at most the 20 columns", SettingError),
+        ((x, y, [5]), {"columns": [21]}, "at most 20, the number of columns", SettingError),
         ((x, y, [5]), {"noise": -1.0}, "not negative", SettingError),
         ((x, y, [5]), {"covariance": np.eye(20)}, "None for both", SettingError),
         ((None, None, [5]), {"covariance": np.eye(3)}, "all three together", SettingError),
