@@ -98,7 +98,7 @@ def test_the_error_is_that_of_the_network_itself():
     rng = np.random.default_rng(0)
     x, y = rng.uniform(size=300) ** 20, rng.normal(size=300)
     with pytest.raises(
-        DataError, match=r"of the network, by rounding; rule: at most the tolerance 0\.01; remedy: pass"
+        DataError, match=r"in the network; rule: at most the tolerance 0\.01; remedy: pass"
     ):
         hinges(x, y, 0.01)
     smooth = np.linspace(0, 1, 101)
