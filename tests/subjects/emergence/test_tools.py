@@ -150,7 +150,7 @@ def test_the_slope_and_its_interval_are_those_of_a_regression_on_widths_in_close
         ({8: 1}, DataError, "1 sizes"),
         ([1, 2], DataError, "mapping"),
         ({n: (np.arange(5), np.array([0, 1, 0, 1, 2.0])) for n in range(1, 5)}, DataError, "several crossings"),
-        ({n: (np.arange(5), np.zeros(5)) for n in range(1, 5)}, DataError, "no rise"),
+        ({n: (np.arange(5), np.zeros(5)) for n in range(1, 5)}, DataError, "different values at both ends"),
         ({n: np.arange(5) for n in range(1, 5)}, DataError, "pair"),
         ({n: (np.arange(5), np.arange(4)) for n in range(1, 5)}, ShapeError, "same length"),
         ({-n: (np.arange(5), np.arange(5)) for n in range(1, 5)}, DataError, "positive"),

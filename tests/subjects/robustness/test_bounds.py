@@ -308,7 +308,7 @@ def test_images_take_images_of_radii():
         ([0.0, 0.0], "linf", SettingError, "0 for every coordinate.*at least one above 0"),
         ([0.1, 0.1, 0.1], "linf", ShapeError, r"shape \(3,\).*one for each coordinate"),
         ([[0.1, 0.1]], "linf", ShapeError, r"shape \(1, 2\)"),
-        ([0.1, 0.2], "l2", SettingError, "'linf' only"),
+        ([0.1, 0.2], "l2", SettingError, "needs the norm 'linf'"),
         (["a", "b"], "linf", SettingError, "real numbers"),
         ([0.1, [0.2]], "linf", DataError, "radius"),
         ("wide", "linf", SettingError, "radius"),

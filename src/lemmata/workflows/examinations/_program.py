@@ -208,11 +208,13 @@ def read_weights(path: str | Path, option: str = "--weights") -> dict[str, np.nd
         check_file(path)
     except OSError as error:
         found = error.strerror or str(error)
-        raise file_error(error)(f"{option} {path} cannot be read", found=found, rule="a safetensors file") from error
+        raise file_error(error)(f"{option} {path} cannot be read", found=found, rule="a safetensors file",
+                                remedy="check the path and its permissions") from error  # fmt: skip
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
     try:
         return load_file(path)
     except (SafetensorError, ValueError, KeyError, OSError, TypeError) as error:
-        raise file_error(error)(f"{path} cannot be read", found=_line(error), rule="a safetensors file") from error
+        raise file_error(error)(f"{path} cannot be read", found=_line(error), rule="a safetensors file",
+                                remedy="save the weights again, as safetensors.numpy.save_file does") from error  # fmt: skip

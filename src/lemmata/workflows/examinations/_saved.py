@@ -90,7 +90,8 @@ def read_pipeline(program: str) -> Any:
         check_file(program)
     except OSError as error:
         found = f"{program!r}: {error.strerror or error}"
-        raise file_error(error)("the saved model cannot be read", found=found, rule=f"a {MODEL} file") from error
+        raise file_error(error)("the saved model cannot be read", found=found, rule=f"a {MODEL} file",
+                                remedy="check the path and its permissions") from error  # fmt: skip
     import skops.io
     from sklearn.pipeline import Pipeline
 
