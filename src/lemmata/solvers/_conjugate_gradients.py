@@ -171,6 +171,8 @@ def _fitting(name: str, function: Any) -> Product:
         )
         try:
             found = jnp.asarray(function(v))
+        except ShapeError as error:
+            raise ShapeError(name, found=f"an error about {error}", rule=rule) from error
         except LemmataError:
             raise
         except (TypeError, ValueError) as error:

@@ -104,7 +104,7 @@ AMISS = [
     ("def predict(self, problem)", "def predict(self)", "predict", "(self)"),
     ("def predict", "async def predict", "predict", "a coroutine"),
     ("def measure(self, problem, key)", "def measure(self, problem)", "measure", "(self, problem)"),
-    ("    def measure", "    measure_at = lambda self, a, b, c: 1.0\n\n    def measure", "measure", "both of"),
+    ("    def measure", "    measure_at = lambda self, a, b, c: 1.0\n\n    def measure", "measure", "both measure and"),
     (PREDICTED, 'return "five"', "predict", "str 'five'"),
     (PREDICTED, "yield problem.x.max()", "predict", "a generator"),
     (MEASURED, "return None", "measure", "None"),

@@ -81,7 +81,7 @@ BAD = {
     "target": (
         ("--corrected", "y"),
         {},
-        "--corrected found: column 'y', which is also the target or the split rule: a column of its own",
+        "--corrected found: column 'y', which is also the target or the split rule: a separate column",
     ),
     "hole": (
         ("--corrected", "right"),
@@ -101,7 +101,11 @@ BAD = {
     ),
     "no sizes": (("--size", "size1.safetensors"), {}, "--size found: no sizes() in"),
     "one size": (("--size", "size1.safetensors"), {"net": "sizes.py"}, "--size found: 1 files rule: 3, one for each"),
-    "missing": (3 * ("--size", "never.safetensors"), {"net": "sizes.py"}, "never.safetensors found: no such file"),
+    "missing": (
+        3 * ("--size", "never.safetensors"),
+        {"net": "sizes.py"},
+        "never.safetensors cannot be read found: No such file",
+    ),
     "other shape": (3 * ("--size", "size1.safetensors"), {"net": "sizes.py"}, "size1.safetensors does not fit"),
     "no function": ((), {"net": "nosizes.py"}, "found: 3 rule: a function that returns models"),
     "raising": ((), {"net": "raising.py"}, "fails found: ValueError: none here"),

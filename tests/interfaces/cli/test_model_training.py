@@ -94,7 +94,10 @@ def test_a_claim_without_held_rows_is_not_scored(run, tmp_path):
 BAD = {
     "shape": (("--checkpoint", "narrow.safetensors"), "narrow.safetensors does not fit found: w has shape (4, 2)"),
     "name": (("--checkpoint", "renamed.safetensors"), "renamed.safetensors does not fit found: w is missing; weights"),
-    "absent": (("--checkpoint", "never.safetensors"), "never.safetensors cannot be read found: No such file or directory"),
+    "absent": (
+        ("--checkpoint", "never.safetensors"),
+        "never.safetensors cannot be read found: No such file or directory",
+    ),
     "pickle": (("--checkpoint", "step.pt"), "found: step.pt rule: safetensors, which runs no code"),
     "zero": (("--epsilon", "0"), "--epsilon is out of bounds found: 0.0 rule: a finite number above 0"),
     "negative": (("--epsilon", "-1"), "--epsilon is out of bounds found: -1.0"),

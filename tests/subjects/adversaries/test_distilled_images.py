@@ -167,7 +167,7 @@ def test_squares_of_parts_of_pixels_are_refused(shape, side, corner, word):
 
 
 def test_triggers_that_do_not_fit_are_refused():
-    with pytest.raises(ShapeError, match="of the same shape"):
+    with pytest.raises(ShapeError, match="both with the shape of a point"):
         Trigger(jnp.ones((2, 2)), jnp.ones((2, 3)))
     with pytest.raises(DataError, match="numbers from 0 to 2"):
         Trigger(jnp.ones((2, 2)), jnp.array([[0.0, 1.0], [2.0, 0.0]]))

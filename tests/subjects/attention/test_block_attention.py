@@ -173,7 +173,7 @@ def test_what_is_refused():
         block_attention(q, k, v, block=2, count=1, tile=0)
     with pytest.raises(DataError, match="queries"):
         chosen_blocks(q.at[0, 0].set(jnp.nan), k, 2, 1)
-    with pytest.raises(SettingError, match="a multiple of 2, the block"):
+    with pytest.raises(SettingError, match="a multiple of the block size 2"):
         attended_pairs(7, 2, 1, causal=False)
     with pytest.raises(SettingError, match="block"):
         attended_mask(jnp.zeros((2, 1), int), 0)

@@ -51,6 +51,8 @@ def ledger(
         raise SettingError(
             f"lemmata ledger {action}", found=f"{len(given)} argument{'s' * (len(given) != 1)}", rule=_ACTIONS[action]
         )
+    for word in given if action == "compare" else given[1:] if action == "replay" else ():
+        _number(word)
     import jax
 
     jax.config.update("jax_enable_x64", True)

@@ -118,8 +118,8 @@ class Forecast:
             sizes: numbers of rows, at least 1. Within the measured sizes, quantiles are those of the smoothed curve.
             levels: levels of the quantiles, between 0 and 1.
         """
-        logs = np.log(np.atleast_1d(np.asarray(sizes, float)))
-        normal = special.ndtri(np.atleast_1d(np.asarray(levels, float)))[None]
+        sizes, levels = _reals("sizes", sizes), _reals("levels", levels)
+        logs, normal = np.log(sizes), special.ndtri(levels)[None]
         median, down, up, tail = self._distribution(logs)
         x = np.sinh(np.clip(tail * normal, -50.0, 50.0)) / tail
         end = float(self.measured[-1])
@@ -182,6 +182,13 @@ class Forecast:
         return mean + change, down * inside, up * inside, tail
 
 
+def _reals(name: str, given: object) -> np.ndarray:
+    found = np.atleast_1d(real_numbers(name, array_of(name, given)))
+    if found.dtype.kind == "c":
+        raise DataError(name, found="complex numbers", rule="real numbers", remedy="pass the real parts")
+    return found.astype(float)
+
+
 def forecast(
     sizes,
     measured,
@@ -210,10 +217,7 @@ def forecast(
         >>> bool(found.lower < 2.0 * 1600**-0.5 < found.upper)
         True
     """
-    given = (("sizes", sizes), ("measured", measured), ("se", se))
-    sizes, measured, se = (
-        np.atleast_1d(real_numbers(name, array_of(name, part))).astype(float) for name, part in given
-    )
+    sizes, measured, se = _reals("sizes", sizes), _reals("measured", measured), _reals("se", se)
     if not (sizes.shape == measured.shape == se.shape and sizes.ndim == 1):
         shapes = ", ".join(str(part.shape) for part in (sizes, measured, se))
         raise DataError(

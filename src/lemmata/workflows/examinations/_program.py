@@ -217,4 +217,4 @@ def read_weights(path: str | Path, option: str = "--weights") -> dict[str, np.nd
         return load_file(path)
     except (SafetensorError, ValueError, KeyError, OSError, TypeError) as error:
         raise file_error(error)(f"{path} cannot be read", found=_line(error), rule="a safetensors file",
-                                remedy="save the weights again, as safetensors.numpy.save_file does") from error  # fmt: skip
+                                remedy="save them again with safetensors.numpy.save_file") from error  # fmt: skip
