@@ -1,6 +1,8 @@
 """Distances of samples: against SciPy, POT, linear programs and closed forms, calibration of the test, bad input."""
 
 import importlib.util
+import types
+import warnings
 
 import numpy as np
 import pandas
@@ -171,3 +173,13 @@ def test_it_is_drawn():
     found = wasserstein(X, Y)
     assert found.plot().to_dict()
     assert "W1 =" in found._repr_html_()
+
+
+@pytest.mark.parametrize("kind", [SyntaxWarning, DeprecationWarning, UserWarning])
+def test_what_python_warns_of_while_it_compiles_the_library_is_no_error(kind, monkeypatch):
+    def load(name):
+        warnings.warn("invalid escape sequence", kind, stacklevel=1)
+        return name
+
+    monkeypatch.setattr(_transport, "importlib", types.SimpleNamespace(import_module=load))
+    assert _transport.library() == "ot"

@@ -126,7 +126,9 @@ def assigned(costs: Float[np.ndarray, "n n"]) -> Int[np.ndarray, " n"]:
 def library() -> Any:
     """POT, or None if it is not installed."""
     try:
-        return importlib.import_module("ot")
+        with warnings.catch_warnings():  # Python warns of escapes in its docstrings when it first compiles them
+            warnings.simplefilter("ignore")
+            return importlib.import_module("ot")
     except ImportError:
         return None
 
