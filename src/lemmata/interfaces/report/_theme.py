@@ -1,5 +1,7 @@
 """The look of all charts: one colour for each model, greys that are readable on white and on black, readable ticks."""
 
+import copy
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -83,4 +85,10 @@ def themed(chart: Any) -> dict[str, Any]:
 
     It is not validated here, because this takes half of the time of a page; the tests validate all charts.
     """
-    return configured(chart).to_dict(validate=False)
+    return chart.to_dict(validate=False) | {"config": copy.deepcopy(_configuration())}
+
+
+@functools.cache
+def _configuration() -> dict[str, Any]:
+    """The shared configuration as a specification has it: altair would copy a chart's data for each part of it."""
+    return configured(alt.Chart().mark_point()).to_dict(validate=False)["config"]

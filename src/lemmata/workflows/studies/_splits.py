@@ -8,6 +8,8 @@ from jaxtyping import Int
 from lemmata.errors import DataError
 
 POINTS, QUICK_POINTS = 8, 5
+LEAST_FACTOR = 1.5
+"""The least factor between two sizes, as long as there are five: closer sizes of few rows share nearly all rows."""
 LARGEST_SHARE = 0.8
 LARGEST_SHARE_IN_TIME = 0.6
 """With --time, the last 40 % of the rows are the stretches that are predicted, one after the other."""
@@ -23,18 +25,22 @@ def split_sizes(
 ) -> list[int]:
     """Numbers of training rows in geometric progression, from N/50 (at least 8) to 4N/5: eight, or five quickly.
 
-    With an order, they end at 3N/5; with groups, they end earlier if the largest group leaves fewer rows.
+    Tables of fewer than 171 rows have five to seven sizes. With an order, the sizes end at 3N/5. With groups, they end
+    earlier if the largest group leaves fewer rows.
 
     >>> split_sizes(200)
     [8, 12, 19, 29, 44, 68, 104, 160]
+    >>> split_sizes(60)
+    [8, 13, 20, 31, 48]
     >>> split_sizes(50_000, quick=True)
     [1000, 2515, 6325, 15905, 40000]
     """
-    points = QUICK_POINTS if quick else POINTS
     top = int((LARGEST_SHARE_IN_TIME if ordered else LARGEST_SHARE) * total)
     if groups is not None and not ordered:
         top = min(top, total - int(np.bincount(groups).max()))
     least = min(max(8, total // 50), max(top // 4, 1))
+    steps = math.log(max(top, least) / least) / math.log(LEAST_FACTOR)
+    points = QUICK_POINTS if quick else int(np.clip(1 + steps, QUICK_POINTS, POINTS))
     return sorted({round(float(size)) for size in np.geomspace(least, max(top, least), points)})
 
 
