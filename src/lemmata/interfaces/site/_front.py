@@ -92,10 +92,11 @@ def _printed(row: dict[str, Any], said: str) -> dict[str, Any]:
 def _picture(question: dict[str, str], by_class: dict[str, dict[str, Any]]) -> Markup:
     """The picture of a question: a file of the documentation, or the picture of a claim."""
     if question["picture"] in pictures():
-        size = 'width="1120" height="700" loading="lazy"'
-        return Markup('<a href="docs/{0}"><img src="docs/{0}" alt="{1}" {2}></a>').format(
-            question["picture"], question["alt"], Markup(size)
-        )
+        narrow = question["picture"].replace(".png", "_narrow.png")
+        return Markup(
+            '<a href="docs/{0}"><picture><source media="(max-width: 520px)" srcset="docs/{1}" width="780" height="1120">'
+            '<img src="docs/{0}" alt="{2}" width="1120" height="700" loading="lazy"></picture></a>'
+        ).format(question["picture"], narrow, question["alt"])
     row = by_class.get(_chosen()["pictured"])
     if row is None:
         return Markup("")
