@@ -59,7 +59,7 @@ class AbstractLadder(Relation):
     def _one_a_rung(self, measured: tuple[int, ...]) -> str | None:
         count = len(self.rungs)
         measured = measured if self.replicates == 1 else measured[1:]
-        return None if measured == (count,) else f"measure() gives one value for each of the {count} rungs"
+        return None if measured == (count,) else f"measure() must give one value for each of the {count} sizes"
 
 
 def spread_over_problems(
@@ -155,8 +155,8 @@ class Rate(AbstractLadder):
         text = f"constant {constants[0]:.3g} fitted on the small half; the large half needs {constants[1]:.3g}"
         growth = (scaled[:, half:].max(axis=1) - scaled[:, :half].max(axis=1)) / (at[-1] - at[half - 1])
         parts = {
-            "over the large rungs the slope": slope(at[large:], scaled[:, large:]),
-            "without the last rung the slope": slope(at[:-1], scaled[:, :-1]),
+            "over the large sizes the slope": slope(at[large:], scaled[:, large:]),
+            "without the last size the slope": slope(at[:-1], scaled[:, :-1]),
         }
         for what, excess in parts.items():
             low, high = mean_interval(excess, level / 3, sample.exact)
@@ -168,9 +168,11 @@ class Rate(AbstractLadder):
     def judge(self, sample: Sample, level: float) -> Judgement:
         """Confidence interval of the slope against the exponent, its spread over problems, and the ladder's parts."""
         slopes, kept = self._slopes(sample)
-        dropped = f"; {int((~kept).sum())} rungs at the rounding floor dropped" if not kept.all() else ""
+        dropped = (
+            f"; {int((~kept).sum())} sizes dropped, because rounding errors dominate there" if not kept.all() else ""
+        )
         if not np.isfinite(slopes).all():
-            text = f"fewer than 3 rungs of {self.along} above the rounding floor{dropped}"
+            text = f"fewer than 3 sizes of {self.along} at which rounding errors do not dominate{dropped}"
             return Judgement(None, np.nan, (-np.inf, np.inf), text)
         own = slopes - columns(sample.predicted)[:, :1]
         excess, share = own.mean(axis=1), level / 2 if sample.exact or self.replicates > 1 else level
@@ -206,7 +208,7 @@ class Rate(AbstractLadder):
 
     def misfit(self, predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | None:
         """One exponent, and one value for each size."""
-        return "predict() gives one number, the exponent" if predicted != () else self._one_a_rung(measured)
+        return "predict() must give one number, the exponent" if predicted != () else self._one_a_rung(measured)
 
     def shown(self, sample: Sample) -> tuple[float, float]:
         """The stated and the measured exponent."""
@@ -374,7 +376,7 @@ class Order(AbstractLadder):
 
     def misfit(self, predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | None:
         """One sign, and one value for each size."""
-        return "predict() gives one number, the sign" if predicted != () else self._one_a_rung(measured)
+        return "predict() must give one number, the sign" if predicted != () else self._one_a_rung(measured)
 
     def shown(self, sample: Sample) -> tuple[float, float]:
         """The sign, and the value at the last rung."""

@@ -92,8 +92,8 @@ def table_of(record: dict[str, Any]) -> Iterator[str]:
     unexpected = sum(not row["as_expected"] for row in rows)
     known = sum(row["known"] for row in rows)
     yield (
-        f"{len(rows)} of {record['claims']} claims judged ({known} of them read from the ledger), "
-        f"{unexpected} not as expected; run {record['run']} of {record['ledger']}."
+        f"{len(rows)} of {record['claims']} claims were judged ({known} of them from the ledger), "
+        f"{unexpected} with an unexpected verdict; run {record['run']} of {record['ledger']}."
     )
     for change in record["changes"]:
         why = ", ".join(change["why"]) or "no known reason"

@@ -86,4 +86,8 @@ class SpuriousRows(Population[AttackedRows]):
         return AttackedRows(x, y, x_new, y_new, jnp.asarray(setting["radius"]))
 
     def hypotheses(self, problem: AttackedRows) -> list[Hypothesis]:
-        return [Hypothesis("both labels occur", jnp.abs(jnp.mean(problem.y)), "<", 1.0, "else nothing is to be told")]
+        return [
+            Hypothesis(
+                "both labels occur", jnp.abs(jnp.mean(problem.y)), "<", 1.0, "otherwise there is nothing to learn"
+            )
+        ]

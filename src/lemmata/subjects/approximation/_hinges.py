@@ -232,7 +232,7 @@ def _conditions(units: int, fewest: int, predicted: float, n: int) -> tuple[Cond
                   float(units - fewest), units == fewest,
                   "between the two numbers, hinges at other places may be enough"),
         Condition("points for each piece", n / (units + 1), n / (units + 1) >= _SAMPLES,
-                  "else the curve between the points is unknown"),
+                  "otherwise the curve between the points is unknown"),
         Condition("the curvature predicts the number (ratio of pieces)", ratio, 0.8 <= ratio <= 1.25,
-                  "else the curve has noise, corners, or less than a bend for each piece"),
+                  "otherwise the curve has noise or corners, or less than one bend for each piece"),
     )  # fmt: skip

@@ -181,16 +181,17 @@ def _conditions(
     ratio, (different, columns) = max(dimension / coarse, coarse / dimension), shape
     return (
         Condition("the density is constant over the distances to the nearest two rows", None, None,
-                  "else the estimate depends on the number of rows"),
+                  "otherwise the estimate depends on the number of rows"),
         Condition("estimates of all rows and of the smallest subsets agree (their ratio)", ratio, ratio <= _STABLE,
-                  "else noise raises the dimension at small distances, or the rows "
-                  "lie on a surface that is curved at large distances"),
+                  ("otherwise noise raises the dimension at small distances, or the rows lie on a surface "
+                  "that is curved at large distances")),
         Condition("the base-2 logarithm of the number of rows is above the dimension", float(np.log2(different)),
-                  bool(np.log2(different) > dimension), "else every row is near a boundary, and the estimate is low"),
+                  bool(np.log2(different) > dimension),
+                       "otherwise every row is near a boundary, and the estimate is too low"),
         Condition("the interval begins at or below the number of columns", low, low <= columns,
-                  "else the estimate is impossible, as for rounded values"),
+                  "otherwise the estimate is impossible, as for rounded values"),
         Condition("share of rows that are equally far from their two nearest neighbours", ties, ties <= _FEW_TIES,
-                  "values are rounded or whole, and the estimate is too high"),
+                  "if this share is large, values are rounded or whole, and the estimate is too high"),
         Condition("duplicate rows, which are left out", float(rows - different), rows == different,
-                  "values that are rounded, or copies"),
+                  "reasons: values are rounded, or rows are copies of other rows"),
     )  # fmt: skip

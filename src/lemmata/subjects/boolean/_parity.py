@@ -203,7 +203,7 @@ def _by_elimination(
     return _parity_of(
         bits[:d], bool(constant and bits[-1]), names, "elimination", solved.rank, solved.spare, 0, chance, level,
         Condition("number of rows that check the solution", float(solved.spare), chance <= _CHANCE,
-                  "10 or more are needed to rule out labels that are not a parity"),
+                  "at least 10 such rows are needed to rule out labels that are not a parity"),
     )  # fmt: skip
 
 
@@ -254,9 +254,10 @@ def _with_noise(
     return _parity_of(
         bits, negated, names, method, None, len(held), wrong, chance, level,
         Condition("share of held-out labels that differ, against the noise given", wrong / len(held),
-                  bool(low <= wrong <= high), "else the noise differs from the one given"),
+                  bool(low <= wrong <= high), "otherwise the noise differs from the given noise"),
         Condition("parities that differ in one or two columns agree clearly less (largest probability of such a gap "
-                  "by chance)", near, near <= _CHANCE, "else a column is nearly constant, or nearly equals another"),
+                  "by chance)", near, near <= _CHANCE,
+                  "otherwise a column is nearly constant, or nearly equal to another column"),
     )  # fmt: skip
 
 

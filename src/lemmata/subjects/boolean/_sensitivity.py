@@ -162,8 +162,8 @@ def noise_sensitivity(
     apart = 1 - float((counts * (counts - 1)).sum()) / (n * (n - 1))
     conditions = (
         Condition("rows are independent draws of one distribution"),
-        Condition("columns are independent: else changed rows are unlike any row", None, None,
-                  "the probability is about these changed rows all the same"),
+        Condition("columns are independent; otherwise changed rows look unlike any row", None, None,
+                  "the probability is valid for these changed rows in any case"),
     )  # fmt: skip
     flipped = int(sum(low != high and not other for (low, high), other in zip(pairs, replaced, strict=True)))
     return NoiseSensitivity(rates, np.array(value), np.array(limits).reshape(-1, 2), flipped, int(replaced.sum()),

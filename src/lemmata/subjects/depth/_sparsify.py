@@ -107,7 +107,7 @@ class Sparsified:
 
     def __str__(self) -> str:
         share = f"{100 * self.error / self.size:.2g} % of " if self.size > 0 else ""
-        word = "vacuous, since the network's output is not larger" if self.vacuous else "proved"
+        word = "vacuous, because the network's output is not larger" if self.vacuous else "proved"
         lines = [
             f"{len(self.units)} of {self.network_units} units: error {self.error:.4g}, {share}the network's output "
             f"{self.size:.4g}, on {self.rows} row{'s' if self.rows > 1 else ''}",
@@ -184,7 +184,9 @@ def sparsify(network: Any, x: Any, units: int) -> Sparsified:
         network_units=len(weights),
         hidden=hidden,
         conditions=(
-            Condition("the error is that of these rows", why="rows of another distribution may have a larger error"),
+            Condition(
+                "the error is computed on these rows", why="rows of another distribution may have a larger error"
+            ),
             Condition(
                 "rows for each unit",
                 len(rows) / count,

@@ -230,18 +230,18 @@ def _predicted(
         (
             Condition("the measurements determine the latent variables near the solution (smallest singular value "
                       "over the largest)", float(singular[-1] / max(singular[0], 1e-300)) if rank else 0.0, sure,
-                      "else other signals have the same measurements"),
+                      "otherwise other signals have the same measurements"),
             Condition("the search ended in a minimum (residual that the linearised generator would remove, as a share)",
-                      left, left < 0.01, "else the residual is too large; change the unit, or pass more restarts"),
+                      left, left < 0.01, "otherwise the residual is too large; change the unit, or pass more restarts"),
             Condition("several restarts end with the same residual (share)", agreeing,
                       agreeing * restarts >= 2 or (None if restarts == 1 else False),
-                      "else a better solution may exist"),
+                      "otherwise a better solution may exist"),
             Condition("the expected error is below the length of the signal (share)", error / (length or 1.0),
                       bool(error < length or error == 0) if np.isfinite(error) else None,
-                      "else the signal 0 is as good an answer"),
+                      "otherwise the signal 0 is as good an answer"),
             Condition("the residual is noise with equal variance in all measurements"),
             Condition("more measurements than latent variables", float(free), free > 0,
-                      "else the noise cannot be estimated"),
+                      "otherwise the noise cannot be estimated"),
         ),
     )  # fmt: skip
 

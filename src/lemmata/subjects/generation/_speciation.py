@@ -232,10 +232,10 @@ def _conditions(x: np.ndarray, value: float, scores: np.ndarray) -> tuple[Condit
     return (
         Condition("rows are independent draws"),
         Condition("the largest eigenvalue is above that of pure noise", value, bool(value > edge),
-                  "else no direction is decided before the others"),
+                  "otherwise no direction is decided before the others"),
         Condition("the two classes are well apart (half their distance, in standard deviations inside a class)",
                   float(gap / max(within, 1e-300)), bool(gap >= 2 * within),
-                  "else the side of the leading direction is not a class"),
+                  "otherwise the side of the leading direction is not a class"),
         Condition("the smaller side of the leading direction is more than a few outliers (share of the rows)", small,
-                  small >= 0.05, "else these few rows determine the time; leave them out"),
+                  small >= 0.05, "otherwise these few rows determine the time; leave them out"),
     )  # fmt: skip

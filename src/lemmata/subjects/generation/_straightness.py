@@ -239,5 +239,5 @@ def _conditions(own: float, asked: float, transported: int, energy: float) -> tu
                   own <= 0.1 * asked, "pass more steps"),
         Condition("number of rows in the optimal pairing", float(transported), transported >= 200,
                   "with few rows, better pairings can be missed"),
-        Condition("the rows move (energy)", energy, energy > 0, "the shares of a flow that stands still say nothing"),
+        Condition("the rows move (energy)", energy, energy > 0, "if a flow stands still, its shares say nothing"),
     )  # fmt: skip

@@ -247,7 +247,8 @@ def _conditions(x: np.ndarray, y: np.ndarray, least: float, size: float) -> tupl
         Condition("rows of y are not copies of rows of x (share)", copied, copied <= 0.01 + 3 * own,
                   "copies make the distance too small and the test invalid"),
         Condition("no column has nearly all of the variance (largest share)", share,
-                  share < 0.99 or x.shape[1] == 1, "else W1 is that of one column; scale the columns first"),
+                  share < 0.99 or x.shape[1] == 1,
+                  "otherwise W1 is the distance of that one column; scale the columns first"),
         Condition("the test can find a difference at this level (least p-value)", least, least <= size + 1e-12,
-                  "else no samples can be told apart; pass a lower level"),
+                  "otherwise the test can never find a difference; pass a larger level"),
     )  # fmt: skip

@@ -156,7 +156,8 @@ def predict_delay(
         learned = delay = None
     conditions = (
         Condition("the weight decay is below 2 % of the least rate", decay / float(flow.rates[-1]),
-                  bool(decay < _SMALL * flow.rates[-1]), "a larger one slows the fit and shrinks the solution"),
+                  bool(decay < _SMALL * flow.rates[-1]),
+                       "a larger weight decay slows the fit and shrinks the solution"),
         Condition("training takes small steps on all rows, and the features do not change"),
     )  # fmt: skip
     return DelayPrediction(

@@ -123,7 +123,7 @@ def fourier_progress(embedding: Any, logits: Any = None, *, top: Any = None) -> 
         Condition("the modulus is a prime", float(p), prime, "otherwise a wave has the same value at several residues"),
         Condition("row x of the embedding belongs to the residue x"),
         Condition("these frequencies have more power than in random embeddings", share,
-                  None if top == modes else share > usual, "else the embedding shows no waves"),
+                  None if top == modes else share > usual, "otherwise the embedding shows no waves"),
     )  # fmt: skip
     restricted, excluded, part, own, without, every = _parts(logits, p, order + 1)
     return FourierProgress(

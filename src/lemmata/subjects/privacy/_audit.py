@@ -50,8 +50,9 @@ class PrivacyAudit:
     def __str__(self) -> str:
         own = self.attack
         text = (
-            f"eps >= {self.lower:.3g} at delta = {own.delta:g} with confidence {1 - own.alpha:g}, from {own.hits} of "
-            f"{own.trials} against {own.false_hits} of {own.false_trials} runs (at most {own.ceiling:.3g} can be shown)"
+            f"eps >= {self.lower:.3g} at delta = {own.delta:g} with confidence {1 - own.alpha:g}, "
+            f"from {own.hits} of {own.trials} against {own.false_hits} of {own.false_trials} runs (at "
+            f"most {own.ceiling:.3g} can be shown)"
         )
         if self.upper is None:
             return text
@@ -59,7 +60,7 @@ class PrivacyAudit:
         if self.contradicted is None:
             return f"{text}: no contradiction"
         delta, lower, upper = self.contradicted
-        return f"{text}: BROKEN, at delta = {delta:.2g} eps is at least {lower:.3g} and promised is {upper:.3g}"
+        return f"{text}: BROKEN, at delta = {delta:.2g} eps is at least {lower:.3g}, but {upper:.3g} was promised"
 
     def _repr_html_(self) -> str:
         return preformatted(self)
@@ -223,7 +224,7 @@ def _number(value: Any) -> float:
 
 def _conditions(scores: tuple[list, list], spent: PrivacySpent | None) -> tuple[Condition, ...]:
     distinct = len(set(scores[1]))
-    why = "trainings that do not follow their seed are one training, counted many times"
+    why = "if trainings ignore their seed, they are the same training counted many times"
     found = (
         Condition("different scores without a canary", float(distinct), distinct > 1, why),
         Condition("runs are independent given their seeds", why="the exact limits"),

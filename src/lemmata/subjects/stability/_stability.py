@@ -221,14 +221,17 @@ def _conditions(
     copies = len(y) - len(np.unique(np.concatenate([x, y], axis=1), axis=0))
     largest, average = float(found.largest.max()), float(np.abs(found.changes).mean())
     return (
-        Condition("rows are independent draws of one law", None, None, "else a replaced row is not like a new one"),
-        Condition("rows that are copies of others", float(copies), copies == 0, "the copy stays when a row goes"),
+        Condition("rows are independent draws of one distribution", None, None,
+                  "otherwise a replaced row differs from a new row"),
+        Condition("rows that are copies of others", float(copies), copies == 0,
+                  "if a row is replaced, its copy stays in the training set"),
         Condition("the same rows give the same fit (largest difference of a loss)", random, random == 0.0,
-                  "else uniform and average hold the chance of fitting; the gap does not"),
+                  "otherwise uniform and average include the randomness of fitting; the gap does not"),
         Condition("uniform is at least average (their ratio)", largest / average if average else 1.0,
-                  largest >= average, "the one is a largest, the other a mean"),
+                  largest >= average, "uniform is a largest value, and average is a mean"),
         Condition("the gap agrees with the held-out gap (distance in standard errors)", float(distance),
-                  bool(distance <= 3), "else rows held out are of another law, or this sample is unusual"),
+                  bool(distance <= 3),
+                       "otherwise the held-out rows have another distribution, or this sample is unusual"),
         Condition("rows that were replaced", float(len(found.rows)), len(found.rows) >= _FEW,
-                  "the interval is for 20 or more"),
+                  "the interval is valid for 20 rows or more"),
     )  # fmt: skip

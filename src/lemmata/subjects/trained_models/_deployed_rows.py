@@ -62,7 +62,7 @@ class DeployedRows(Population[Trained]):
             used=Integer(self.used, 20, 2000, "deployment rows", corners=(self.used, 2 * self.used)),
             d=Integer(self.features, 1, 50, "features"),
             hidden=Integer(
-                self.hidden, 0, 100, "hidden units; 0 is a linear model", corners=(self.hidden, self.hidden)
+                self.hidden, 0, 100, "hidden units; 0 means a linear model", corners=(self.hidden, self.hidden)
             ),
             moved=Real(self.moved, 0.0, 5.0, "how far deployment rows are moved", corners=(self.moved, self.moved)),
             relabelled=Real(

@@ -128,7 +128,7 @@ def _derivative(trained: Trained) -> Check:
         back = model.vjp(exact, x)
     except (Exception, SystemExit) as error:  # the user's own function may raise anything
         said = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}".rstrip(": ")
-        remedy = "a part of the model has no derivative, or does not depend on the parameters alone"
+        remedy = "a part of the model has no derivative, or depends on more than the parameters"
         return Check(name, said, False, remedy)
     size, apart = max(float(np.linalg.norm(exact)), 1e-300), np.inf
     coarse = not large and _rounded(model, v, exact, x)
