@@ -192,7 +192,11 @@ class EmpiricalKernel(eqx.Module):
         if is_true(~_all_finite(found)):
             bad = [jnp.flatnonzero(~jnp.isfinite(self.values(p)).reshape(len(p), -1).all(axis=1)) for p in points]
             rows = sorted({int(row) for some in bad for row in some})
-            cause = f"outputs at points {rows[:5]} are not" if rows else "outputs are, derivatives are not"
+            cause = (
+                f"outputs at points {rows[:5]} are not finite"
+                if rows
+                else "outputs are finite, but derivatives are not"
+            )
             raise SolverError(
                 what, found=f"entries that are not finite; {cause}", rule="f and its gradient must be finite"
             )

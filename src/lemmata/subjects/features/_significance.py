@@ -115,7 +115,7 @@ def feature_significance(
     alone = tail(_count(auc, pairs))
     conditions = (
         Condition("activations have no ties", None, None, "ties make the AUC of an unrelated feature vary less"),
-        Condition("examples are independent", None, None, "tokens of one text are not"),
+        Condition("examples are independent", None, None, "tokens of one text are not independent"),
         Condition("the AUC is above 1/2", auc, auc > 0.5,
                   "a feature that is smaller at positives has the AUC 1 - auc with the opposite sign"),
     )  # fmt: skip

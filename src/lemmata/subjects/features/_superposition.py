@@ -84,7 +84,7 @@ class Superposition:
             more = f" and {len(self.edges) - _SHOWN} more" if len(self.edges) > _SHOWN else ""
             lines.append(f"interference (cosine): {shown}{more}")
         if self.sufficient is not None:
-            found = "" if self.boundary is None else f", and was found better up to {self.boundary[0]:.3f}"
+            found = "" if self.boundary is None else f", and a search found it better up to {self.boundary[0]:.3f}"
             lines.append(f"superposition is proved better up to density {self.sufficient:.3g}{found}")
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 

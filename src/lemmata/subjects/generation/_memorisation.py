@@ -78,7 +78,7 @@ class Memorisation:
         ]
         if self.rows_needed is not None and self.rows_interval is not None and self.asked is not None:
             if self.asked >= self.time:
-                lines.append(f"a sampler that stops at time {self.asked:g} stops before it copies")
+                lines.append(f"a sampler that stops at time {self.asked:g} stops before copying starts")
             else:
                 low, high = self.rows_interval
                 lines.append(

@@ -71,13 +71,15 @@ class Recovery:
         low, high = self.interval
         expected = f"expected error {self.error:.3g} ({100 * self.level:g} % interval {low:.3g} to {high:.3g})"
         if not np.isfinite(self.error):
-            expected = "nothing bounds the expected error, even"
+            expected = "no bound on the expected error is known, even"
         lines = [
             f"{self.measurements} measurements of {len(self.signal)} entries, {self.dimension} latent variables: "
             f"residual {self.residual:.3g}",
             f"{expected} if the residual is noise",
-            f"what the generator cannot make enters the squared error {self.factor:.3g} times "
-            f"(normal measurements: {self.predicted:.3g})",
+            (
+                f"the part that the generator cannot make adds to the squared error {self.factor:.3g} "
+                f"times (normal measurements: {self.predicted:.3g})"
+            ),
         ]
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 

@@ -67,8 +67,11 @@ class Speciation:
         lines = [
             f"the class of a sample is decided at about time {self.time:.3g} ({100 * self.level:g} % interval "
             f"{low:.3g} to {high:.3g}), noise {self.sigma:.3g}",
-            f"for two normal classes, two paths from there end in the same class with probability {self.at_time:.3g}; "
-            f"for these {self.rows} rows and {self.classes} classes, this is so {own}",
+            (
+                "for two normal classes, two paths from there end in the same class with probability "
+                f"{self.at_time:.3g}; for these {self.rows} rows and {self.classes} classes, two paths "
+                f"reach this probability {own}"
+            ),
         ]
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 

@@ -68,7 +68,10 @@ class Stability:
             f"gap {self.gap:.4g}, {share} {low:.4g} to {high:.4g}, from {len(self.rows)} of {self.n} rows replaced",
             f"held-out gap of this fit {self.held_gap:.4g}, {share} {held_low:.4g} to {held_high:.4g}, "
             f"on {self.unseen} rows",
-            f"one row moves a loss by at least {self.uniform:.4g} (uniform), its own by {self.average:.4g} on average",
+            (
+                f"replacing one row changes some loss by at least {self.uniform:.4g} (uniform), and its "
+                f"own loss by {self.average:.4g} on average"
+            ),
         ]
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
@@ -125,7 +128,7 @@ def stability(
         >>> print(stability(nearest, x, y))
         gap 1.439, 90 % interval 0.8526 to 2.162, from 50 of 180 rows replaced
         held-out gap of this fit 2.4, 90 % interval 1.392 to 4.937, on 20 rows
-        one row moves a loss by at least 15 (uniform), its own by 1.439 on average
+        replacing one row changes some loss by at least 15 (uniform), and its own loss by 1.439 on average
     """
     check_fit(fit)
     level, replaced = inside("level", level, 0.0, 1.0), whole("replaced", replaced, 2)
