@@ -245,7 +245,7 @@ class TorchEmpiricalKernel(eqx.Module):
         for name, part in self.module.named_modules():
             kinds = (modules.dropout._DropoutNd, modules.batchnorm._BatchNorm)
             if part.training and isinstance(part, kinds) and getattr(part, "p", 1.0) > 0:
-                rule = "the output at a point must depend on that point alone"
+                rule = "the output at a point must depend only on this point"
                 found = f"{part} in training mode"
                 raise SettingError(f"module {name}".strip(), found=found, rule=rule, remedy="call module.eval()")
         try:

@@ -119,7 +119,7 @@ def test_trials_that_are_dropped_and_contradict_are_a_selection():
     assert judged(outside(4, measured=5.0)).status is Status.SUPPORTED
     verdict = judged(outside(60, measured=5.0))
     assert verdict.status is Status.FAILED
-    said = "hypotheses fail, so 60 of 200 problems are dropped, and the conclusion fails in 60 of those"
+    said = "hypotheses fail, so 60 of 200 problems are dropped, and in 60 of these the conclusion fails"
     assert said in verdict.reason
 
 

@@ -139,7 +139,7 @@ def test_classes_in_another_order_are_found():
 def test_another_call_is_not_the_model():
     model = trained(lambda w, x: x @ w)
     (check,) = failing(model, user=lambda rows: 1.01 * rows @ W)
-    assert check.name == "outputs equal those of your own call"
+    assert check.name == "outputs equal the outputs of your own call"
     assert not failing(model, user=lambda rows: rows @ W)
 
 

@@ -22,7 +22,7 @@ def advice_on(verdict: Any) -> str:
             "More trials change nothing. Change the control so that it differs from the prediction in every component."
         )
     if "no power" in verdict.reason:
-        return "Raise the budget until the control is refuted, or sample problems where the bound is tighter."
+        return "Raise the budget until the control is refuted, or sample problems on which the bound is tighter."
     named = [int(number) for number in re.findall(r"(\d+) trials could settle it", verdict.reason)]
     if not named:
         return "Sample more informative problems; the reason says what is undecided."

@@ -149,7 +149,7 @@ def _empty(beyond: np.ndarray, sure: bool) -> str:
     low = failure_limits(int(beyond[:, most].sum()), trials, _CHANCE / count)[0]
     one = shares[most] == 1.0 if sure else low > _MOST
     if beyond.mean() > (1.0 - 1e-12 if sure else _MOST):
-        return f"beyond the trivial value in {beyond.mean():.0%} of the {'components' if count > 1 else 'trials'}"
+        return f"beyond the trivial value in {beyond.mean():.0%} of the {('components' if count > 1 else 'trials')}"
     if one:
         return f"component {most + 1} of {count} is beyond the trivial value in {shares[most]:.0%} of the trials"
     return ""
@@ -190,7 +190,7 @@ def _unjudged(claim: Claim, setting: dict, finished: Trials) -> tuple[Status, st
     told = f"hypotheses fail, so {outside} of {executed} problems are dropped"
     lost = _dropped_violations(claim, results)
     if failure_limits(lost, executed, _CHANCE)[0] > Population.drops:
-        return Status.FAILED, f"{told}, and the conclusion fails in {lost} of those: {_failing(results)}"
+        return Status.FAILED, f"{told}, and in {lost} of these the conclusion fails: {_failing(results)}"
     allowed = claim.population.drops
     if failure_limits(outside, executed, _CHANCE)[0] > allowed:
         said = f"{told}, but the sampler may drop only {allowed:.0%}: {_failing(results)}"

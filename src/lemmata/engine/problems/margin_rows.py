@@ -118,7 +118,7 @@ class OrthogonalPoints(Population[LabelledPoints]):
     def hypotheses(self, problem: LabelledPoints) -> list[Hypothesis]:
         values = np.linalg.svd(np.asarray(problem.x), compute_uv=False)
         why = "dependent points have labellings without a margin"
-        return [Hypothesis("smallest singular value over the largest", values[-1] / values[0], ">", 1e-6, why)]
+        return [Hypothesis("smallest singular value divided by the largest", values[-1] / values[0], ">", 1e-6, why)]
 
 
 class SeparableSets(eqx.Module):

@@ -190,8 +190,10 @@ def _by_elimination(
         shown = ", ".join(str(row) for row in solved.clash[:8]) + (", ..." if len(solved.clash) > 8 else "")
         raise DataError(
             "rows contradict every parity, so some labels are wrong",
-            found=f"{len(solved.clash)} row{'s' if len(solved.clash) > 1 else ''} ({shown}, counted from 0) whose "
-            "inputs add up to 0 modulo 2, but whose labels add up to 1",
+            found=(
+                f"{len(solved.clash)} row{('s' if len(solved.clash) > 1 else '')} ({shown}, counted from "
+                "0) whose inputs add up to 0 modulo 2, although their labels add up to 1"
+            ),
             rule="labels that are a parity of the columns" + (" or its negation" if constant else ""),
             remedy="set noise to the share of wrong labels, for example noise=0.05"
             + ("" if constant else ", or constant=True if y may be negated"),
@@ -211,7 +213,7 @@ def _check_rank(n: int, rank: int, unknown: int) -> None:
     if rank < unknown:
         raise DataError(
             "rows do not determine the parity",
-            found=f"{n} row{'s' if n > 1 else ''} of rank {rank}, so that 2^{unknown - rank} parities agree on them",
+            found=(f"{n} row{('s' if n > 1 else '')} of rank {rank}, so 2^{unknown - rank} parities agree with them"),
             rule=f"rank {unknown}, the number of unknowns",
             remedy="add rows, or remove columns that are constant or sums of others",
         )

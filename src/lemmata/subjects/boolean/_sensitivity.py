@@ -204,7 +204,7 @@ def _values(rows: np.ndarray, columns: str, names: tuple[str, ...]) -> tuple[lis
             raise DataError(
                 f"column {names[place]}", found=f"{len(values)} different values", rule="at most two values, so "
                     "that one can replace the other",
-                remedy='set columns="auto" to replace the values of such columns by those of other rows',
+                remedy="set columns=\"auto\" to replace the values of such columns by the values of other rows",
             )  # fmt: skip
         replaced.append(columns == "replace" or len(values) > 2)
         pairs.append((values[0], values[-1]))

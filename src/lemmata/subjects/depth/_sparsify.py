@@ -228,7 +228,7 @@ def _read(network: Any) -> tuple[Units, np.ndarray, np.ndarray]:
         if getattr(network, "out_activation_", "identity") != "identity":
             found = f"a {type(network).__name__} with {network.out_activation_!r} of the outputs"
             rule = "outputs that are sums of units"
-            remedy = "pass a tuple (hidden, weights, intercept), whose output is before this function"
+            remedy = "pass a tuple (hidden, weights, intercept), which gives the output before this function"
             raise SettingError("network", found=found, rule=rule, remedy=remedy)
         inner, shift, act = network.coefs_[0], network.intercepts_[0], _ACTIVATIONS[network.activation]
 

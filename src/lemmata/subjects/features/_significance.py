@@ -59,8 +59,10 @@ class FeatureSignificance:
         least = "no AUC is enough" if self.needed is None else f"an AUC of {self.needed:.3f} is needed"
         lines = [
             f"AUC {self.auc:.3f} of {which}, {self.positives} positives and {self.negatives} negatives",
-            f"p-value {self.p_value:.3g} (features of any dependence: at most {self.bound:.3g}); "
-            f"of a feature chosen beforehand {self.alone:.3g}",
+            (
+                f"p-value {self.p_value:.3g} (features of any dependence: at most {self.bound:.3g}); "
+                f"{self.alone:.3g} for a feature that was chosen beforehand"
+            ),
             f"unrelated features reach {self.expected:.3f} on average; for significance at {self.level:g}, {least}",
         ]
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])

@@ -231,7 +231,7 @@ def _predicted(
         float(noise), _times(noise, np.linalg.norm(back, axis=1)), agreeing, residuals, m, k, level,
         (
             Condition("the measurements determine the latent variables near the solution (smallest singular value "
-                      "over the largest)", float(singular[-1] / max(singular[0], 1e-300)) if rank else 0.0, sure,
+                      "divided by the largest)", float(singular[-1] / max(singular[0], 1e-300)) if rank else 0.0, sure,
                       "otherwise other signals have the same measurements"),
             Condition("the search ended in a minimum (residual that the linearised generator would remove, as a share)",
                       left, left < 0.01, "otherwise the residual is too large; change the unit, or pass more restarts"),

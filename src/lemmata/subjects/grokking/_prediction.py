@@ -271,7 +271,9 @@ def _held(new: Any, d: int) -> tuple[np.ndarray, np.ndarray]:
         raise SettingError("new", found=f"a {type(new).__name__}", rule="a pair: features and labels of new rows")
     x, labels = _rows("new features", new[0], "new labels", new[1])
     if x.shape[1] != d:
-        raise ShapeError("new features", found=f"{x.shape[1]} columns", rule=f"{d} columns, as the features have")
+        raise ShapeError(
+            "new features", found=f"{x.shape[1]} columns", rule=f"{d} columns, as many as the features have"
+        )
     return x, labels
 
 

@@ -61,8 +61,10 @@ class FourierProgress:
         if self.restricted is not None:
             lines += [
                 f"their waves of a + b have {self.restricted_share:.1%} of the squared outputs",
-                f"accuracy: {self.accuracy:.1%}; of these waves alone {self.restricted_accuracy:.1%}, "
-                f"without them {self.excluded_accuracy:.1%}; chance {1 / self.p:.1%}",
+                (
+                    f"accuracy: {self.accuracy:.1%}; of only these waves {self.restricted_accuracy:.1%}, "
+                    f"without them {self.excluded_accuracy:.1%}; chance {1 / self.p:.1%}"
+                ),
             ]
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 

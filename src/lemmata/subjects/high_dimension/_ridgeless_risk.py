@@ -227,7 +227,7 @@ def _rows(x: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
         raise SettingError(
             "x and y",
             found="None",
-            rule="rows and targets, or else covariance, coefficients and noise",
+            rule="either rows and targets, or covariance, coefficients and noise",
             remedy="pass rows x and targets y",
         )
     rows, targets = array_of("x", x), array_of("y", y)

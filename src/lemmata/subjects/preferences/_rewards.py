@@ -252,7 +252,7 @@ def _check_connected(wins: np.ndarray, ties: np.ndarray, items: tuple[Hashable, 
             found=f"{count} groups of items: {said}",
             rule="a chain of wins from every item to every other item; otherwise some rewards are infinitely far apart "
             "or unknown",
-            remedy="compare more items of different groups, or fit each group alone",
+            remedy="compare more items of different groups, or fit each group separately",
         )
     if ties.any() and not ties_are_bounded(wins, ties):
         raise DataError(

@@ -181,12 +181,16 @@ def _given(canaries: Any, rows: np.ndarray, targets: np.ndarray | None) -> tuple
     own, wanted = _table(*canaries)
     if own.shape[1:] != rows.shape[1:]:
         raise ShapeError(
-            "canaries", found=f"rows of shape {own.shape[1:]}", rule=f"rows of shape {rows.shape[1:]}, like those of x"
+            "canaries",
+            found=f"rows of shape {own.shape[1:]}",
+            rule=f"rows of shape {rows.shape[1:]}, the shape of the rows of x",
         )
     if (wanted is None) != (targets is None) or (wanted is not None and wanted.shape[1:] != targets.shape[1:]):  # pyright: ignore
         found = "none" if wanted is None else f"shape {wanted.shape[1:]}"
         expected = "none" if targets is None else f"shape {targets.shape[1:]}"
-        raise ShapeError("targets of canaries", found=found, rule=f"targets of shape {expected}, like those of y")
+        raise ShapeError(
+            "targets of canaries", found=found, rule=f"targets of shape {expected}, the shape of the targets y"
+        )
     return own, wanted
 
 

@@ -88,7 +88,7 @@ class SplinePackages(Population[SplineValues]):
 
     def hypotheses(self, problem: SplineValues) -> list[Hypothesis]:
         least, largest = problem.extremes
-        why = "else no random function has it; b and c are too small for the points"
+        why = "otherwise no random function has this covariance; b and c are too small for the points"
         return [Hypothesis("K is positive definite", least, ">", 1e-12 * largest, why)]
 
 

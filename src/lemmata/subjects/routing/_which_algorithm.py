@@ -213,7 +213,7 @@ def which_algorithm(
     )  # fmt: skip
     left = float(apart[-1].mean(axis=1).min() / size[-1]) if size[-1] > 0 else 0.0
     conditions += (
-        Condition("the nearest algorithm is near (its distance over the mean square of the predictor)", left,
+        Condition("the nearest algorithm is near (its distance divided by the mean square of the predictor)", left,
                   left < 0.5, "otherwise the predictor is none of these algorithms"),
     )  # fmt: skip
     error = (1 - level) / (2 * (len(names) - 1))  # of each algorithm, by its mean and by its prompts

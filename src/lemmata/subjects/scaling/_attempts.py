@@ -80,7 +80,7 @@ def pass_at_k(successes: object, n: object, k: int, *, level: float | int = 0.9)
     value = float(each.mean())
     if len(each) == 1:
         low, high = share_interval(float(found[0]), float(trials[0] - found[0]), level)
-        interval, notes = (1 - (1 - low) ** k, 1 - (1 - high) ** k), ("this probability is for this problem alone",)
+        interval, notes = (1 - (1 - low) ** k, 1 - (1 - high) ** k), ("this probability is only for this problem",)
     else:
         interval, notes = _mean_limits(each, level), ()
     return PassAtK(

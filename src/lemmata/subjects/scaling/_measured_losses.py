@@ -131,7 +131,7 @@ def _enough(design: Design) -> None:
         # log d = a + b log n, as where every run has twenty tokens for each parameter: one curve, not two
         spread = np.linalg.svd(design.sizes - design.centre, compute_uv=False)
         if spread[1] < 1e-3 * spread[0]:
-            remedy = "vary them separately, or fit n alone"
+            remedy = "vary them separately, or fit only n"
             raise DataError(
                 "n and d",
                 found="values whose logarithms lie on one line",
@@ -186,7 +186,7 @@ def _conditions(fit: Fit, broken: float) -> tuple[Condition, ...]:
 def _notes(fit: Fit, told: dict[str, bool], broken: float) -> tuple[str, ...]:
     notes = []
     if broken < _BROKEN:
-        notes.append(f"broken law: residuals with so few runs have probability {broken:.2g}; the intervals do not hold")
+        notes.append(f"wrong law: residuals with so few runs have probability {broken:.2g}; the intervals do not hold")
     if fit.design.floor and not told["floor"]:
         notes.append("the floor is not significantly above zero: a law without a floor fits these points, too")
     if not fit.design.floor:

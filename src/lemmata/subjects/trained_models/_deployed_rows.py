@@ -101,5 +101,5 @@ class DeployedRows(Population[Trained]):
         return [
             Hypothesis(FACTS["deployed"].given, 1.0, ">=", 1.0, "--deploy, or deployed="),
             Hypothesis("share of deployment rows that duplicate a row with which they are compared", share, "<=", 0.05,
-                       "duplicates are not independent of those rows"),
+                       "duplicates are not independent of these rows"),
         ]  # fmt: skip

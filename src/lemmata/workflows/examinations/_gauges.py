@@ -267,7 +267,7 @@ def _verdict(claim: AbstractGauge, trained: Trained, predicted: np.ndarray, meas
         return "failed", "the prediction, or the precision with which it can be computed, is not finite"
     agrees = claim.relation.compare(Sample(predicted[None], measured[None], condition[None]))
     if agrees is None:
-        return "descriptive", "one model alone can neither confirm nor refute it"
+        return "descriptive", "a single model can neither confirm nor refute it"
     words = (_AGREES if agrees else _MISSES).get(what, "agrees" if agrees else "disagrees")
     return "agrees" if agrees else "disagrees", f"{what} {words}"
 
