@@ -170,7 +170,9 @@ class EmpiricalKernel(eqx.Module):
         before, after = (output_structure(self.f, some, x, y).shape for some in (self.params, params))
         if before != after:
             raise ShapeError(
-                "params", found=f"outputs of shape {after}", rule=f"shape {before}, as at the kernel's own parameters"
+                "params",
+                found=f"outputs of shape {after}",
+                rule=f"shape {before}, the shape at the kernel's own parameters",
             )
         return _change(self.gram(x, y, outputs=outputs), other.gram(x, y, outputs=outputs))
 

@@ -136,7 +136,9 @@ class TorchEmpiricalKernel(eqx.Module):
         before, after = (kernel._output(x, x) for kernel in (self, other))
         if before != after:
             raise ShapeError(
-                "module", found=f"outputs of shape {after}", rule=f"shape {before}, as at the kernel's own parameters"
+                "module",
+                found=f"outputs of shape {after}",
+                rule=f"shape {before}, the shape at the kernel's own parameters",
             )
         start, end = (kernel.gram(x, y, outputs=outputs) for kernel in (self, other))
         return np.asarray(np.linalg.norm((end - start).ravel()) / np.linalg.norm(start.ravel()))

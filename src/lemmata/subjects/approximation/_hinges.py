@@ -228,7 +228,7 @@ def _root_curvature(x: np.ndarray, y: np.ndarray, pieces: int) -> float:
 def _conditions(units: int, fewest: int, predicted: float, n: int) -> tuple[Condition, ...]:
     ratio = (predicted + 1) / (fewest + 1)
     return (
-        Condition("no function has fewer hinges (units minus the proved minimum)",
+        Condition("no function with fewer hinges is close enough (units minus the proved minimum)",
                   float(units - fewest), units == fewest,
                   "between the two numbers, hinges at other places may be enough"),
         Condition("points for each piece", n / (units + 1), n / (units + 1) >= _SAMPLES,

@@ -71,8 +71,10 @@ class Distance:
         verdict = "more than sampling explains" if self.distinguishable else "indistinguishable from sampling"
         lines = [
             f"W1 = {self.value:.4g} between {n} and {m} rows{blocks}: {verdict} (p = {self.p_value:.3g})",
-            f"W1 of {self.size} rows of x: {self.floor:.4g} to {self.size} other rows of x (the sampling floor), "
-            f"{self.matched:.4g} to {self.size} rows of y",
+            (
+                f"W1 between {self.size} rows of x and {self.size} other rows of x: {self.floor:.4g} (the "
+                f"sampling floor); between {self.size} rows of x and of y: {self.matched:.4g}"
+            ),
             f"W1 between the distributions: {100 * self.level:g} % interval {low:.4g} to {high:.4g}",
         ]
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
