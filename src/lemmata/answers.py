@@ -21,7 +21,7 @@ class Condition:
 
     >>> print(Condition("draws are independent"))
     draws are independent: cannot be checked
-    >>> print(Condition("ties", 3.0, False, "with ties the divergence is smaller"))
+    >>> print(Condition("ties", 3.0, False, "equal rewards make the divergence smaller"))
     ties: fails (3)
     """
 

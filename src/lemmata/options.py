@@ -153,7 +153,7 @@ class ComparisonOptions:
     ] = None
     repeats: Annotated[int, "Number of random splits."] = 5
     lengths: Annotated[
-        str, "Sequence lengths at which the cost is measured, separated by commas; none skips this part."
+        str, ("Sequence lengths at which the cost is measured, separated by commas; none skips this measurement.")
     ] = "64,256,1024"
     task: Annotated[str | None, "classification or regression. Default: chosen from the target."] = None
     drop_column: Annotated[tuple[str, ...], "Leave this column out. Repeatable."] = ()

@@ -278,7 +278,7 @@ def _taken(folder: Path, name: str, holder: dict[str, object]) -> FileError:
     who = f"process {holder['pid']} on {holder.get('host')}, since {holder.get('started')}" if "pid" in holder else ""
     return FileError(
         f"{name} in {folder} is being written by another process",
-        found=who or "a process that has not said its number yet",
+        found=who or "a process whose number is not known yet",
         rule="one process at a time writes a result into a folder",
         remedy="wait until it ends, or choose another directory",
     )

@@ -49,7 +49,7 @@ def made():
 
 def runs_none(command: Command) -> str:
     """Why no code of the user's can leave."""
-    return "" if command.program or command.verb == "study" else "it runs no code of the user's"
+    return "" if command.program or command.verb == "study" else "the command does not run code of the user"
 
 
 def leaving(world: World, command: Command, most: int, seed: int) -> Iterator[tuple[str, list[str]]]:

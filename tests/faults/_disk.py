@@ -22,12 +22,16 @@ _ROOM = (0, 4, 16, 64, 256)
 
 def writes_nothing(command: Command) -> str:
     """Why no disk can be too full for a command."""
-    return "" if command.results or command.ledger else "it writes no file"
+    return "" if command.results or command.ledger else "the command does not write a file"
 
 
 def touches_nothing(command: Command) -> str:
     """Why a closed folder is nothing to a command."""
-    return "" if command.results or command.ledger or command.data else "it writes no file and reads none of the user's"
+    return (
+        ""
+        if command.results or command.ledger or command.data
+        else "the command does not write a file, and does not read a file of the user"
+    )
 
 
 def full(world: World, command: Command, most: int, seed: int) -> Iterator[tuple[str, list[str]]]:

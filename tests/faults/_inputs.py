@@ -27,12 +27,12 @@ def names_no_file(command: Command) -> str:
     """Why no file of the user's can be of another kind."""
     if command.results or command.ledger or command.data or command.program:
         return ""
-    return "it reads and writes no file of the user's"
+    return "the command does not read or write a file of the user"
 
 
 def reads_nothing(command: Command) -> str:
     """Why nothing can be damaged."""
-    return "" if command.data or command.program or command.ledger else "it reads no file of the user's"
+    return "" if command.data or command.program or command.ledger else "the command does not read a file of the user"
 
 
 def _files(command: Command) -> list[str]:

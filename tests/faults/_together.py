@@ -15,7 +15,7 @@ TOGETHER = (
 
 def alone(command: Command) -> str:
     """Why two runs cannot meet."""
-    return "" if command.results or command.ledger else "it writes no file"
+    return "" if command.results or command.ledger else "the command does not write a file"
 
 
 def together(world: World, command: Command, most: int, seed: int) -> Iterator[tuple[str, list[str]]]:

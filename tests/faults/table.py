@@ -66,10 +66,10 @@ def table() -> list[str]:
     tried, held = (sum(column) for column in zip(*cells, strict=True)) if cells else (0, 0)
     lines += [
         "",
-        f"Everything held in {held} of {tried} attempts. Each case of the tests draws other attempts, and takes",
+        f"All conditions held in {held} of {tried} attempts. The tests draw other attempts for each cell, and make",
     ]
-    lines += ["more of them: 50 kills of each command, and 20 damaged files."]
-    lines += ["", "Cells in brackets do not apply:", ""]
+    lines += ["more attempts: 50 kills of each command, and 20 damaged files."]
+    lines += ["", "A number in brackets gives the reason why a fault does not apply to a command:", ""]
     lines += [f"* {number} {reason}." for reason, number in reasons.items()]
     lines += ["", "The faults, and what must hold:", ""]
     lines += [f"* **{fault.name}**: {fault.what}" for fault in FAULTS.values()]

@@ -90,7 +90,7 @@ VACUOUS = {
         "not shown to be farther",
     ),
     "superposition": (lambda: superposition(3, 1, 1.0), "one feature per dimension"),
-    "readable": (lambda: readable(np.eye(30)[:20], 3), "so few need no coherence"),
+    "readable": (lambda: readable(np.eye(30)[:20], 3), "so few directions can be orthogonal"),
     "feature_significance": (lambda: feature_significance(0.9, 10**6, 3, 3), "no AUC is enough"),
     "feature_significance, low": (lambda: feature_significance(0.4, 10, 30, 30), "the AUC is above 1/2"),
     "patching_report": (
@@ -106,7 +106,10 @@ VACUOUS = {
     "fourier_progress, all": (lambda: fourier_progress(RNG.normal(size=(7, 8)), top=3), "pass a smaller top"),
     "emergence_report": (small_steps, "the jump lies between the sizes: fails"),
     "transition_order": (lambda: transition_order(FLAT), "these sizes do not decide between them"),
-    "plateaus": (lambda: plateaus(np.full((3, 3), 1 / 3)), "the last symbol tells about the next (nats): fails (0)"),
+    "plateaus": (
+        lambda: plateaus(np.full((3, 3), 1 / 3)),
+        "the last symbol carries information about the next symbol (nats): fails (0)",
+    ),
 }
 
 

@@ -67,7 +67,7 @@ def array_of(name: str, values: Any) -> np.ndarray:
             name,
             found=f"a {type(values).__name__} that is not an array",
             rule="an array, a data frame, or a list of equally long rows",
-            remedy="convert it with numpy.asarray first",
+            remedy="convert the object with numpy.asarray first",
         ) from error
 
 

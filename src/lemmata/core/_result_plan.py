@@ -47,7 +47,8 @@ class ResultPlan:
         times = f", {self.copies} times" if self.copies > 1 else ""
         return (
             f"{self.what} of {' x '.join(map(str, self.shape))} numbers of {self.itemsize} bytes = "
-            f"{self.result_bytes / 2**30:.2f} GiB{times}, with {self.other / 2**30:.2f} GiB beside it"
+            f"{self.result_bytes / 2**30:.2f} GiB{times}, and {self.other / 2**30:.2f} GiB of "
+            "other arrays"
         )
 
     def require(self, near: Any = None, *, remedy: str) -> None:

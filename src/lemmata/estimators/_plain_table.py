@@ -169,9 +169,11 @@ def _warn_of_unread(name: str, cells: pl.Series) -> None:
     """Warn of cells that have digits but are not numbers, because a number in another unit is not missing."""
     if len(cells):
         warnings.warn(
-            f"{len(cells)} cell{'s' if len(cells) > 1 else ''} of {name!r} cannot be read as numbers, such as "
-            f"{shortened(str(cells[0]))!r}, and count as missing; write all numbers as in the table that the model was "
-            "fitted to",
+            (
+                f"{len(cells)} cell{('s' if len(cells) > 1 else '')} of {name!r} cannot be read as "
+                f"numbers, such as {shortened(str(cells[0]))!r}, and count as missing; write all numbers "
+                "in the format of the table that the model was fitted to"
+            ),
             stacklevel=4,
         )
 

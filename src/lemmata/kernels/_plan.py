@@ -84,9 +84,9 @@ class GramPlan:
     def __str__(self) -> str:
         kind = "symmetric Gram matrix" if self.symmetric else "cross matrix"
         return (
-            f"{kind} of {self.rows} x {self.columns} numbers of {self.itemsize} bytes = {size(self.output_bytes)}, in "
-            f"{len(self.tiles)} tiles of {self.block} x {self.block} with {size(self.working_bytes)} beside it "
-            "(and once some 100 MiB to compile)"
+            f"{kind} of {self.rows} x {self.columns} numbers of {self.itemsize} bytes = "
+            f"{size(self.output_bytes)}, in {len(self.tiles)} tiles of {self.block} x {self.block}, "
+            f"with {size(self.working_bytes)} of work space (and once about 100 MiB for compilation)"
         )
 
 

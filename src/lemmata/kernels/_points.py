@@ -111,7 +111,7 @@ def _array(name: str, given: Any) -> Any:
     if 0 in points.shape[1:]:
         raise ShapeError(
             what,
-            found=f"shape {points.shape}, where axis {points.shape.index(0, 1)} has length 0",
+            found=f"shape {points.shape}, and axis {points.shape.index(0, 1)} has length 0",
             rule="points with at least one number each",
         )
     if not jnp.issubdtype(points.dtype, jnp.floating):

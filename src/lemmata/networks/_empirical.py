@@ -137,7 +137,7 @@ class EmpiricalKernel(eqx.Module):
         plan.require(points, remedy="use outputs='mean' or float32, or pass fewer points at a time")
         values = self.values(train)
         if jnp.shape(targets) != values.shape:
-            rule = f"{values.shape}, as the outputs at train"
+            rule = f"shape {values.shape}, that of the outputs at train"
             raise ShapeError("targets", found=f"shape {jnp.shape(targets)}", rule=rule)
         descent = jnp.asarray(targets, values.dtype) - values
         motion = combined_gradient(self.f, self.params, descent, train, working_set=self.working_set)
@@ -170,7 +170,9 @@ class EmpiricalKernel(eqx.Module):
         before, after = (output_structure(self.f, some, x, y).shape for some in (self.params, params))
         if before != after:
             raise ShapeError(
-                "params", found=f"outputs of shape {after}", rule=f"shape {before}, as at the kernel's own parameters"
+                "params",
+                found=f"outputs of shape {after}",
+                rule=f"shape {before}, the shape at the kernel's own parameters",
             )
         return _change(self.gram(x, y, outputs=outputs), other.gram(x, y, outputs=outputs))
 
@@ -192,7 +194,11 @@ class EmpiricalKernel(eqx.Module):
         if is_true(~_all_finite(found)):
             bad = [jnp.flatnonzero(~jnp.isfinite(self.values(p)).reshape(len(p), -1).all(axis=1)) for p in points]
             rows = sorted({int(row) for some in bad for row in some})
-            cause = f"outputs at points {rows[:5]} are not" if rows else "outputs are, derivatives are not"
+            cause = (
+                f"outputs at points {rows[:5]} are not finite"
+                if rows
+                else "outputs are finite, but derivatives are not"
+            )
             raise SolverError(
                 what, found=f"entries that are not finite; {cause}", rule="f and its gradient must be finite"
             )

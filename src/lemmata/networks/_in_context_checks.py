@@ -59,7 +59,7 @@ def checked_prompt(x: Any, y: Any, queries: Any, columns: int, dtype: Any) -> tu
     for name, values in {"inputs of the examples": x, "queries": queries}.items():
         if values.ndim != 2 or values.shape[1] != columns:
             raise ShapeError(
-                name, found=f"shape {values.shape}", rule=f"rows of {columns} columns, as the features have"
+                name, found=f"shape {values.shape}", rule=f"rows of {columns} columns, as many as the features have"
             )
     if y.ndim != 1 or len(x) != len(y):
         raise ShapeError("targets", found=f"shape {y.shape} for {len(x)} inputs", rule="one target for each input")

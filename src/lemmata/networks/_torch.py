@@ -136,7 +136,9 @@ class TorchEmpiricalKernel(eqx.Module):
         before, after = (kernel._output(x, x) for kernel in (self, other))
         if before != after:
             raise ShapeError(
-                "module", found=f"outputs of shape {after}", rule=f"shape {before}, as at the kernel's own parameters"
+                "module",
+                found=f"outputs of shape {after}",
+                rule=f"shape {before}, the shape at the kernel's own parameters",
             )
         start, end = (kernel.gram(x, y, outputs=outputs) for kernel in (self, other))
         return np.asarray(np.linalg.norm((end - start).ravel()) / np.linalg.norm(start.ravel()))
@@ -245,7 +247,7 @@ class TorchEmpiricalKernel(eqx.Module):
         for name, part in self.module.named_modules():
             kinds = (modules.dropout._DropoutNd, modules.batchnorm._BatchNorm)
             if part.training and isinstance(part, kinds) and getattr(part, "p", 1.0) > 0:
-                rule = "the output at a point must depend on that point alone"
+                rule = "the output at a point must depend only on this point"
                 found = f"{part} in training mode"
                 raise SettingError(f"module {name}".strip(), found=found, rule=rule, remedy="call module.eval()")
         try:

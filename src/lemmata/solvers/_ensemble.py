@@ -156,9 +156,7 @@ def _tangent_of(others: Any) -> Float[Array, "t n"] | None:
 def _ensemble(tangent, nngp, y, times, others: OtherPoints | None, path_filter: Filter) -> Ensemble:
     n = len(tangent.eigenvalues)
     if nngp.shape != (n, n):
-        raise ShapeError(
-            "nngp", found=f"shape {nngp.shape}", rule=f"shape ({n}, {n}), which is that of the tangent kernel"
-        )
+        raise ShapeError("nngp", found=f"shape {nngp.shape}", rule=f"shape ({n}, {n}), the shape of the tangent kernel")
     require_positive_semidefinite(nngp, "nngp")
     mean = along(tangent, y, times, _tangent_of(others), path_filter)
     vectors, known = tangent.eigenvectors, jnp.asarray(times)

@@ -53,9 +53,9 @@ class SharedWork:
 
     def __str__(self) -> str:
         return (
-            f"{self.name}: {self.tasks} tasks, {self.entries:.3g} kernel entries, {self.operations:.3g} operations, "
-            f"{_bytes(self.read)} read, {_bytes(self.written)} written, {_bytes(self.answered)} answered, "
-            f"{_bytes(self.kept)} kept"
+            f"{self.name}: {self.tasks} tasks, {self.entries:.3g} kernel entries, "
+            f"{self.operations:.3g} operations, {_bytes(self.read)} read, {_bytes(self.written)} "
+            f"written, {_bytes(self.answered)} returned, {_bytes(self.kept)} kept"
         )
 
 

@@ -224,13 +224,13 @@ def _check(numbers: np.ndarray, asymmetry: float, eps: float) -> None:
     if asymmetry > 4 * math.sqrt(eps) * scale:
         raise DataError(
             "product",
-            found=f"|u'Av - v'Au| = {asymmetry:.2g}, which is not small beside {scale:.2g}",
+            found=f"|u'Av - v'Au| = {asymmetry:.2g}, which is not small compared with {scale:.2g}",
             rule="a symmetric operator",
         )
 
 
 def _conditions(asymmetry: float) -> tuple[Condition, ...]:
     return (
-        Condition("products are symmetric", asymmetry, True, "|u'Av - v'Au| for the unit vectors that were met"),
+        Condition("products are symmetric", asymmetry, True, "|u'Av - v'Au| for the unit vectors of the iteration"),
         Condition("the start is uniform on the sphere", None, True, "drawn from the seed; the bound averages over it"),
     )

@@ -110,7 +110,7 @@ def check_product(product: Any, like: PyTree) -> None:
         raise ShapeError(
             "product",
             found=f"shapes {shape(found)}",
-            rule=f"shapes {shape(like)}, those of the vector that the product is given",
+            rule=f"shapes {shape(like)}, the shapes of the vector that the product gets",
         )
 
 

@@ -87,5 +87,5 @@ def _compare(path: str | pathlib.Path) -> None:
             f"file {path}",
             found="damaged contents, whose SHA-256 digest is not the one in the file",
             rule="a file that has not changed since it was written",
-            remedy="copy the file again from where it was made, or save the object again",
+            remedy="copy the original file again, or save the object again",
         )

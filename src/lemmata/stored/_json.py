@@ -90,7 +90,11 @@ def _plain(value: Any, told: Told, literals: bool) -> Any:
 def _check_text(text: str, told: Told, way: Way | None) -> None:
     """Refuse halves of pairs of surrogates; U+DC80 to U+DCFF are Python's bytes of a file name that is not UTF-8."""
     if not text.isascii() and any("\ud800" <= letter <= "\udc7f" or "\udd00" <= letter <= "\udfff" for letter in text):
-        told.refuse(f"half of a pair of surrogates in {text[:SHOWN]!a}", "text that UTF-8 can write", way)
+        told.refuse(
+            f"an incomplete character (half of a pair of surrogates) in {text[:SHOWN]!a}",
+            "text that UTF-8 can write",
+            way,
+        )
 
 
 def plain(value: Any) -> Any:

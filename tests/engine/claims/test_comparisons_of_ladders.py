@@ -79,7 +79,7 @@ def test_a_mean_that_only_an_unseen_tail_could_save_is_told_apart_and_not_refute
     told = lambda stated: relation.judge(sample(np.full(48, stated), 0.8 + numbers), LEVEL)
     assert (told(0.8).holds, told(0.8).told_apart) == (True, False)
     assert (told(0.84).holds, told(0.84).apart, told(0.84).told_apart) == (None, True, True)
-    assert "its tail may hold what the trials have not seen" in told(0.84).reason
+    assert "its tail may contain values that the trials have not seen" in told(0.84).reason
     assert (told(0.815).holds, told(0.815).told_apart) == (None, False), "the interval reaches the band"
     pair = relation.judge(sample(np.full((48, 2), [0.84, 0.815]), 0.8 + np.stack([numbers, numbers], axis=1)), LEVEL)
     assert pair.told_apart
@@ -118,7 +118,7 @@ def test_rungs_at_the_rounding_floor_do_not_count():
     measured[:, 3] = 1e-17
     judged = Rate("n", RUNGS).judge(sample(np.full(64, -0.5), measured), LEVEL)
     assert judged.holds is True
-    assert "1 rungs at the rounding floor dropped" in judged.reason
+    assert "1 sizes dropped, because rounding errors dominate there" in judged.reason
     once = ladders(-0.5)
     once[0, 3] = 0.0
     judged = Rate("n", RUNGS).judge(sample(np.full(64, -0.5), once), LEVEL)
@@ -206,7 +206,10 @@ def test_what_the_parts_of_a_verdict_come_to():
     assert decide(open_, "", None, ())[0] is Status.INCONCLUSIVE
     assert decide(no, "weak", None, ())[0] is Status.REFUTED
     status, reason = decide(yes, "the control is not refuted", None, ())
-    assert (status, reason) == (Status.INCONCLUSIVE, "told; but the control is not refuted: they have no power")
+    assert (status, reason) == (
+        Status.INCONCLUSIVE,
+        "told; but the control is not refuted, so these trials have no power",
+    )
 
 
 def test_one_component_that_is_mostly_beyond_the_trivial_value_is_vacuous():

@@ -213,12 +213,12 @@ def test_what_keeps_every_rule_is_accepted(tmp_path):
     ("reason", "words", "raises"),
     [
         ("0 violations in 40 trials; 73 trials could settle it", "Raise the budget to 73 trials", True),
-        ("but the control is not refuted by 40 trials: they have no power", "Raise the budget until", True),
+        ("but the control is not refuted by 40 trials, so these trials have no power", "Raise the budget until", True),
         ("0 violations in 40 trials; 40 trials could settle it", "another seed", False),
         ("0 violations; 99000000 trials could settle it", "too few", False),
         ("one case, drawn 40 times: 0 violations; 73 trials could settle it", "vary the problems", False),
-        ("but the control is not refuted in component 2 of 3, a component that the control leaves as it is: they have "
-         "no power", "let the control change", False),
+        ("but the control is not refuted in component 2 of 3, a component that the control does not change, so these "
+         "trials have no power", "Change the control", False),
         ("the slopes bend", "Sample problems that tell more", False),
     ],
 )  # fmt: skip

@@ -38,7 +38,7 @@ def variant(claim, **attributes):
         (empty.VacuousComponent(), Status.VACUOUS, "component 2 of 2 is beyond the trivial value in 100%"),
         (empty.LooseComponent(), Status.INCONCLUSIVE, "the control is not refuted in component 2 of 2"),
         (empty.LooseFloor(), Status.INCONCLUSIVE, "the control is not refuted in component 2 of 2"),
-        (empty.UntouchedComponent(), Status.INCONCLUSIVE, "a component that the control leaves as it is"),
+        (empty.UntouchedComponent(), Status.INCONCLUSIVE, "a component that the control does not change"),
         (empty.SeldomWitness(), Status.REFUTED, "both tries fail in 198"),
         (empty.DroppedViolations(), Status.FAILED, "the conclusion fails in"),
     ],

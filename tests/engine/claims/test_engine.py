@@ -126,7 +126,7 @@ def test_a_calibration_sees_an_engine_that_is_wrong(monkeypatch):
     monkeypatch.setattr(_bounds, "failure_limits", lambda failures, trials, level: (failures / trials,) * 2)
     families = [family for family in FAMILIES if isinstance(family.relation, AtMost)]
     wrong = [one.family.what for one in calibrate(repeats=100, families=families) if not one.passed]
-    assert "a bound that fails as often as it may" in wrong
+    assert "a bound that fails as often as allowed" in wrong
 
 
 @pytest.mark.parametrize(

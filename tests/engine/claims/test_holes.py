@@ -25,8 +25,8 @@ def test_trials_dropped_by_a_hypothesis_are_counted_by_its_name_and_their_share_
     verdict = judged(holes.Selective())
     assert verdict.status is Status.FAILED
     assert 0.1 < verdict.dropped["positive"] / verdict.executed < 0.4
-    assert "where the sampler may drop 5%: 'positive'" in verdict.reason
-    with pytest.raises(ClaimError, match=r"hypotheses drop \d+ of \d+ problems"):
+    assert "but the sampler may drop only 5%: 'positive'" in verdict.reason
+    with pytest.raises(ClaimError, match=r"hypotheses fail, so \d+ of \d+ problems are dropped"):
         check_claim(holes.Selective())
 
 
@@ -109,7 +109,7 @@ def test_one_success_is_no_support_for_a_construction():
     [
         (holes.FarControl(), "control at a distance of 1e"),
         (holes.RareControl(), "control refuted by"),
-        (holes.OneComponentOfThree(), "a component that the control leaves as it is"),
+        (holes.OneComponentOfThree(), "a component that the control does not change"),
     ],
     ids=lambda item: item if isinstance(item, str) else type(item).__name__,
 )

@@ -95,7 +95,7 @@ def test_trials_outside_the_hypotheses_do_not_count_and_more_than_the_declared_s
     assert judged(outside(most)).status is Status.SUPPORTED
     for failing, status in ((most + 1, Status.FAILED), (100, Status.FAILED), (101, Status.INAPPLICABLE)):
         assert judged(outside(failing)).status is status, failing
-    assert f"hypotheses drop {most + 1} of 200 problems" in judged(outside(most + 1)).reason
+    assert f"hypotheses fail, so {most + 1} of 200 problems are dropped" in judged(outside(most + 1)).reason
     verdict = judged(outside(101))
     assert "hypotheses fail in 101 of 200 problems: 'positive' has median -2, asked > 0" in verdict.reason
     assert verdict.dropped == {"positive": 101}
@@ -119,7 +119,8 @@ def test_trials_that_are_dropped_and_contradict_are_a_selection():
     assert judged(outside(4, measured=5.0)).status is Status.SUPPORTED
     verdict = judged(outside(60, measured=5.0))
     assert verdict.status is Status.FAILED
-    assert "hypotheses drop 60 of 200 problems, and the conclusion fails in 60 of those" in verdict.reason
+    said = "hypotheses fail, so 60 of 200 problems are dropped, and in 60 of these the conclusion fails"
+    assert said in verdict.reason
 
 
 def test_what_failed_is_said_and_nothing_else_is():
@@ -134,7 +135,7 @@ def test_what_failed_is_said_and_nothing_else_is():
     assert verdict.reason == "the measurement is NaN in 3 of 100 trials; first: trial 7"
     verdict = judged(finished(np.ones(100), np.full(100, 0.8), errors=["trial 3: ValueError: no"], requested=101))
     assert verdict.status is Status.FAILED
-    assert "1 of 101 trials raised; first: trial 3: ValueError: no" in verdict.reason
+    assert "1 of 101 trials raised an error; the first: trial 3: ValueError: no" in verdict.reason
     verdict = judged(Trials(9, errors=["trial 0: ValueError: no"]))
     assert verdict.status is Status.FAILED
     assert verdict.reason.startswith("every trial raised")

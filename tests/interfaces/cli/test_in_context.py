@@ -37,7 +37,7 @@ def test_a_table_gets_predictions_and_pictures(table, tmp_path):
     assert momentum["objective"] < lasso["objective"] + 0.05
     assert momentum["error"] < 0.6
     conditions = {condition["name"]: condition for condition in record["hypotheses"]}
-    cover = conditions["features: n is at least log |N_epsilon|"]
+    cover = conditions["number of features is at least log |N_epsilon|"]
     assert cover["value"] == 64
     assert cover["holds"] == (cover["threshold"] <= 64)
     assert conditions["noise is sub-Gaussian"]["holds"] is None

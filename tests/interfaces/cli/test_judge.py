@@ -178,7 +178,7 @@ def test_changes_since_the_last_run_are_named_with_their_reasons(tmp_path):
     assert "many.gamma" in page
     assert "code, seed" in page
     said = RUNNER.invoke(app, ["judge", path, *map(str, ledger), "--seed", "3"])
-    assert "3 of 3 claims judged (3 of them read from the ledger), 1 not as expected" in said.stdout
+    assert "3 of 3 claims were judged (3 of them from the ledger), 1 with an unexpected verdict" in said.stdout
     assert "Family-wise level 0.001 over 3 claims (Holm's procedure on p-values)" in " ".join(said.stdout.split())
 
 
@@ -282,7 +282,7 @@ def test_a_page_that_cannot_be_written_costs_no_verdict(tmp_path):
     (tmp_path / "taken").write_text("")
     result = RUNNER.invoke(app, ["judge", path, "--out", str(tmp_path / "taken"), "--ledger", str(ledger)])
     assert result.exit_code == 4
-    assert "3 of 3 claims judged" in result.stdout
+    assert "3 of 3 claims were judged" in result.stdout
     assert "taken" in result.stdout
 
 

@@ -102,7 +102,7 @@ def test_ctrl_c_prints_the_hypotheses_that_were_tried(claims):
     words = ["refute", f"{claims}:Holds", f"{claims}:CutShort", "--needs", "--minutes", "0.001"]
     done = RUNNER.invoke(app, words)
     assert done.exit_code == 130, done.output
-    assert done.stdout == "at most 1: no counterexample without it was found\n"
+    assert done.stdout == "at most 1: no counterexample was found without this hypothesis\n"
     assert "Interrupted; only the hypotheses above were finished." in done.stderr
 
 

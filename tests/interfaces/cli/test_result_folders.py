@@ -50,7 +50,7 @@ def test_a_page_names_its_record_and_a_mixed_folder_is_told(tmp_path, run_study)
     assert told(one) == told(two) == ""
     assert files_of(one / "report" / "index.html") == {"study.json": results.digest((one / "study.json").read_bytes())}
     os.replace(two / "study.json", one / "study.json")
-    assert "are of different runs: the page names another content of study.json" in told(one)
+    assert "come from different runs: the page was not made from the present content of study.json" in told(one)
 
 
 def test_a_second_study_into_a_folder_is_told_who_writes_and_leaves_nothing(tmp_path, run_study):

@@ -126,7 +126,7 @@ def test_without_held_rows_the_sentences_begin_with_what_is_known(tmp_path):
     record = with_gauges([own], held_error=None, score=Score(0, 0, None))
     assert model_sentences(record) == [
         "Error on new rows, from training rows alone: 20 %, 97 % interval 10 % to 30 %.",
-        "The error on new rows was not measured, since no held-out rows were given.",
+        "The error on new rows was not measured, because no held-out rows were given.",
     ]
     assert "No prediction was measured here" in Page(text_of(record, tmp_path)).unfolded
 

@@ -115,7 +115,7 @@ def test_the_plot_of_many_points():
 
 
 def test_no_curvature_is_printed_as_0():
-    assert "from the curvature: about 0;" in str(hinges([0, 1, 2], [0, 1, 0], 0.5))
+    assert "the curvature predicts about 0 units;" in str(hinges([0, 1, 2], [0, 1, 0], 0.5))
 
 
 def test_the_function_takes_places_of_any_shape():

@@ -238,7 +238,7 @@ def test_rare_steps_keep_their_digits_and_passing_symbols_are_told():
     assert rare.stationary == pytest.approx([0.75, 0.25])
     assert "bar" in str(rare.plot().to_dict())
     absorbed = plateaus([[1, 0], [0.5, 0.5]])
-    assert "every symbol comes back: fails" in str(absorbed)
+    assert "every symbol can occur again: fails" in str(absorbed)
     assert "-0" not in str(absorbed)
     rows = np.random.default_rng(0).dirichlet(np.full(30, 0.3), 30)
     values, vectors = np.linalg.eig(rows.T)

@@ -62,7 +62,7 @@ def test_the_number_of_rows_comes_true():
     assert asked.rows_interval[0] <= asked.rows_needed <= asked.rows_interval[1]
     assert asked.rows_needed == pytest.approx(4000, rel=0.25)
     assert asked.rows_needed < asked.rows_normal
-    assert "stops before it copies" in str(memorisation(X, 5.0))
+    assert "stops before copying starts" in str(memorisation(X, 5.0))
 
 
 def test_units_tables_and_repeated_rows():

@@ -90,13 +90,13 @@ def test_shares_and_gains_are_records_that_numpy_reads():
 
 def test_shares_and_gains_that_say_nothing_are_named():
     still = TabularMDP(STAY, [[1.0, 0.0], [2.0, 2.0]], 0.0, [1.0, 0.0]).occupancy([0, 0])
-    assert "- the policy decides the shares (discount): fails (0)" in str(still)
+    assert "- the policy influences the shares (discount): fails (0)" in str(still)
     assert "- states that the policy never visits: fails (1)" in str(still)
     best = TabularMDP(STAY, [[1.0, 0.0], [2.0, 2.0]], 0.9).optimal().policy
     assert str(TabularMDP(STAY, [[1.0, 0.0], [2.0, 2.0]], 0.9).advantage(best)).startswith("no action gains")
     near = process(discount=1 - 1e-12)
     assert "the shares are exact (sum of their errors): fails" in str(near.occupancy(policy_of(near)))
-    assert "the gains are exact (error over the largest): fails" in str(near.advantage(policy_of(near)))
+    assert "the gains are exact (error divided by the largest value): fails" in str(near.advantage(policy_of(near)))
     many = process(9).occupancy(np.zeros(9, int))
     assert "in 4 more" in str(many)
     assert np.asarray(many).sum() == pytest.approx(1)

@@ -251,7 +251,7 @@ def test_what_a_class_may_gain_unseen_beside_other_classes(seed):
             assert own.unseen is None
             continue
         assert own.unseen > 0
-        assert f"below {own.unseen:.3g} would not be seen" in own.found
+        assert f"below {own.unseen:.3g} would not be detected" in own.found
         gained = np.log(np.exp(beside.value + beside.bulk) + own.unseen) - beside.bulk
         chance = stats.t.sf((gained - beside.mean) / beside.spread, beside.free)
         assert chance == pytest.approx(0.05 / 8, rel=1e-6)

@@ -139,7 +139,7 @@ def test_what_the_data_cannot_tell_is_said():
     assert not law.told["floor"]
     assert any("floor is not told" in note for note in law.notes)
     assert law.intervals["floor"][0] == pytest.approx(0, abs=1e-6)
-    assert "the data do not tell it" in str(law)
+    assert "the data do not determine it" in str(law)
 
 
 def test_several_runs_of_one_size_are_left_out_together():

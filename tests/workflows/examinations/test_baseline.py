@@ -153,7 +153,7 @@ def test_a_model_that_theory_cannot_speak_of_has_its_error_told():
     assert record.held_error.value == pytest.approx((said != y[200:]).mean())
     lines = model_sentences(record)
     assert any(line.startswith("Error on held-out rows") for line in lines)
-    assert lines[-1] == "Nothing else was run."
+    assert lines[-1] == "Nothing else was checked."
 
 
 def test_rows_that_are_drawn_alike_are_rarely_said_not_to_be():

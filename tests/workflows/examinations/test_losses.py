@@ -122,7 +122,9 @@ def test_your_own_call_may_give_what_the_outputs_stand_for():
     for model, y, user in ((SINGLE, Y, logit), (rate, COUNTS, rate.predict)):
         for factor in (1.0, 1.1):
             found = studied(model, y, decay=0.01, user=lambda rows, user=user, factor=factor: factor * user(rows))
-            (check,) = (own for own in found.record.preflight if own.name == "outputs equal those of your own call")
+            (check,) = (
+                own for own in found.record.preflight if own.name == "outputs equal the outputs of your own call"
+            )
             assert check.holds == (factor == 1.0)
 
 

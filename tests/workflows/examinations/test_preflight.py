@@ -66,7 +66,7 @@ def test_what_stands_behind_stop_gradient_is_named():
     (check,) = failing(model)
     assert (check.name, check.found) == (
         "derivatives match differences of the outputs",
-        "0 for scale, which change the outputs",
+        "0 for scale, although these parameters change the outputs",
     )
     assert "into the function" in check.remedy
 
@@ -139,7 +139,7 @@ def test_classes_in_another_order_are_found():
 def test_another_call_is_not_the_model():
     model = trained(lambda w, x: x @ w)
     (check,) = failing(model, user=lambda rows: 1.01 * rows @ W)
-    assert check.name == "outputs equal those of your own call"
+    assert check.name == "outputs equal the outputs of your own call"
     assert not failing(model, user=lambda rows: rows @ W)
 
 

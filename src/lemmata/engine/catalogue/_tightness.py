@@ -49,7 +49,7 @@ def told_search(record: dict[str, Any] | None) -> str:
     if record["refuted"]:
         return f"refuted by search, after {tried}{where}"
     if record["ratio"] is None:
-        return f"survived {tried}; no ratio could be told from rounding and signs"
+        return f"survived {tried}; no ratio is known, because of rounding errors or changes of sign"
     if is_loose(record):
         return f"loose: holds with {record['ratio']:.2g} of the constant on all that was tried, {tried}{where}"
     return f"{record['ratio']:.4g} of the constant is needed, the largest ratio of {tried}{where}"

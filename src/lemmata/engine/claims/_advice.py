@@ -16,16 +16,20 @@ def advice_on(verdict: Any) -> str:
     if verdict.interrupted or verdict.status != "inconclusive":
         return verdict.remedy
     if "one case, drawn" in verdict.reason:
-        return "All trials are the same case, so more of them change nothing: vary the problems."
-    if "leaves as it is" in verdict.reason:
-        return "More trials change nothing: let the control change every component of the prediction."
+        return "All trials are the same case, so more trials change nothing. Sample problems that differ."
+    if "control does not change" in verdict.reason:
+        return (
+            "More trials change nothing. Change the control so that it differs from the prediction in every component."
+        )
     if "no power" in verdict.reason:
-        return "Raise the budget until the control is refuted, or sample problems where the bound is tighter."
+        return "Raise the budget until the control is refuted, or sample problems on which the bound is tighter."
     named = [int(number) for number in re.findall(r"(\d+) trials could settle it", verdict.reason)]
     if not named:
-        return "Sample problems that tell more; the reason says what is undecided."
+        return "Sample more informative problems; the reason says what is undecided."
     if max(named) > MOST_TRIALS:
-        return f"At most {MOST_TRIALS:,} trials are allowed, which are too few: sample problems that tell more."
+        return (
+            f"A verdict needs more than the {MOST_TRIALS:,} trials that are allowed. Sample more informative problems."
+        )
     if max(named) <= verdict.requested:
-        return "Run it with another seed, or sample problems that tell more."
+        return "Run the claim with another seed, or sample more informative problems."
     return f"Raise the budget to {max(named):,} trials."

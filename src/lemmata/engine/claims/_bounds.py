@@ -248,7 +248,7 @@ class Witness(Relation):
         if self.replicates > 1 and holds is not False and trials:
             both, allowed = int(missed.all(axis=0).sum()), (1 - self.probability) ** 2
             low, high = failure_limits(both, trials, share)
-            reason = f"{reason}; both tries fail in {both}, allowed {allowed:.2g} of them"
+            reason = f"{reason}; both tries fail in {both} of the trials, allowed is a share {allowed:.2g}"
             holds = False if low > allowed else holds if high <= allowed + self.resolution else None
         if holds is None:
             needed = asked(max(trials_to_support(1 - least, level), 2 * trials), trials, sample.trials)

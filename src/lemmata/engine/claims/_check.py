@@ -270,9 +270,11 @@ def _check_loose(claim: Claim, verdict: Verdict) -> None:
         raise _broken(
             claim,
             f"control refuted by {share:.0%} of the trials, and a bound that is {nearest:.3g} times what is measured",
-            f"at least a tenth of the trials must refute a loose control, unless the bound comes within a factor "
-            f"{_NEAR:g}",
-            "use a control that is as far away as the bound is loose, or problems on which the bound is tighter",
+            (
+                "at least a tenth of the trials must refute a loose control, unless the bound comes "
+                f"within a factor {_NEAR:g} of the measured value"
+            ),
+            ("use a control whose distance equals the slack of the bound, or problems on which the bound is tighter"),
         )
 
 

@@ -39,14 +39,23 @@ class Status(enum.StrEnum):
     def remedy(self) -> str:
         """What to do next."""
         return {
-            "supported": "Nothing to do. Supported is not proved: it speaks of the problems that were sampled.",
-            "vacuous": "The bound held and says nothing here. Look for larger problems, or a sharper bound.",
-            "refuted": "Replay the worst trial by its seed and number; suspect the statement, then the code.",
-            "inconclusive": "Raise the budget if the reason names more trials; else sample problems that tell more.",
-            "inapplicable": "Change the setting, or the problem, until the named hypothesis holds.",
-            "outside": "A hypothesis is known to be false here, and the conclusion holds beyond the theorem.",
-            "fails outside": "A hypothesis is known to be false here, and the conclusion is so, too.",
-            "failed": "A solver or the arithmetic failed; look at the reason. This says nothing about the statement.",
+            "supported": (
+                'Nothing to do. "Supported" does not mean "proved": the verdict covers only the sampled problems.'
+            ),
+            "vacuous": (
+                "The bound held, but it is no better than the trivial value here. Sample larger "
+                "problems, or state a sharper bound."
+            ),
+            "refuted": ("Replay the worst trial by its seed and number. Check the statement first, and then the code."),
+            "inconclusive": (
+                "If the reason names a number of trials, raise the budget. Otherwise sample more informative problems."
+            ),
+            "inapplicable": "Change the setting or the problem so that the named hypothesis holds.",
+            "outside": "A hypothesis is known to be false here, but the conclusion still holds.",
+            "fails outside": "A hypothesis is known to be false here, and the conclusion is false, too.",
+            "failed": (
+                "A solver or the arithmetic failed; the reason says how. This says nothing about the statement."
+            ),
         }[self.value]
 
 

@@ -50,7 +50,7 @@ def told_silence(mute: np.ndarray, infinite: np.ndarray | None = None) -> str:
     none = 0 if infinite is None else int(infinite[:, least].sum())
     rest = int(mute[:, least].sum()) - none
     said = f"; {none} infinite bounds, which say nothing{where}" if none else ""
-    reaches = f"; in {rest} trials the tolerance reaches the control, and they say nothing{where}"
+    reaches = f"; in {rest} trials the tolerance reaches the control, so these trials say nothing{where}"
     return said + (reaches if rest else "")
 
 

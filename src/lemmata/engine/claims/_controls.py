@@ -56,7 +56,7 @@ def control_of(claim: Claim, sample: Sample, false: np.ndarray, level: float, ea
     return ControlVerdict(status_of(judged), share, near, far), weak
 
 
-_AS_IT_IS = ", a component that the control leaves as it is"
+_AS_IT_IS = ", a component that the control does not change"
 
 
 def _moved(relation: Relation, sample: Sample, false: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

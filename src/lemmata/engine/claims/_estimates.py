@@ -48,4 +48,4 @@ class Estimate(AbstractBound):
         return float(columns(sample.predicted)[0, VALUE]), float(columns(sample.measured)[0, VALUE])
 
     def __str__(self) -> str:
-        return f"the predicted interval holds what is measured with probability >= {1 - self.delta:g}"
+        return f"the predicted interval contains the measured value with probability >= {1 - self.delta:g}"

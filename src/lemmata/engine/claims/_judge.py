@@ -29,7 +29,7 @@ def judge_trials(claim: Claim, setting: dict, finished: Trials, seed: int, level
     if results is None:
         status, reason = Status.INCONCLUSIVE, "interrupted before the first trial was finished"
         if finished.errors:
-            status, reason = Status.FAILED, f"every trial raised; first: {finished.errors[0]}"
+            status, reason = Status.FAILED, f"every trial raised an error; the first: {finished.errors[0]}"
         return Verdict(*facts, status, reason, interrupted=finished.interrupted)
     dropped, violated = _dropped(results), _violated(results)
     unjudged = _unjudged(claim, setting, finished)
@@ -132,7 +132,7 @@ def _decided(judgement: Judgement, weak: str, beyond: np.ndarray | None) -> tupl
     if judgement.holds is None:
         return Status.INCONCLUSIVE, reason
     if weak:
-        return Status.INCONCLUSIVE, f"{reason}; but {weak}: they have no power"
+        return Status.INCONCLUSIVE, f"{reason}; but {weak}, so these trials have no power"
     return Status.SUPPORTED, reason
 
 
@@ -149,7 +149,7 @@ def _empty(beyond: np.ndarray, sure: bool) -> str:
     low = failure_limits(int(beyond[:, most].sum()), trials, _CHANCE / count)[0]
     one = shares[most] == 1.0 if sure else low > _MOST
     if beyond.mean() > (1.0 - 1e-12 if sure else _MOST):
-        return f"beyond the trivial value in {beyond.mean():.0%} of the {'components' if count > 1 else 'trials'}"
+        return f"beyond the trivial value in {beyond.mean():.0%} of the {('components' if count > 1 else 'trials')}"
     if one:
         return f"component {most + 1} of {count} is beyond the trivial value in {shares[most]:.0%} of the trials"
     return ""
@@ -175,7 +175,9 @@ def _unjudged(claim: Claim, setting: dict, finished: Trials) -> tuple[Status, st
     assert results is not None  # the caller has looked
     if finished.errors:
         first = finished.errors[0]
-        return Status.FAILED, f"{len(finished.errors)} of {finished.requested} trials raised; first: {first}"
+        return Status.FAILED, (
+            f"{len(finished.errors)} of {finished.requested} trials raised an error; the first: {first}"
+        )
     predicted, measured = (np.shape(part)[1:] for part in (results.predicted, results.measured))
     misfit = claim.relation.misfit(predicted, measured)
     if misfit is not None:
@@ -185,13 +187,13 @@ def _unjudged(claim: Claim, setting: dict, finished: Trials) -> tuple[Status, st
     outside = int((~results.holds).sum())
     if 2 * outside > executed:
         return Status.INAPPLICABLE, f"hypotheses fail in {outside} of {executed} problems: {_failing(results)}"
-    told = f"hypotheses drop {outside} of {executed} problems"
+    told = f"hypotheses fail, so {outside} of {executed} problems are dropped"
     lost = _dropped_violations(claim, results)
     if failure_limits(lost, executed, _CHANCE)[0] > Population.drops:
-        return Status.FAILED, f"{told}, and the conclusion fails in {lost} of those: {_failing(results)}"
+        return Status.FAILED, f"{told}, and in {lost} of these the conclusion fails: {_failing(results)}"
     allowed = claim.population.drops
     if failure_limits(outside, executed, _CHANCE)[0] > allowed:
-        said = f"{told}, where the sampler may drop {allowed:.0%}: {_failing(results)}"
+        said = f"{told}, but the sampler may drop only {allowed:.0%}: {_failing(results)}"
         return (Status.FAILED if setting == claim.population.settings().default else Status.INAPPLICABLE), said
     for fault in faults(claim, results):
         return Status.FAILED, fault.told(finished.numbers)

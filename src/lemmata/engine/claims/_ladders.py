@@ -59,7 +59,7 @@ class AbstractLadder(Relation):
     def _one_a_rung(self, measured: tuple[int, ...]) -> str | None:
         count = len(self.rungs)
         measured = measured if self.replicates == 1 else measured[1:]
-        return None if measured == (count,) else f"measure() gives one value for each of the {count} rungs"
+        return None if measured == (count,) else f"measure() must give one value for each of the {count} sizes"
 
 
 def spread_over_problems(
@@ -83,7 +83,10 @@ def spread_over_problems(
     within, (_, high) = of_squares(squares, level, allowed, exact)
     if judgement.holds is False or within:
         return judgement
-    text = f"{judgement.reason}; {what} of problems are off by {high:.3g} in root mean square, allowed {allowed:.3g}"
+    text = (
+        f"{judgement.reason}; the {what} of single problems are off by {high:.3g} in root mean "
+        f"square, allowed {allowed:.3g}"
+    )
     if within is False and (exact or own.shape[1] > 1):
         return dataclasses.replace(judgement, holds=False, reason=text, needed=None)
     if not judgement.holds:
@@ -152,25 +155,30 @@ class Rate(AbstractLadder):
         scaled, at, most = self._scaled(sample, kept), self._logs(kept), self.margin + self.resolution
         half, large = (len(at) + 1) // 2, max(1, min(len(at) // 2, len(at) - 3))
         constants = np.exp([np.median(part.max(axis=1)) for part in (scaled[:, :half], scaled[:, half:])])
-        text = f"constant {constants[0]:.3g} fitted on the small half; the large half needs {constants[1]:.3g}"
+        text = (
+            f"constant {constants[0]:.3g} fitted on the smaller half of the sizes; the larger half "
+            f"needs {constants[1]:.3g}"
+        )
         growth = (scaled[:, half:].max(axis=1) - scaled[:, :half].max(axis=1)) / (at[-1] - at[half - 1])
         parts = {
-            "over the large rungs the slope": slope(at[large:], scaled[:, large:]),
-            "without the last rung the slope": slope(at[:-1], scaled[:, :-1]),
+            "over the large sizes the slope": slope(at[large:], scaled[:, large:]),
+            "without the last size the slope": slope(at[:-1], scaled[:, :-1]),
         }
         for what, excess in parts.items():
             low, high = mean_interval(excess, level / 3, sample.exact)
             if low > most or (high < -most and not self.upper):
                 return text, f"{what} is off by {excess.mean():.3g}"
         low, _ = mean_interval(growth, level / 3, sample.exact)
-        return text, "the constant of the small half fails on the large half" if low > most else ""
+        return text, "the constant of the smaller sizes fails on the larger sizes" if low > most else ""
 
     def judge(self, sample: Sample, level: float) -> Judgement:
         """Confidence interval of the slope against the exponent, its spread over problems, and the ladder's parts."""
         slopes, kept = self._slopes(sample)
-        dropped = f"; {int((~kept).sum())} rungs at the rounding floor dropped" if not kept.all() else ""
+        dropped = (
+            f"; {int((~kept).sum())} sizes dropped, because rounding errors dominate there" if not kept.all() else ""
+        )
         if not np.isfinite(slopes).all():
-            text = f"fewer than 3 rungs of {self.along} above the rounding floor{dropped}"
+            text = f"fewer than 3 sizes of {self.along} at which rounding errors do not dominate{dropped}"
             return Judgement(None, np.nan, (-np.inf, np.inf), text)
         own = slopes - columns(sample.predicted)[:, :1]
         excess, share = own.mean(axis=1), level / 2 if sample.exact or self.replicates > 1 else level
@@ -206,7 +214,7 @@ class Rate(AbstractLadder):
 
     def misfit(self, predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | None:
         """One exponent, and one value for each size."""
-        return "predict() gives one number, the exponent" if predicted != () else self._one_a_rung(measured)
+        return "predict() must give one number, the exponent" if predicted != () else self._one_a_rung(measured)
 
     def shown(self, sample: Sample) -> tuple[float, float]:
         """The stated and the measured exponent."""
@@ -269,11 +277,12 @@ class Limit(AbstractLadder):
         excess = np.sign(last.estimate) * (difference[:, -1] - left * difference[:, before]) - (1 - left) * self.margin
         low, _ = mean_interval(excess, share, exact)
         since = (
-            f"since {self.along} = {self.rungs[before]:g} its excess over the margin should have fallen to {left:.2g}"
+            f"since {self.along} = {self.rungs[before]:g} the excess over the margin should have "
+            f"fallen to a fraction {left:.2g}"
         )
         if low > 0:
-            return dataclasses.replace(last, reason=f"{last.reason}; {since} of it and has not")
-        text = f"{last.reason}; {since} of it, and may have: extend it"
+            return dataclasses.replace(last, reason=f"{last.reason}; {since}, and has not")
+        text = f"{last.reason}; {since}, and may not have: add larger sizes"
         return dataclasses.replace(last, holds=None, apart=False, reason=text)
 
     def gaps(self, sample: Sample) -> np.ndarray:
@@ -360,7 +369,7 @@ class Order(AbstractLadder):
         text = f"{len(unsure)} of {len(intervals)} steps undecided"
         if not unsure:
             k, part = turned[0], (steps[:, turned[0]] < 0).mean()
-            text = f"the step from {self.along} = {self.rungs[k]:g} is reversed in {part:.0%} of the ladders"
+            text = f"the step from {self.along} = {self.rungs[k]:g} is reversed in {part:.0%} of the problems"
         apart = any(interval[1] < 0 for interval in intervals)
         return Judgement(None, estimate, lowest, f"{text}; {needed} trials could settle it", band, needed, apart=apart)
 
@@ -374,7 +383,7 @@ class Order(AbstractLadder):
 
     def misfit(self, predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | None:
         """One sign, and one value for each size."""
-        return "predict() gives one number, the sign" if predicted != () else self._one_a_rung(measured)
+        return "predict() must give one number, the sign" if predicted != () else self._one_a_rung(measured)
 
     def shown(self, sample: Sample) -> tuple[float, float]:
         """The sign, and the value at the last rung."""

@@ -57,7 +57,7 @@ def mean_against(
     if holds and not note:
         return Mean(True, None, interval)
     if holds is False:
-        note = note or "its tail may hold what the trials have not seen"
+        note = note or "its tail may contain values that the trials have not seen"
     return Mean(None, 2 * len(sample) if needed is None else needed, interval, note, apart=holds is False)
 
 
@@ -67,7 +67,7 @@ def untold(sample: np.ndarray, exact: bool = False) -> str:
     if count < 2 or exact:
         return ""
     if same_throughout(sample):
-        return f"the sample does not vary, and an event rarer than 1 in {count} cannot be seen in it"
+        return f"all measurements are equal, but an event rarer than 1 in {count} may exist and cannot be seen in them"
     share = share_of_largest(sample)
     return f"one trial holds {share:.0%} of the variance" if count >= _FEW and share > _MOST else ""
 

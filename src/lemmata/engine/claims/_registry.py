@@ -167,7 +167,9 @@ def load_file(path: str | pathlib.Path) -> dict[str, Claim]:
             f"claim file '{path}' does not run",
             found=f"{type(error).__name__}: {' '.join(str(error).split())}",
             rule="a Python file that can be executed",
-            remedy=f"install {needed}, or put it beside the file" if needed else "correct the error in the file",
+            remedy=f"install {needed}, or put it into the folder of the file"
+            if needed
+            else "correct the error in the file",
         ) from error
     found: dict[str, Claim] = {}
     for claim in claims:

@@ -39,7 +39,9 @@ def at_family_level(
 def _held_against(verdict: Verdict, level: float, rejected: bool) -> Verdict:
     if verdict.status is not Status.REFUTED or rejected:
         return dataclasses.replace(verdict, level=level)
-    reason = f"{verdict.reason}; refuted alone (p = {verdict.p_value:.2g}), but not beside the other claims"
+    reason = (
+        f"{verdict.reason}; refuted if tested alone (p = {verdict.p_value:.2g}), but not together with the other claims"
+    )
     return dataclasses.replace(verdict, level=level, status=Status.INCONCLUSIVE, reason=reason)
 
 
@@ -48,7 +50,7 @@ def _weighed(verdict: Verdict, e_value: float, level: float, rejected: bool) -> 
     if verdict.status not in _SPEAKS:
         return dataclasses.replace(verdict, level=level)
     held = dataclasses.replace(verdict, level=level, p_value=p_of(e_value))
-    said = f"evidence of all sessions e = {e_value:.3g}, refuting from {1 / level:.3g}"
+    said = f"evidence of all sessions e = {e_value:.3g}; the claim is refuted from {1 / level:.3g} on"
     if rejected and verdict.status is not Status.REFUTED:
         reason = f"{said}; the last session alone is {verdict.status}: {verdict.reason}"
         return dataclasses.replace(held, status=Status.REFUTED, reason=reason)

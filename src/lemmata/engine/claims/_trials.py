@@ -171,7 +171,7 @@ def run_trials(
         try:
             finished.stacked = stacked(collected)
         except ValueError as error:  # a claim that is not traced may measure other shapes in each trial
-            finished.errors.append(f"trials of unlike shapes: {_line(error)}")
+            finished.errors.append(f"trials with different shapes: {_line(error)}")
     return finished
 
 

@@ -101,9 +101,11 @@ class Verdict:
     def remedy(self) -> str:
         """What to do next."""
         if self.interrupted:
-            return "Run it again to the end: the figures are those of the finished trials."
+            return "The numbers cover only the finished trials. Run the claim again to the end."
         if self.status is Status.INCONCLUSIVE and "no power" in self.reason:
-            return "If trials differ, raise the budget until the control is refuted; or let the control differ more."
+            return (
+                "If trials differ, raise the budget until the control is refuted, or use a control that differs more."
+            )
         return self.status.remedy
 
     @property

@@ -181,7 +181,7 @@ def replay(ledger: Ledger, claim: Claim, setting: str, seed: int, number: int) -
         other = ledger.query(
             "SELECT DISTINCT fingerprint FROM trials WHERE claim = ? AND number = ?", claim.name, number
         )
-        found = "only trials of other code" if other else "no such trial"
+        found = "only trials of other versions of the code" if other else "no such trial"
         raise DataError(f"trial {number} of {claim.name}", found=found, rule="a recorded trial of the current code",
                         remedy="run `lemmata ledger list` to see the recorded trials")  # fmt: skip
     with reading():

@@ -81,7 +81,9 @@ class SphericalMarginRows(Population[MarginRows]):
         return [
             Hypothesis("the margin is positive", problem.margin, ">", 0.0, "losses min(1, max(0, 1 - t/gamma))"),
             Hypothesis("rows lie in the unit ball", longest, "<=", 1.0, "R = 1", 1e-12),
-            Hypothesis.unchecked("the margin was fixed before the rows were drawn", "its choice is not in the numbers"),
+            Hypothesis.unchecked(
+                "the margin was fixed before the rows were drawn", "the numbers do not show how it was chosen"
+            ),
         ]
 
 
@@ -116,7 +118,7 @@ class OrthogonalPoints(Population[LabelledPoints]):
     def hypotheses(self, problem: LabelledPoints) -> list[Hypothesis]:
         values = np.linalg.svd(np.asarray(problem.x), compute_uv=False)
         why = "dependent points have labellings without a margin"
-        return [Hypothesis("smallest singular value over the largest", values[-1] / values[0], ">", 1e-6, why)]
+        return [Hypothesis("smallest singular value divided by the largest", values[-1] / values[0], ">", 1e-6, why)]
 
 
 class SeparableSets(eqx.Module):

@@ -152,7 +152,7 @@ class DistinctPoints(Population[KernelPoints]):
         shortest, apart = jnp.linalg.norm(problem.x, axis=1).min(), smallest_separation(problem.x)
         return [
             Hypothesis("no input is 0", shortest, ">", 0.0, "K(0, y) = 0 for every y: a row of zeros"),
-            Hypothesis("no input stands twice", apart, ">", 0.0, "equal inputs have equal rows of K"),
+            Hypothesis("no input occurs twice", apart, ">", 0.0, "equal inputs have equal rows of K"),
         ]
 
     def culprit(self, problem: KernelPoints) -> str | None:
@@ -177,7 +177,7 @@ class SingularPoints(Population[KernelPoints]):
         norms = jnp.linalg.norm(problem.x, axis=1)
         cause = jnp.minimum(norms.min(), smallest_separation(problem.x))
         return [
-            Hypothesis("an input is 0 or stands twice", cause, "<=", 0.0, "the smaller of |x_i| and |x_i - x_j|"),
+            Hypothesis("an input is 0 or occurs twice", cause, "<=", 0.0, "the smaller of |x_i| and |x_i - x_j|"),
             Hypothesis("some input is not 0", norms.max(), ">", 0.0),
         ]
 

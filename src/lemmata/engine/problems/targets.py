@@ -14,7 +14,7 @@ from lemmata.errors import SettingError
 
 STD = Real(0.3, 0.05, 1.0, "standard deviation of a component")
 DIMENSION = Integer(2, 1, 8, "dimension of the data")
-TARGET = Choice("cube", ("cube", "mixture", "sphere"), "law of the data; a sphere has dimension 1, 2 or 3")
+TARGET = Choice("cube", ("cube", "mixture", "sphere"), "distribution of the data; a sphere has dimension 1, 2 or 3")
 
 
 class AbstractTarget(eqx.Module):

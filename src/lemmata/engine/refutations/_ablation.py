@@ -44,8 +44,8 @@ class Needed:
         if self.untested:
             return f"{self.hypothesis}: not tested: {self.untested}"
         if self.counterexample is None:
-            return f"{self.hypothesis}: no counterexample without it was found"
-        return f"{self.hypothesis}: needed; without it the ratio reaches {self.counterexample.ratio:.4g}"
+            return f"{self.hypothesis}: no counterexample was found without this hypothesis"
+        return f"{self.hypothesis}: needed; without this hypothesis the ratio reaches {self.counterexample.ratio:.4g}"
 
 
 def ablate(

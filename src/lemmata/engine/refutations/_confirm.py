@@ -44,8 +44,9 @@ def confirm(claim: Claim, place: Place, without: str | None = None) -> str | Non
     if shift is None:
         return None
     said = (
-        f"confirmed in float64 operation by operation, by {again} of {_FRESH} measurements with other keys, and with "
-        f"inputs moved by rounding (the difference moves by {shift:.2g} of itself)"
+        f"confirmed in float64 operation by operation, by {again} of {_FRESH} measurements with "
+        "other keys, and with inputs moved by rounding (this changes the difference by a "
+        f"fraction {shift:.2g})"
     )
     many = _in_many_digits(claim, problem, key)
     if many is None:

@@ -156,7 +156,7 @@ class Survived:
         if self.failed:
             lines.append(f"{self.failed} problems could not be judged")
         if self.interrupted:
-            lines.append("The search was interrupted; this is what it had searched.")
+            lines.append("The search was interrupted. These numbers cover what it had searched.")
         return "\n".join([*lines, "A search that finds nothing is evidence, not proof."])
 
 

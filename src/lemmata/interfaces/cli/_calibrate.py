@@ -61,7 +61,10 @@ def calibrate(
     if as_json:
         plain(json.dumps(rows, indent=1))
     elif markdown:
-        plain("| relation | family | promised result | trials | level | share with it | exact limits | least share |")
+        plain(
+            "| relation | family | promised result | trials | level | share with this result | exact "
+            "limits | least share |"
+        )
         plain("| --- | --- | --- | ---: | ---: | ---: | --- | ---: |")
         for row in rows:
             plain(

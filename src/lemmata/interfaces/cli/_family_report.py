@@ -46,7 +46,7 @@ def level_words(record: dict[str, Any]) -> str:
     """The level in a sentence."""
     how = "Holm's procedure on p-values"
     if record["method"] == "e-values":
-        how = "Holm's procedure on e-values of all sessions, which stay valid however often you continue"
+        how = "Holm's procedure on the e-values of all sessions; they stay valid if you continue again"
     return (
         f"Family-wise level {record['level']:g} over {record['claims']} claims ({how}). So the probability that any "
         "true claim is refuted is at most this level."
@@ -92,8 +92,8 @@ def table_of(record: dict[str, Any]) -> Iterator[str]:
     unexpected = sum(not row["as_expected"] for row in rows)
     known = sum(row["known"] for row in rows)
     yield (
-        f"{len(rows)} of {record['claims']} claims judged ({known} of them read from the ledger), "
-        f"{unexpected} not as expected; run {record['run']} of {record['ledger']}."
+        f"{len(rows)} of {record['claims']} claims were judged ({known} of them from the ledger), "
+        f"{unexpected} with an unexpected verdict; run {record['run']} of {record['ledger']}."
     )
     for change in record["changes"]:
         why = ", ".join(change["why"]) or "no known reason"

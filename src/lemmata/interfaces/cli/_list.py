@@ -22,7 +22,7 @@ def list_claims(
     ] = None,
     source: Annotated[str, typer.Option(help="List the statements of this source in order, with their claims.")] = "",
     loose: Annotated[
-        bool, typer.Option("--loose", help="Only claims without a near control, each with the reason.")
+        bool, typer.Option("--loose", help="Only claims without a control close to the claim, each with the reason.")
     ] = False,
     tool: Annotated[str, typer.Option(help="Only claims that use this mathematical tool.")] = "",
     architecture: Annotated[str, typer.Option(help="Only claims about this architecture.")] = "",
@@ -196,7 +196,7 @@ def _refuse_beside_a_source(asked: dict[str, Any], loose: bool) -> None:
         raise SettingError(
             f"--source with {', '.join(given)}",
             rule="--source lists the statements of a source, which these options cannot select",
-            remedy="leave --source or the other options out",
+            remedy="use --source alone, or leave --source out",
         )
 
 

@@ -52,7 +52,7 @@ def map_catalogue(
     if as_json:
         raise SettingError(
             "--json with --out or --serve",
-            rule="either --json, which prints the counts, or a page",
+            rule="--json, which prints only the counts, or a page, but not both",
             remedy="leave one of them out",
         )
     from lemmata.interfaces.site import Published, own_files, serve

@@ -125,7 +125,7 @@ def _print(console: Any, record: ExaminationRecord) -> None:
     for title, lines in (
         ("These checks say nothing here:", silent),
         (
-            "More checks run if you add the following inputs:",
+            "More checks are possible if you add the following inputs:",
             [f"with {what}: {'; '.join(titles)}" for what, titles in waiting],
         ),
     ):

@@ -275,7 +275,7 @@ def _check_asked(
         raise SettingError(
             f"--write with {', '.join(given)}",
             rule="the catalogue keeps only searches with the default options in one process",
-            remedy="leave --write or the other options out",
+            remedy="use --write with the default options, or leave --write out",
         )
 
 
@@ -286,7 +286,7 @@ def _check_needs(others: dict[str, Any]) -> None:
         raise SettingError(
             f"--needs with {', '.join(given)}",
             rule="--needs searches with the default options in one process, and prints sentences",
-            remedy="leave --needs or the other options out",
+            remedy="use --needs alone, or leave --needs out",
         )
 
 
@@ -300,7 +300,9 @@ def _record(claims: "list[Claim]", minutes: float, seed: int, as_json: bool) -> 
 
     rows, broken, failed = [], False, False
     if not claims:
-        err.print("Nothing to search: the catalogue has a search of the current code of each of these claims.")
+        err.print(
+            "Nothing to search: the catalogue already has a search of each of these claims with its current code."
+        )
     for claim, record in searched_one_by_one(claims, minutes, seed):
         if isinstance(record, str):
             failed = True

@@ -37,7 +37,7 @@ _FULL = 128 * 2**20
 """Bytes of address space below which a thread, or its heap, may not fit."""
 _WAITS = ("--serve", "--dask")
 """Options with which a command waits for others and computes nothing."""
-_ROOM = "most commands need 2 to 3 GiB of addresses, most of which libraries only reserve"
+_ROOM = "most commands need 2 to 3 GiB of address space, although libraries use only a small part of it"
 
 
 class Listener:
@@ -201,5 +201,5 @@ def no_memory(found: str | None, sure: bool = True) -> MemoryPlanError:
         else "the command was ended, most likely because there is not enough memory",
         found=found,
         rule=rule,
-        remedy=f"{remedy}, or ask for less: fewer rows, fewer --jobs, or --quick if the command has this option",
+        remedy=(f"{remedy}, or reduce the need: fewer rows, fewer --jobs, or --quick if the command has this option"),
     )

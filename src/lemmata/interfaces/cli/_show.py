@@ -59,9 +59,9 @@ def show(
             out.print(f"  {rule}", markup=False, highlight=False)
         _show_verdict(record.get("verdict"), older(record))
         _show_beside("tightness (evidence from a search, never proof)", told_search, record["search"])
-        _show_beside("tested at the ends of its declared ranges", told_walk, record["walk"])
+        _show_beside("tests at the ends of its declared ranges", told_walk, record["walk"])
         _show_places(record["walk"])
-        _show_beside("slightly wrong versions, tested on the same trials", told_mutations, record["mutations"])
+        _show_beside("tests of slightly wrong versions, on the same trials", told_mutations, record["mutations"])
 
 
 def _show_passage(passage: dict[str, Any] | None, readings: list[dict[str, str]]) -> None:

@@ -113,6 +113,8 @@ def _report(verdicts: list[Any], chosen: int, level: float) -> None:
     for verdict in verdicts:
         show_verdict(verdict, short=len(verdicts) > 1)
     if len(verdicts) > 1:
-        plain(f"{len(verdicts)} claims at a family-wise level of {level:g}; each verdict gives its own level.")
+        plain(
+            f"{len(verdicts)} claims were judged at a family-wise level of {level:g}; each verdict gives its own level."
+        )
     if len(verdicts) < chosen:
         plain(f"Interrupted: {chosen - len(verdicts)} claims were not run.")

@@ -22,7 +22,7 @@ def _told_effect(own: Effect) -> str:
     show = percent if shares else number
     low, high = -own.gain.upper, -own.gain.lower
     if low == high == 0:
-        return f"the {own.quantity} on held-out rows stays at {show(own.before)}: no row changes"
+        return f"the {own.quantity} on held-out rows stays at {show(own.before)}, because no prediction changes"
     ends = f"{100 * low:+.2g} to {100 * high:+.2g} points" if shares else f"{low:+.2g} to {high:+.2g}"
     return (
         f"the {own.quantity} on held-out rows is {show(own.after)} instead of {show(own.before)} (a change of {ends}, "

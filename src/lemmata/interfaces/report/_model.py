@@ -129,7 +129,7 @@ def model_sentences(record: ExaminationRecord) -> list[str]:
         seen = f"Found: {own.found}." + (f" Remedy: {own.remedy}." if own.remedy else "")
         said = _held(record)
         return [f"Theory does not apply to this model, because this condition does not hold: {own.name}.", seen, *said,
-                "Nothing else was run."]  # fmt: skip
+                "Nothing else was checked."]  # fmt: skip
     unit = _UNITS.get(record.model.task, " (mean squared distance)")
     found, task = _held(record), record.model.task
     left_out = record.left_out
@@ -138,10 +138,10 @@ def model_sentences(record: ExaminationRecord) -> list[str]:
         both = {"agrees": "agree", "disagrees": "do not agree"}.get(left_out.status)
         verdict = f" Prediction and measurement {both}." if both else ""
         if left_out.status == "agrees" and _says_little(record, left_out.predicted):
-            verdict = " Prediction and measurement agree, but so wide an interval says little."
+            verdict = " Prediction and measurement agree, but the interval is so wide that this says little."
         found.append(_error(words, left_out.predicted, "" if found else unit, task) + verdict)
     if record.held_error is None:
-        found.append("The error on new rows was not measured, since no held-out rows were given.")
+        found.append("The error on new rows was not measured, because no held-out rows were given.")
     if record.score.tested:
         score = record.score
         intervals = "interval contains" if score.tested == 1 else "intervals contain"

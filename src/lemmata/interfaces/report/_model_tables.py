@@ -13,22 +13,31 @@ _SIZES = {  # the meaning of a column of numbers
     "input": {
         "gradient × spread": "how far the output, or the log probability of the right class, moves with the input: the "
         "mean size of the gradient times the input's standard deviation",
-        "loss grows by": "the growth of the mean loss if the input's values are permuted among the rows, with its "
-        "95 % interval for new rows. If it is below 0, the model errs less without the input",
-        "by chance": "for an input without information, 95 % of the growths lie in this range",
+        "loss grows by": (
+            "by how much the mean loss grows if the input's values are permuted among the rows, with "
+            "its 95 % interval for new rows. If the growth is below 0, the model errs less without "
+            "the input"
+        ),
+        "by chance": "if an input carries no information, 95 % of its growths lie in this range",
     },
     "layer": {
         "norm": "the Frobenius norm, the root of the sum of squared entries",
-        "largest singular value": "the most that the matrix stretches a vector",
-        "stable rank": "the squared norm over the squared largest singular value: about how many directions carry the "
-        "matrix",
-        "values beyond": "how many singular values lie above the range of the largest singular value of a random "
-        "matrix",
-        "share of the tangent kernel": "how much of the model's first-order response to training comes from this array",
+        "largest singular value": "the largest factor by which the matrix stretches a vector",
+        "stable rank": (
+            "the squared norm divided by the squared largest singular value: roughly the number of "
+            "directions in which the matrix is large"
+        ),
+        "values beyond": (
+            "how many singular values are larger than nearly all largest singular values of random matrices"
+        ),
+        "share of the tangent kernel": "the part of the model's first-order response to training that comes from it",
     },
     "output": {
         "RMSE": "the root of the mean squared error on held-out rows, in the target's unit, with its 95 % interval",
-        "R²": "the share by which the model reduces the squared error of the training mean; at 0 it is no better",
+        "R²": (
+            "the share by which the model's squared error is below that of the training mean; at 0 "
+            "the model is no better than the mean"
+        ),
     },
 }
 
@@ -59,7 +68,7 @@ def posterior_words(record: ExaminationRecord) -> str:
     if own is None or (not own.reason and own.status == "unscored"):
         return ""
     if own.reason:
-        return f"Laplace's approximation of the posterior says nothing here: {own.reason}."
+        return f"Laplace's approximation of the posterior has no result here: {own.reason}."
     parts = "parameters" if own.whole else "parameters of the last layer"
     told = f"By Laplace's approximation, the rows determine {number(own.dimension)} {parts} well."
     if own.covered is not None:

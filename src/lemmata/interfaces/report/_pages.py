@@ -123,7 +123,10 @@ def mixed(record: Path) -> list[str]:
         for name, value in files.items() if record.name in files else ():
             own = record if name == record.name else path.parent / name
             if own.exists() and not _is(own, value):
-                found.append(f"{path} and {own} are of different runs: the page names another content of {name}.")
+                found.append(
+                    f"{path} and {own} come from different runs: the page was not made from the present "
+                    f"content of {name}."
+                )
     return found
 
 

@@ -47,7 +47,7 @@ class AttackedFlows(Population[AttackedFlow]):
         return Space(
             n=Integer(9, 3, 40, "training rows"),
             m=Integer(4, 1, 40, "other points"),
-            spread=Real(3.0, 0.5, 20.0, "largest weight of a row beyond 1"),
+            spread=Real(3.0, 0.5, 20.0, "largest weight of a row, minus 1"),
             schedule=Choice(self.schedule, ("constant", "changing"), "weights of rows through time"),
         )
 
@@ -72,6 +72,8 @@ class AttackedFlows(Population[AttackedFlow]):
     def hypotheses(self, problem: AttackedFlow) -> list[Hypothesis]:
         least = jnp.minimum(problem.first, problem.last).min()
         return [
-            Hypothesis("the kernel is definite", jnp.linalg.eigvalsh(problem.K)[0], ">", 0.0, "else modes stand still"),
+            Hypothesis(
+                "the kernel is definite", jnp.linalg.eigvalsh(problem.K)[0], ">", 0.0, "otherwise modes stand still"
+            ),
             Hypothesis("attacks raise residuals (E >= 1)", least, ">=", 1.0, "the exponential of a positive kernel"),
         ]

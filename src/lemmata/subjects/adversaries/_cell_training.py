@@ -203,7 +203,9 @@ def _classes(x: Array, labels: Array, x_new: Array, labels_new: Array) -> int:
     if unseen := sorted(set(new) - set(own)):
         found = f"class {unseen[0]}, which no training row has"
         raise DataError(
-            "labels of held-out rows", found=found, rule=f"classes from 0 to {len(own) - 1}, those of the training rows"
+            "labels of held-out rows",
+            found=found,
+            rule=f"classes from 0 to {len(own) - 1}, the classes of the training rows",
         )
     return len(own)
 

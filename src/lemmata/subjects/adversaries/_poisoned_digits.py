@@ -115,4 +115,4 @@ class DigitsToPoison(Population[PoisonedDigits]):
         return PoisonedDigits(*rows_of, jnp.asarray(start), triggered, pattern, share)
 
     def hypotheses(self, problem: PoisonedDigits) -> list[Hypothesis]:
-        return [Hypothesis("the share that is poisoned", problem.share, "<", 0.5, "else the target is the rule")]
+        return [Hypothesis("the share that is poisoned", problem.share, "<", 0.5, "otherwise the target is the rule")]

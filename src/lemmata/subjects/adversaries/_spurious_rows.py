@@ -73,7 +73,7 @@ class SpuriousRows(Population[AttackedRows]):
         return Space(
             n=Integer(n, 10, 500, "training rows", corners=(4 * n // 5, 5 * n // 4)),
             d=Integer(d, 5, 500, "small inputs", corners=(4 * d // 5, 5 * d // 4)),
-            right=Real(0.95, 0.8, 1.0, "how often the large input tells the label", corners=(0.94, 0.96)),
+            right=Real(0.95, 0.8, 1.0, "how often the large input agrees with the label", corners=(0.94, 0.96)),
             mean=Real(0.1, 0.0, 0.5, "mean of a small input, towards the label", corners=(0.05, 0.1)),
             radius=Real(0.3, 0.0, 1.0, "of the adversary", corners=(0.25, 0.35)),
         )
@@ -86,4 +86,8 @@ class SpuriousRows(Population[AttackedRows]):
         return AttackedRows(x, y, x_new, y_new, jnp.asarray(setting["radius"]))
 
     def hypotheses(self, problem: AttackedRows) -> list[Hypothesis]:
-        return [Hypothesis("both labels occur", jnp.abs(jnp.mean(problem.y)), "<", 1.0, "else nothing is to be told")]
+        return [
+            Hypothesis(
+                "both labels occur", jnp.abs(jnp.mean(problem.y)), "<", 1.0, "otherwise there is nothing to learn"
+            )
+        ]

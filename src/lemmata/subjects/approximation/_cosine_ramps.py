@@ -96,5 +96,7 @@ class CosineClasses(Population[CosineRamps]):
         return CosineRamps(functions, function, jnp.asarray(tau), self.radius * points_in_ball(x))
 
     def hypotheses(self, problem: CosineRamps) -> list[Hypothesis]:
-        sharp = Hypothesis("tau is more than 2", problem.sharpness, ">", 2.0, "delta_tau equals 1/tau only then")
+        sharp = Hypothesis(
+            "tau is more than 2", problem.sharpness, ">", 2.0, "delta_tau equals 1/tau only under this condition"
+        )
         return [sharp, in_unit_ball(problem.x, "points")]

@@ -77,7 +77,7 @@ class Hinges:
         lines = [
             f"{count} ReLU {'unit fits' if self.units == 1 else 'units fit'} {len(self.x)} points within "
             f"{self.tolerance:.4g} (largest error {self.error:.4g})",
-            f"from the curvature: about {round(self.predicted, 3):.3g}; units by tolerance: {curve}",
+            (f"the curvature predicts about {round(self.predicted, 3):.3g} units; units by tolerance: {curve}"),
         ]
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
@@ -125,7 +125,7 @@ def hinges(x: Any, y: Any, tolerance: float | int) -> Hinges:
         >>> x = np.linspace(0, 1, 401)
         >>> print(hinges(x, np.exp(3 * x), 0.01))
         16 ReLU units fit 401 points within 0.01 (largest error 0.009986)
-        from the curvature: about 16.4; units by tolerance: 4 at 0.16, 8 at 0.04, 16 at 0.01, 32 at 0.0025
+        the curvature predicts about 16.4 units; units by tolerance: 4 at 0.16, 8 at 0.04, 16 at 0.01, 32 at 0.0025
     """
     tolerance = positive("tolerance", tolerance)
     given_x, given_y = _column("x", x), _column("y", y)
@@ -228,11 +228,11 @@ def _root_curvature(x: np.ndarray, y: np.ndarray, pieces: int) -> float:
 def _conditions(units: int, fewest: int, predicted: float, n: int) -> tuple[Condition, ...]:
     ratio = (predicted + 1) / (fewest + 1)
     return (
-        Condition("no function has fewer hinges (units minus the proved minimum)",
+        Condition("no function with fewer hinges is close enough (units minus the proved minimum)",
                   float(units - fewest), units == fewest,
                   "between the two numbers, hinges at other places may be enough"),
         Condition("points for each piece", n / (units + 1), n / (units + 1) >= _SAMPLES,
-                  "else the curve between the points is unknown"),
+                  "otherwise the curve between the points is unknown"),
         Condition("the curvature predicts the number (ratio of pieces)", ratio, 0.8 <= ratio <= 1.25,
-                  "else the curve has noise, corners, or less than a bend for each piece"),
+                  "otherwise the curve has noise or corners, or less than one bend for each piece"),
     )  # fmt: skip

@@ -60,7 +60,7 @@ class IntrinsicDimension:
         lines = [
             f"intrinsic dimension {self.dimension:.3g}, {100 * self.level:g} % interval {low:.3g} to {high:.3g}, "
             f"of {self.rows} rows with {self.columns} column{'s' if self.columns > 1 else ''}",
-            f"by the number of rows: {curve}",
+            f"estimates by number of rows: {curve}",
         ]
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
@@ -107,7 +107,7 @@ def intrinsic_dimension(x: Any, *, level: float = 0.9, seed: int = 0) -> Intrins
         >>> rng = np.random.default_rng(0)
         >>> print(intrinsic_dimension(rng.uniform(size=(2000, 2)) @ rng.normal(size=(2, 30))))
         intrinsic dimension 1.98, 90 % interval 1.89 to 2.08, of 2000 rows with 30 columns
-        by the number of rows: 1.98 at 2000, 1.95 at 1000, 1.95 at 500, 1.95 at 250
+        estimates by number of rows: 1.98 at 2000, 1.95 at 1000, 1.95 at 500, 1.95 at 250
     """
     level = inside("level", level, 0.0, 1.0)
     rng = np.random.default_rng(whole("seed", seed))
@@ -181,16 +181,17 @@ def _conditions(
     ratio, (different, columns) = max(dimension / coarse, coarse / dimension), shape
     return (
         Condition("the density is constant over the distances to the nearest two rows", None, None,
-                  "else the estimate depends on the number of rows"),
+                  "otherwise the estimate depends on the number of rows"),
         Condition("estimates of all rows and of the smallest subsets agree (their ratio)", ratio, ratio <= _STABLE,
-                  "else noise raises the dimension at small distances, or the rows "
-                  "lie on a surface that is curved at large distances"),
+                  ("otherwise noise raises the dimension at small distances, or the rows lie on a surface "
+                  "that is curved at large distances")),
         Condition("the base-2 logarithm of the number of rows is above the dimension", float(np.log2(different)),
-                  bool(np.log2(different) > dimension), "else every row is near a boundary, and the estimate is low"),
+                  bool(np.log2(different) > dimension),
+                       "otherwise every row is near a boundary, and the estimate is too low"),
         Condition("the interval begins at or below the number of columns", low, low <= columns,
-                  "else the estimate is impossible, as for rounded values"),
+                  "otherwise the estimate is impossible, as for rounded values"),
         Condition("share of rows that are equally far from their two nearest neighbours", ties, ties <= _FEW_TIES,
-                  "values are rounded or whole, and the estimate is too high"),
+                  "if this share is large, values are rounded or whole, and the estimate is too high"),
         Condition("duplicate rows, which are left out", float(rows - different), rows == different,
-                  "values that are rounded, or copies"),
+                  "reasons: values are rounded, or rows are copies of other rows"),
     )  # fmt: skip

@@ -192,6 +192,6 @@ def _conditions(crossings: tuple[int, ...], expected: float, spread: float, unse
     return (
         Condition("the first layer has as many crossings as random weights (difference in standard deviations)",
                   distance,
-                  distance <= 3, "else training, or scales that differ between inputs, moved the kinks"),
+                  distance <= 3, "otherwise training, or scales that differ between inputs, moved the kinks"),
         Condition("crossings that change no output", float(unseen), None, "later units do not pass them on"),
     )  # fmt: skip

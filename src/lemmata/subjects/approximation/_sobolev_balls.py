@@ -12,7 +12,9 @@ _FREQUENCIES = 24
 
 
 def _smooth(ball: SobolevBall) -> Hypothesis:
-    return Hypothesis("the smoothness is positive", ball.smoothness, ">", 0.0, "else the ball is not compact in L2")
+    return Hypothesis(
+        "the smoothness is positive", ball.smoothness, ">", 0.0, "otherwise the ball is not compact in L2"
+    )
 
 
 class SobolevBalls(Population[SobolevBall]):

@@ -89,7 +89,7 @@ class NarrowHeads(Population[AttentionKernel]):
         stacked = jnp.concatenate([problem.query, problem.key])
         values = jnp.linalg.svd(stacked, compute_uv=False)
         why = "common directions of queries and keys change the signature"
-        name = "rows of W_q and W_k are in general position (least singular value over the largest)"
+        name = "rows of W_q and W_k are in general position (smallest singular value divided by the largest)"
         return [Hypothesis(name, values[-1] / values[0], ">", 1e-8, why)]
 
 

@@ -65,6 +65,6 @@ class FeaturePairs(Population[FeaturePair]):
     def hypotheses(self, problem: FeaturePair) -> list[Hypothesis]:
         """Lengths at which a sample shows the variance."""
         longest = jnp.maximum(jnp.linalg.norm(problem.x), jnp.linalg.norm(problem.y))
-        why = "fourth moments grow as exp(2 |x + y|²), so a sample of them is unreliable"
+        why = "fourth moments grow as exp(2 |x + y|²), so a sample estimates them poorly"
         found = [Hypothesis("the points are short", longest, "<=", 0.8, why, rounding=1e-9)]
         return [*found, Hypothesis("x + y is not 0", problem.sum_square, ">", 1e-6, "the variance is then 0")]

@@ -92,7 +92,9 @@ class RelevantBlocks(Population[RoutedKeys]):
         """A signal, and noise that is not all shared."""
         return [
             Hypothesis("the relevant key's excess", problem.excess, ">", 0.0, "without one no block is relevant"),
-            Hypothesis("the correlation of products", problem.correlation, "<", 1.0, "else a block is one key"),
+            Hypothesis(
+                "the correlation of products", problem.correlation, "<", 1.0, "otherwise a block acts as one key"
+            ),
         ]
 
 

@@ -190,9 +190,9 @@ def _sampled(
         conditions=(
             _EVEN,
             Condition(f"f reads its inputs as {f.codes.words}"),
-            Condition("no group of sets was dropped to save memory", None, complete, "else raise the threshold"),
+            Condition("no group of sets was dropped to save memory", None, complete, "otherwise raise the threshold"),
             Condition("weight of f in the coefficients found", float(weights.sum()), None,
-                      "weights by degree count these alone"),
+                      "weights by degree count only these coefficients"),
         ),
     )  # fmt: skip
 
@@ -204,5 +204,5 @@ def _twice(values: Float[np.ndarray, " k"]) -> Float[np.ndarray, "k 2"]:
 def _values_condition(two: bool) -> tuple[Condition, ...]:
     if two:
         return ()
-    why = "else influences and noise curve are mean squared changes divided by 4, not probabilities"
+    why = "otherwise influences and the noise curve are mean squared changes divided by 4, not probabilities"
     return (Condition("f has the values -1 and 1", None, False, why),)

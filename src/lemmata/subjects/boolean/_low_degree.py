@@ -65,7 +65,7 @@ class LowDegreeFit:
             parts = [f"{' * '.join(names) or 'mean'}: {value:.3g}" for names, value in listed]
             lines.append("largest coefficients: " + ", ".join(parts))
         if self.degree == 0 and len(self.errors) > 1:
-            lines.append("vacuous: no product is expected to help, so that every row gets the more frequent class")
+            lines.append("vacuous: no product is expected to help, so every row gets the more frequent class")
         elif self.degree == 0:
             lines.append("vacuous: every row gets the more frequent class")
         elif self.errors[self.degree] >= 1:
@@ -176,7 +176,7 @@ class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
             Condition("rows are independent draws of one distribution"),
             _uniform(signs),
             Condition("share of columns with two values", float(np.mean([len(np.unique(c)) <= 2 for c in X.T])), None,
-                      "a column with more is divided at its median"),
+                      "a column with more than two values is divided at its median"),
             Condition("columns left out, because they are constant or repeat another column", float(d - len(names))),
             Condition("higher degrees were considered (the largest)", float(most),
                       self.degree != "auto" or self.degree_ < most or most == len(names),
@@ -287,5 +287,6 @@ def _uniform(signs: np.ndarray) -> Condition:
     return Condition(
         f"columns are balanced and independent (largest mean of a column or of a product of two; chance gives "
         f"{limit:.2g})",
-        largest, largest <= limit, "else the expected errors are wrong, and each coefficient contains parts of others",
+        largest, largest <= limit,
+        "otherwise the expected errors are wrong, and each coefficient contains parts of others",
     )  # fmt: skip

@@ -190,8 +190,10 @@ def _by_elimination(
         shown = ", ".join(str(row) for row in solved.clash[:8]) + (", ..." if len(solved.clash) > 8 else "")
         raise DataError(
             "rows contradict every parity, so some labels are wrong",
-            found=f"{len(solved.clash)} row{'s' if len(solved.clash) > 1 else ''} ({shown}, counted from 0) whose "
-            "inputs add up to 0 modulo 2, but whose labels add up to 1",
+            found=(
+                f"{len(solved.clash)} row{('s' if len(solved.clash) > 1 else '')} ({shown}, counted from "
+                "0) whose inputs add up to 0 modulo 2, although their labels add up to 1"
+            ),
             rule="labels that are a parity of the columns" + (" or its negation" if constant else ""),
             remedy="set noise to the share of wrong labels, for example noise=0.05"
             + ("" if constant else ", or constant=True if y may be negated"),
@@ -203,7 +205,7 @@ def _by_elimination(
     return _parity_of(
         bits[:d], bool(constant and bits[-1]), names, "elimination", solved.rank, solved.spare, 0, chance, level,
         Condition("number of rows that check the solution", float(solved.spare), chance <= _CHANCE,
-                  "10 or more are needed to rule out labels that are not a parity"),
+                  "at least 10 such rows are needed to rule out labels that are not a parity"),
     )  # fmt: skip
 
 
@@ -211,7 +213,7 @@ def _check_rank(n: int, rank: int, unknown: int) -> None:
     if rank < unknown:
         raise DataError(
             "rows do not determine the parity",
-            found=f"{n} row{'s' if n > 1 else ''} of rank {rank}, so that 2^{unknown - rank} parities agree on them",
+            found=(f"{n} row{('s' if n > 1 else '')} of rank {rank}, so 2^{unknown - rank} parities agree with them"),
             rule=f"rank {unknown}, the number of unknowns",
             remedy="add rows, or remove columns that are constant or sums of others",
         )
@@ -254,9 +256,10 @@ def _with_noise(
     return _parity_of(
         bits, negated, names, method, None, len(held), wrong, chance, level,
         Condition("share of held-out labels that differ, against the noise given", wrong / len(held),
-                  bool(low <= wrong <= high), "else the noise differs from the one given"),
+                  bool(low <= wrong <= high), "otherwise the noise differs from the given noise"),
         Condition("parities that differ in one or two columns agree clearly less (largest probability of such a gap "
-                  "by chance)", near, near <= _CHANCE, "else a column is nearly constant, or nearly equals another"),
+                  "by chance)", near, near <= _CHANCE,
+                  "otherwise a column is nearly constant, or nearly equal to another column"),
     )  # fmt: skip
 
 

@@ -162,8 +162,8 @@ def noise_sensitivity(
     apart = 1 - float((counts * (counts - 1)).sum()) / (n * (n - 1))
     conditions = (
         Condition("rows are independent draws of one distribution"),
-        Condition("columns are independent: else changed rows are unlike any row", None, None,
-                  "the probability is about these changed rows all the same"),
+        Condition("columns are independent; otherwise changed rows look unlike any row", None, None,
+                  "the probability is valid for these changed rows in any case"),
     )  # fmt: skip
     flipped = int(sum(low != high and not other for (low, high), other in zip(pairs, replaced, strict=True)))
     return NoiseSensitivity(rates, np.array(value), np.array(limits).reshape(-1, 2), flipped, int(replaced.sum()),
@@ -204,7 +204,7 @@ def _values(rows: np.ndarray, columns: str, names: tuple[str, ...]) -> tuple[lis
             raise DataError(
                 f"column {names[place]}", found=f"{len(values)} different values", rule="at most two values, so "
                     "that one can replace the other",
-                remedy='set columns="auto" to replace the values of such columns by those of other rows',
+                remedy="set columns=\"auto\" to replace the values of such columns by the values of other rows",
             )  # fmt: skip
         replaced.append(columns == "replace" or len(values) > 2)
         pairs.append((values[0], values[-1]))

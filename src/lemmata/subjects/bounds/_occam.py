@@ -94,10 +94,12 @@ def occam_bound(
         vacuous = f"{length:.4g} bits are too many for {len(rows)} rows"
         if error >= trivial or float(kl_upper(error, math.log(1 / delta) / len(rows))) >= trivial:
             vacuous = f"the rule errs on {error:.3f} of the rows: no description is short enough"
-    why = "a code that is made to fit the rows says nothing"
+    why = "the bound does not hold for a code that is made to fit the rows"
     conditions = (
-        Condition("rows are independent draws of one law, and new rows are of the same"),
-        Condition("the code was fixed before the rows were seen, and no word begins another", why=why),
+        Condition("rows are independent draws of one distribution, and new rows come from the same distribution"),
+        Condition(
+            ("the code was chosen before the rows were seen, and no code word is the beginning of another"), why=why
+        ),
     )
     return OccamBound(bound, trivial, vacuous, error, length, len(rows), delta, conditions)
 

@@ -281,29 +281,44 @@ def _culprit(found: _Found, trivial: float) -> str:
     # of the choices that would do without a divergence, the one that has the least
     cheapest = int(np.where(free < trivial, found.divergences, np.inf).argmin())
     kl, error = found.divergences[cheapest], found.tried[cheapest]
-    return f"noise that the rule stands (Gibbs error {error:.3f}) costs {kl:.3g} nats, too many for {found.rows} rows"
+    return (
+        f"noise that keeps the rule's errors small (Gibbs error {error:.3f}) costs {kl:.3g} nats, "
+        f"too many for {found.rows} rows"
+    )
 
 
 def _of_one_law(error: float, rows: int, bound: float, delta: float) -> Condition:
     """Whether held rows contradict the bound, by the lower limit of their error."""
     lower = float(kl_lower(error, math.log(1 / delta) / rows))
-    why = f"they err in at least {lower:.3f}: of another law, or the rows were not independent"
+    why = f"their error is at least {lower:.3f}: they have another distribution, or the rows were not independent"
     return Condition("the held rows do not contradict the bound", error, lower <= bound, why)
 
 
 def _conditions(prior_rows: int, rows: int, exact: bool, draws: int) -> tuple[Condition, ...]:
-    why = "a bound in probability is over the draw of the rows"
+    why = "the bound holds with a probability over the draw of the rows"
     own = Condition(
-        "the prior saw none of the rows that are counted", float(prior_rows), True, "it is fixed before them"
+        "the prior was not fitted to any of the rows that are counted",
+        float(prior_rows),
+        True,
+        "the prior is fixed before these rows",
     )
     if exact:
-        count = Condition("the error of the noisy rule is exact", 0.0, True, "an integral for each row, no draws")
+        count = Condition(
+            "the error of the noisy rule is exact",
+            0.0,
+            True,
+            "the error is an integral for each row, without random draws",
+        )
     else:
-        count = Condition("draws of the weights", float(draws), True, "their error is bounded at a tenth of delta")
+        count = Condition("draws of the weights", float(draws), True, "their error is bounded with a tenth of delta")
     return (
-        Condition("rows are independent draws of one law, and new rows are of the same", why=why),
-        Condition("the model and its settings were not chosen on these rows", why="a choice has to be paid for"),
+        Condition(
+            ("rows are independent draws of one distribution, and new rows come from the same distribution"), why=why
+        ),
+        Condition(
+            "the model and its settings were not chosen on these rows", why="a choice on these rows needs a wider bound"
+        ),
         own,
-        Condition("rows that the prior has not seen", float(rows), rows > 0, "the bound is from them alone"),
+        Condition("rows that the prior has not seen", float(rows), rows > 0, "the bound uses only these rows"),
         count,
     )

@@ -102,7 +102,7 @@ def rademacher(
         at most 0.1221: 0.112, 95% interval 0.1046 to 0.1195
         >>> print(rademacher(DecisionTreeClassifier(random_state=0), x))
         at least 0.9453 (95%): 1 attained on 10 draws
-        - vacuous: it fits random signs so well that no uniform bound by twice this complexity is below 1
+        - vacuous: the model fits random signs so well that every uniform bound by twice this complexity is at least 1
     """
     points, radius, level = as_rows(x), positive("radius", radius), inside("level", level, 0.0, 1.0)
     generator = np.random.default_rng(whole("seed", seed))
@@ -150,10 +150,14 @@ def _in_closed_form(
     interval = max(estimate - reach, bounds[0]), min(estimate + reach, bounds[1])
     vacuous = ""
     if bounds[1] >= trivial:
-        vacuous = f"vacuous: no function of the family has a mean above {trivial:.4g} in size: too few points"
+        vacuous = (
+            f"vacuous: no function of the family has a mean above {trivial:.4g} in size, because "
+            "there are too few points"
+        )
     conditions = (
         Condition(
-            "the family and its radius were fixed before the points were labelled", why="the norm of a fit is not"
+            "the family and its radius were fixed before the points were labelled",
+            why="the norm of a fitted function depends on the labels",
         ),
     )
     claims = ("generalisation.rademacher.kernel_ball_rademacher", "generalisation.rademacher.rademacher_generalisation")
@@ -172,10 +176,13 @@ def _fitted(family: Any, x: np.ndarray, draws: int, level: float, generator: np.
     lower = max(estimate - math.sqrt(2 * math.log(1 / (1 - level)) / (len(x) * draws)), 0.0)
     vacuous = ""
     if 2 * lower >= 1:
-        vacuous = "vacuous: it fits random signs so well that no uniform bound by twice this complexity is below 1"
+        vacuous = (
+            "vacuous: the model fits random signs so well that every uniform bound by twice this "
+            "complexity is at least 1"
+        )
     conditions = (
         Condition(
-            "what is fitted agrees with the signs as well as the family can", why="else this is a bound from below"
+            "the fitted functions agree with the signs as well as the family can", why="otherwise this is a lower bound"
         ),
     )
     claims = ("generalisation.memorisation.random_label_identity",)

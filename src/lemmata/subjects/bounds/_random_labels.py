@@ -57,7 +57,10 @@ class RandomLabels:
         if self.complexity is not None:
             found += f"; Rademacher complexity at least {self.complexity_lower:.3f}"
         if self.memorises:
-            found += "\n- vacuous: it fits random labels, so bounds that hold for all rules it can choose say nothing"
+            found += (
+                "\n\n- vacuous: the model fits random labels, so bounds that hold for all rules it can "
+                "choose say nothing"
+            )
         return found
 
     def _repr_html_(self) -> str:
@@ -118,9 +121,12 @@ def random_label_test(
     chance = 1 / len(classes)
     conditions = (
         Condition(
-            "random accuracy", mean, None, "equal to the largest that the rules allow only for a perfect learner"
+            "random accuracy",
+            mean,
+            None,
+            "this equals the largest value that the rules allow only for a perfect learner",
         ),
-        Condition("two classes", float(len(classes)), len(classes) == 2, "the identity speaks of two"),
+        Condition("two classes", float(len(classes)), len(classes) == 2, "the identity holds for two classes"),
     )
     two = len(classes) == 2
     return RandomLabels(

@@ -107,7 +107,7 @@ class Sparsified:
 
     def __str__(self) -> str:
         share = f"{100 * self.error / self.size:.2g} % of " if self.size > 0 else ""
-        word = "vacuous, since the network's output is not larger" if self.vacuous else "proved"
+        word = "vacuous, because the network's output is not larger" if self.vacuous else "proved"
         lines = [
             f"{len(self.units)} of {self.network_units} units: error {self.error:.4g}, {share}the network's output "
             f"{self.size:.4g}, on {self.rows} row{'s' if self.rows > 1 else ''}",
@@ -184,7 +184,9 @@ def sparsify(network: Any, x: Any, units: int) -> Sparsified:
         network_units=len(weights),
         hidden=hidden,
         conditions=(
-            Condition("the error is that of these rows", why="rows of another distribution may have a larger error"),
+            Condition(
+                "the error is computed on these rows", why="rows of another distribution may have a larger error"
+            ),
             Condition(
                 "rows for each unit",
                 len(rows) / count,
@@ -226,7 +228,7 @@ def _read(network: Any) -> tuple[Units, np.ndarray, np.ndarray]:
         if getattr(network, "out_activation_", "identity") != "identity":
             found = f"a {type(network).__name__} with {network.out_activation_!r} of the outputs"
             rule = "outputs that are sums of units"
-            remedy = "pass a tuple (hidden, weights, intercept), whose output is before this function"
+            remedy = "pass a tuple (hidden, weights, intercept), which gives the output before this function"
             raise SettingError("network", found=found, rule=rule, remedy=remedy)
         inner, shift, act = network.coefs_[0], network.intercepts_[0], _ACTIVATIONS[network.activation]
 

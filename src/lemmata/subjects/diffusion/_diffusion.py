@@ -78,7 +78,7 @@ def pose_rows(problem: object) -> Diffused | None:
 
 def positive_times(problem: Diffused) -> list[Hypothesis]:
     """That there is some noise at every time."""
-    why = "at t = 0 there may be no density, and the denoiser may jump"
+    why = "at t = 0 the density may not exist, and the denoiser may jump"
     return [Hypothesis("times are positive", problem.times.min(), ">", 0.0, why)]
 
 

@@ -126,7 +126,11 @@ def sampled_heated_mixture(
 
 
 def _positive(variances: Float[Array, " n"]) -> list[Hypothesis]:
-    return [Hypothesis("noise is added (least variance)", variances.min(), ">", 0.0, "then the density has a score")]
+    return [
+        Hypothesis(
+            "noise is added (least variance)", variances.min(), ">", 0.0, "only then does the density have a score"
+        )
+    ]
 
 
 def _definite(mixture: HeatedMixture) -> list[Hypothesis]:

@@ -231,6 +231,10 @@ class DomainPairs(Population[LabelledDomains]):
         apart = np.abs(problem.source - problem.target).max()
         return [
             Hypothesis(
-                "distance of the laws of labels", apart, "<=", 0.0, "the claim is about a shift of z given y alone"
+                "distance of the distributions of labels",
+                apart,
+                "<=",
+                0.0,
+                "the claim is about a shift of z given y alone",
             )
         ]

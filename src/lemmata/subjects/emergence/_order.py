@@ -133,20 +133,23 @@ def transition_order(
     margin, points = float(np.min(margins / (ends - starts))), int(counts.min())
     conditions = (
         Condition(
-            "each curve goes on for half a width on both sides of its rise",
+            "each curve continues for half a width on both sides of its rise",
             margin,
             margin >= 0.5,
-            "else the width depends on the measured range",
+            "otherwise the width depends on the measured range",
         ),
         Condition(
-            "each rise has at least 3 points inside", float(points), points >= 3, "else the width depends on the grid"
+            "each rise has at least 3 points inside",
+            float(points),
+            points >= 3,
+            "otherwise the width depends on the grid",
         ),
         Condition("the sizes span a factor of at least 4", spread, spread >= 4, "a slope needs different sizes"),
         Condition(
             "the logarithm of the width is linear in that of the size",
             float(bend),
             bool(abs(bend) < 0.25),
-            "small sizes may differ",
+            "small sizes may not follow the line",
         ),
     )
     return TransitionOrder(sizes, ends - starts, halves, slope, interval, level, kinds, conditions)

@@ -95,7 +95,7 @@ def plateaus(transition_matrix: Any) -> Plateaus:
     if wrong.any():
         row = int(np.argmax(wrong))
         remedy = "divide each row by its sum" + (
-            "; the columns add up to 1: transpose" if np.allclose(rows.sum(axis=0), 1, atol=1e-6) else ""
+            "; the columns add up to 1: transpose the matrix" if np.allclose(rows.sum(axis=0), 1, atol=1e-6) else ""
         )
         what = f"transition_matrix in row {row}, counted from 0"
         raise DataError(what, found=f"the sum {sums[row]:.6g}", rule="a sum of 1", remedy=remedy)
@@ -117,11 +117,13 @@ def plateaus(transition_matrix: Any) -> Plateaus:
     passing = len(rows) - len(own)
     conditions = (
         Condition(
-            "every symbol comes back", float(passing), not passing, "the losses leave out symbols that never come back"
+            "every symbol can occur again", float(passing), not passing,
+            "the losses leave out symbols that do not occur again"
         ),
         Condition("the context is long, and the predictors know the chain"),
-        Condition("the last symbol tells about the next (nats)", unigram - bigram, unigram - bigram > 1e-12,
-                  "else no plateau follows that of the unigram"),
+        Condition("the last symbol carries information about the next symbol (nats)", unigram - bigram,
+                  unigram - bigram > 1e-12,
+                  "otherwise no plateau follows the plateau of the unigram"),
     )  # fmt: skip
     return Plateaus(float(np.log(len(rows))), unigram, bigram, law, conditions)
 

@@ -116,13 +116,13 @@ class EmergenceReport:
         ]
         if self.steepest > self.alpha_interval[1]:
             lines.append(
-                f"this assumes that the loss can fall to 0: with a floor, the exponent could be {self.steepest:.3g},\n"
-                "and half of the lower rise would be reached earlier"
+                "this assumes that the loss can fall to 0: with a floor, the exponent could be "
+                f"{self.steepest:.3g},\nand half of the lower rise would be reached earlier"
             )
         if self.sharper:
             lines.append(
-                f"the jump after {self.jump_after:.3g} is sharper than a smooth loss makes it (p {self.p_value:.2g})\n"
-                f"the loss of a token falls by a factor {self.jump:.3g} there"
+                f"the jump after {self.jump_after:.3g} is sharper than a smooth loss makes it (p "
+                f"{self.p_value:.2g})\nthe loss of a token falls by a factor {self.jump:.3g} there"
             )
         elif self.p_value < 0.05:
             lines.append(
@@ -133,7 +133,7 @@ class EmergenceReport:
             lines.append(f"a smooth loss of a token explains the jump (p = {self.p_value:.2g})")
         if self.alpha_interval[0] > _STEEPEST:
             lines.append(
-                "but no known loss of language models falls that fast: look for a jump in the losses of tokens"
+                "but no known loss of language models falls that fast: check whether the losses of tokens jump"
             )
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
@@ -294,7 +294,7 @@ def _rises(n: np.ndarray, successes: np.ndarray, items: np.ndarray, chance: floa
     above = successes > items * chance + np.maximum(2.5 * spread, 0.5)
     if not above.any():
         most, rule = f"at most {np.max(share):.3g}", f"at least one size clearly above chance, {chance:g}"
-        remedy = "no jump can be placed: add larger models, or score tokens instead of whole answers"
+        remedy = "the jump cannot be placed: add larger models, or score tokens instead of whole answers"
         raise DataError("accuracy", found=most, rule=rule, remedy=remedy)
     if np.all(successes >= items - 0.5):
         remedy = "add smaller models, or harder items"
@@ -352,13 +352,17 @@ def _exp(value: Any) -> Any:
 def _conditions(misfit: float, rising: float, half: float, n: np.ndarray) -> tuple[Condition, ...]:
     inside_range = bool(n[0] <= half <= n[-1])
     return (
-        Condition("the smooth law fits the accuracies", misfit, misfit >= 0.05, "the numbers rest on the law"),
-        Condition("the jump lies between the sizes", half, inside_range, "outside, it is an extrapolation"),
+        Condition(
+            "the smooth law fits the accuracies", misfit, misfit >= 0.05, "the numbers are valid only under this law"
+        ),
+        Condition(
+            "the jump lies between the sizes", half, inside_range, "outside the sizes, the jump is an extrapolation"
+        ),
         Condition(
             "accuracies drawn from the fit rise with the scale",
             float(rising),
             bool(rising > 0.99),
-            "else the interval has no end",
+            "otherwise the interval has no end",
         ),
-        Condition("items are answered independently", None, None, "the intervals rest on binomial counts"),
+        Condition("items are answered independently", None, None, "the intervals assume binomial counts"),
     )

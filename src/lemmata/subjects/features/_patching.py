@@ -278,16 +278,17 @@ def _report(
     differ = abs(apart) > _ROUNDING * scale
     carried = [float(own.mean()) / apart if differ else None for own in (whole, destroyed)]
     conditions = [
-        Condition("outputs on the clean and corrupted input differ", apart, differ, "else there is nothing to explain"),
+        Condition("outputs on the clean and corrupted input differ", apart, differ,
+                  "otherwise there is no difference to explain"),
         *(
             Condition(f"the sites carry the whole difference ({word} at all sites)", share,
                       None if share is None else abs(share - 1) <= _APART,
-                      "the rest goes through other parts of the model")
+                      "the rest of the difference goes through other parts of the model")
             for word, share in zip(("clean values", "corrupted values"), carried, strict=True)
         ),
     ]  # fmt: skip
     if rows > 1:
-        conditions.append(Condition("rows are independent draws", None, None, "the intervals assume it"))
+        conditions.append(Condition("rows are independent draws", None, None, "the intervals assume independent rows"))
     return PatchingReport(
         names, float(best.mean()), float(worst.mean()), means["restore"], means["ablate"], means.get("shapley"),
         float(whole.mean()), float(destroyed.mean()), sets, intervals, rows, level, tuple(conditions),

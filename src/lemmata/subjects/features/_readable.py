@@ -113,7 +113,9 @@ class Readability:
 
     def __str__(self) -> str:
         value, one, other = self.closest
-        floor = f"at least {self.welch:.3f} for any directions" if self.welch > 0 else "so few need no coherence"
+        floor = (
+            f"at least {self.welch:.3f} for any directions" if self.welch > 0 else "so few directions can be orthogonal"
+        )
         lines = [
             self.read,
             f"coherence {self.coherence:.3f} (directions {self.pair[0]} and {self.pair[1]}); {floor}, "
@@ -321,16 +323,17 @@ def _conditions(
     alike = [
         Condition(f"random directions predict the failures of {own.name} (difference)", own.failure - own.predicted,
                   own.interval[0] <= (1 + _MARGIN) * own.predicted and own.predicted <= (1 + _MARGIN) * own.interval[1],
-                  "else these directions are closer to each other, or farther apart, than random ones")
+                  "otherwise these directions are closer to each other, or farther apart, than random ones")
         for own in ways
     ]  # fmt: skip
     return (
-        Condition("no direction is repeated", float(count), count == 0, "no readout tells repeated directions apart"),
+        Condition("no direction is repeated", float(count), count == 0,
+                  "no readout can distinguish repeated directions"),
         Condition("directions span all dimensions", None if rank is None else float(rank),
                   None if rank is None else rank >= min(found.unit.shape),
                   "the predictions use the rank in place of the dimension"),
         Condition("directions have one length (longest over shortest)", found.ratio, found.ratio <= _ONE_LENGTH,
-                  "they were scaled to length 1"),
+                  "lemmata scaled them to length 1"),
         *alike,
         Condition("at least 128 dimensions, for the prediction of the linear readout", float(d), d >= 128,
                   "with fewer, the prediction is less exact"),

@@ -107,7 +107,7 @@ class FunctionRuns:
 
         def site(name: str, value: Any) -> Any:
             if name in found:
-                remedy = "give each call a name of its own"
+                remedy = "give each call a different name"
                 raise SettingError(
                     f"site '{name}'", found="two calls in one run", rule="one call for each name", remedy=remedy
                 )

@@ -59,8 +59,10 @@ class FeatureSignificance:
         least = "no AUC is enough" if self.needed is None else f"an AUC of {self.needed:.3f} is needed"
         lines = [
             f"AUC {self.auc:.3f} of {which}, {self.positives} positives and {self.negatives} negatives",
-            f"p-value {self.p_value:.3g} (features of any dependence: at most {self.bound:.3g}); "
-            f"of a feature chosen beforehand {self.alone:.3g}",
+            (
+                f"p-value {self.p_value:.3g} (features of any dependence: at most {self.bound:.3g}); "
+                f"{self.alone:.3g} for a feature that was chosen beforehand"
+            ),
             f"unrelated features reach {self.expected:.3f} on average; for significance at {self.level:g}, {least}",
         ]
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
@@ -115,7 +117,7 @@ def feature_significance(
     alone = tail(_count(auc, pairs))
     conditions = (
         Condition("activations have no ties", None, None, "ties make the AUC of an unrelated feature vary less"),
-        Condition("examples are independent", None, None, "tokens of one text are not"),
+        Condition("examples are independent", None, None, "tokens of one text are not independent"),
         Condition("the AUC is above 1/2", auc, auc > 0.5,
                   "a feature that is smaller at positives has the AUC 1 - auc with the opposite sign"),
     )  # fmt: skip

@@ -84,7 +84,7 @@ class Superposition:
             more = f" and {len(self.edges) - _SHOWN} more" if len(self.edges) > _SHOWN else ""
             lines.append(f"interference (cosine): {shown}{more}")
         if self.sufficient is not None:
-            found = "" if self.boundary is None else f", and was found better up to {self.boundary[0]:.3f}"
+            found = "" if self.boundary is None else f", and a search found it better up to {self.boundary[0]:.3f}"
             lines.append(f"superposition is proved better up to density {self.sufficient:.3g}{found}")
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
@@ -163,14 +163,16 @@ def superposition(n: Any, m: Any, density: Any, importance: Any = 1.0, *, seed: 
     np.fill_diagonal(interference, 0.0)
     sufficient, boundary = _edge_of_superposition(float(weight.min() / scale)) if two else (None, None)
     conditions = (
-        Condition("another start ended at the same loss", float(near), near > 1, "the least loss may be lower"),
+        Condition(
+            "another start ended at the same loss", float(near), near > 1, "otherwise the smallest loss may be lower"
+        ),
         Condition(
             "the loss is at most that of one feature per dimension (ratio)",
             float(fresh * scale / least),
             bool(fresh * scale <= least * (1 + _EQUAL)),
-            "else these weights are not the best",
+            "otherwise these weights are not the best",
         ),
-        Condition("features are independent and equally frequent", None, None, "the model assumes it"),
+        Condition("features are independent and equally frequent", None, None, "the model assumes this"),
     )
     return Superposition(
         _phase(len(stored), m, edges), w, b, float(fresh * scale), float(least), sizes, stored,

@@ -96,7 +96,9 @@ class OddUnit(eqx.Module):
 
 def _bent(problem: OddUnit) -> Hypothesis:
     third = -problem.share * problem.sine**2 - 2.0 * (1.0 - problem.share) * problem.tangent**2
-    return Hypothesis("the third derivative at 0 over the first", third, "<", 0.0, "otherwise kernels grow with depth")
+    return Hypothesis(
+        "third derivative at 0 divided by the first", third, "<", 0.0, "otherwise kernels grow with depth"
+    )
 
 
 ODD_UNITS = Drawn(

@@ -167,7 +167,7 @@ def _shorter(high: float, value: float, linear: float, equal: float) -> Conditio
         "the code is shorter than one without a denoiser (bits saved for each entry)",
         least - value,
         bool(high < least),
-        "else the denoiser says no more than the covariance or the range of the grid",
+        ("otherwise the denoiser gives no more information than the covariance or the range of the grid"),
     )
 
 

@@ -132,7 +132,7 @@ def couple(x0: Any, x1: Any, batch: int | float, *, level: float | int = 0.95, s
                       "pairs in a smaller batch are farther apart"),
             Condition("pairs are nearer than independent ones (share of the squared distance that they save)",
                       saved, False if saved < 0.01 or size == 1 else shown,
-                      "else the pairing changes nothing; pass a larger batch"),
+                      "otherwise the pairing changes nothing; pass a larger batch"),
         ),
     )  # fmt: skip
 

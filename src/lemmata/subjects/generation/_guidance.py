@@ -255,7 +255,7 @@ def _simulated(conditional: Mixture, unconditional: Mixture, w: float, count: in
             Condition("steps are short for this weight (relative change of the noise, times 1 + w)", stiff, stiff < 1.0,
                       "pass more steps"),
             Condition("effective number of draws for the tilted distribution", effective, effective >= 100,
-                      "its numbers rest on few draws; pass more"),
+                      "its numbers depend on few draws; pass more draws"),
             Condition("the tilted density has a finite integral", None, exists),
         ),
     )  # fmt: skip

@@ -78,7 +78,7 @@ class Memorisation:
         ]
         if self.rows_needed is not None and self.rows_interval is not None and self.asked is not None:
             if self.asked >= self.time:
-                lines.append(f"a sampler that stops at time {self.asked:g} stops before it copies")
+                lines.append(f"a sampler that stops at time {self.asked:g} stops before copying starts")
             else:
                 low, high = self.rows_interval
                 lines.append(
@@ -245,7 +245,7 @@ def _conditions(found: Probes, n: int, sigma: float, asked: float | None, eighth
         Condition("rows are different (share that repeats an earlier row)", repeated, repeated == 0.0,
                   "repeated rows are copied at larger noise, and count as one row with more weight"),
         Condition("rows are not in close pairs (mean weight of the true row at an eighth of this noise)", eighth,
-                  eighth >= 0.75, "close pairs share their weight, and are told apart only far below this noise"),
+                  eighth >= 0.75, "close pairs share their weight, and can be distinguished only far below this noise"),
     ]  # fmt: skip
     if asked is not None:
         factor = sigma / float(noise_at(asked))

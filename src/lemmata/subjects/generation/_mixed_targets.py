@@ -68,4 +68,6 @@ def sampled_mixed_target(key: Key[Array, ""], components: int, d: int) -> MixedT
 
 
 def spread_out(problem: MixedTarget) -> Hypothesis:
-    return Hypothesis("components have a density", problem.spreads.min(), ">", 0.0, "the law has a density at time 1")
+    return Hypothesis(
+        "components have a density", problem.spreads.min(), ">", 0.0, "the distribution has a density at time 1"
+    )

@@ -71,13 +71,15 @@ class Recovery:
         low, high = self.interval
         expected = f"expected error {self.error:.3g} ({100 * self.level:g} % interval {low:.3g} to {high:.3g})"
         if not np.isfinite(self.error):
-            expected = "nothing bounds the expected error, even"
+            expected = "no bound on the expected error is known, even"
         lines = [
             f"{self.measurements} measurements of {len(self.signal)} entries, {self.dimension} latent variables: "
             f"residual {self.residual:.3g}",
             f"{expected} if the residual is noise",
-            f"what the generator cannot make enters the squared error {self.factor:.3g} times "
-            f"(normal measurements: {self.predicted:.3g})",
+            (
+                f"the part that the generator cannot make adds to the squared error {self.factor:.3g} "
+                f"times (normal measurements: {self.predicted:.3g})"
+            ),
         ]
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
@@ -229,19 +231,19 @@ def _predicted(
         float(noise), _times(noise, np.linalg.norm(back, axis=1)), agreeing, residuals, m, k, level,
         (
             Condition("the measurements determine the latent variables near the solution (smallest singular value "
-                      "over the largest)", float(singular[-1] / max(singular[0], 1e-300)) if rank else 0.0, sure,
-                      "else other signals have the same measurements"),
+                      "divided by the largest)", float(singular[-1] / max(singular[0], 1e-300)) if rank else 0.0, sure,
+                      "otherwise other signals have the same measurements"),
             Condition("the search ended in a minimum (residual that the linearised generator would remove, as a share)",
-                      left, left < 0.01, "else the residual is too large; change the unit, or pass more restarts"),
+                      left, left < 0.01, "otherwise the residual is too large; change the unit, or pass more restarts"),
             Condition("several restarts end with the same residual (share)", agreeing,
                       agreeing * restarts >= 2 or (None if restarts == 1 else False),
-                      "else a better solution may exist"),
+                      "otherwise a better solution may exist"),
             Condition("the expected error is below the length of the signal (share)", error / (length or 1.0),
                       bool(error < length or error == 0) if np.isfinite(error) else None,
-                      "else the signal 0 is as good an answer"),
+                      "otherwise the signal 0 is as good an answer"),
             Condition("the residual is noise with equal variance in all measurements"),
             Condition("more measurements than latent variables", float(free), free > 0,
-                      "else the noise cannot be estimated"),
+                      "otherwise the noise cannot be estimated"),
         ),
     )  # fmt: skip
 

@@ -67,8 +67,11 @@ class Speciation:
         lines = [
             f"the class of a sample is decided at about time {self.time:.3g} ({100 * self.level:g} % interval "
             f"{low:.3g} to {high:.3g}), noise {self.sigma:.3g}",
-            f"for two normal classes, two paths from there end in the same class with probability {self.at_time:.3g}; "
-            f"for these {self.rows} rows and {self.classes} classes, this is so {own}",
+            (
+                "for two normal classes, two paths from there end in the same class with probability "
+                f"{self.at_time:.3g}; for these {self.rows} rows and {self.classes} classes, two paths "
+                f"reach this probability {own}"
+            ),
         ]
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
@@ -232,10 +235,10 @@ def _conditions(x: np.ndarray, value: float, scores: np.ndarray) -> tuple[Condit
     return (
         Condition("rows are independent draws"),
         Condition("the largest eigenvalue is above that of pure noise", value, bool(value > edge),
-                  "else no direction is decided before the others"),
+                  "otherwise no direction is decided before the others"),
         Condition("the two classes are well apart (half their distance, in standard deviations inside a class)",
                   float(gap / max(within, 1e-300)), bool(gap >= 2 * within),
-                  "else the side of the leading direction is not a class"),
+                  "otherwise the side of the leading direction is not a class"),
         Condition("the smaller side of the leading direction is more than a few outliers (share of the rows)", small,
-                  small >= 0.05, "else these few rows determine the time; leave them out"),
+                  small >= 0.05, "otherwise these few rows determine the time; leave them out"),
     )  # fmt: skip

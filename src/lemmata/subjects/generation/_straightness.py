@@ -235,9 +235,10 @@ def _steps(
 def _conditions(own: float, asked: float, transported: int, energy: float) -> tuple[Condition, ...]:
     return (
         Condition("rows are independent draws of the start"),
-        Condition("the reference solution is exact enough (its error over the error asked for)", own / asked,
+        Condition(("the reference solution is exact enough (its error divided by the error that you asked "
+                  "for)"), own / asked,
                   own <= 0.1 * asked, "pass more steps"),
         Condition("number of rows in the optimal pairing", float(transported), transported >= 200,
                   "with few rows, better pairings can be missed"),
-        Condition("the rows move (energy)", energy, energy > 0, "the shares of a flow that stands still say nothing"),
+        Condition("the rows move (energy)", energy, energy > 0, "if a flow stands still, its shares say nothing"),
     )  # fmt: skip

@@ -133,7 +133,7 @@ def effective_support(samples: Any, same: Any = None, *, level: float | int = 0.
         (
             Condition("samples are independent draws"),
             Condition("number of pairs that are the same", float(collisions), collisions >= 10,
-                      "with fewer, only the limits are informative"),
+                      "with fewer pairs, only the limits are informative"),
         ),
     )  # fmt: skip
 

@@ -71,8 +71,10 @@ class Distance:
         verdict = "more than sampling explains" if self.distinguishable else "indistinguishable from sampling"
         lines = [
             f"W1 = {self.value:.4g} between {n} and {m} rows{blocks}: {verdict} (p = {self.p_value:.3g})",
-            f"W1 of {self.size} rows of x: {self.floor:.4g} to {self.size} other rows of x (the sampling floor), "
-            f"{self.matched:.4g} to {self.size} rows of y",
+            (
+                f"W1 between {self.size} rows of x and {self.size} other rows of x: {self.floor:.4g} (the "
+                f"sampling floor); between {self.size} rows of x and of y: {self.matched:.4g}"
+            ),
             f"W1 between the distributions: {100 * self.level:g} % interval {low:.4g} to {high:.4g}",
         ]
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
@@ -247,7 +249,8 @@ def _conditions(x: np.ndarray, y: np.ndarray, least: float, size: float) -> tupl
         Condition("rows of y are not copies of rows of x (share)", copied, copied <= 0.01 + 3 * own,
                   "copies make the distance too small and the test invalid"),
         Condition("no column has nearly all of the variance (largest share)", share,
-                  share < 0.99 or x.shape[1] == 1, "else W1 is that of one column; scale the columns first"),
+                  share < 0.99 or x.shape[1] == 1,
+                  "otherwise W1 is the distance of that one column; scale the columns first"),
         Condition("the test can find a difference at this level (least p-value)", least, least <= size + 1e-12,
-                  "else no samples can be told apart; pass a lower level"),
+                  "otherwise the test can never find a difference; pass a larger level"),
     )  # fmt: skip

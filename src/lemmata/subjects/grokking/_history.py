@@ -237,7 +237,7 @@ def _one_run(table: Mapping[str, Any], used: list[str], decays: np.ndarray | Non
             own = None if decays is None or row >= len(decays) else float(decays[row])
             if of_decay.setdefault(own, label) != label:
                 found = f"{of_decay[own]} and {label}" + ("" if own is None else f" with the weight decay {own:g}")
-                remedy = f"report the rows of each {_plain(name)} alone"
+                remedy = f"report the rows of each {_plain(name)} separately"
                 raise DataError(
                     f"column {name!r}", found=found[:80], rule="one run, or one for each weight decay", remedy=remedy
                 )
@@ -272,7 +272,7 @@ def _curve(name: str, label: str, steps: np.ndarray, values: np.ndarray) -> Curv
         at = steps[1:][again & (np.diff(values) != 0)][0]
         raise DataError(
             f"column {name!r}{label}", found=f"different values at the step {at:g}",
-            rule="one run for each weight decay", remedy="report each run alone, for example each seed",
+            rule="one run for each weight decay", remedy="report each run separately, for example each seed",
         )  # fmt: skip
     keep = np.append(~again, True) if len(steps) else np.zeros(0, bool)
     steps, values = steps[keep], values[keep]

@@ -156,7 +156,8 @@ def predict_delay(
         learned = delay = None
     conditions = (
         Condition("the weight decay is below 2 % of the least rate", decay / float(flow.rates[-1]),
-                  bool(decay < _SMALL * flow.rates[-1]), "a larger one slows the fit and shrinks the solution"),
+                  bool(decay < _SMALL * flow.rates[-1]),
+                       "a larger weight decay slows the fit and shrinks the solution"),
         Condition("training takes small steps on all rows, and the features do not change"),
     )  # fmt: skip
     return DelayPrediction(
@@ -270,7 +271,9 @@ def _held(new: Any, d: int) -> tuple[np.ndarray, np.ndarray]:
         raise SettingError("new", found=f"a {type(new).__name__}", rule="a pair: features and labels of new rows")
     x, labels = _rows("new features", new[0], "new labels", new[1])
     if x.shape[1] != d:
-        raise ShapeError("new features", found=f"{x.shape[1]} columns", rule=f"{d} columns, as the features have")
+        raise ShapeError(
+            "new features", found=f"{x.shape[1]} columns", rule=f"{d} columns, as many as the features have"
+        )
     return x, labels
 
 

@@ -61,8 +61,10 @@ class FourierProgress:
         if self.restricted is not None:
             lines += [
                 f"their waves of a + b have {self.restricted_share:.1%} of the squared outputs",
-                f"accuracy: {self.accuracy:.1%}; of these waves alone {self.restricted_accuracy:.1%}, "
-                f"without them {self.excluded_accuracy:.1%}; chance {1 / self.p:.1%}",
+                (
+                    f"accuracy: {self.accuracy:.1%}; of only these waves {self.restricted_accuracy:.1%}, "
+                    f"without them {self.excluded_accuracy:.1%}; chance {1 / self.p:.1%}"
+                ),
             ]
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
@@ -123,7 +125,7 @@ def fourier_progress(embedding: Any, logits: Any = None, *, top: Any = None) -> 
         Condition("the modulus is a prime", float(p), prime, "otherwise a wave has the same value at several residues"),
         Condition("row x of the embedding belongs to the residue x"),
         Condition("these frequencies have more power than in random embeddings", share,
-                  None if top == modes else share > usual, "else the embedding shows no waves"),
+                  None if top == modes else share > usual, "otherwise the embedding shows no waves"),
     )  # fmt: skip
     restricted, excluded, part, own, without, every = _parts(logits, p, order + 1)
     return FourierProgress(

@@ -204,10 +204,12 @@ def grokking_report(
     log = read_history(history, step, train, test, weight_decay, metric)
     runs = tuple(_run(decay, fits, learns, levels, log.metric) for decay, fits, learns in log.runs)
     slope = _slope(runs, levels)
-    conditions = [Condition("times vary from seed to seed: the intervals are of the logged steps alone")]
+    conditions = [
+        Condition("times differ between seeds, and the intervals do not include this: they cover only the logged steps")
+    ]
     if slope is not None and len(slope.decays) < len([run for run in runs if run.weight_decay]):
         conditions.append(Condition("runs of every weight decay generalise", float(len(slope.decays)), False,
-                                    "the slope uses the others alone"))  # fmt: skip
+                                    "the slope uses only the runs that generalise"))  # fmt: skip
     return GrokkingReport(log.metric, log.columns, runs, slope, tuple(conditions))
 
 

@@ -198,7 +198,7 @@ class RuleLearner(ClassifierMixin, BaseEstimator):
         conditions = (
             Condition("rows are independent draws of one distribution"),
             Condition(f"some {k}-{form.upper()} gives every label", float(unfitted), unfitted == 0,
-                      "else the rule may err on both sides: labels are noisy, or k is too small"),
+                      "otherwise the rule may err on both sides: labels are noisy, or k is too small"),
         )  # fmt: skip
         total, guess = int(alone.sum()), min(positive.mean(), 1 - positive.mean())
         rule = Rule(form, k, parts, label, other, m, unfitted, float(guess), total, (unfitted + total) / m,

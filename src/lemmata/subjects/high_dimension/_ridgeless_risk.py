@@ -227,7 +227,7 @@ def _rows(x: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
         raise SettingError(
             "x and y",
             found="None",
-            rule="rows and targets, or else covariance, coefficients and noise",
+            rule="either rows and targets, or covariance, coefficients and noise",
             remedy="pass rows x and targets y",
         )
     rows, targets = array_of("x", x), array_of("y", y)
@@ -375,7 +375,7 @@ def _conditions(sizes: np.ndarray, p: int, predicted: np.ndarray, measured: np.n
                   bool((apart <= allowed).all()) if tested.any() else None,
                   f"within {100 * _AGREES:g} % or 3 standard errors, at sizes more than {_NEAR} rows from p"),
         Condition("no size is within 5 rows of the number of columns", None, bool((np.abs(sizes - p) > _NEAR).all()),
-                  "near that number, the error of a fit has no mean, or few fits do not show it"),
+                  "near that number, the error of a fit has no mean, or a few fits do not show the mean"),
     )  # fmt: skip
 
 

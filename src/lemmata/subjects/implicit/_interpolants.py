@@ -157,13 +157,14 @@ def interpolants(
     found = {name: _interpolant(name, w, rows, targets, unit, new) for name, w in candidates.items() if w is not None}
     lost = len(candidates) - len(found)
     return Interpolants(found, eta, (
-        Condition("a solution w >= 0 exists", None, positive_solution, "the square network needs one"),
+        Condition("a solution w >= 0 exists", None, positive_solution,
+                  "the square network needs a solution with w >= 0"),
         Condition("X sign(X'y) is a multiple of y (largest deviation)", share, ray is not None,
-                  "the solution for Adam is known only then"),
+                  "only under this condition is the solution for Adam known"),
         Condition("the sparse solution is unique (largest |x_j'nu| outside)", eta, eta < 1 - 1e-9,
-                  "otherwise small starts select one of several"),
+                  "otherwise small starts select one of several solutions"),
         Condition("every limit was found (limits missing)", float(lost), lost == 0,
-                  "else some convex problems were not solved"),
+                  "otherwise some convex problems were not solved"),
     ))  # fmt: skip
 
 

@@ -69,8 +69,10 @@ class Margins:
         low, middle, high = np.quantile(self.normalised, [0.1, 0.5, 0.9])
         lines = [
             f"smallest margin {self.smallest:.4g}, errors {100 * self.errors:.3g} % of {len(self.values)} rows",
-            f"margins over the product of {len(self.norms)} layer norms: 10 % below {low:.4g}, "
-            f"half below {middle:.4g}, 90 % below {high:.4g}",
+            (
+                f"margins divided by the product of {len(self.norms)} layer norms: 10 % below {low:.4g}, "
+                f"half below {middle:.4g}, 90 % below {high:.4g}"
+            ),
         ]
         if self.norm is not None:
             lines.append(f"this optimiser drives a linear classifier to the largest {self.norm} margin")
@@ -98,7 +100,7 @@ class Margins:
                 x=alt.X(
                     "margin:Q",
                     bin=alt.Bin(maxbins=40),
-                    axis=alt.Axis(title="margin over the product of layer norms", grid=False),
+                    axis=alt.Axis(title="margin divided by the product of layer norms", grid=False),
                 ),
                 y=alt.Y("count()", axis=alt.Axis(title="rows", grid=False)),
                 color=alt.Color("error:N", title="error", scale=alt.Scale(domain=[False, True], range=[BLUE, RED])),
@@ -132,7 +134,7 @@ def margins(model: Any, x: Any, y: Any, *, layers: Sequence[Any] | Any = None, o
         >>> x, y = np.array([[2.0, 1.0], [1.0, 2.0], [-1.0, -1.0]]), np.array([1, 1, -1])
         >>> print(margins(lambda x: x @ np.array([1.0, 0.0]), x, y, layers=[np.array([[1.0, 0.0]])], optimiser="adam"))
         smallest margin 1, errors 0 % of 3 rows
-        margins over the product of 1 layer norms: 10 % below 1, half below 1, 90 % below 1.8
+        margins divided by the product of 1 layer norms: 10 % below 1, half below 1, 90 % below 1.8
         this optimiser drives a linear classifier to the largest l_inf margin
     """
     if optimiser is not None and not (isinstance(optimiser, str) and optimiser in _NORMS):

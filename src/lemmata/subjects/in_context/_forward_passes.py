@@ -186,7 +186,7 @@ class ForwardPasses(Population[Prompt]):
                     count,
                     ">",
                     reachable(jnp.float32, n, layers),
-                    "otherwise something of the targets is left",
+                    "otherwise some information about the targets is left",
                 )
             )
         return found

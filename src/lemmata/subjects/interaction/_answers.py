@@ -26,7 +26,7 @@ def by_state(numbers: Float[np.ndarray, " s"], name: str) -> Any:
 def certain(error: float, numbers: np.ndarray, name: str = "values") -> Condition:
     """That an error is small, against the largest of the numbers."""
     share = error / (float(np.abs(numbers).max()) or 1.0)
-    return Condition(f"the {name} are exact (error over the largest)", share, share <= 1e-6,
+    return Condition(f"the {name} are exact (error divided by the largest value)", share, share <= 1e-6,
                      "for exact numbers, use a discount nearer to 0 or a shorter horizon")  # fmt: skip
 
 

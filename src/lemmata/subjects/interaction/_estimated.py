@@ -52,7 +52,7 @@ def estimated(steps: Any, *, states: Any, actions: Any, unseen: Any, prior: Any,
     np.add.at(first, places[starts, 0], 1 / starts.sum())
     fewest = int(tried[tried > 0].min())
     conditions = (
-        Condition("steps are those of a Markov chain", None, None, "the next state depends on state and action alone"),
+        Condition("steps are those of a Markov chain", None, None, "the next state depends only on state and action"),
         Condition("pairs of a state and an action without a step", float(missing), missing == 0,
                   "their reward is `unseen`, and every next state is possible"),
         Condition("every pair that was tried has at least 5 steps (fewest)", float(fewest), fewest >= 5,

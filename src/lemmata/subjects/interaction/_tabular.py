@@ -225,9 +225,9 @@ class TabularMDP:
         most = float((best.values + TabularMDP(self.transitions, -self.rewards, self.discount).optimal().values).max())
         conditions = (
             Condition("states in which several actions look best", float(ties), ties == 0,
-                      "the loss depends on which one is taken, the bound does not"),
+                      "the loss depends on the chosen action, and the bound does not"),
             Condition("the smaller bound is below the loss of the worst policy", most, bool(factor * shifted < most),
-                      "else the bound holds for every policy and says nothing about this one"),
+                      "otherwise the bound holds for every policy, and says nothing about this one"),
         )  # fmt: skip
         return GreedyLoss(policy, loss, error, factor * error, factor * shifted, conditions)
 
@@ -262,9 +262,9 @@ class TabularMDP:
         bound, spread = float(best / np.sqrt(1 - self.discount**2)), length(goal - law @ goal)
         conditions = (
             Condition("states that the policy leaves for ever", float(transient), transient == 0,
-                      "the error does not count them"),
+                      "the error does not include these states"),
             Condition("the bound is below the error of the best constant", spread, bool(bound < spread or bound == 0),
-                      "else the bound says nothing about these features"),
+                      "otherwise the bound says nothing about these features"),
         )  # fmt: skip
         error = length(table @ weights - goal)
         return TDSolution(

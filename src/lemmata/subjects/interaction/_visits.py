@@ -73,7 +73,7 @@ def occupied(moves: Float[np.ndarray, "s s"], start: Float[np.ndarray, " s"], di
     conditions = (
         Condition("the shares are exact (sum of their errors)", error, error <= 1e-6,
                   "for exact shares, use a discount nearer to 0"),
-        Condition("the policy decides the shares (discount)", discount, discount > 0,
+        Condition("the policy influences the shares (discount)", discount, discount > 0,
                   "with the discount 0, the shares are the distribution of the first state under every policy"),
         Condition("states that the policy never visits", float(never), never == 0,
                   "the shares say nothing about rewards there"),

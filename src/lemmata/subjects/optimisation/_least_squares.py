@@ -105,7 +105,7 @@ class DefiniteDescents(Population[LeastSquares]):
     def hypotheses(self, problem: LeastSquares) -> list[Hypothesis]:
         values = jnp.linalg.eigvalsh(problem.features @ problem.features.T)
         name = "the Gram matrix is positive definite (smallest eigenvalue)"
-        why = "below the rounding floor the condition number is infinite: duplicate rows, or more rows than features"
+        why = "below the rounding error the condition number is infinite: duplicate rows, or more rows than features"
         scaled = problem.step * values[-1]
         return [
             Hypothesis(name, values[0], ">", rounding_floor(values), why),

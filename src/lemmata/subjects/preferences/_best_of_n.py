@@ -167,7 +167,7 @@ def _of_list(rewards: np.ndarray, columns: np.ndarray, logp: np.ndarray, n: int)
     gold, exact = None if columns.shape[1] == 1 else curves[:, 1], lambda curve: np.stack([curve, curve], axis=1)
     peak = None if gold is None else int(np.argmax(gold)) + 1
     ties = len(rewards) - len(mass)
-    why = "ties make the divergence smaller; they are decided by chance"
+    why = "answers with equal rewards make the divergence smaller; their order is random"
     return BestOfN(
         **_bounds(counts, float(np.log(mass[-1]))),
         reward=curves[:, 0],
@@ -229,7 +229,14 @@ def _errors(sample: RankedSample, counts: np.ndarray, peak: int, logs: np.ndarra
 def _conditions(size: int, n: int, ties: int) -> tuple[Condition, ...]:
     each = size / n
     return (
-        Condition("draws for each best of n", each, each >= _DRAWS_EACH, "below 20 the intervals are too short"),
-        Condition("draws with the reward of another", float(ties), ties == 0, "with ties the divergence is smaller"),
-        Condition("draws are independent, of one reference", why="all intervals"),
+        Condition(
+            "draws for each best of n",
+            each,
+            each >= _DRAWS_EACH,
+            "with fewer than 20 draws the intervals are too short",
+        ),
+        Condition(
+            "draws with the reward of another", float(ties), ties == 0, "equal rewards make the divergence smaller"
+        ),
+        Condition("draws are independent, from one reference", why="all intervals"),
     )

@@ -124,9 +124,19 @@ def coverage(
         overestimation=bound,
         vacuous=None if error_range is None else bool(bound >= error_range),
         conditions=(
-            Condition("largest share of one draw in chi²", share, share <= _LARGEST_SHARE, "one draw decides it"),
-            Condition("reference mass where the policy draws", seen, seen_high >= 1, "what is missed is not estimated"),
-            Condition("answers are drawn from the policy", why="no mean is right for other draws"),
+            Condition(
+                "largest share of one draw in chi²",
+                share,
+                share <= _LARGEST_SHARE,
+                "a single draw may determine this number",
+            ),
+            Condition(
+                "share of the reference at which the policy draws answers",
+                seen,
+                seen_high >= 1,
+                "the part of the reference that the draws miss is not estimated",
+            ),
+            Condition("answers are drawn from the policy", why="for other draws, no mean is right"),
         ),
     )
 

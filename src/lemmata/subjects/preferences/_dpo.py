@@ -105,8 +105,10 @@ def dpo_report(
         return float(found.mean()), *share_interval(float(found.sum()), float((~found).sum()), level)
 
     conditions = (
-        Condition("pairs are independent", why="several pairs of one prompt are not"),
-        Condition("the step is on the pair itself", why="other pairs move the same weights"),
+        Condition("pairs are independent", why="several pairs with the same prompt are not independent"),
+        Condition(
+            "the training step is on the pair itself", why="training steps on other pairs change the same weights"
+        ),
     )
     return DpoReport(
         accuracy=share(gaps > 0),

@@ -123,7 +123,7 @@ class MixedOpinions(Population[Opinions]):
         rare = problem.preferred.min()
         return [
             Hypothesis("the shares add up to 1", problem.shares.sum(), "==", 1.0, "they are probabilities"),
-            Hypothesis("every answer is sometimes preferred", rare, ">", 0.0, "else no fit exists"),
+            Hypothesis("every answer is sometimes preferred", rare, ">", 0.0, "otherwise no fit exists"),
         ]
 
 

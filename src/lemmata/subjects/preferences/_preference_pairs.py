@@ -39,7 +39,7 @@ class FeaturePairs(Population[FeaturePair]):
     def hypotheses(self, problem: FeaturePair) -> list[Hypothesis]:
         apart = jnp.linalg.norm(problem.features[0] - problem.features[1])
         return [
-            Hypothesis("the two answers have different features", apart, ">", 0.0, "else the loss is constant"),
+            Hypothesis("the two answers have different features", apart, ">", 0.0, "otherwise the loss is constant"),
             Hypothesis("beta is positive", problem.beta, ">", 0.0, "it scales margins to logits"),
         ]
 
@@ -67,7 +67,7 @@ class LabelledPairs(Population[LabelledPair]):
         q = problem.probability
         return [
             Hypothesis("the label is more often right than not", q, ">", 0.5, "the preferred one comes first"),
-            Hypothesis("the label is not certain", q, "<", 1.0, "else the margin has no end"),
+            Hypothesis("the label is not certain", q, "<", 1.0, "otherwise the margin grows without end"),
             Hypothesis("beta is positive", problem.beta, ">", 0.0, "it scales margins to logits"),
         ]
 
@@ -113,7 +113,7 @@ class UnseenAnswers(Population[UnseenAnswer]):
         most = jnp.abs(problem.rewards).max()
         return [
             Hypothesis("the reference adds up to 1", jnp.exp(problem.log_ref).sum(), "==", 1.0, "a probability"),
-            Hypothesis("rewards are bounded", most, "<=", problem.bound, "else they may ask for any mass"),
+            Hypothesis("rewards are bounded", most, "<=", problem.bound, "otherwise they may ask for any mass"),
         ]
 
 

@@ -252,7 +252,7 @@ def _check_connected(wins: np.ndarray, ties: np.ndarray, items: tuple[Hashable, 
             found=f"{count} groups of items: {said}",
             rule="a chain of wins from every item to every other item; otherwise some rewards are infinitely far apart "
             "or unknown",
-            remedy="compare more items of different groups, or fit each group alone",
+            remedy="compare more items of different groups, or fit each group separately",
         )
     if ties.any() and not ties_are_bounded(wins, ties):
         raise DataError(
@@ -296,8 +296,23 @@ def _conditions(games: np.ndarray, rarest: float, freedom: int) -> tuple[Conditi
     even = least == 1.0 and len(met) == len(games) * (len(games) - 1)
     return (
         Condition("parts that chains of wins join", 1.0, True, "the fit exists and is unique"),
-        Condition("the rarest expected count of wins", rarest, rarest >= _EXPECTED, "intervals and test are for many"),
-        Condition("pairs beyond those that rewards need", float(freedom), freedom > 0, "else nothing is tested"),
-        Condition("least over most comparisons of a pair", least, even, "then rewards follow Borda"),
-        Condition("comparisons are independent", why="the same person twice is not"),
+        Condition(
+            "the rarest expected count of wins",
+            rarest,
+            rarest >= _EXPECTED,
+            "intervals and test are accurate for many wins",
+        ),
+        Condition(
+            "number of compared pairs minus the number that the rewards need",
+            float(freedom),
+            freedom > 0,
+            "otherwise there is nothing to test",
+        ),
+        Condition(
+            "smallest divided by largest number of comparisons of a pair",
+            least,
+            even,
+            "if all pairs are compared equally often, rewards have the order of the Borda scores",
+        ),
+        Condition("comparisons are independent", why="comparisons by the same person are not independent"),
     )

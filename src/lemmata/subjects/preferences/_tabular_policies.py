@@ -65,7 +65,13 @@ class TabularPolicies(Population[TabularPolicy]):
         return TabularPolicy(jax.nn.log_softmax(logits), policy, rewards, 0.2 * 10 ** uniform[k], jnp.asarray(jnp.nan))
 
     def hypotheses(self, problem: TabularPolicy) -> list[Hypothesis]:
-        price = Hypothesis("the price of divergence is positive", problem.beta, ">", 0.0, "else nothing is kept near")
+        price = Hypothesis(
+            "the price of divergence is positive",
+            problem.beta,
+            ">",
+            0.0,
+            "otherwise nothing keeps the policy near the reference",
+        )
         return [*_probabilities(problem), price]
 
 
@@ -127,7 +133,7 @@ class SubGaussianRewards(Population[TabularPolicy]):
         logs = jax.nn.logsumexp(problem.log_ref + at * (problem.rewards - mean), axis=1)
         name = "rewards are sub-Gaussian (2 log E exp(t (r - E r)) / (t scale)², at four t)"
         largest = (2 * logs / (at[:, 0] * problem.scale) ** 2).max()
-        why = "the bound holds for light tails alone"
+        why = "the bound holds only for light tails"
         return [*_probabilities(problem), Hypothesis(name, largest, "<=", 1.0, why, rounding=1e-9)]
 
 

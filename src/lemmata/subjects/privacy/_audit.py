@@ -50,8 +50,9 @@ class PrivacyAudit:
     def __str__(self) -> str:
         own = self.attack
         text = (
-            f"eps >= {self.lower:.3g} at delta = {own.delta:g} with confidence {1 - own.alpha:g}, from {own.hits} of "
-            f"{own.trials} against {own.false_hits} of {own.false_trials} runs (at most {own.ceiling:.3g} can be shown)"
+            f"eps >= {self.lower:.3g} at delta = {own.delta:g} with confidence {1 - own.alpha:g}, "
+            f"from {own.hits} of {own.trials} against {own.false_hits} of {own.false_trials} runs (at "
+            f"most {own.ceiling:.3g} can be shown)"
         )
         if self.upper is None:
             return text
@@ -59,7 +60,7 @@ class PrivacyAudit:
         if self.contradicted is None:
             return f"{text}: no contradiction"
         delta, lower, upper = self.contradicted
-        return f"{text}: BROKEN, at delta = {delta:.2g} eps is at least {lower:.3g} and promised is {upper:.3g}"
+        return f"{text}: BROKEN, at delta = {delta:.2g} eps is at least {lower:.3g}, but {upper:.3g} was promised"
 
     def _repr_html_(self) -> str:
         return preformatted(self)
@@ -180,12 +181,16 @@ def _given(canaries: Any, rows: np.ndarray, targets: np.ndarray | None) -> tuple
     own, wanted = _table(*canaries)
     if own.shape[1:] != rows.shape[1:]:
         raise ShapeError(
-            "canaries", found=f"rows of shape {own.shape[1:]}", rule=f"rows of shape {rows.shape[1:]}, like those of x"
+            "canaries",
+            found=f"rows of shape {own.shape[1:]}",
+            rule=f"rows of shape {rows.shape[1:]}, the shape of the rows of x",
         )
     if (wanted is None) != (targets is None) or (wanted is not None and wanted.shape[1:] != targets.shape[1:]):  # pyright: ignore
         found = "none" if wanted is None else f"shape {wanted.shape[1:]}"
         expected = "none" if targets is None else f"shape {targets.shape[1:]}"
-        raise ShapeError("targets of canaries", found=found, rule=f"targets of shape {expected}, like those of y")
+        raise ShapeError(
+            "targets of canaries", found=found, rule=f"targets of shape {expected}, the shape of the targets y"
+        )
     return own, wanted
 
 
@@ -223,7 +228,7 @@ def _number(value: Any) -> float:
 
 def _conditions(scores: tuple[list, list], spent: PrivacySpent | None) -> tuple[Condition, ...]:
     distinct = len(set(scores[1]))
-    why = "trainings that do not follow their seed are one training, counted many times"
+    why = "if trainings ignore their seed, they are the same training counted many times"
     found = (
         Condition("different scores without a canary", float(distinct), distinct > 1, why),
         Condition("runs are independent given their seeds", why="the exact limits"),

@@ -74,7 +74,7 @@ def noise_for(eps: float, rate: float, steps: int, delta: float) -> NoiseFor:
             "eps",
             found=f"{eps:g}",
             rule=f"at most {_LARGEST:g}",
-            remedy="use no noise, because such a budget gives no privacy",
+            remedy="do not add noise, because such a budget gives no privacy",
         )
     if rate == 1:
         noise = math.sqrt(steps) / ratio_for(eps, delta)

@@ -132,9 +132,13 @@ def checked(noise: float, rate: float, steps: int, delta: float) -> tuple[float,
 def _conditions(rate: float) -> tuple[Condition, ...]:
     sampled = "batches of a fixed size, or shuffled ones, have other budgets"
     return (
-        Condition("each row's gradient is clipped, and noise is in units of that norm", why="the budget is in vain"),
+        Condition(
+            "each row's gradient is clipped, and noise is in units of that norm",
+            why="otherwise the budget is not valid",
+        ),
         Condition("every row takes part independently", None, True if rate == 1 else None, sampled),
         Condition(
-            "neighbours differ in one row more or less", why="for a replaced row the eps is up to twice as large"
+            "neighbours differ by one added or removed row",
+            why="if neighbours differ by one replaced row, eps is up to twice as large",
         ),
     )

@@ -293,9 +293,12 @@ def _linear(z: np.ndarray, y: np.ndarray, halves: tuple[np.ndarray, np.ndarray])
 
 def _conditions(z: np.ndarray, y: np.ndarray) -> tuple[Condition, ...]:
     return (
-        Condition("rows are independent draws of one distribution", None, None, "the tests assume it"),
+        Condition("rows are independent draws of one distribution", None, None, "the tests assume normal inputs"),
         normality(z, "whitened inputs are"),
         Condition(
-            "number of different labels", float(len(np.unique(y))), None, "with two labels, all filters are the same"
+            "number of different labels",
+            float(len(np.unique(y))),
+            None,
+            "with two different labels, all filters are equivalent",
         ),
     )

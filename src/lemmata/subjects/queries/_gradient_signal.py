@@ -97,7 +97,7 @@ class GradientSignal:
     def _ratio(self) -> str:
         if self.random > 0:
             return f"{self.signal / self.random:.3g} times that of random signs"
-        return "the signal of random signs is 0, so that no ratio is given"
+        return "the signal of random signs is 0, so no ratio is given"
 
     def _repr_html_(self) -> str:
         return preformatted(self)
@@ -252,7 +252,7 @@ def _conditions(family: np.ndarray, mean: np.ndarray) -> tuple[Condition, ...]:
             "along the training path, the signal is never larger than here",
             None,
             None,
-            "the number of steps assumes it",
+            "the number of steps assumes this",
         ),
         Condition(
             "the inputs are the whole distribution, not a sample",
@@ -260,5 +260,10 @@ def _conditions(family: np.ndarray, mean: np.ndarray) -> tuple[Condition, ...]:
             None,
             "a sample adds about the signal of random signs",
         ),
-        Condition("targets have equal lengths (largest ratio)", apart, apart <= 3, "else the longest count most"),
+        Condition(
+            "targets have equal lengths (largest ratio)",
+            apart,
+            apart <= 3,
+            "otherwise the longest targets dominate the signal",
+        ),
     )

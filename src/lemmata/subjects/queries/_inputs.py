@@ -76,4 +76,4 @@ def normality(z: Float[np.ndarray, "n d"], what: str) -> Condition:
     """
     squares = len(z) / 6 * (stats.skew(z, axis=0) ** 2 + stats.kurtosis(z, axis=0) ** 2 / 4)
     p = min(1.0, z.shape[1] * float(np.exp(-np.max(squares) / 2)))
-    return Condition(f"{what} normal (p-value)", p, p >= 0.01, "the theory is about normal inputs")
+    return Condition(f"{what} normal (p-value)", p, p >= 0.01, "the theory assumes normal inputs")

@@ -174,8 +174,10 @@ def information_exponent(
     return InformationExponent(
         first(p_values), unit * values, unit * np.stack([values - reach, values + reach], axis=1), p_values, by_label,
         first(by_label), inputs.shape[1], len(z), level, (
-            Condition("rows are independent draws of one distribution", None, None, "the intervals assume it"),
-            Condition("the direction was not chosen with these rows", None, None, "else coefficients are too large"),
+            Condition("rows are independent draws of one distribution", None, None,
+                      "the intervals assume independent rows"),
+            Condition("the direction was not chosen with these rows", None, None,
+                      "otherwise coefficients are too large"),
             normality(z[:, None], "the projection is"),
             Condition("rows", float(len(z)), len(z) >= _FEW, "with fewer rows, intervals can be too short"),
         ),

@@ -111,7 +111,7 @@ class CircleTargets(Population[LabelledModes]):
         return LabelledModes(rng.choice([-1.0, 1.0], size=4096), setting["s"], 1024, setting["depth"])
 
     def hypotheses(self, problem: LabelledModes) -> list[Hypothesis]:
-        return [Hypothesis("hidden layers", problem.depth, ">=", 1, "else the kernel is linear")]
+        return [Hypothesis("hidden layers", problem.depth, ">=", 1, "otherwise the kernel is linear")]
 
 
 class Bumps(eqx.Module):

@@ -130,5 +130,5 @@ class FilledDiscs(Population[DiscPoints]):
         relative = problem.slope - np.log(problem.radius)
         return [
             Hypothesis("points are within the disc (share of R)", farthest, "<=", 1.0, "R is the radius of the disc"),
-            Hypothesis("b - ln R is at least 1", relative, ">=", 1.0, "else no level is enough on the disc"),
+            Hypothesis("b - ln R is at least 1", relative, ">=", 1.0, "otherwise no level is large enough on the disc"),
         ]

@@ -88,7 +88,7 @@ class SplinePackages(Population[SplineValues]):
 
     def hypotheses(self, problem: SplineValues) -> list[Hypothesis]:
         least, largest = problem.extremes
-        why = "else no random function has it; b and c are too small for the points"
+        why = "otherwise no random function has this covariance; b and c are too small for the points"
         return [Hypothesis("K is positive definite", least, ">", 1e-12 * largest, why)]
 
 
@@ -170,6 +170,6 @@ class IdentityStacks(Population[IdentityStack]):
     def hypotheses(self, problem: IdentityStack) -> list[Hypothesis]:
         norm = jnp.linalg.norm(problem.start)
         return [
-            Hypothesis("b is above ln 2", problem.slope, ">", jnp.log(2.0), "else K is no covariance"),
+            Hypothesis("b is above ln 2", problem.slope, ">", jnp.log(2.0), "otherwise K is not a covariance"),
             Hypothesis("the start is not the centre", norm, ">", 0.0, "every package maps the centre to itself"),
         ]

@@ -151,11 +151,11 @@ def certify(
             "units that may be active or inactive in the ball",
             float(free),
             None,
-            "if there are none, all methods agree",
+            "if no unit is undecided, all methods agree",
         ),
     )
     if method == "exact":
-        why = "else the margins are lower bounds"
+        why = "otherwise the margins are lower bounds"
         conditions += (Condition("searches that ended in time", float(ended), ended == len(rows), why),)
     adversary = points[np.where(fooled, found, np.inf).argmin() if fooled.any() else found.argmin()]
     asked = ball.radius.reshape(point.shape) if isinstance(ball.radius, np.ndarray) else ball.radius

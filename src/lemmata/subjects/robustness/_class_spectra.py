@@ -129,7 +129,7 @@ def backdoor_report(features: ArrayLike, labels: ArrayLike, *, level: float = 0.
         >>> print(backdoor_report(rows, np.zeros(400, int)))
         class 0: 400 rows, top eigenvalue 4.07, bulk up to 1.7: a spike of 3.01, squared cosine 0.96, 20 rows to look at
         >>> print(backdoor_report(rows, np.zeros(400, int)).classes[0].conditions[0])
-        eigenvalues out of place, of those of isotropic rows: holds (2.21)
+        eigenvalues that do not fit isotropic rows: holds (2.21)
     """
     level = inside("level", level, 0.0, 1.0)
     table, given, size = _read(features, labels)
@@ -258,7 +258,7 @@ def _shared(reading: ClassSpectrum, many: int, classes: int) -> ClassSpectrum:
     """A class that is visible together with most others: undecided."""
     if not reading.visible:
         return reading
-    why = "structure that most classes have is no sign of a backdoor, which is in few"
+    why = "structure in most classes is not a sign of a backdoor, which is in few classes"
     rule = Condition("classes with two groups of rows", float(many), False, why)
     found = f"{reading.found}: undecided, since {many} of {classes} classes have two groups"
     return dataclasses.replace(
@@ -269,8 +269,8 @@ def _shared(reading: ClassSpectrum, many: int, classes: int) -> ClassSpectrum:
 def _isotropy(bulk: Bulk) -> Condition:
     why = f"at most {bulk.allowed:.2g} of {len(bulk.values)} are out of place if every direction has one variance"
     if bulk.isotropic is None:
-        why = f"their law can be checked with {FEWEST} eigenvalues or more"
-    return Condition("eigenvalues out of place, of those of isotropic rows", bulk.misplaced, bulk.isotropic, why)
+        why = f"at least {FEWEST} eigenvalues are needed to check whether their distribution is isotropic"
+    return Condition("eigenvalues that do not fit isotropic rows", bulk.misplaced, bulk.isotropic, why)
 
 
 def _second(bulk: Bulk, chance: float) -> Condition:
@@ -280,14 +280,25 @@ def _second(bulk: Bulk, chance: float) -> Condition:
 
 
 def _alike(beside: Compared) -> Condition:
-    why = "a class is compared with the normal law of the others; a second class with a backdoor spoils it"
-    name = "the other classes' logarithms of eigenvalues are normal (p-value)"
+    why = (
+        "a class is compared with the normal distribution of the other classes; a second class "
+        "with a backdoor makes this comparison invalid"
+    )
+    name = "the logarithms of the other classes' eigenvalues have a normal distribution (p-value)"
     return Condition(name, beside.normal, beside.normal >= 0.05, why)
 
 
 def _groups(parts: TwoGroups) -> Condition:
-    why = "the density between two groups is below a quarter of theirs; a direction without two groups is structure"
-    return Condition("the density between two groups of rows, over the smaller one's", parts.valley, parts.apart, why)
+    why = (
+        "two groups are separate if the density between them is below a quarter of their own; a "
+        "direction without two groups comes from structure"
+    )
+    return Condition(
+        "density between the two groups of rows, divided by the density of the smaller group",
+        parts.valley,
+        parts.apart,
+        why,
+    )
 
 
 def _words(
@@ -298,13 +309,13 @@ def _words(
     if bulk.isotropic:
         start = f"top eigenvalue {numbers[1]:.3g}, bulk up to {numbers[2]:.3g}"
         if not spiked:
-            return f"{start}: nothing stands out; a spike below {unseen:.3g} would not be seen"
+            return f"{start}: nothing stands out; a spike below {unseen:.3g} would not be detected"
         seen = f"{start}: a spike of {spike:.3g}, squared cosine {overlap:.2f}"
         if not visible:
             return f"{seen}, but no two groups along it"
         more = "" if all(rule.holds for rule in rules if "second" in rule.name) else "; a second eigenvalue stands out"
         return f"{seen}, {rows} rows to look at{more}"
-    place = f"{bulk.misplaced:.2g} of {len(bulk.values)} eigenvalues out of place"
+    place = f"{bulk.misplaced:.2g} of {len(bulk.values)} eigenvalues do not fit isotropic rows"
     start = f"not isotropic ({place}, {bulk.allowed:.2g} allowed)"
     if bulk.isotropic is None:
         start = f"{len(bulk.values)} eigenvalues, too few to say whether they are isotropic"
@@ -313,9 +324,12 @@ def _words(
     ratio = f"top eigenvalue {np.exp(beside.value):.3g} after whitening by the other classes"
     ends = f"{np.exp(beside.low):.3g} to {np.exp(beside.high):.3g} for those"
     if visible is None:
-        return f"{start}: {ratio}, {ends}: undecided; the others do not have one normal law"
+        return (
+            f"{start}: {ratio}, {ends}: undecided; the eigenvalues of the other classes do not have "
+            "one normal distribution"
+        )
     if visible:
         return f"{start}: {ratio}, {ends} (chance {beside.chance:.2g}), {rows} rows to look at"
     if spiked:
         return f"{start}: {ratio}, {ends}: no two groups along it"
-    return f"{start}: {ratio}, {ends}: nothing stands out; a further spike below {unseen:.3g} would not be seen"
+    return f"{start}: {ratio}, {ends}: nothing stands out; a further spike below {unseen:.3g} would not be detected"

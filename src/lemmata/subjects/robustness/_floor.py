@@ -287,5 +287,5 @@ def _conditions(table: np.ndarray, labels: np.ndarray, conflicts: int) -> tuple[
             conflicts > 0,
             "a floor of 0 says nothing: new rows may be in conflict",
         ),
-        Condition("the numbers also hold for new rows", None, None, "they are counts over these rows"),
+        Condition("the numbers also hold for new rows", None, None, "they are counts on these rows"),
     )

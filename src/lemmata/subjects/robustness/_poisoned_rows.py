@@ -13,7 +13,7 @@ from lemmata.engine.problems.drawn import Drawn
 
 def minority(problem: Any) -> Hypothesis:
     """Check that fewer than half of the rows are replaced or shifted."""
-    return Hypothesis("eps", problem.eps, "<", 0.5, "a majority of such rows decides alone")
+    return Hypothesis("eps", problem.eps, "<", 0.5, "a majority of such rows decides by itself")
 
 
 class Contaminated(eqx.Module):

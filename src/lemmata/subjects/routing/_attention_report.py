@@ -146,15 +146,20 @@ def attention_report(logits: Any, *, lengths: Any = None) -> AttentionReport:
     bounds = np.array([_bound(n, span) for n in sizes])
     conditions = (
         Condition(
-            "the logits of a query span at most this much at other lengths too", None, None, "the bounds assume it"
+            "the logits of a query span at most this much at other lengths too", None, None, "the bounds assume this"
         ),
         Condition(
             f"no finite logit is {_MASK:g} below the largest of its query",
             float(far),
             far == 0,
-            "else it may stand for a mask; write minus infinity there",
+            "otherwise this logit may stand for a mask; write minus infinity there",
         ),
-        Condition("the contraction is computed for all pairs of queries", None, exact, "else it is an upper bound"),
+        Condition(
+            "the contraction is computed for all pairs of queries",
+            None,
+            exact,
+            "otherwise the contraction is an upper bound",
+        ),
         Condition(
             "the span limits the weight of one key (bound at the largest length)",
             float(bounds.min()),

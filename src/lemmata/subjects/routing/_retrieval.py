@@ -113,7 +113,7 @@ class Retrieval:
         dims = sorted({round(d) for d in np.geomspace(2, most, 25)} | {self.d})
         usual = lambda d: _share_of(needed(draws_of(self.n, d, _FEW), self.n, self.weight), 0.5)
         values = [{"d": d, "beta": usual(d), "keys": "random keys"} for d in dims]
-        values += [{"d": d, "beta": self.least, "keys": "no keys need less"} for d in dims]
+        values += [{"d": d, "beta": self.least, "keys": "lower bound for all keys"} for d in dims]
         scale = alt.Scale(type="log")
         return (
             alt.Chart(alt.Data(values=values))
@@ -162,9 +162,11 @@ def retrieval(n: int | float, d: int | float, bits: int | str | None = None, *, 
     least, dimension = gap * (n - 1) / n, max(2, math.ceil(4 * gap))
     conditions = (
         Condition(
-            "keys are independent and uniform on the sphere", None, None, "the first number and the formats assume it"
+            "keys are independent and uniform on the sphere", None, None, "the first number and the formats assume this"
         ),
-        Condition("only the logits are rounded, to the nearest number", None, None, "sums and products round as well"),
+        Condition(
+            "only the logits are rounded, to the nearest number", None, None, "sums and products are rounded as well"
+        ),
     )
     return Retrieval(
         n=n, d=d, weight=weight, gap=gap, sharpness=sharpness,

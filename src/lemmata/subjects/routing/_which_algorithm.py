@@ -202,18 +202,19 @@ def which_algorithm(
     repeated = len(rows) - len(np.unique(rows, axis=0))
     conditions = (
         Condition("prompts are independent draws of one distribution", None, None, "for the intervals"),
-        Condition("prompts that repeat an earlier one", float(repeated), repeated == 0, "else intervals are too short"),
+        Condition("prompts that repeat an earlier one", float(repeated), repeated == 0,
+                  "otherwise intervals are too short"),
         Condition("the largest share of one prompt in a distance", heaviest, heaviest <= 0.5, "else intervals mislead"),
         Condition("the predictor gives the same answer to the first prompt twice (difference)",
                   float(again * unit_y), bool(abs(again) <= _SAME * largest),
-                  "else its answers depend on chance or on earlier prompts"),
+                  "otherwise its answers depend on chance or on earlier prompts"),
         Condition("the evidence is largest at a ridge inside the range", None, known.inside,
-                  "else the ridge predictor equals least squares, or 0"),
+                  "otherwise the ridge predictor equals least squares, or 0"),
     )  # fmt: skip
     left = float(apart[-1].mean(axis=1).min() / size[-1]) if size[-1] > 0 else 0.0
     conditions += (
-        Condition("the nearest algorithm is near (its distance over the mean square of the predictor)", left,
-                  left < 0.5, "else the predictor is none of these algorithms"),
+        Condition("the nearest algorithm is near (its distance divided by the mean square of the predictor)", left,
+                  left < 0.5, "otherwise the predictor is none of these algorithms"),
     )  # fmt: skip
     error = (1 - level) / (2 * (len(names) - 1))  # of each algorithm, by its mean and by its prompts
     between = _interval(behind, 1 - error, signed=True)

@@ -131,8 +131,12 @@ def _run(
 
     values, slopes = jax.vmap(jax.value_and_grad(log_density))(start)
     if adjusted:
-        _check_finite("log density", values, "a finite log density where chains start: from elsewhere none moves")
-    _check_finite("gradient of the log density", slopes, "a finite gradient where chains start")
+        _check_finite(
+            "log density",
+            values,
+            ("a finite log density at the starting points, because a chain does not move from another point"),
+        )
+    _check_finite("gradient of the log density", slopes, "a finite gradient at the starting points")
     begin = ((start, values, slopes), jnp.zeros(len(start)))
     (_, count), points = jax.lax.scan(kept, begin, jax.random.split(key, steps // every))
     return Chains(points, count / steps)

@@ -72,7 +72,9 @@ def allocate(p: object, budget: int, *, n: object = None, level: float | int = 0
     each = budget // len(right) + (np.arange(len(right)) < budget % len(right))
     solved = 1 - fail
     notes = (
-        () if n is None else ("probabilities are posterior means of few attempts: the plan changes as attempts fail",)
+        ()
+        if n is None
+        else ("probabilities are posterior means of few attempts, so the plan changes as attempts fail",)
     )
     return AttemptPlan(
         value=float(solved.sum()), interval=_solved_limits(solved, level), level=level, claim=ADAPTIVE, notes=notes,

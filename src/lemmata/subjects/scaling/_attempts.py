@@ -69,7 +69,7 @@ def pass_at_k(successes: object, n: object, k: int, *, level: float | int = 0.9)
     0.6171, 90 % interval 0.307 to 0.8687
     >>> print(pass_at_k(counted, 10, 100))
     0.832, 90 % interval 0.4961 to 0.9825
-    - beyond the 10 attempts made: rests on the Beta(0.281, 0.416) law where p is near 0
+    - beyond the 10 attempts made: relies on the Beta(0.281, 0.416) distribution where p is near 0
     """
     k, level = whole("k", k, 1), inside("level", level, 0.0, 1.0)
     found, trials = counts("successes", successes, n)
@@ -80,7 +80,7 @@ def pass_at_k(successes: object, n: object, k: int, *, level: float | int = 0.9)
     value = float(each.mean())
     if len(each) == 1:
         low, high = share_interval(float(found[0]), float(trials[0] - found[0]), level)
-        interval, notes = (1 - (1 - low) ** k, 1 - (1 - high) ** k), ("of this problem alone",)
+        interval, notes = (1 - (1 - low) ** k, 1 - (1 - high) ** k), ("this probability is only for this problem",)
     else:
         interval, notes = _mean_limits(each, level), ()
     return PassAtK(
@@ -135,11 +135,16 @@ def _extrapolated(found: np.ndarray, trials: np.ndarray, k: int, level: float, d
     if most - least > _WIDE * (high - low):
         value = (least + most) / 2
         notes = (
-            f"the counts do not determine it: laws with {least:.3g} to {most:.3g} fit them equally well, and this is "
-            "the middle; more attempts a problem would tell",
+            (
+                f"the counts do not determine pass@k: laws with {least:.3g} to {most:.3g} fit them "
+                "equally well, and this is the middle; more attempts for each problem would decide"
+            ),
         )
     notes = (
-        f"beyond the {trials.min():g} attempts made: rests on the Beta({a:.3g}, {b:.3g}) law where p is near 0",
+        (
+            f"beyond the {trials.min():g} attempts made: relies on the Beta({a:.3g}, {b:.3g}) "
+            "distribution where p is near 0"
+        ),
         *notes,
     )
     return PassAtK(
@@ -148,7 +153,7 @@ def _extrapolated(found: np.ndarray, trials: np.ndarray, k: int, level: float, d
         beta=(float(a), float(b)), notes=notes,
         hypotheses=(
             drawn,
-            Condition("success probabilities follow a beta law"),
+            Condition("success probabilities have a beta distribution"),
             Condition("k is at most n", k / float(trials.min()), False),
         ),
     )  # fmt: skip

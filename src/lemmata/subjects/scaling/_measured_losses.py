@@ -57,7 +57,7 @@ def fit_scaling_law(
     A: 398.4, 90 % interval 367.3 to 432.5
     >>> print(law.extrapolate(1e11))
     1.767, 90 % interval 1.754 to 1.779
-    - 33.3 times the largest size fitted: right only where the same law goes on, which no fit shows
+    - 33.3 times the largest fitted size: valid only if the same law continues there, which no fit can show
     """
     level = inside("level", level, 0.0, 1.0)
     losses = positive_column("loss", loss)
@@ -131,7 +131,7 @@ def _enough(design: Design) -> None:
         # log d = a + b log n, as where every run has twenty tokens for each parameter: one curve, not two
         spread = np.linalg.svd(design.sizes - design.centre, compute_uv=False)
         if spread[1] < 1e-3 * spread[0]:
-            remedy = "vary them separately, or fit n alone"
+            remedy = "vary them separately, or fit only n"
             raise DataError(
                 "n and d",
                 found="values whose logarithms lie on one line",
@@ -178,7 +178,7 @@ def _conditions(fit: Fit, broken: float) -> tuple[Condition, ...]:
     spare = len(fit.log_loss) - fit.design.parameters
     return (
         Condition("points beyond parameters", float(spare), True),
-        Condition("runs of signs of the residuals (probability of as few)", broken, broken >= _BROKEN),
+        Condition("runs of equal signs of the residuals (probability of so few)", broken, broken >= _BROKEN),
         Condition("noise is independent between runs and proportional to the loss"),
     )
 
@@ -186,17 +186,20 @@ def _conditions(fit: Fit, broken: float) -> tuple[Condition, ...]:
 def _notes(fit: Fit, told: dict[str, bool], broken: float) -> tuple[str, ...]:
     notes = []
     if broken < _BROKEN:
-        notes.append(f"broken law: residuals with so few runs have probability {broken:.2g}; the intervals do not hold")
+        notes.append(f"wrong law: residuals with so few runs have probability {broken:.2g}; the intervals do not hold")
     if fit.design.floor and not told["floor"]:
-        notes.append("the floor is not told from zero: a law without one fits these points, too")
+        notes.append("the floor is not significantly above zero: a law without a floor fits these points, too")
     if not fit.design.floor:
         notes.append(
-            "no floor was fitted: near one the slope in logarithms falls to -alpha (1 - floor/loss) and extrapolation "
-            "is too low (scaling.laws.local_slope)"
+            "no floor was fitted: near a floor the slope in logarithms falls to -alpha (1 - "
+            "floor/loss), so the extrapolation is too low (scaling.laws.local_slope)"
         )
     for name in ("alpha", "beta"):
         if name in told and not told[name]:
-            notes.append(f"{name} is not told to a factor of {_TOLD:g}: the points span too little, or are too noisy")
+            notes.append(
+                f"{name} is not determined to a factor of {_TOLD:g}: the points span too small a range, "
+                "or are too noisy"
+            )
     if len(fit.log_loss) - fit.design.parameters < 3:
-        notes.append("fewer than 3 points beyond parameters: a broken law cannot be told from a good one")
+        notes.append("fewer than 3 points beyond parameters: a wrong law cannot be distinguished from a right one")
     return tuple(notes)

@@ -84,7 +84,7 @@ class ScalingLaw(AbstractFinding):
         for name, value in self.constants.items():
             if name == "floor" and not self.fit.design.floor:
                 continue
-            said = "" if self.told[name] else "; the data do not tell it"
+            said = "" if self.told[name] else "; the data do not determine it"
             lines.append(f"{name}: {stated(value, self.intervals[name], self.level)}{said}")
         return "\n".join([*lines, *(f"- {note}" for note in self.notes)])
 
@@ -134,7 +134,9 @@ class ScalingLaw(AbstractFinding):
         fitted = lambda fit: lambda at: float(np.exp(fit.design.log_loss(fit.theta, point(at)[None])[0][0]))
         value = crossing(fitted(self.fit))
         interval = (min(value, crossing(end(0))), max(value, math.inf if high > loss else crossing(end(1))))
-        notes = () if math.isfinite(value) else ("the fitted law never comes down to this loss: its floor is above it",)
+        notes = (
+            () if math.isfinite(value) else ("the fitted law never falls to this loss, because its floor is higher",)
+        )
         answer = self._answer(value, interval, (math.nan, math.nan), value / self.largest[0])
         return dataclasses.replace(answer, notes=notes + answer.notes)
 
@@ -180,7 +182,8 @@ class ScalingLaw(AbstractFinding):
         notes = list(self.notes)
         if beyond > 1 and math.isfinite(beyond):
             said = (
-                f"{beyond:.3g} times the largest size fitted: right only where the same law goes on, which no fit shows"
+                f"{beyond:.3g} times the largest fitted size: valid only if the same law continues there, "
+                "which no fit can show"
             )
             notes = [said, *notes]
         if beyond > _CALIBRATED:
@@ -188,7 +191,7 @@ class ScalingLaw(AbstractFinding):
                 f"the coverage of the interval was measured up to {_CALIBRATED:g} times the largest size, not here"
             )
         if math.isinf(interval[0]) or math.isinf(interval[1]):
-            notes.append("the data do not bound it on both sides")
+            notes.append("the data do not bound this number on both sides")
         goes_on = Condition("the same law holds at this size", beyond, None if beyond > 1 else True)
         return Extrapolation(
             value=value, interval=interval, level=self.level, claim=EXTRAPOLATION, notes=tuple(notes),

@@ -92,7 +92,7 @@ def votes_needed(p1: Share, p2: Share, error: float | int, *, level: float | int
     (110.0, 299.0, 0.0257)
     >>> print(votes_needed((50, 100), (30, 100), 0.01))
     110, 90 % interval 29 to infinity
-    - the counts do not tell that the right answer is the more frequent one
+    - the counts do not show that the right answer is the more frequent one
     """
     error = inside("error", error, 0.0, 1.0)
     each = joint(level, (p1, p2))
@@ -109,7 +109,7 @@ def votes_needed(p1: Share, p2: Share, error: float | int, *, level: float | int
     value = _smallest(right.value, rival.value, error)
     most = _smallest(right.low, rival.high, error) if right.low > rival.high else math.inf
     least = _smallest(right.high, min(rival.low, 1 - right.high), error)
-    notes = () if math.isfinite(most) else ("the counts do not tell that the right answer is the more frequent one",)
+    notes = () if math.isfinite(most) else ("the counts do not show that the right answer is the more frequent one",)
     exponent = _exponent(right.value, rival.value)
     sure = _enough(right.value, rival.value, error) if rival.value > 0 else value
     return Votes(

@@ -83,7 +83,9 @@ class BiasVariance:
             lines.append(row + " ".join(f"{part:13.4g}" for part in parts))
         lines.append(f"of fits to {self.rows} rows, {self.draws} pairs; least error: {self.best}")
         if self.noise is None:
-            lines.append(f"noise is not told from bias: it is at most about {max(self.rest.min(), 0.0):.4g}")
+            lines.append(
+                f"noise cannot be distinguished from bias: it is at most about {max(self.rest.min(), 0.0):.4g}"
+            )
         else:
             lines.append(f"noise {self.noise:.4g}")
         return "\n".join(lines)
@@ -248,7 +250,22 @@ def _conditions(x: np.ndarray, y: np.ndarray, repeated: int, given: float | None
     copies = len(y) - len(np.unique(both, axis=0))
     told = given is not None or repeated > 0
     return (
-        Condition("rows are independent draws of one law", None, None, "then fits to separate rows are, too"),
-        Condition("rows that are copies of others", float(copies), copies == 0, "copies on both sides look learned"),
-        Condition("repeated inputs tell the noise (spare rows)", float(repeated), told, "else it stays with the bias"),
+        Condition(
+            "rows are independent draws of one distribution",
+            None,
+            None,
+            "then fits to separate rows are independent, too",
+        ),
+        Condition(
+            "rows that are copies of others",
+            float(copies),
+            copies == 0,
+            "if two copies are in different parts, the fit seems to have learned more than it has",
+        ),
+        Condition(
+            "repeated inputs determine the noise (spare rows)",
+            float(repeated),
+            told,
+            "otherwise the noise counts as bias",
+        ),
     )

@@ -68,7 +68,10 @@ class Stability:
             f"gap {self.gap:.4g}, {share} {low:.4g} to {high:.4g}, from {len(self.rows)} of {self.n} rows replaced",
             f"held-out gap of this fit {self.held_gap:.4g}, {share} {held_low:.4g} to {held_high:.4g}, "
             f"on {self.unseen} rows",
-            f"one row moves a loss by at least {self.uniform:.4g} (uniform), its own by {self.average:.4g} on average",
+            (
+                f"replacing one row changes some loss by at least {self.uniform:.4g} (uniform), and its "
+                f"own loss by {self.average:.4g} on average"
+            ),
         ]
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
@@ -125,7 +128,7 @@ def stability(
         >>> print(stability(nearest, x, y))
         gap 1.439, 90 % interval 0.8526 to 2.162, from 50 of 180 rows replaced
         held-out gap of this fit 2.4, 90 % interval 1.392 to 4.937, on 20 rows
-        one row moves a loss by at least 15 (uniform), its own by 1.439 on average
+        replacing one row changes some loss by at least 15 (uniform), and its own loss by 1.439 on average
     """
     check_fit(fit)
     level, replaced = inside("level", level, 0.0, 1.0), whole("replaced", replaced, 2)
@@ -221,14 +224,17 @@ def _conditions(
     copies = len(y) - len(np.unique(np.concatenate([x, y], axis=1), axis=0))
     largest, average = float(found.largest.max()), float(np.abs(found.changes).mean())
     return (
-        Condition("rows are independent draws of one law", None, None, "else a replaced row is not like a new one"),
-        Condition("rows that are copies of others", float(copies), copies == 0, "the copy stays when a row goes"),
+        Condition("rows are independent draws of one distribution", None, None,
+                  "otherwise a replaced row differs from a new row"),
+        Condition("rows that are copies of others", float(copies), copies == 0,
+                  "if a row is replaced, its copy stays in the training set"),
         Condition("the same rows give the same fit (largest difference of a loss)", random, random == 0.0,
-                  "else uniform and average hold the chance of fitting; the gap does not"),
+                  "otherwise uniform and average include the randomness of fitting; the gap does not"),
         Condition("uniform is at least average (their ratio)", largest / average if average else 1.0,
-                  largest >= average, "the one is a largest, the other a mean"),
+                  largest >= average, "uniform is a largest value, and average is a mean"),
         Condition("the gap agrees with the held-out gap (distance in standard errors)", float(distance),
-                  bool(distance <= 3), "else rows held out are of another law, or this sample is unusual"),
+                  bool(distance <= 3),
+                       "otherwise the held-out rows have another distribution, or this sample is unusual"),
         Condition("rows that were replaced", float(len(found.rows)), len(found.rows) >= _FEW,
-                  "the interval is for 20 or more"),
+                  "the interval is valid for 20 rows or more"),
     )  # fmt: skip

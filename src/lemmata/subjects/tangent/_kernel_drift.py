@@ -148,7 +148,7 @@ def kernel_drift(
         rate=step,
         conditions=(
             Condition("rate times the largest eigenvalue of K_0 is below 2", step * float(values[-1]),
-                      step * float(values[-1]) < 2, "else the linearised network diverges"),
-            Condition("some target is not 0", math.sqrt(length), length > 0, "else the alignment is not defined"),
+                      step * float(values[-1]) < 2, "otherwise the linearised network diverges"),
+            Condition("some target is not 0", math.sqrt(length), length > 0, "otherwise the alignment is not defined"),
         ),
     )  # fmt: skip

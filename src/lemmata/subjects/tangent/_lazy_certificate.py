@@ -170,8 +170,10 @@ def lazy_certificate(
         least_after=_singular_values(after, possible)[1], steps=steps, course=course,
         conditions=(
             *full,
-            Condition("the Jacobian has full rank", least, least > 0, "else some targets cannot be fitted lazily"),
-            Condition("2 rho is at most 1", 2 * rho, ends, "else the kernel may lose its least eigenvalue"),
+            Condition("the Jacobian has full rank", least, least > 0,
+                      "otherwise some targets cannot be fitted in the lazy regime"),
+            Condition("2 rho is at most 1", 2 * rho, ends,
+                      "otherwise the smallest eigenvalue of the kernel may vanish"),
             Condition("L bounds the change of the Jacobian", slope, None if given is None else max(seen) <= given,
                       "an estimate of L from points can be too small; pass `lipschitz` for a certificate"),
         ),

@@ -127,6 +127,6 @@ class FactorModels(Population[FactorModel]):
     def hypotheses(self, problem: FactorModel) -> list[Hypothesis]:
         least = np.linalg.eigvalsh(problem.covariance)[0]
         return [
-            Hypothesis("variance of the noise", problem.noise, ">", 0.0, "the law has a density"),
+            Hypothesis("variance of the noise", problem.noise, ">", 0.0, "the distribution has a density"),
             Hypothesis("least variance of the rows", least, ">", 0.0, "likelihoods are bounded"),
         ]

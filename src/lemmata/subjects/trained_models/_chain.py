@@ -188,7 +188,9 @@ def _jax_widths(closed: ClosedJaxpr) -> list[int]:
 def _check_widest(widths: list[int]) -> None:
     if max(widths, default=0) > _WIDEST:
         found = f"{max(widths)} numbers between two layers"
-        raise SettingError("model", found=found, rule=f"at most {_WIDEST}: its maps are made as whole matrices")
+        raise SettingError(
+            "model", found=found, rule=f"at most {_WIDEST}, because lemmata makes its maps as whole matrices"
+        )
 
 
 @once

@@ -62,7 +62,7 @@ class DeployedRows(Population[Trained]):
             used=Integer(self.used, 20, 2000, "deployment rows", corners=(self.used, 2 * self.used)),
             d=Integer(self.features, 1, 50, "features"),
             hidden=Integer(
-                self.hidden, 0, 100, "hidden units; 0 is a linear model", corners=(self.hidden, self.hidden)
+                self.hidden, 0, 100, "hidden units; 0 means a linear model", corners=(self.hidden, self.hidden)
             ),
             moved=Real(self.moved, 0.0, 5.0, "how far deployment rows are moved", corners=(self.moved, self.moved)),
             relabelled=Real(
@@ -101,5 +101,5 @@ class DeployedRows(Population[Trained]):
         return [
             Hypothesis(FACTS["deployed"].given, 1.0, ">=", 1.0, "--deploy, or deployed="),
             Hypothesis("share of deployment rows that duplicate a row with which they are compared", share, "<=", 0.05,
-                       "duplicates are not independent of those rows"),
+                       "duplicates are not independent of these rows"),
         ]  # fmt: skip

@@ -75,7 +75,9 @@ def label_doubts(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> La
     (True, 39)
     """
     if f.shape != y.shape or f.ndim != 2 or f.shape[1] < 2:
-        raise ShapeError("labels", found=f"shape {y.shape}", rule=f"one-hot rows, as the outputs {f.shape}")
+        raise ShapeError(
+            "labels", found=f"shape {y.shape}", rule=f"one-hot rows, of the shape of the outputs, {f.shape}"
+        )
 
     few = slice(None)
     if len(f) > _ENOUGH:

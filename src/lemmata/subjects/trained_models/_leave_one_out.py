@@ -188,7 +188,7 @@ def _within_span(
     span = compress(found, root, ridge)
     error = form_error(span, found, root, ridge)
     if error >= 1:
-        told = f"its curvature within {len(span.chosen)} rows wrong by {error:.2g} times"
+        told = f"an approximate curvature on {len(span.chosen)} rows with a relative error of {error:.2g}"
         raise MemoryPlanError("leaving one out", found=told, rule="less than 1", remedy="pass fewer training rows")
     along = model.jvp(prior_of(model) ** 2 * gradient, x)  # J g
     rooted = np.einsum("iab,ib->ia", root, along).ravel()[span.chosen]

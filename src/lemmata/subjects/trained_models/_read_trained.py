@@ -151,7 +151,7 @@ def _sized(place: int, model: Any, own: AbstractModel, rows: np.ndarray) -> Abst
     shape, few = own.outputs(rows[:2]).shape, found.outputs(rows[:2])
     if few.shape != shape:
         raise ShapeError(
-            f"model {place} of sizes", found=f"{few.shape[1]} outputs", rule=f"{shape[1]}, as the model has"
+            f"model {place} of sizes", found=f"{few.shape[1]} outputs", rule=f"{shape[1]}, as many as the model has"
         )
     return found
 
@@ -218,12 +218,14 @@ def _rows(name: str, x: Any, model: AbstractModel) -> np.ndarray:
     wrong = ~np.isfinite(rows) if model.differentiable else np.isinf(rows)
     if wrong.any():
         found = f"a cell that is not finite in row {int(np.argwhere(wrong)[0][0])}, counted from 0"
-        raise ShapeError(name, found=found, rule="finite numbers", remedy="fill it as for training")
+        raise ShapeError(
+            name, found=found, rule="finite numbers", remedy="fill the cell in the same way as for training"
+        )
     few = rows[missing.reshape(len(rows), -1).any(1)][:_TRIED]
     if not np.isfinite(model.outputs(few)).all():
         row = int(np.argwhere(missing)[0][0])
         raise ShapeError(name, found=f"NaN in row {row}, counted from 0, for which the model returns NaN",
-                         rule="finite numbers", remedy="fill the cell as for training")  # fmt: skip
+                         rule="finite numbers", remedy="fill the cell in the same way as for training")  # fmt: skip
     return rows
 
 

@@ -89,7 +89,7 @@ class RectifiedNetworks(Population[Trained]):
         return Space(
             n=Integer(self.rows, 20, 5000, "training rows"),
             d=Integer(4, CLASSES, 50, "features"),
-            hidden=Integer(self.hidden, 0, 100, "hidden units; 0 is a linear model", corners=self.widths),
+            hidden=Integer(self.hidden, 0, 100, "hidden units; 0 means a linear model", corners=self.widths),
             decay=Real(self.decay, 1e-4, 1.0, "decay of the weights"),
             distance=Real(self.distance, 0.0, 100.0, "distance of the centres"),
             noise=Real(self.noise, 0.0, 1.0, "share of classes drawn at random"),

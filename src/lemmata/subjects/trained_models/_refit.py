@@ -85,7 +85,7 @@ class Refits:
             found = words if isinstance(error, LemmataError) else f"{type(error).__name__}: {words}"
             raise SettingError(name, found=found, rule=_RULE) from error
         if once.shape != own.shape:
-            raise SettingError(name, found=f"{once.shape[1]} outputs", rule=f"{own.shape[1]}, as the model has")
+            raise SettingError(name, found=f"{once.shape[1]} outputs", rule=f"{own.shape[1]}, as many as the model has")
         if not np.isfinite(once).all():
             raise SettingError(name, found="a model whose outputs are not finite", rule=_RULE)
         if np.abs(once - again).max() > _LOOSE * max(float(np.abs(once).max()), 1e-300):

@@ -38,7 +38,7 @@ def theorem(data: Sequences, training: int, errors: dict[str, float], pair: Pair
     elif not pair.decided:
         small = abs(pair.difference) <= RELEVANT
         right = None
-        why += ", a difference below 5 % of the variance" if small else ", a difference that may be chance"
+        why += ", a difference below 5 % of the variance" if small else ", a difference that may be due to chance"
     else:
         right = better
     own = (

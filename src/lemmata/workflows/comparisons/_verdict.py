@@ -63,7 +63,7 @@ def sentences(
         would = "prefers recurrence to attention" if theorem.named else "prefers neither recurrence nor attention"
         by_accident = " (but the theorem's rates do not explain it)" if theorem.right else ""
         found.append(
-            f'Theorem 1 of the survey "Mathematics of Foundation Models" {would}, whatever the target. '
+            f'Theorem 1 of the survey "Mathematics of Foundation Models" {would}, for every target. '
             f"{judged[theorem.right]}{by_accident}: {theorem.why}."
         )
     return found
@@ -196,9 +196,8 @@ def _shuffled(results: list[FamilyResult]) -> list[str]:
     found = []
     if leaks:
         found.append(
-            f"With shuffled targets nothing can be learned, but {listed(leaks)} still {_leave(leaks)} an error below "
-            "1. "
-            "Do not trust these errors."
+            f"With shuffled targets nothing can be learned, but {listed(leaks)} still {_leave(leaks)} "
+            "an error below 1. Do not trust the errors in this comparison."
         )
     if costly:
         found.append(

@@ -41,9 +41,11 @@ def loss_read(trained: Trained) -> list[str]:
     asked = is_known(objective_of, trained) and not is_known(rows_left_out, trained)
     if asked and trained.decay is None and objective_of(trained).decay == 0:
         return [
-            f"With {task.loss_told}, the weights imply no decay. Either there was no decay, or training ended "
-            "early, or "
-            "the loss was another one. State class weights and smoothed labels with --loss, or loss= in Python."
+            (
+                f"With {task.loss_told}, the weights imply no decay. There are three possible reasons: "
+                "there was no decay, training ended early, or the loss was different. State class "
+                "weights and smoothed labels with --loss, or loss= in Python."
+            )
         ]
     if isinstance(task.loss, str) and not task.why.startswith("as one output"):
         return []

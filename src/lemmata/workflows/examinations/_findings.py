@@ -196,14 +196,13 @@ def _copies(trained: Trained, held: GaugeInterval | None, names: RowNames) -> li
         found.append(Sign("copies in held-out rows", Finding(text, ["copies"])))
     if copies.within.any():
         share = f"{int(copies.within.sum())} of {len(copies.within)} training rows have a duplicate among them"
-        text = f"{share}, so leaving one of these rows out does not test the model."
+        text = f"{share}, so leaving out only one of two duplicates does not test the model."
         odd = contradicting_copies(trained)
         if len(odd):
             other = "another class" if trained.task.is_classification else "another value"
             text += (
-                f" {len(odd)} of these rows equal a row with {other}, so no model predicts both correctly. Look at "
-                "rows "
-                f"{names.training.told(odd)}."
+                f" {len(odd)} of these rows equal a row with {other}, so no model can predict both "
+                f"correctly. Look at rows {names.training.told(odd)}."
             )
         found.append(Sign("copies in training rows", Finding(text, ["copies"])))
     return found
@@ -387,7 +386,7 @@ def _triggers_unseen(trained: Trained, gauges: list[Gauge]) -> list[str]:
     own = of_claim(SuccessOfSmallestTrigger, gauges)
     if not trained.task.is_classification or (own is not None and own.status in _SPOKE):
         return []
-    return ["No check here looks for the trigger of a backdoor, which may leave error and confidence as they are."]
+    return [("No check here looks for the trigger of a backdoor. A backdoor may leave error and confidence unchanged.")]
 
 
 def unexplained(trained: Trained, gauges: list[Gauge]) -> list[str]:

@@ -261,13 +261,13 @@ def _verdict(claim: AbstractGauge, trained: Trained, predicted: np.ndarray, meas
     if not np.isfinite(measured).all():
         return "failed", "the measured value is not finite"
     if not _ordered(measured):
-        return "failed", f"the measured value {_number(float(measured[1]))} lies outside its own limits"
+        return "failed", f"the measured value {_number(float(measured[1]))} lies outside its own interval"
     condition = np.asarray(1.0 if claim.condition is None else claim.condition(trained), float)
     if np.isnan(predicted).any() or not np.isfinite(condition).all():
         return "failed", "the prediction, or the precision with which it can be computed, is not finite"
     agrees = claim.relation.compare(Sample(predicted[None], measured[None], condition[None]))
     if agrees is None:
-        return "descriptive", "one model alone can neither confirm nor refute it"
+        return "descriptive", "a single model can neither confirm nor refute it"
     words = (_AGREES if agrees else _MISSES).get(what, "agrees" if agrees else "disagrees")
     return "agrees" if agrees else "disagrees", f"{what} {words}"
 

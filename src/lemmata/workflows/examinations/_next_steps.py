@@ -170,7 +170,7 @@ def _decay(trained: Trained, late: Callable[[], bool]) -> tuple[list[Action], st
         if _worth(effects) >= _WORTH:
             return [Action("decay", text, "Then", effects, factor)], ""
     told = ", ".join(_times(own) for own in sorted(tried))
-    return [], f"Other decays were tried ({told} the decay), but none is significantly better" if told else ""
+    return [], f"Other decays were tried ({told} the decay), but none of them is significantly better" if told else ""
 
 
 def _times(factor: float) -> str:

@@ -113,7 +113,8 @@ def _of_values(
     free = len(residuals) - float(summary.dimension or 0) / width
     if free < _FREE:
         raise SettingError(
-            "the effective dimension is nearly the number of training rows, so the residuals do not show the noise"
+            "the effective dimension is close to the number of training rows, so the residuals do "
+            "not show how large the noise is"
         )
     noise = (residuals**2).sum(0) / free
     deviations = np.sqrt(noise * (1 + np.diagonal(spread, axis1=1, axis2=2)))

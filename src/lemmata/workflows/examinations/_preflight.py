@@ -90,11 +90,11 @@ def _own_call(
     link = "log" if trained.task.is_counted else trained.model.link
     known = [tried for tried in (own, linked(own, link)) if tried.shape == once.shape]
     if not known:
-        rule = f"shape {once.shape}, as the outputs of the model"
+        rule = f"shape {once.shape}, that of the outputs of the model"
         raise ShapeError("outputs of your own call", found=f"shape {own.shape}", rule=rule)
     found = min(float(np.abs(tried - once).max()) for tried in known) / max(float(np.abs(once).max()), 1e-300)
     remedy = "the examined model is not the one that you call: check its weights and its mode"
-    return Check("outputs equal those of your own call", _relative(found), found <= loose, remedy)
+    return Check("outputs equal the outputs of your own call", _relative(found), found <= loose, remedy)
 
 
 def _relative(value: float) -> str:
@@ -128,7 +128,7 @@ def _derivative(trained: Trained) -> Check:
         back = model.vjp(exact, x)
     except (Exception, SystemExit) as error:  # the user's own function may raise anything
         said = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}".rstrip(": ")
-        remedy = "a part of the model has no derivative, or does not depend on the parameters alone"
+        remedy = "a part of the model has no derivative, or depends on more than the parameters"
         return Check(name, said, False, remedy)
     size, apart = max(float(np.linalg.norm(exact)), 1e-300), np.inf
     coarse = not large and _rounded(model, v, exact, x)
@@ -146,7 +146,7 @@ def _derivative(trained: Trained) -> Check:
     still = [name for name, own in model.split(back).items() if not own.any()]
     if apart > loose and still:
         remedy = "move arrays behind stop_gradient out of the parameters and into the function"
-        return Check(name, f"0 for {', '.join(still[:3])}, which change the outputs", False, remedy)
+        return Check(name, f"0 for {', '.join(still[:3])}, although these parameters change the outputs", False, remedy)
     found = f"a relative difference of {apart:.1g}"
     if coarse:
         found += "; the model rounds inside to float32 or coarser, so predictions are no more exact than that"
@@ -175,7 +175,7 @@ def _ahead(trained: Trained, loose: float) -> list[Check]:
     )
     apart = float(np.abs(once - other).max() / max(float(np.abs(once).max()), 1e-300))
     remedy = "mask the later tokens; without a mask, every loss of this model is too small"
-    return [Check("each token is predicted from earlier tokens alone", _relative(apart), apart <= loose, remedy)]
+    return [Check("each token is predicted only from earlier tokens", _relative(apart), apart <= loose, remedy)]
 
 
 def _order(trained: Trained) -> list[Check]:

@@ -225,7 +225,10 @@ def _targets(table: _Table, target: str) -> np.ndarray:
 
 def _empty(table: _Table, column: str) -> DataError:
     row = table.rows.told(np.flatnonzero(table.frame[column].is_null().to_numpy())[:1])
-    rule, remedy = "a number in every cell, because the model accepts no gaps", "fill it as for training"
+    rule, remedy = (
+        "a number in every cell, because the model accepts no gaps",
+        "fill the cell in the same way as for training",
+    )
     return DataError(
         f"{table.name}, column {column!r}, row {row}", found="a cell that is empty or NaN", rule=rule, remedy=remedy
     )
@@ -239,7 +242,7 @@ def _matrix(table: _Table, inputs: list[str], gaps: bool = False) -> np.ndarray:
     for column in inputs:
         kind: Any = frame[column].dtype
         if not (kind.is_numeric() or kind == pl.Boolean):
-            remedy = "encode it as for training, or leave it out of the file"
+            remedy = "encode the column in the same way as for training, or leave it out of the file"
             rule = "numbers"
             raise DataError(f"{name}, column {column!r}", found=_words(frame[column]), rule=rule, remedy=remedy)
         if frame[column].null_count() and not gaps:

@@ -29,7 +29,9 @@ NEAR = 1.25
 """Two models were measured at one size if their numbers of rows differ by at most this factor."""
 SAME_ROWS = 1.1
 """Numbers of rows within this factor are the same: a forecast cannot distinguish them."""
-CHANGING = "The study does not estimate how many rows would reach a value, because later rows differ from these rows."
+CHANGING = (
+    "The study does not estimate how many rows would reach a value, because later rows differ from the earlier ones."
+)
 
 
 def answers(found: Signal, candidates: Sequence[Candidate], question: Question) -> Answers:

@@ -337,7 +337,7 @@ def _imputed(inputs: Inputs) -> list[str]:
     """The replacement of missing cells."""
     missing = np.isnan(inputs.values).sum(axis=0)
     notes = []
-    for texts, words in ((False, "are filled in with the median of the training rows, and an indicator column"),
+    for texts, words in ((False, "are filled in with the median of the training rows, and get an indicator column"),
                          (True, "are a category of their own")):  # fmt: skip
         columns = [
             (int(n), name)
@@ -385,12 +385,16 @@ def _subsample(
         raise MemoryPlanError(
             f"{len(chosen):,} rows of {width} encoded columns do not fit into memory",
             found=f"{needed:,} bytes needed, {available_bytes():,} bytes free",
-            rule="a study holds five copies of the encoded rows",
+            rule="a study keeps five copies of the encoded rows in memory",
             remedy=f"use fewer rows: --max-rows {max(available_bytes() // (COPIES_HELD * 8 * width), FEWEST_ROWS)}",
         )
     if len(chosen) == n:
         return frame, index
-    why = "as --max-rows asks" if most < fits else f"for all {n:,} would be more than {MOST_CELLS:,} encoded cells"
+    why = (
+        "as --max-rows asks"
+        if most < fits
+        else f"because all {n:,} rows would have more than {MOST_CELLS:,} encoded cells"
+    )
     notes.append(f"used {len(chosen):,} of {n:,} rows, {how_drawn(groups, chosen)}, {why}")
     return frame[chosen], index[chosen]
 

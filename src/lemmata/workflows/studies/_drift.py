@@ -84,7 +84,10 @@ def calmer(dataset: Dataset, question: Question) -> list[str]:
         return []
     told = [tell(question.unit, loss(starts, question.unit.rows), question.spread) for starts in (later, earlier)]
     return [
-        f"All models are tested on the last {100 * (1 - LARGEST_SHARE_IN_TIME):.0f} % of the rows, which are calmer "
-        f"than the rows before. Repeating the last value over {ahead:,} rows gives {question.unit.title} {told[0]} on "
-        f"the tested rows, but {told[1]} on the rows before. The intervals do not allow for a return of such times."
+        (
+            f"All models are tested on the last {100 * (1 - LARGEST_SHARE_IN_TIME):.0f} % of the "
+            f"rows, which are calmer than the rows before. Repeating the last value over {ahead:,} "
+            f"rows gives {question.unit.title} {told[0]} on the tested rows, but {told[1]} on the "
+            "rows before. If such times return, the intervals may be too narrow."
+        )
     ]

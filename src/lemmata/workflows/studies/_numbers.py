@@ -74,7 +74,7 @@ def check_decimal(decimal: str | None) -> None:
         SettingError: if it is neither a point nor a comma.
     """
     if decimal not in (None, ".", ","):
-        raise SettingError("--decimal is unknown", found=repr(decimal), rule="the mark before decimals must be . or ,")
+        raise SettingError("--decimal is unknown", found=repr(decimal), rule="the decimal mark must be . or ,")
 
 
 def decimal_mark(columns: Iterable[pl.Series]) -> str | None:

@@ -121,7 +121,8 @@ class Scored:
         found = self.sign * (self.perfect - self.score(y, output))
         if found < -BEYOND * max(1.0, abs(self.perfect)):
             raise ValueError(
-                f"predictions have the score {self.score(y, output):.6g}, better than perfect ones ({self.perfect:.6g})"
+                f"predictions have the score {self.score(y, output):.6g}, which is better than the score "
+                f"of perfect predictions ({self.perfect:.6g})"
             )
         return max(found, 0.0)
 

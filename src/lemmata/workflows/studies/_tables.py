@@ -111,7 +111,14 @@ def _file(data: str, path: Path, how: Reading) -> Table:
     try:
         check_file(path)
         if suffix in (*KINDS, *PACKED) and path.stat().st_size == 0:
-            raise DataError(f"{data} is empty", found="0 bytes", rule="a table must have a header and rows")
+            raise DataError(
+                f"{data} is empty",
+                found="0 bytes",
+                rule=(
+                    "{listing(told, 5)} {'was' if len(told) == 1 else 'were'} read as missing. If this is a "
+                    "value, add --na ''."
+                ),
+            )
         source = source_of(path, how.limit_bytes)
         if source is None:
             raise DataError(
@@ -212,7 +219,14 @@ def header_of(source: Source) -> tuple[int, str, list[str], tuple[str, ...]]:
     path, head = source.path, source.head(HEAD)
     lines = head.decode("utf-8-sig", errors="replace").splitlines(keepends=True)
     if not any(line.strip() for line in lines):
-        raise DataError(f"{path} is empty", found="only blank lines", rule="a table must have a header and rows")
+        raise DataError(
+            f"{path} is empty",
+            found="only blank lines",
+            rule=(
+                "{listing(told, 5)} {'was' if len(told) == 1 else 'were'} read as missing. If this is a "
+                "value, add --na ''."
+            ),
+        )
     skipped = next(i for i, line in enumerate(head.removeprefix(b"\xef\xbb\xbf").split(b"\n")) if line.strip())
     lines = list(itertools.dropwhile(lambda line: not line.strip(), lines))
     separators = "\t,;|" if source.suffix in (".tsv", ".tab") else ",;\t|"

@@ -143,7 +143,7 @@ def nothing(found: Signal, question: Question, candidates: Sequence[Candidate], 
 
 def _remedy(question: Question) -> str:
     if question.drifts:
-        return "A model trained on fewer, more recent rows may beat it, as the next sentence shows."
+        return "A model trained on fewer, more recent rows may be better than that, as the next sentence shows."
     return f"Another kind of model, other columns or more {question.more} may succeed."
 
 
