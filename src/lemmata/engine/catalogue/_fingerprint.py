@@ -1,9 +1,9 @@
 """Fingerprints: the code that a verdict depends on, as digests that change when its meaning changes.
 
-A verdict depends on the code that its claim names, directly or through other code. For a class, this includes its
-fields and the methods whose names appear in this code. For a `singledispatch` function, it includes the functions that
-are registered for types that occur. It also includes derivatives that are given to a function by `@f.defjvp`. The place
-of a definition makes no difference.
+A verdict depends on the code that its claim names, directly or through other code. For a class, the code includes the
+fields of the class, and the methods whose names appear in this code. For a `singledispatch` function, it includes the
+functions that are registered for types that occur. It also includes derivatives that are given to a function by
+`@f.defjvp`. The place of a definition makes no difference.
 """
 
 import ast
@@ -79,7 +79,7 @@ def fingerprint(
 
 
 def digest_of_modules(names: Iterable[str]) -> str:
-    """A digest of the text of all code that some modules reach, messages included; without layout and comments."""
+    """A digest of the text of all code that some modules reach. Messages count; layout and comments do not."""
     roots = [Node(name, own) for name in names if (module := module_of(name)) for own in ("", *module.definitions)]
     return _hash(sorted(_text(node) for node in reached(roots)))
 

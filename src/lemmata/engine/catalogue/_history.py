@@ -1,4 +1,4 @@
-"""The history of verdicts: for every claim the days on which its status became another one."""
+"""The history of verdicts. For every claim, it lists the days on which the status changed."""
 
 import datetime
 import functools

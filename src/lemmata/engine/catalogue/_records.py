@@ -1,8 +1,8 @@
 """Records of the last verification and search of every claim, one file for each section.
 
 A record holds what cannot be read from the code: status, figures, the control's distance, the search, and the
-fingerprint of the code that was judged. It contains no times and no versions, so a change of a file is a change of a
-verdict. `costs.json` contains the approximate time of each claim.
+fingerprint of the tested code. It contains no times and no versions, so a change of a file is a change of a verdict.
+`costs.json` contains the approximate time of each claim.
 """
 
 import functools
@@ -68,7 +68,7 @@ def found_of(entry: dict[str, Any], what: str) -> dict[str, Any] | None:
 
 
 def write_records(place: str, classes: Iterable[str], given: dict[str, dict[str, Any]]) -> None:
-    """Replace records of one section in one step; those of its other claims are kept.
+    """Replace records of one section in one step. The records of its other claims are kept.
 
     Args:
         place: subject.section.

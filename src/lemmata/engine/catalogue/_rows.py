@@ -63,7 +63,7 @@ def older(entry: dict[str, Any]) -> str:
 
 
 def older_by_kept(entry: dict[str, Any]) -> str:
-    """What `older` says, for callers that ask about all claims: the digests are kept, as the catalogue is."""
+    """The text of `older`, for callers that ask about all claims. The digests are cached, like the catalogue."""
     record = records().get(entry["name"])
     return "" if record is None else told_state(record, Fingerprint(**_all_prints()[entry["name"]]))
 

@@ -1,4 +1,4 @@
-"""Trials in other processes and on other machines: how claims get there, and what comes back."""
+"""Trials in other processes and on other machines: how claims are sent there, and what is returned."""
 
 import dataclasses
 import warnings
@@ -92,7 +92,7 @@ def in_order(found: Trials) -> Trials:
 
 
 class TrialExecutor(Executor):
-    """An executor for single trials of a claim that is not written in JAX: one that is lost is an error with its key.
+    """An executor for single trials of a claim that is not written in JAX. A lost trial becomes an error with its key.
 
     Args:
         executor: where they run.

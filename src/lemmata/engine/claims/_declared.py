@@ -189,7 +189,7 @@ def _check_methods(own: _Declared) -> None:
 
 
 def _check_arguments(own: _Declared, name: str, function: Any, arguments: tuple[str, ...]) -> None:
-    """Whether a function takes so many arguments, and gives its answer when it is called."""
+    """Whether a function takes these arguments, and returns its answer when it is called."""
     if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
         own.refuse(name, "a coroutine or a generator", "a function that returns its answer")
     try:

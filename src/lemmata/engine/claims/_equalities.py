@@ -51,7 +51,7 @@ class Equal(Relation):
     def judge(self, sample: Sample, level: float) -> Judgement:
         """One inequality beyond rounding refutes.
 
-        The number of trials is that of the component that gives information in the fewest of them.
+        The number of trials is counted in the component that gives information in the fewest trials.
         """
         wrong, worst = self.against(sample), float(self._ratios(sample).max(initial=0.0))
         mute = np.zeros_like(wrong) if sample.silent is None else sample.silent
@@ -129,13 +129,13 @@ class EqualInMean(Relation):
 
     An exact statement has margin 0; an asymptotic one declares how far its setting may be from the limit. Support
     needs the interval of the mean within margin + resolution. If a spread is declared, the root mean square of the
-    problems' own means may be up to margin + spread. Without a declared spread, it must not be shown to exceed the
-    margin, and for support it must be shown to be at most margin + 5 resolutions.
+    problems' own means may be up to margin + spread. Without a declared spread, this root mean square must not be shown
+    to exceed the margin. For support, it must be shown to be at most margin + 5 resolutions.
 
-    A mean is refuted by limits that also hold for rare events and heavy tails (`mean_limits`). If `ends` gives the
-    values between which a measurement always is, the limits hold for any distribution: (0, 1) for a share, (0, inf) for
-    a square. A sample that does not vary decides nothing, unless the measurement is deterministic and the statement is
-    about each problem.
+    A mean is refuted by limits that also hold for rare events and heavy tails (`mean_limits`). `ends` may give two
+    values between which every measurement lies, such as (0, 1) for a share or (0, inf) for a square. The limits then
+    hold for any distribution. A sample that does not vary decides nothing, unless the measurement is deterministic and
+    the statement is about each problem.
     """
 
     margin: float = 0.0

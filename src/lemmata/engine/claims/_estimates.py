@@ -15,9 +15,9 @@ LOW, VALUE, HIGH = range(3)
 class Estimate(AbstractBound):
     """The predicted interval holds the measured value with probability at least 1 - delta.
 
-    Prediction and measurement are three numbers, (low, value, high): the interval was declared before the measurement,
-    and the measurement's own interval is shown and does not decide. An infinite interval gives no information; an
-    interval at least as wide as the trivial value is vacuous.
+    Prediction and measurement are three numbers, (low, value, high). The predicted interval is declared before the
+    measurement. The measurement's own interval is shown, but does not decide. An infinite interval gives no
+    information; an interval at least as wide as the trivial value is vacuous.
     """
 
     delta: float = 0.1

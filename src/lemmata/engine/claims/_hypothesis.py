@@ -45,7 +45,7 @@ class Hypothesis(eqx.Module):
 
     @classmethod
     def violated(cls, name: str, why: str) -> "Hypothesis":
-        """A condition known to be false on these problems, with the reason why they are judged all the same.
+        """A condition that is known to be false on these problems, and the reason why they are tested nevertheless.
 
         A claim with such a condition is judged outside its theorem's hypotheses, and its verdict says so.
         """

@@ -81,7 +81,7 @@ _NARROWER = Way("narrower by", "factor", _narrowed, _FACTORS)
 
 
 def ways(relation: Relation, sample: Sample, part: int | None = None, both: bool = False) -> list[Way]:
-    """The ways in which a prediction can be wrong: of a bound, only the one that makes it tighter.
+    """The ways in which a prediction can be wrong. For a bound, this is only the way that makes it tighter.
 
     A component that is predicted to be 0 in all trials has no factors, and is moved towards the control.
 
@@ -106,7 +106,7 @@ def ways(relation: Relation, sample: Sample, part: int | None = None, both: bool
 
 
 def parts(relation: Relation, sample: Sample) -> list[int]:
-    """The components that are mutated alone; empty if there is only one, or if only one is judged."""
+    """The components that are mutated alone. Empty if there is only one component, or if only one is judged."""
     count = columns(sample.predicted).shape[1]
     if count == 1 or isinstance(relation, (Estimate, AbstractLadder)):
         return []
@@ -237,7 +237,7 @@ def judged(relation: Relation, sample: Sample, level: float) -> Status:
 def nearest_refuted(
     relation: Relation, sample: Sample, false: np.ndarray, level: float, way: Way, part: int | None = None
 ) -> float | None:
-    """The smallest amount by which a prediction can go in some way so that its trials refute it, by bisection.
+    """The smallest change of a prediction in some way that its trials refute, found by bisection.
 
     Args:
         relation: how it is judged.

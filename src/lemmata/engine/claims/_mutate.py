@@ -24,14 +24,14 @@ from ._verdict import plain_json
 
 @dataclasses.dataclass(frozen=True)
 class Neighbour:
-    """The nearest statement that the trials refute, in one way of being wrong.
+    """The nearest statement that the trials refute, for one kind of change.
 
     Args:
         part: the only component that is wrong; None if all are.
         way: the change.
         unit: of the amount.
-        amount: a factor less 1, a difference of exponents, or a share of the way to the control; None if even the
-            farthest one is not refuted.
+        amount: a factor minus 1, a difference of exponents, or a share of the way to the control. None if even the
+            farthest statement is not refuted.
     """
 
     part: int | None
@@ -138,7 +138,7 @@ def _nearest(claim: Claim, sample: Sample, false: np.ndarray, level: float) -> t
 
 
 def mutation_record(claim: Claim, found: Mutations) -> dict[str, Any]:
-    """The record of a claim's mutations: the numbers made and noticed of each size, survivors, neighbours.
+    """The record of a claim's mutations: how many were made and noticed for each size, survivors, neighbours.
 
     Args:
         claim: the claim.

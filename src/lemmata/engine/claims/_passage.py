@@ -1,4 +1,4 @@
-"""The words of a source that a refuted claim accuses, by their place in its text, and how else they may be read."""
+"""The words of a source that a refuted claim says are false, their place in its text, and other readings."""
 
 import dataclasses
 import hashlib
@@ -44,7 +44,7 @@ class Reading:
     Args:
         words: the reading.
         verdict: the verdict on the statement in this reading: "refuted", "supported", "vacuous", "ill-typed".
-        claim: the name of the claim that judges this reading; empty for the claim that lists it.
+        claim: the name of the claim that tests this reading; empty if it is the claim that lists the reading.
     """
 
     words: str

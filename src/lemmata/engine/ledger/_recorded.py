@@ -37,7 +37,8 @@ def recorded_trials(
     Known trials are read from the ledger; the others are run and written as they finish.
 
     A trial is identified by its claim, the fingerprint of the code that it runs, its setting, seed and number. For
-    claims in JAX, it is also identified by the number of trials in its compiled call, on which last digits depend.
+    claims in JAX, the number of trials in the compiled call also identifies a trial, because the last digits depend on
+    it.
 
     Args:
         path: of the ledger.

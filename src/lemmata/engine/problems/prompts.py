@@ -1,4 +1,4 @@
-"""Prompts: a class, one of its functions, noisy examples, and the transformer; and their populations."""
+"""Prompts and their populations: a class, one of its functions, noisy examples, and the transformer."""
 
 import dataclasses
 

@@ -106,7 +106,7 @@ class SignArchitecture(eqx.Module):
 
 
 class SignArchitectures(Population[SignArchitecture]):
-    """Half of them single units, half networks of two or three layers of up to 8 units."""
+    """Half of the problems are single units. The other half are networks of two or three layers of up to 8 units."""
 
     settings = Space(rows=Integer(40, 10, 200, "largest number of rows"))
 

@@ -134,7 +134,10 @@ def _in_ball(setting: dict, key: Key[Array, ""]) -> KernelPoints:
 
 
 class DistinctPoints(Population[KernelPoints]):
-    """Points of the unit ball, distinct and not 0; two by default, for which bounds by interpolation are tightest."""
+    """Distinct points of the unit ball that are not 0.
+
+    By default there are two, for which bounds by interpolation are tightest.
+    """
 
     free = ("x",)
     # Points, dimension and the standard deviation of the weights.
@@ -161,7 +164,7 @@ class DistinctPoints(Population[KernelPoints]):
 
 
 class SingularPoints(Population[KernelPoints]):
-    """Points of the unit ball of which one, the last, is 0 or the first again; each in half of the problems."""
+    """Points of the unit ball, the last of which is 0 or repeats the first. Each case makes up half of the problems."""
 
     # Points, dimension and the standard deviation of the weights.
     settings = _ball_settings(3)

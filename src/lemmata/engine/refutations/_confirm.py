@@ -56,7 +56,7 @@ def confirm(claim: Claim, place: Place, without: str | None = None) -> str | Non
 
 
 def _leans(own: Facts, without: str | None) -> bool:
-    """Whether hypotheses that only hold by their slack may explain a contradiction: it is within the slack's root.
+    """Whether a contradiction is at most the root of the slack of hypotheses that hold only within their slack.
 
     A bound that is as steep as a root where a hypothesis ends moves by this amount.
     """
@@ -109,7 +109,10 @@ def _both(claim: Claim, problem: object) -> Callable[[object, jax.Array], tuple[
 def _rounding(
     both: Callable[[object, jax.Array], tuple[np.ndarray, np.ndarray]], problem: object, key: jax.Array
 ) -> float | None:
-    """How far rounding of the inputs moves the largest difference, relative to it; None if rounding explains it."""
+    """How far rounding of the inputs moves the largest difference, relative to this difference.
+
+    None if rounding explains it.
+    """
     difference = np.subtract(*both(problem, key))
     at = int(np.nanargmax(np.abs(difference)))
     largest = float(np.abs(difference.ravel()[at]))

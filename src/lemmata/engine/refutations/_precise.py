@@ -1,4 +1,4 @@
-"""A JAX function in many digits: its operations carried out one by one on numbers of mpmath.
+"""A JAX function in many digits. Its operations are carried out one by one on numbers of mpmath.
 
 JAX applies operations that move numbers without changing them (slices, gathers, transposes) to the places of the
 numbers. JAX itself runs operations without real numbers (random bits, indices).

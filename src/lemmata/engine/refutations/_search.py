@@ -69,7 +69,7 @@ def refute(
         seed: of all randomness.
         executor: where the searches run. There are as many seeds as workers. None runs one search, here.
         without: a hypothesis that need not hold.
-        storage: a SQLite file, or the URL of another database of Optuna's, to continue an earlier one for the same
+        storage: a SQLite file, or the URL of another database of Optuna. It continues an earlier search for the same
             claim, code and hypotheses.
         progress: called with the number of settings and the largest ratio so far.
         clock: the function that measures the budget; use `time.process_time` on a machine that others use as well.
@@ -229,7 +229,7 @@ class _Run:
 
 
 def _ratio(search: Look | Chances) -> float | None:
-    """The largest ratio so far; None if ratios have no meaning, or if nothing was judged."""
+    """The largest ratio so far. None if ratios have no meaning, or if nothing was tested."""
     if isinstance(search, Chances) or not math.isfinite(search.best):
         return None
     return math.exp(min(search.best, 700.0))

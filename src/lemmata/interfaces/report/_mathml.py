@@ -1,7 +1,7 @@
 """Formulas in plain text as MathML, if a small grammar reads them without doubt.
 
-The formula is typeset exactly as written: a product has the same factors in the same order. If a fraction bar might
-include more or less than the slash of the text does, the slash stays.
+The formula is typeset exactly as written. For example, a product keeps its factors in their order. If a fraction bar
+might include more or less than the slash of the text does, the slash stays.
 """
 
 import functools
@@ -367,7 +367,7 @@ class _Parser:
         return True
 
     def _applied(self) -> bool:
-        """Whether the name before a star here is a function of the names in the bracket behind it: F*(t, x_i)."""
+        """Whether the name before a star is a function of the names in the bracket after the star, as in F*(t, x_i)."""
         inside = "".join(token.text for token in self.tokens[self.place + 1 :])
         return self.tokens[self.place - 1].text.isupper() and bool(
             re.match(rf"\({LETTER}(_{LETTER}+)?(,{LETTER}(_{LETTER}+)?)*\)", inside)

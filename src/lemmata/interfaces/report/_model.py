@@ -37,7 +37,7 @@ _AGREES, _MISSES = COLOURS[2], COLOURS[7]
 
 
 def models_page(first: ExaminationRecord, second: ExaminationRecord) -> str:
-    """The text of the page of two examinations side by side, a row a gauge.
+    """The text of the page that shows two examinations side by side, with one row for each check.
 
     Args:
         first: an examination.
@@ -168,7 +168,7 @@ def _says_little(record: ExaminationRecord, ends: GaugeInterval) -> bool:
 
 
 def _held(record: ExaminationRecord) -> list[str]:
-    """The error on held-out rows and that of one constant answer for all of them; empty without such rows."""
+    """The error on held-out rows, and the error of one constant answer for all of them. Empty without held-out rows."""
     if record.held_error is None:
         return []
     task, own = record.model.task, record.baseline
@@ -218,7 +218,7 @@ def _outputs(record: ExaminationRecord) -> str:
 def silence(record: ExaminationRecord) -> tuple[list[str], list[tuple[str, list[str]]]]:
     """Theories without a result, each with its reason, and the checks that wait for facts, with their titles.
 
-    A gauge waits if all of its hypotheses that do not hold ask for something that could have been given.
+    A check waits if each of its hypotheses that does not hold asks for something that the user could have given.
 
     Args:
         record: an examination.

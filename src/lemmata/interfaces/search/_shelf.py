@@ -36,7 +36,7 @@ class Item:
 
 @dataclasses.dataclass(frozen=True)
 class Shelf:
-    """Things of one kind, and their terms.
+    """Items of one kind, and their terms.
 
     Args:
         name: the kind of its items: "claims".

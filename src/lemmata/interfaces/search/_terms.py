@@ -1,4 +1,4 @@
-"""Words as they are indexed: one spelling, without endings; phrases with the same meaning are one term.
+"""Words as they are indexed: in one spelling, and without endings. Phrases with the same meaning are one term.
 
 The script of the site does the same, line by line (`search.js`); a test holds the two against each other.
 """

@@ -101,7 +101,7 @@ class Condition:
 
 
 def hypotheses_of(place: str, claim: str, population: str) -> list[Condition]:
-    """The hypotheses that a population's and a claim's methods name, each once, with those of the classes above."""
+    """The hypotheses that the methods of a population and a claim name, each once. Base classes are included."""
     own = claim_of(place, claim)
     found = [] if own is None else list(_of_expression(own, place))
     for start in (population_of(place, population), own):
@@ -229,7 +229,7 @@ def _assigned(body: list[ast.stmt], name: str) -> ast.expr | None:
 
 @functools.cache
 def imports(path: pathlib.Path) -> frozenset[str]:
-    """The subpackages that a file imports from, by its statements: none by a program within a string."""
+    """The subpackages that a file imports from, by its statements. A program within a string does not count."""
     found: set[str] = set()
     for node in _statements(tree_of(path).body):
         if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:

@@ -23,7 +23,7 @@ def fitting(made: Callable[..., str]) -> str:
 
 
 def folded(text: str, rendered: Callable[[str], Markup], room: float, deep: str = "h3") -> Markup:
-    """A text with its sections in `details`, and with what does not fit before them in one, too.
+    """A text whose sections are in `details`. What does not fit before the sections is in a `details`, too.
 
     Args:
         text: Markdown.

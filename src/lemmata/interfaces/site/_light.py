@@ -1,4 +1,7 @@
-"""Formulas of a sentence without MathML, for pages with a thousand of them: letters, signs, `sub` and `sup`."""
+"""The formulas of a sentence without MathML, for pages with a thousand of them.
+
+They use letters, signs, `sub` and `sup`.
+"""
 
 import re
 from xml.etree import ElementTree

@@ -16,7 +16,10 @@ from ._splits import Splits
 
 @runtime_checkable
 class Candidate(Protocol):
-    """A family of kernels with one setting, and for each of its values the kernel between all and training rows."""
+    """A family of kernels with one setting.
+
+    For each value of the setting, it has the kernel between all rows and the training rows.
+    """
 
     setting: str
     values: tuple[float, ...]
@@ -46,7 +49,7 @@ class FixedMixer:
         ]
 
     def vectors(self, setting: int) -> Float[np.ndarray, "N q"]:
-        """The mixed rows; those of the flattened family do not depend on the setting."""
+        """The mixed rows. For the flattened family, they do not depend on the setting."""
         return self._vectors[0 if self._flat else setting]
 
     def kernel(self, setting: int, training: Int[np.ndarray, " n"]) -> Float[np.ndarray, "N n"]:
@@ -57,7 +60,7 @@ class FixedMixer:
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-    """The result of leave-one-out on the training rows of a split: the places of setting and ridge.
+    """The result of leave-one-out on the training rows of a split: the positions of the best setting and ridge.
 
     Args:
         left_out: the leave-one-out error there.

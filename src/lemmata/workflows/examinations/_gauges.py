@@ -107,7 +107,9 @@ def entry(claim: AbstractGauge, status: str, reason: str, **rest: Any) -> Gauge:
 
 
 def level(claim: AbstractGauge) -> float | None:
-    """The level of a predicted interval: the claim's own `level`, else that of its relation; None for other statements.
+    """The level of a predicted interval: the claim's own `level`, or else the level of its relation.
+
+    None for other statements.
 
     Args:
         claim: the gauge.

@@ -13,7 +13,9 @@ _LEVEL = 0.95
 
 
 def output_scores(trained: Trained, names: tuple[str, ...] | None = None) -> list[OutputScore]:
-    """The scores of each output of a regression; for several outputs, also those of the total squared distance.
+    """The scores of each output of a regression.
+
+    For several outputs, the scores of the total squared distance are added.
 
     Empty otherwise.
 

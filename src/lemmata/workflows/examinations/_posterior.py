@@ -142,7 +142,10 @@ def _of_classes(
 
 
 def _share(inside: np.ndarray) -> Interval:
-    """The share of targets inside, with an exact interval; of several outputs Student's over the rows."""
+    """The share of targets inside, with an exact interval.
+
+    For several outputs, the interval is Student's over the rows.
+    """
     own = inside.mean(1)
     if inside.shape[1] == 1:
         low, high = share_interval(float(own.sum()), float((1 - own).sum()), _SURE)
@@ -154,7 +157,7 @@ def _share(inside: np.ndarray) -> Interval:
 def log_means(
     f: Float[np.ndarray, "k C"], spread: Float[np.ndarray, "k C C"], seed: int = 0
 ) -> Float[np.ndarray, "k C"]:
-    """Logarithms of the mean softmax of normal outputs; without variance, those of the softmax.
+    """Logarithms of the mean softmax of normal outputs. Without variance, they are the logarithms of the softmax.
 
     Args:
         f: means of the outputs.

@@ -31,8 +31,8 @@ def with_all_rows(measured: Measured, dataset: Dataset) -> Measured:
     of every class. If one row is left out, its class is rarer among the other rows. Therefore leave-one-out ranks a
     machine that learned nothing below guessing. Both need independent rows. So a table with groups or an order has
     neither, and a table of more than 2,500 rows has neither. There the eigensystem is that of the rows that are given.
-    If mean targets of texts are among the columns there is neither: the columns of a row depend on the targets of
-    others.
+    If mean targets of texts are among the columns, there is neither, because the columns of a row then depend on the
+    targets of other rows.
 
     Args:
         measured: a model.

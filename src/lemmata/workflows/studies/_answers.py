@@ -128,10 +128,12 @@ def _best(useful: Sequence[Candidate], question: Question) -> tuple[Candidate, l
 
 
 def _steadiest(full: Sequence[Candidate], at: float | int) -> Candidate:
-    """The smallest loss; if it was measured on fewer rows, perhaps that of a model measured on more.
+    """The model with the smallest loss.
 
-    That is the best of these, if the interval of one of them contains the smallest loss, and unless the first has the
-    smaller loss on the splits of both.
+    If this loss was measured on fewer rows than others, it may be a model that was measured on more.
+
+    That model is the best of those measured on more rows. It is chosen if the interval of one of them contains the
+    smallest loss, and if the first model does not have the smaller loss on the splits that both have.
     """
     best = min(full, key=lambda item: item.expected(at).value)
     most = max(item.losses.rows for item in full)

@@ -64,8 +64,8 @@ def copied_rows(
         group: the group of each row, or None, and
         time: its time, or None.
 
-    Returns: How many rows equal an earlier one in inputs, target and, if they are given, group and time; and how many
-    equal a row of another group, 0 if a time is given.
+    Returns: How many rows equal an earlier row in inputs and target, and in group and time if these are given. Second,
+    how many equal a row of another group; 0 if a time is given.
     """
     cells = [inputs, pooled, y, *([] if time is None else [time])]
     whole = repeated(*cells, *([] if group is None else [group]))

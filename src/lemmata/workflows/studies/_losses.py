@@ -35,7 +35,7 @@ class Split:
         variances: m times the variance of that mean.
         guessed: the mean loss of predicting the mean of the table; with an order, the mean of all earlier rows.
         slope: for each metric, how much the loss of a row rises with that of guessing, by least squares.
-        gain: for each metric, the mean and the variance over rows of the model's loss less that of guessing.
+        gain: for each metric, the mean and the variance over rows of the model's loss minus the loss of guessing.
         learns: whether the model learned anything.
         largest: for each metric, the largest loss of a row.
         certain: whether the model only gives classes.
@@ -69,8 +69,9 @@ class Losses:
     Args:
         sizes: numbers of training rows.
         mean: mean loss on held-out rows; if a share of errors is tiny, (errors + 1/2) / (rows + 1).
-        se: standard error of that mean as a statement about new rows: from the spread over splits, and from the number
-            of different rows in the measurement. With few groups or stretches of time it is wider by Student's t.
+        se: standard error of the mean as a statement about new rows. It is computed from the spread over splits and
+            from the number of different rows in the measurement. With few groups or stretches of time it is wider by
+            Student's t.
         splits: the number of splits of each size; 0 for all rows, a kernel's last size, if folds (of one row in
             regression) are left out exactly.
         shared: the relative standard error that all sizes have in common, because all of them are measured on rows of
@@ -78,10 +79,10 @@ class Losses:
         seen: the measured mean; None if it is `mean`. least, greatest: exact 90 % bounds of the loss at the last size
             if errors are few; 0 and infinity otherwise.
         tail: of a number, the share of the summed loss at the last size that the largest row, group or stretch holds.
-        gain: the upper end (95 %) of the model's loss minus that of guessing, at the largest size, on the same rows,
-            or, with an order, on the same stretches; nan with groups.
-        paired: by size, the losses of the splits: the same rows for every model; with an order, also the same stretches
-            at each size.
+        gain: the upper end (95 %) of the model's loss minus the loss of guessing, at the largest size, on the same
+            rows. With an order, it is computed on the same stretches. nan with groups.
+        paired: the losses of the splits by size. Every model has the same rows. With an order, each size also has the
+            same stretches.
         rows: the number of different rows (with groups, groups) that were held out at the last size; nan if it is
             unknown.
     """
@@ -154,14 +155,14 @@ def curve_of(
 ) -> tuple[Losses, LeftOut | None]:
     """The curve of a metric, and the splits of one size that were left out; None if none was.
 
-    Splits in which the metric has no value are left out (with one class alone, there is no AUC). Splits of numbers are
-    also left out in which a model's squared error is ten times that of guessing on the same rows (and in the median
-    split), and twenty times its own in the median split. Such a fit broke down; this is not the tail of the target,
-    which guessing meets too.
+    A split in which the metric has no value is left out. For example, a split with only one class has no AUC. For
+    numbers, a split is also left out if the model's squared error there is ten times the error of guessing on the same
+    rows and in the median split, and twenty times the model's error in the median split. Such a fit broke down; this is
+    not the tail of the target, which guessing meets too.
 
-    Models are measured on different numbers of splits. The part of the held-out rows that they share with guessing is
-    subtracted by regression on the loss of guessing, whose mean over the whole table is known. Otherwise the model
-    whose splits miss the largest rows of a heavy tail would win.
+    Models are measured on different numbers of splits. The part of a model's loss that it shares with guessing on the
+    held-out rows is removed by regression on the loss of guessing, whose mean over the whole table is known. Otherwise
+    the model whose splits miss the largest rows of a heavy tail would win.
 
     Args:
         fitted: for each size its splits.
@@ -275,7 +276,8 @@ def _in_pairs(means: Float[np.ndarray, " splits"]) -> Float[np.ndarray, " pairs"
 def _gain_in_time(splits: list[Split], metric: int) -> float:
     """With an order: the upper end (95 %) of the mean over stretches of the model's loss minus that of guessing there.
 
-    A stretch counts once, for any number of rows, because all of them are forecast from what was known before it.
+    Each stretch counts once, whatever its number of rows, because all its rows are forecast from what was known before
+    it.
     """
     apart = _in_pairs(np.array([own.means[metric] - own.guessed[metric] for own in splits]))
     if len(apart) < 2:
@@ -310,9 +312,9 @@ def _gain(splits: list[Split], metric: int, total: int, unit: Metric) -> float:
 def upper_gain(mean: float, variance: float, square: float, rows: float | int, unit: Metric) -> float:
     """The upper end (95 %) of the model's loss minus that of guessing on the same rows. Errors that both make cancel.
 
-    For classes, it is a standard error above the mean. It is not below 0 unless the sign test rejects on the rows in
-    which exactly one of both is wrong (McNemar's test): a model that differs from guessing in two rows has a tiny
-    standard error, and no evidence.
+    For classes, it is a standard error above the mean. If the upper end is below 0, it is set to 0, unless the sign
+    test rejects on the rows in which exactly one of the two is wrong (McNemar's test). The reason is that a model that
+    differs from guessing in two rows has a tiny standard error and no evidence.
 
     Args:
         mean: of the differences of single rows,

@@ -82,7 +82,7 @@ def baselines(dataset: Dataset) -> dict[str, float]:
     """
     in_time = {} if dataset.order is None else _baselines_in_time(dataset)
     losses = guess_losses(dataset, dataset.targets, dataset.targets, dataset.groups).mean(axis=1)
-    # Of numbers it is 1 by the definition of the variance: a sum of rows would make an R² of 2e-16 out of 0.
+    # for numbers it is 1 by the definition of the variance; a sum of rows would turn 0 into an R² of 2e-16
     return {
         unit.name: in_time.get(unit.name, 1.0 if unit.rows is unexplained else float(loss))
         for unit, loss in zip(units_of(dataset), losses, strict=True)
@@ -223,7 +223,7 @@ def _about_unit(model: Model, dataset: Dataset, splits: list[Split]) -> list[str
 
 def _one_split(model: Model, dataset: Dataset, seed: int, size: int, number: int, last: bool = False,
                encoded: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None) -> Split:  # fmt: skip
-    """The losses on one split, of the model and of guessing, and whether the model learned anything.
+    """The losses of the model and of guessing on one split, and whether the model learned anything.
 
     For the last size, it also contains the model's loss on the rows that it was fitted to, and the time.
     """
@@ -268,7 +268,7 @@ def _one_split_apart(apart: bool, *given: Any) -> Split | str:
 
 
 def units_of(dataset: Dataset) -> Sequence[Metric]:
-    """The metrics of the table's task, the squared error of numbers first, and the requested one."""
+    """The metrics for the table's task, with the squared error first for numbers, and the requested metric."""
     known = [unit for unit in METRICS if unit.task == dataset.task and unit.always]
     asked = dataset.unit
     return known if asked is None or asked.always else [*known, asked]
@@ -287,7 +287,7 @@ def fitted(
     else:
         rows = (encoded if encoded is not None and not model.own else dataset.encoded)(train, test)
     groups = None if dataset.groups is None else dataset.groups[train]
-    # For few rows, scikit-learn's checks take as long as its fits; the encoded arrays are finite.
+    # For few rows, scikit-learn's checks take as long as its fits. The encoded arrays are known to be finite.
     checked = model.own or not np.isfinite(rows).all()
     with nullcontext() if checked else sklearn.config_context(skip_parameter_validation=True, assume_finite=True):
         fit = model.fit(rows, dataset.targets[train], dataset.task, groups)

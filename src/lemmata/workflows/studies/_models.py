@@ -53,7 +53,7 @@ class Model:
             for the last m. With groups, its settings are those that are best on groups left out.
         price: about how many seconds a fit to n rows of d columns and k outputs takes on one core. It decides how far
             and on how many splits a model is measured, so that both follow from the command and not from the machine.
-        kernels: the kernel, or those of which leave-one-out chooses one.
+        kernels: the kernel. If there are several, leave-one-out chooses one.
         naive: whether it uses no columns: it repeats earlier targets.
         own: whether it is the user's.
         least: the fewest training rows that it can be fitted to.
@@ -172,7 +172,7 @@ def _uneven(order: Float[np.ndarray, " n"]) -> bool:
 
 
 def chosen_season(y: Float[np.ndarray, "n k"], order: Float[np.ndarray, " n"], ahead: int) -> int:
-    """The season that forecasts rows best, of those of the calendar and the one with the most similar targets.
+    """The season that forecasts rows best, among the calendar's seasons and the season with the most similar targets.
 
     Each is repeated this many rows ahead from the same starts; 1 (the last value) if it has the smallest error. The
     median over starts decides: a few stretches out of the ordinary hide no season.
@@ -206,7 +206,7 @@ def _kernel(architecture: Architecture, columns: int) -> Model:
 
 
 def kernels_of(name: str, x: Float[np.ndarray, "n d"]) -> tuple[AbstractKernel, ...]:
-    """The kernel of this name for these encoded rows, or those of which one is chosen."""
+    """The kernel with this name for these encoded rows, or several kernels of which one is chosen."""
     return _kernel(architectures([name], x)[0], x.shape[1]).kernels
 
 
@@ -256,9 +256,9 @@ def chosen(
 ) -> AbstractKernel:
     """The kernel with the smallest leave-one-out error on the first 200 training rows.
 
-    Of more than 1,000 rows the first 4,000 choose: the kernel with the smallest error, on centres, for a tenth of them.
-    Rows of groups are sorted by group, so the first rows may be those of one group. Then this many of all rows are used
-    to choose.
+    With more than 1,000 rows, the first 4,000 choose: the kernel with the smallest error, on centres, for a tenth of
+    them. Rows of groups are sorted by group, so the first rows may be those of one group. Then this many of all rows
+    are used to choose.
     """
     if len(kernels) == 1:
         return kernels[0]

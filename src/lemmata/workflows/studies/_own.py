@@ -1,4 +1,4 @@
-"""The user's own model: an estimator, or a function in a file that makes one, on the columns as the user has them."""
+"""The user's own model on the user's own columns. It is an estimator, or a function in a file that makes one."""
 
 import functools
 import math

@@ -91,7 +91,7 @@ def run_study(
     asked = question(dataset, options)
     job = _Job(dataset, options, progress, time.monotonic() if started is None else started, executor, asked)
     with one_blas_thread(), warnings.catch_warnings():
-        # Of models that people use, and once: the state of warnings is one for all threads.
+        # only for models that people use, and once, because all threads share the state of warnings
         warnings.filterwarnings("ignore", module=r"(?!lemmata\b)")
         # scikit-learn resets these filters on its threads.
         warnings.showwarning = functools.partial(_shown, warnings.showwarning)

@@ -46,7 +46,7 @@ def may_beat_guessing(item: Candidate, question: Question) -> bool:
 
 
 def eligible(candidates: Sequence[Candidate], question: Question) -> list[Candidate]:
-    """The models that may be best: those expected to beat guessing, if one of them surely does; otherwise none.
+    """The models that may be best: those expected to beat guessing if at least one surely does, otherwise none.
 
     A model whose fits broke down in a split may be best only if those of all other models did, too.
 

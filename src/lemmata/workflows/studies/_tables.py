@@ -162,7 +162,7 @@ def _csv(source: Source, how: Reading) -> Table:
         )  # fmt: skip
 
     frame = scan(missing)
-    own = frame.collect_schema().names()  # polars' names, by place: the user's are those of the header
+    own = frame.collect_schema().names()  # polars' names by position; the user's names are those of the header
     group = how.group
     if group in header and len(own) == len(header):
         group = own[header.index(group)]

@@ -45,7 +45,7 @@ def title_lines(lines: Sequence[str], separators: str) -> int:
 def comment_lines(lines: Sequence[str], separators: str) -> int:
     """How many of the first lines are comments, which begin with '#'.
 
-    The last of them is the header if the line below has as many fields, and all or some of these are numbers.
+    The last comment is the header if the line below has as many fields, and all or some of these are numbers.
 
     >>> comment_lines(["# station 12", "a,b", "1,2"], ","), comment_lines(["# station 12", "#a,b", "1,2"], ",")
     (1, 1)
@@ -60,7 +60,9 @@ def comment_lines(lines: Sequence[str], separators: str) -> int:
 
 
 def title_rows(rows: Sequence[Sequence[object]]) -> int:
-    """How many of the first rows of a sheet are a title: rows of at most one cell, above a row that has most cells.
+    """How many of the first rows of a sheet are a title.
+
+    Title rows have at most one cell, above a row that has most cells.
 
     Args:
         rows: the first rows, None if a cell is empty.

@@ -51,7 +51,7 @@ def boosting_of(kind: Any, x: np.ndarray, y: np.ndarray, task: str, groups: Grou
 
 
 def boosted(kind: Any, x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:
-    """The outputs of `boosting_of` fitted to the training rows, for the others.
+    """Fit `boosting_of` to the training rows, and give its outputs for the other rows.
 
     Each target column has its own model.
     """

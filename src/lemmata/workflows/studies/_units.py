@@ -108,7 +108,7 @@ def say_guess(unit: Metric, classes: Sequence[str] | None) -> str:
 
 
 def say_unit(unit: Metric, dataset: Dataset) -> str:
-    """The class of the score, if it belongs to one, and whether always predicting it is perfect; otherwise empty."""
+    """The class to which the score belongs, if any, and whether always predicting it is perfect; otherwise empty."""
     if not unit.of_class or dataset.classes is None:
         return ""
     name = f"{unit.title[:1].upper()}{unit.title[1:]}"
@@ -193,7 +193,9 @@ def name_of(scorer: Callable[..., Any]) -> str:
 
 
 def _own(scorer: Any, dataset: Dataset) -> Metric:
-    """The metric of a user's scorer: its best value is that of perfect predictions, and its direction from guessing.
+    """The metric of a user's scorer.
+
+    Its best value is the score of perfect predictions. Comparison with guessing shows its direction.
 
     Raises:
         SettingError: it is not a function, fails, is the same for guessing, or grows with the number of rows.
