@@ -1,4 +1,4 @@
-"""Forward passes of the transformer in context: prompts with its penalty, temperature and depth, and populations."""
+"""Forward passes of the transformer in context: prompts with penalty, temperature and depth; populations."""
 
 import dataclasses
 import math

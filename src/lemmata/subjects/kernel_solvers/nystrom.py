@@ -251,6 +251,6 @@ class FeaturesSpectralBound(Claim[RegularisedPoints]):
         )
 
     def trivial(self, problem: RegularisedPoints) -> Array:
-        """The value without any features, Z = 0: the largest eigenvalue of K over itself plus the ridge."""
+        """The value without features, Z = 0: the largest eigenvalue of K, divided by itself plus the ridge."""
         largest = np.linalg.eigvalsh(problem.gram)[-1]
         return jnp.asarray(largest / (largest + problem.ridge))
