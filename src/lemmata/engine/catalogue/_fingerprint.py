@@ -62,7 +62,7 @@ def fingerprint(
         if methods:
             brief[node] = _hash([brief[node], *(brief[Node(*node[:2], name)] for name in methods)])
     alone = brief
-    # pieces that differ only in the names they use are distinguished by what these names refer to
+    # pieces that differ only in the names they use are distinguished by the pieces to which these names refer
     for _ in range(_ROUNDS):
         brief = {node: _hash([brief[node], *(_told(token, brief, data) for token in meaning(node).tokens)])
                  for node in nodes}  # fmt: skip
@@ -161,7 +161,7 @@ def _reached(roots: frozenset[Node], names: frozenset[str]) -> frozenset[Node]:
 
 @functools.cache
 def _is_called_elsewhere(node: Node) -> bool:
-    """Whether other packages may call methods of a class: it derives from a class of theirs."""
+    """Whether other packages may call methods of a class, because it derives from one of their classes."""
     module = module_of(node.module)
     for statement in statements_of(node):
         for base in statement.bases if isinstance(statement, ast.ClassDef) else ():

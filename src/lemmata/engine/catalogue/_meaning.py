@@ -1,9 +1,9 @@
 """The meaning of a piece of code: its syntax tree without the parts on which no result can depend.
 
-Left out are docstrings, annotations, messages (arguments of exceptions, of warnings and of assertions, prose), the
-words of claims, and which builtin errors an error of lemmata also is. Names of local variables, of positional
-parameters, and of lemmata's functions, classes and constants are replaced by their definitions. Names of attributes and
-of keywords stay, because the text does not show to which object they belong.
+Left out are docstrings, annotations, messages (arguments of exceptions, of warnings and of assertions, prose) and the
+words of claims. For an error of lemmata, the builtin errors among its bases are left out, too. Names of local
+variables, of positional parameters, and of lemmata's functions, classes and constants are replaced by their
+definitions. Names of attributes and of keywords stay, because the text does not show to which object they belong.
 """
 
 import ast
@@ -30,7 +30,7 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ListComp, ast.
 
 @dataclasses.dataclass(frozen=True)
 class Words:
-    """A string that is prose, unless code that belongs to it compares it or looks it up."""
+    """A string that is prose. It does not count as prose if code that belongs to it compares it or looks it up."""
 
     text: str
 

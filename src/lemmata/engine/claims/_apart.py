@@ -119,7 +119,8 @@ class TrialExecutor(Executor):
 
         try:
             submitted(self._executor, _one_trial, sent(claim), *rest).add_done_callback(told)
-        except RuntimeError as error:  # it died, maybe of a trial like this one, which is not run here for that reason
+        # it died, perhaps because of a trial like this one, so this trial is not run here
+        except RuntimeError as error:
             outer.set_result(
                 f"trial {args[3]}: not begun, {type(error).__name__}: {' '.join(str(error).split())[:300]}"
             )

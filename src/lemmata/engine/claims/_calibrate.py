@@ -26,7 +26,7 @@ class Calibration:
 
     Args:
         family: the family.
-        level: at which its verifications were judged.
+        level: the level at which its verifications were tested.
         repeats: how many verifications.
         rate: the share of them with the required result.
         limits: exact (Clopper-Pearson) limits of that share at confidence 1 - 2e-3.
@@ -101,7 +101,7 @@ def _level(family: Family) -> float:
 
 
 def as_asked(family: Family, sample: Sample, level: float) -> bool:
-    """Whether one verification of a family went as it should."""
+    """Whether one verification of a family gave the required result."""
     judgement = family.relation.judge(sample, level)
     if family.asked == "covered":
         return bool(judgement.interval[0] <= family.truth <= judgement.interval[1])

@@ -29,7 +29,7 @@ def control_of(claim: Claim, sample: Sample, false: np.ndarray, level: float, ea
         claim: the claim.
         sample: its trials.
         false: the prediction of the control.
-        level: at which it is judged.
+        level: the level at which it is tested.
         each: whether every component needs power of its own. Then a component in which the statement is sharp cannot
             make up for a component in which it is vacuous.
     """
@@ -62,7 +62,7 @@ _AS_IT_IS = ", a component that the control leaves as it is"
 def _moved(relation: Relation, sample: Sample, false: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Which components have a control, and which of them it moves in any trial.
 
-    If the prediction is 0 or infinite in all trials and the control with it, there is none.
+    If the prediction and the control are 0 or infinite in all trials, there is no distance.
     """
     predicted, unit = sample.predicted, relation.unit
     differ = np.any(blocks(np.asarray(false != predicted), unit), axis=0)

@@ -38,7 +38,7 @@ class Estimate(AbstractBound):
         return np.isinf(predicted).any(axis=1)[:, None]  # pyright: ignore
 
     def vacuous(self, predicted: np.ndarray, trivial: np.ndarray) -> np.ndarray | None:
-        """At least as wide as the trivial value."""
+        """Whether an interval is at least as wide as the trivial value."""
         ends = columns(predicted)
         width = ends[:, HIGH] - ends[:, LOW]
         return width[:, None] >= columns(trivial)[:, :1]

@@ -85,7 +85,7 @@ def p_e_value(p_value: float) -> float:
     if p_value <= 0:
         return math.inf
     logarithm = math.log(p_value)
-    if logarithm > -1e-3:  # the quotient loses its digits there; its series does not
+    if logarithm > -1e-3:  # the quotient loses its digits there, but its series does not
         return 0.5 - logarithm / 6
     return (1 - p_value + p_value * logarithm) / (p_value * logarithm**2)
 

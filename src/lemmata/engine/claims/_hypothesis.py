@@ -71,8 +71,8 @@ class Hypothesis(eqx.Module):
     def margin(self) -> Array:
         """Signed relative distance to the threshold: negative if the condition fails.
 
-        (threshold - value) / max(|value|, |threshold|) for <=, the opposite for >=, -|difference| for ==;
-        1 or -1 if one of the two is infinite.
+        The margin of the condition. It is (threshold - value) / max(|value|, |threshold|) for <=, the opposite for >=,
+        and -|difference| for ==. It is 1 or -1 if one of the two is infinite.
         """
         scale = jnp.maximum(jnp.abs(self.value), jnp.abs(self.threshold))
         equal = self.value == self.threshold

@@ -169,7 +169,7 @@ def _unjudged(claim: Claim, setting: dict, finished: Trials) -> tuple[Status, st
     """The reason why these trials give no information about the statement, if that is so.
 
     A sampler is responsible for the trials that it drops at its default setting. At another setting, the hypotheses may
-    fail more often, and then there is no verdict.
+    fail more often. Then there is no verdict.
     """
     executed, results = len(finished.numbers), finished.stacked
     assert results is not None  # the caller has looked

@@ -32,7 +32,7 @@ from ._verify import verified, verify
 # claims that a process judges before another process replaces it, because compiled functions fill its memory
 _A_PROCESS = 40
 _START = 600.0  # seconds within which a process has imported the claim
-_LOOK = 1.0  # seconds after which it is seen at the latest that a trial has had its time
+_LOOK = 1.0  # the largest number of seconds until it is noticed that a trial has exceeded its time
 _PARTING = 20.0  # seconds that a process without a task has to leave its context
 _METHOD = "spawn"  # JAX has threads, which a copy of this process would lack
 _clock = time.monotonic
@@ -93,7 +93,7 @@ def run_keyed(
     around: Callable[[], contextlib.AbstractContextManager] = contextlib.nullcontext,
     executor: Executor | None = None,
 ) -> Generator[Judged]:
-    """Judge claims, each in a process that is ended if a trial takes longer than the limit; the other claims go on.
+    """Judge claims, each in a process that is ended if a trial takes longer than the limit. The other claims continue.
 
     In JAX, a trial is part of a compiled call, so the limit applies to the call, with its compilation. If a process
     ends by itself, because it is killed or out of memory, this is reported in the same way. The verdict is `failed`,
@@ -300,7 +300,7 @@ def _judged(task: JudgingTask, run: Run, told: Callable[[dict, int], None] = lam
             given = (claim, setting, trials, seed, None if claim.traced else own, moved)
             try:
                 return run(*given)
-            except DataError as error:  # errors of the ledger; an error of a claim is already a verdict
+            except DataError as error:  # errors of the ledger only, because an error of a claim is already a verdict
                 amiss.append(str(error))
                 return run_trials(*given)
 
@@ -326,7 +326,7 @@ class _Announced(ThreadPoolExecutor):
 
 
 def _serve(end: Connection, run: Run, around: Callable, place: tuple[int, int]) -> None:
-    """Judge claims until the other end is closed; prints of the claims go to stderr."""
+    """Judge claims until the other end is closed. Prints of the claims go to stderr."""
     ignore_interruption()
     sys.stdout = sys.stderr
     threading.Thread(target=end_with_parent, daemon=True).start()

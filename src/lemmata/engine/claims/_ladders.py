@@ -235,11 +235,11 @@ class Rate(AbstractLadder):
 
 @dataclasses.dataclass(frozen=True)
 class Limit(AbstractLadder):
-    """measured -> predicted along a ladder: the mean difference at the last rung is within `margin`.
+    """measured -> predicted along a sequence of sizes. The mean difference at the last size must be within `margin`.
 
     The part of a difference beyond the margin is stated to fall at least like rung^(-slowest). If the last size is
-    still outside the margin, its excess is compared with that of two sizes before. An excess that has fallen less than
-    required, for example a plateau, refutes the statement. An excess that falls as fast leaves it undecided.
+    still outside the margin, its excess is compared with the excess two sizes before. An excess that has fallen less
+    than required, for example a plateau, refutes the statement. An excess that falls as fast leaves it undecided.
 
     The statement is about each problem. So support also needs that the problems' own differences at the last size are
     within `spread` in root mean square. If none is declared, twice margin + resolution is used.
@@ -378,7 +378,7 @@ class Order(AbstractLadder):
         return "predict() gives one number, the sign" if predicted != () else self._one_a_rung(measured)
 
     def shown(self, sample: Sample) -> tuple[float, float]:
-        """The sign, and the value at the last rung."""
+        """The sign, and the value at the last size."""
         return float(columns(sample.predicted)[0, 0]), float(columns(self._each(sample)[0].measured)[0, -1])
 
     @property

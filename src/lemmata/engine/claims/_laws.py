@@ -84,7 +84,7 @@ def rare(factor: float, probability: float, draws: int) -> Draw:
 
 
 def unseen(stated: float, probability: float) -> Draw:
-    """1 + 1/probability with a probability, and 1 else: the mean is 2."""
+    """1 + 1/probability with a given probability, and 1 otherwise, so the mean is 2."""
 
     def draw(rng, trials):
         return np.full(trials, stated), 1 + (rng.uniform(size=(trials, 2)) < probability) / probability

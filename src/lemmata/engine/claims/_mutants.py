@@ -21,7 +21,8 @@ FARTHEST = {"factor": math.log(1000.0), "exponent": 4.0, "share": 1.0}
 """How far neighbours are looked for: a factor 1000, an exponent 4, all of the way to the control."""
 
 _CLOSEST = 1e-15
-_STEPS = 18  # halvings of the 36 powers of e between the closest and the farthest: the nearest is known to 2e-4 of it
+# 36 halvings between the closest and the farthest power of e, so the nearest is known to 2e-4 of this range
+_STEPS = 18
 _WRONG, _WRONG_EXPONENT = math.log(1.25), 0.2  # from here on, the prediction for another problem counts as wrong
 _OFTEN = 0.25  # in so many trials
 
@@ -248,7 +249,7 @@ def nearest_refuted(
         part: the only component that is moved; None for all.
 
     Returns:
-        The amount, as a factor less 1, an exponent or a share; None if the farthest one is not refuted.
+        The amount, as a factor minus 1, an exponent or a share. None if the farthest change is not refuted.
     """
 
     def refuted(amount: float) -> bool:

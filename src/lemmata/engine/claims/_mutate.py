@@ -1,4 +1,4 @@
-"""How far the nearest statement is that a claim's trials refute, and which wrong neighbours they let pass."""
+"""How far the nearest statement is that a claim's trials refute, and which wrong neighbours they do not notice."""
 
 import collections
 import dataclasses
@@ -72,9 +72,9 @@ def mutate(
     """Run a claim's trials once, at its default setting, and judge wrong neighbours of its prediction on them.
 
     Predictions are multiplied by 1.05, 0.95, 1.25 and 0.8, in all components and in one component alone. Exponents are
-    moved by 0.1 and 0.2, intervals are narrowed, and signs are changed. The measurement is replaced by that of another
-    problem, a sequence of sizes has no effect, and fields of problems are exchanged. Bounds are made tighter, since a
-    looser one is true. A mutant is noticed if it is not supported (of a refuted claim: not refuted).
+    moved by 0.1 and 0.2, intervals are narrowed, and signs are changed. The measurement is replaced by the measurement
+    of another problem, a sequence of sizes is given no effect, and fields of problems are exchanged. Bounds are made
+    tighter, since a looser one is true. A mutant is noticed if it is not supported (of a refuted claim: not refuted).
 
     Args:
         claim: the claim.

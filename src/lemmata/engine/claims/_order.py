@@ -76,6 +76,6 @@ def by_information(prospects: Iterable[Prospect]) -> list[Prospect]:
 def longest_first(prospects: Iterable[Prospect]) -> list[Prospect]:
     """The claims that took longest come first.
 
-    If all claims are judged, several processes then end at nearly the same time.
+    If all claims are tested, several processes then end at nearly the same time.
     """
     return sorted(prospects, key=lambda own: -own.seconds)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 @dataclasses.dataclass(frozen=True)
 class Passage:
-    """Words of a source, by their place and their digest; the words themselves are not copied.
+    """Words of a source, given by their place and their digest. The words are not copied.
 
     Args:
         file: the source's text, by its name.

@@ -1,8 +1,8 @@
 """Rules for comparing a prediction with a measurement: the methods that all relations have.
 
 Every relation judges arrays of predictions and measurements, one row for each trial. A comparison of two numbers allows
-for rounding: 32 eps times the condition number that the claim computes, times the larger of the two. Each component has
-its own allowance, unless a relation names blocks of components that share the largest one.
+for rounding. The allowance is 32 eps times the condition number that the claim computes, times the larger of the two
+numbers. Each component has its own allowance, unless a relation names blocks of components that share the largest one.
 """
 
 import abc
@@ -46,7 +46,7 @@ class Sample:
         """The rounding error in each component: 32 eps condition max(|predicted|, |measured|), shape (T, *s).
 
         Args:
-            block: how many trailing axes share their largest value; WHOLE is all of them.
+            block: how many trailing axes share their largest value. WHOLE means all axes.
         """
         sizes = [np.abs(np.where(np.isfinite(a), a, 0.0)) for a in (self.predicted, self.measured)]
         while sizes[0].ndim < sizes[1].ndim:
@@ -88,7 +88,7 @@ class Judgement:
 
     @property
     def told_apart(self) -> bool:
-        """Whether the trials speak against the statement, as they must against a control."""
+        """Whether the trials contradict the statement, as they must contradict a control."""
         return self.holds is False or self.apart
 
 

@@ -147,7 +147,9 @@ def least_mean(sample: np.ndarray, least: np.ndarray, level: float) -> float:
 
 
 def holm(p_values: dict[str, float], level: float) -> dict[str, tuple[float, bool]]:
-    """Holm's step-down procedure: for each name the level that its p-value is held against, and whether it is rejected.
+    """Holm's step-down procedure.
+
+    For each name, it gives the level with which its p-value is compared, and whether it is rejected.
 
     The probability that any true hypothesis is rejected is at most `level`, for any dependence.
 

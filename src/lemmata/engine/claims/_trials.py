@@ -54,7 +54,7 @@ def hypotheses_of(claim: Claim, problem: Any) -> list[Hypothesis]:
 
 
 def measured(claim: Claim, problem: Any, key: jax.Array) -> jax.Array:
-    """The measurement: as the claim makes it, or rung by rung, with a key for each rung."""
+    """The measurement as the claim makes it. With sizes, one measurement for each size, each with its own key."""
     if claim.measure is not None:
         return jnp.asarray(claim.measure(problem, key), float)
     rungs = claim.relation.rungs
@@ -244,7 +244,7 @@ def compiled(
 
 
 def _traced_batches(claim: Claim, setting: dict, trials: int, seed: int):
-    """Batches of one compiled shape; surplus rows of the last batch are thrown away."""
+    """Batches of one compiled shape. Surplus rows of the last batch are discarded."""
     run, size = compiled(claim, tuple(setting.items()), trials)
     root = root_key(claim, seed)
     for start in range(0, trials, size):

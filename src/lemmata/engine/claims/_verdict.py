@@ -13,7 +13,7 @@ from ._source import Source
 
 @dataclasses.dataclass(frozen=True)
 class Corner:
-    """Another case of the claim's settings, which a verification judges besides the default.
+    """Another setting of the claim, which a verification tests besides the default.
 
     Args:
         setting: the case. status, reason: the result of its trials.

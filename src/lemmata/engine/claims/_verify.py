@@ -123,7 +123,7 @@ def judged_in_turn(
 
 
 def _seen(verdict: Verdict, trials: Trials) -> Verdict:
-    """The verdict; inapplicable if the trials failed for want of data that are not installed."""
+    """The verdict. It is inapplicable if the trials failed because data are not installed."""
     name = f"{MissingDataError.__name__}: "
     if not trials.errors or not all(name in error for error in trials.errors):
         return verdict

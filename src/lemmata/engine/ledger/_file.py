@@ -137,7 +137,7 @@ def _in_utf_8(value: Any) -> Any:
 def read_ledger(path: str | Path) -> Iterator[Ledger]:
     """Open a ledger without writing anything, also on a disk that cannot be written to.
 
-    If a killed run has not merged its data into the file and the disk is read-only, they are read from a copy.
+    If a killed run has not merged its data into the file, and the disk is read-only, the data are read from a copy.
 
     Args:
         path: of the file.

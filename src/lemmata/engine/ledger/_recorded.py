@@ -1,4 +1,4 @@
-"""Trials that are written down as they finish, and read instead of run if they are known."""
+"""Trials that are written as they finish. Known trials are read and not run again."""
 
 import json
 import time
@@ -171,7 +171,7 @@ def replay(ledger: Ledger, claim: Claim, setting: str, seed: int, number: int) -
     """Run one trial of the ledger again, in the compiled call that it came from.
 
     Returns:
-        The row that it gives now, and whether its hypotheses and numbers are those that were written, bit for bit.
+        The row that the trial gives now, and whether its hypotheses and numbers equal the written ones bit for bit.
 
     Raises:
         DataError: if the ledger has no such trial of the current code.

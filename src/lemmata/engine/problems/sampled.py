@@ -23,7 +23,7 @@ def sampled_kernel(name: str, dimension: int) -> AbstractKernel:
 
 
 def draws(key: Key[Array, ""], *shapes: tuple[int, ...]) -> list[Array]:
-    """Independent standard normal arrays, all from one draw: every further call would cost half a second to compile.
+    """Independent standard normal arrays, all from one draw. Every further call would cost half a second to compile.
 
     Args:
         key: randomness.

@@ -24,7 +24,7 @@ class SetSystem(eqx.Module):
 
 
 class SetSystems(Population[SetSystem]):
-    """Half of them Hamming balls around a random labelling, half random families of a random size."""
+    """Half of them are Hamming balls around a random labelling. The others are random families of a random size."""
 
     settings = Space(
         points=Integer(8, 4, 10, "points", corners=(7, 9)), radius=Integer(3, 1, 9, "radius", corners=(3, 4))

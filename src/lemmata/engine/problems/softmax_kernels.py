@@ -100,7 +100,7 @@ class SpherePoints(Population[KernelPoints]):
 
 
 class PlanarTriples(Population[KernelPoints]):
-    """Three points on the unit sphere, at 0, 60 and 120 degrees in a random plane: none are orthogonal.
+    """Three points on the unit sphere, at 0, 60 and 120 degrees in a random plane. No two of them are orthogonal.
 
     Args:
         width: m, at which the terms of order 1/m² are small.

@@ -27,7 +27,7 @@ _STEPS = 60
 
 @dataclasses.dataclass(frozen=True)
 class Needed:
-    """One hypothesis, and what became of the statement without it.
+    """One hypothesis, and what happens to the statement without it.
 
     Args:
         hypothesis: its name.
@@ -118,7 +118,10 @@ def _beyond(claim: Claim, name: str, seed: int) -> Counterexample | None:
 
 
 def _pushed(claim: Claim, name: str, problem: Any, ascent: Ascent, seed: int) -> list[Any]:
-    """The problem, moved against the margin of a hypothesis until that fails; the climb mends what else breaks."""
+    """The problem, moved against the margin of a hypothesis until the hypothesis fails.
+
+    The climb repairs what else breaks.
+    """
     z = ascent.point_of(problem)
     beside = lambda z: with_fields(problem, ascent.unravel(jnp.asarray(z)))
 

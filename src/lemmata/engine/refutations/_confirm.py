@@ -71,7 +71,7 @@ def _leans(own: Facts, without: str | None) -> bool:
 
 
 def _in_many_digits(claim: Claim, problem: object, key: jax.Array) -> list[np.ndarray] | None:
-    """Prediction and measurement with 50 digits; None if an operation of theirs is not known so."""
+    """Prediction and measurement with 50 digits. None if an operation in them is not known in many digits."""
     if not claim.traced:
         return None
     arrays, rest = eqx.partition(problem, eqx.is_array)
@@ -124,7 +124,7 @@ def _rounding(
 
 
 def shaken(problem: object, rng: np.random.Generator) -> object:
-    """The problem with every floating-point number but whole ones moved by a rounding error, up or down."""
+    """The problem with every floating-point number moved up or down by a rounding error. Whole numbers stay."""
 
     def move(leaf: jax.Array) -> jax.Array:
         value = np.asarray(leaf)

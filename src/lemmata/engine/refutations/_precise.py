@@ -187,7 +187,7 @@ def _other(name: str, params: dict[str, Any], values: list[Values]) -> Values:
 
 
 def _contracted(numbers: Any, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """A product of two arrays, summed over some axes and side by side over others."""
+    """A product of two arrays. It is summed over some axes, and done side by side over others."""
     (left, right), (left_batch, right_batch) = numbers
     free = lambda array, *used: [i for i in range(array.ndim) if not any(i in own for own in used)]
     own, other = free(a, left, left_batch), free(b, right, right_batch)

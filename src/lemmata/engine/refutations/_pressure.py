@@ -37,7 +37,7 @@ def pressure(claim: Claim, predicted: Array, measured: Array, condition: Array) 
         wide = condition.reshape(condition.shape + (1,) * (size.ndim - condition.ndim))
         gap = jnp.abs(above - below) / (ROUNDING * wide * size + _TINY)
         return jnp.max(jnp.log(gap + _TINY))
-    # A measurement of 0 under a positive bound is far from a violation: a share below _LEAST has no slope.
+    # A measurement of 0 under a positive bound is far from a violation. So a share below _LEAST has no slope.
     both = (above >= 0) & (below > 0)
     ratio = jnp.log(jnp.maximum(jnp.where(both, above, 1.0) / jnp.where(both, below, 1.0), _LEAST))
     apart = (above - below) / (jnp.abs(above) + jnp.abs(below) + _TINY)

@@ -67,7 +67,7 @@ class Facts:
 
 
 def facts(claim: Claim, problem: Any, key: Key[Array, ""]) -> Facts:
-    """Evaluate a claim on a problem, operation by operation rather than compiled."""
+    """Evaluate a claim on a problem, one operation at a time and not compiled."""
     condition = 1.0 if claim.condition is None else claim.condition(problem)
     values = (claim.predict(problem), measured(claim, problem, key), condition)
     return Facts(hypotheses_of(claim, problem), *(np.asarray(value, float) for value in values))

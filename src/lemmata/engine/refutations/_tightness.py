@@ -49,7 +49,7 @@ class Tightness:
     seconds: float
 
     def to_json(self) -> dict[str, Any]:
-        """The record as the catalogue has it; values of moved fields are left out, their names are not."""
+        """The record as the catalogue has it. The values of moved fields are left out, but not their names."""
         place = self.place
         where = None if place is None else {"setting": place.setting, "seed": place.seed, "number": place.number}
         told = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}

@@ -154,7 +154,7 @@ def chapters(key: str) -> tuple[int, ...]:
 
 @functools.cache
 def unstated(key: str) -> tuple[str, ...]:
-    """Numbers between those of a source's statements that are not listed as statements.
+    """Numbers between those of a source's statements that do not belong to listed statements.
 
     >>> unstated("li2025incontext")[0]
     '(5)'

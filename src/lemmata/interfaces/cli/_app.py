@@ -82,7 +82,7 @@ class Commands(typer.core.TyperGroup):
                 complain(_unforeseen(error))
                 raise typer.Exit(FAILED) from None
             _drop_output()
-            # Errors about files name the file; a stream has no name.
+            # Errors about files name the file, but a stream has no name.
             what = "the output cannot be written" if error.filename is None else f"file {error.filename}"
             complain(
                 DataError(

@@ -102,7 +102,7 @@ class _Parser:
         return mrow(parts)
 
     def _given(self) -> bool:
-        """Whether a bar with blanks on both sides separates the parts of a bracket: E[x | y], KL(p || q)."""
+        """Whether a bar with blanks on both sides separates the parts of a bracket, as in E[x | y] and KL(p || q)."""
         token = self.peek()
         return (
             token.kind in ("bar", "norm") and bool(token.before and token.after) and self.closers[-1] in (")", "]", "}")
@@ -253,7 +253,7 @@ class _Parser:
         return Markup("<mrow><mo>{}</mo>{}<mo>{}</mo></mrow>").format(left, self.row(")"), right)
 
     def _scripted(self, base: _Factor) -> _Factor:
-        """The operand with its accent, its subscript and its superscript; a digit behind a letter is an index."""
+        """The operand with its accent, its subscript and its superscript. A digit behind a letter is an index."""
         base = self._marked(base)
         below, above, vague = self._digit(base), [], False
         while (self.peek().kind in ("script", "raised", "prime") or self._star()) and not self.peek().before:
@@ -378,7 +378,7 @@ class _Parser:
 
 
 def _refuse_sizes(factors: list[_Factor]) -> None:
-    """Refuse "n x d", a size of a matrix or a product with x."""
+    """Refuse "n x d", because it may be the size of a matrix or a product with x."""
     for left, factor, right in zip(factors, factors[1:], factors[2:], strict=False):
         if left.wordy or right.wordy:
             continue  # "sup over x of f(x)"

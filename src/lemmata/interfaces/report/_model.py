@@ -41,7 +41,7 @@ def models_page(first: ExaminationRecord, second: ExaminationRecord) -> str:
 
     Args:
         first: an examination.
-        second: another, of another model or of the same one later.
+        second: another examination, of another model or of the same model at a later time.
     """
     records = [clean(record, lines=True) for record in (first, second)]
     names = dict.fromkeys(own.name for record in records for own in record.gauges)
@@ -303,7 +303,7 @@ def _rows(record: ExaminationRecord) -> list[dict[str, Any]]:
 
 
 def _strip(record: ExaminationRecord) -> dict[str, Any]:
-    """The strip in HTML, which needs no script and uses the available width: places are in percent of it."""
+    """The strip in HTML. It needs no script and uses the available width, because its positions are in percent."""
     rows = [
         {**row, **{f"{name}_at": _place(row[name]) for name in ("lower", "value", "upper")},
          "seen": number(row["measured"])}

@@ -40,7 +40,7 @@ def _opened(word: str) -> int:
 
 
 def _run(words: list[str]) -> list[Markup]:
-    """A formula if the words are one, text if not; signs at the ends belong to the neighbouring words."""
+    """A formula if the words are one, and text if not. Signs at the ends belong to the neighbouring words."""
     first, last = 0, len(words)
     while first < last and words[first] in _BETWEEN:
         first += 1

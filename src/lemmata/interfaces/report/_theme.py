@@ -17,7 +17,7 @@ MOST_TICKS = 8
 
 
 def colour_of(place: int) -> str:
-    """The colour of a model, by its place in the record, so it is the same in every chart and table."""
+    """The colour of a model, by its place in the record. So every chart and table uses the same colour."""
     return COLOURS[place % len(COLOURS)]
 
 

@@ -36,7 +36,7 @@ class Found:
 
     @property
     def best(self) -> tuple[int, ...]:
-        """The hits, and after them what comes nearest."""
+        """The hits, and after them the nearest other items."""
         return self.hits + self.near
 
     @property
@@ -187,7 +187,9 @@ def meant(shelf: Shelf, term: str) -> list[tuple[str, float]]:
 
 
 def slips(one: str, other: str, most: int) -> int:
-    """Letters to change, add, leave out or exchange with the next one; more than `most` if there are more.
+    """How many letters must be changed, added, left out or exchanged with the next one.
+
+    The result is more than `most` if there are more.
 
     >>> slips("kernal", "kernel", 2), slips("tagnent", "tangent", 1), slips("ridge", "attention", 1)
     (1, 1, 2)

@@ -13,7 +13,7 @@ _REST = "The rest of this section"
 
 
 def fitting(made: Callable[..., str]) -> str:
-    """A page as it is where it fits, else folded.
+    """A page as it is if it fits, and folded otherwise.
 
     Args:
         made: the page, which takes `folded`.

@@ -87,7 +87,7 @@ def _told(row: dict[str, Any], words: str = "") -> dict[str, Any]:
 
 
 def _printed(row: dict[str, Any], said: str) -> dict[str, Any]:
-    """A refuted claim in plain words, with what would make its source right, from the passage that it accuses."""
+    """A refuted claim in plain words, and what would make its source right, from the passage that it says is false."""
     return _told(row, said) | {"right_if": sentence(row["passage"]["right_if"])}
 
 

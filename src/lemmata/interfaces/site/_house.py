@@ -66,7 +66,7 @@ def _files(room: str) -> list[Any]:
 
 @functools.cache
 def rooms() -> dict[str, frozenset[str]]:
-    """The subpackages, and those that each imports from; all subjects count as one.
+    """The subpackages, and the subpackages that each imports from. All subjects count as one.
 
     >>> "kernels" in rooms()["subjects"], "subjects" in rooms()["kernels"]
     (True, False)

@@ -90,7 +90,7 @@ def _said(place: str, link: Callable[[str], str | None]) -> Markup:
 
 
 def _probe(row: dict[str, Any]) -> Probe:
-    """The first panel is the one with the prediction; shares of trials are shown on the page of the claim."""
+    """The first panel is the panel with the prediction. Shares of trials are shown on the page of the claim."""
     shown = panels(row)[:1]
     picture = Markup(svg(shown, f"{row['title']}. {words(shown)}")) if shown else Markup("")
     return Probe(row, picture, _numbers(shown[0], row["verdict"]) if shown else ())

@@ -1,4 +1,4 @@
-"""The errors of one family on all splits and sizes, its setting and ridge chosen by leave-one-out on training rows."""
+"""The errors of one family on all splits and sizes. Leave-one-out on training rows chooses its setting and ridge."""
 
 import dataclasses
 import math
@@ -25,7 +25,7 @@ class Candidate(Protocol):
     values: tuple[float, ...]
 
     def kernel(self, setting: int, training: Int[np.ndarray, " n"]) -> Float[np.ndarray, "N n"]:
-        """At the setting of this place, standardised by the training rows."""
+        """The kernel at this position of the setting, standardised by the training rows."""
         ...
 
 
@@ -53,7 +53,7 @@ class FixedMixer:
         return self._vectors[0 if self._flat else setting]
 
     def kernel(self, setting: int, training: Int[np.ndarray, " n"]) -> Float[np.ndarray, "N n"]:
-        """At the setting of this place, standardised by the training rows."""
+        """The kernel at this position of the setting, standardised by the training rows."""
         z = standardised(self.vectors(setting), training)
         return head_kernel(z, z[training], self.values[setting] if self._flat else 1.0)
 

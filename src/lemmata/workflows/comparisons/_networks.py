@@ -1,4 +1,4 @@
-"""One network of each family, for the kernels of infinitely wide ones and for small trained ones."""
+"""One network of each family, for the kernels of infinitely wide networks and for small trained networks."""
 
 import numpy as np
 from jaxtyping import Float
@@ -55,7 +55,7 @@ def network(
     if family == "mlp":
         layers = [Flatten(), *int(setting) * hidden]
     elif family == "conv":
-        # As many windows as fit: shorter rows have shorter ones.
+        # As many windows as fit are used. Shorter rows have shorter windows.
         reach = max(1, min(int(setting), (data.length - 1) // (WINDOW - 1)))
         layers = [*reach * [Conv(width, WINDOW, WEIGHT, BIAS, padding="SAME"), Relu()], GlobalAveragePool()]
     elif family == "recurrent":

@@ -25,7 +25,8 @@ class Predicted:
         effective_dimension: tr K (K + ridge)^-1 of the training rows, as a mean over the splits.
         alignment: the share of the target in the first 10 and the first 100 eigenvectors, as the same kind of mean.
         equivalent: the error with all training rows by the deterministic equivalent, which only uses the eigenvalues
-            and the target's coefficients. It assumes exchangeable rows; if it is far from `error`, they are not.
+            and the target's coefficients. It assumes exchangeable rows. If it is far from `error`, the rows are not
+            exchangeable.
     """
 
     error: Float[np.ndarray, " s"]

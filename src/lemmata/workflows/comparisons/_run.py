@@ -168,7 +168,7 @@ class _Job:
                 return
 
     def family(self, name: str, stage: str) -> None:
-        """One family; if others are finished, this one is stopped at the end of the time limit."""
+        """One family. If other families are finished, this one is stopped at the end of the time limit."""
 
         def told(share: float) -> None:
             self.progress(stage, share, 1)

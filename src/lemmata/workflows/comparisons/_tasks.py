@@ -57,7 +57,7 @@ def motif(rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def smooth(rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Two angles in [0, 1] as the last two of 8 tokens, the others 0. Target: cos(2 pi (x_1 + x_2))."""
+    """Two angles in [0, 1] as the last two of 8 tokens. The other tokens are 0. Target: cos(2 pi (x_1 + x_2))."""
     x = np.zeros((rows, 8, 1))
     x[:, -2:, 0] = rng.uniform(size=(rows, 2))
     return x, np.cos(2 * np.pi * x[:, -2:, 0].sum(axis=1))

@@ -17,9 +17,9 @@ def baseline(trained: Trained, f: Float[np.ndarray, "m C"], y: Float[np.ndarray,
     """The model against one answer for all rows. The difference of the two errors is computed row by row.
 
     The answer is computed from the training rows. It is their most frequent class, the mean of their values, or the
-    frequencies of their tokens. Each token is counted once more than it occurs. The interval of the difference is exact
-    for classes (McNemar's: the model's share of the rows that exactly one of the two gets right). For means, it is
-    Student's.
+    frequencies of their tokens. Each token is counted once more than it occurs. For classes, the interval of the
+    difference is exact. It is McNemar's, the model's share of the rows that exactly one of the two gets right. For
+    means, it is Student's.
 
     Args:
         trained: the model with its training rows.

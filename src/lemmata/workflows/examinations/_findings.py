@@ -176,7 +176,7 @@ def _drawn_apart(trained: Trained, names: RowNames) -> list[Sign]:
 
 
 def _worse_than_one_answer(trained: Trained, held: GaugeInterval | None) -> list[Sign]:
-    """A model that one answer for all held-out rows surely beats."""
+    """A sign that one answer for all held-out rows is surely better than the model."""
     text = None if held is None else worse_than_one_answer(trained, held_baseline(trained), held.value)
     return [] if text is None else [Sign("worse than one answer", Finding(text, [HELD_OUT]))]
 
@@ -282,7 +282,7 @@ def _parts_classes(trained: Trained, f: Float[np.ndarray, "n C"], y: Float[np.nd
 
 
 def _beside(trained: Trained, error: float, y: np.ndarray) -> str:
-    """An error and the trivial one, in words."""
+    """An error and the trivial error, in words."""
     trivial = _trivial(trained, y)
     if trained.task.is_classification:
         known = f"always answering the most frequent class has error rate {_percent(trivial)}"

@@ -45,9 +45,9 @@ def input_table(
 ) -> InputTable | None:
     """Each input with its mean gradient and the cost of permuting it; None for documents, and for too few rows.
 
-    Held-out rows without duplicates are permuted. If there are fewer than 20, training rows are permuted, which shows
-    what the model uses and not what that is worth on new rows. Of more than 1000 rows, 1000 are drawn. If there are
-    more than 256 inputs, those with the largest gradients are permuted.
+    Held-out rows without duplicates are permuted. If there are fewer than 20, training rows are permuted. This shows
+    what the model uses, but not its worth on new rows. Of more than 1000 rows, 1000 are drawn. If there are more than
+    256 inputs, those with the largest gradients are permuted.
 
     Args:
         trained: a model with its rows.

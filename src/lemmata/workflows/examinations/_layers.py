@@ -23,7 +23,7 @@ DRAWS, ROWS, MOST = 39, 32, 500
 TRACY_WIDOM = (-1.2686, -3.5159, 1.4538)
 """The median and the 2.5 % and 97.5 % quantiles of the law of order 1."""
 _DRAWN = 2**14  # entries of a matrix up to which random ones are drawn
-_WHOLE = 2e9  # operations of all singular values of one
+_WHOLE = 2e9  # operations for all singular values of one array
 _SECONDS, _FOR_NULLS = 5.0, 10.0
 
 

@@ -1,8 +1,8 @@
 """What to do next: labels to check, another decay, another temperature, each tried on a copy of the model.
 
 The copy descends from the current weights, on the objective that the action changes. The rows that measure the
-effect of an action were not used to choose it. Labels and decay are chosen by leaving training rows out, a temperature
-by one half of the held-out rows, and effects are differences row by row on held-out rows.
+effect of an action were not used to choose it. Labels and decay are chosen by leaving training rows out, and a
+temperature by one half of the held-out rows. Effects are differences row by row on held-out rows.
 """
 
 import dataclasses
@@ -41,7 +41,7 @@ LEVEL = 0.95
 MOST = 3
 _FACTOR = 4.0  # between one decay that is tried and the next
 _TRIED = 4
-# steps of the descent to another decay, which begins at the copy for the previous decay: 600 gave the same result
+# steps of the descent to another decay, which starts at the copy for the previous decay; 600 steps gave the same result
 _TRYING = 150
 _SURE = 2.5  # the left-out losses must fall by this number of standard errors
 _SAME = 0.02  # share of predictions that the copy may change before any action is tried
@@ -64,7 +64,7 @@ def next_steps(
         names: the names of rows.
         second: the time of a gradient over all training rows, in seconds.
         deadline: `time.monotonic()` after which nothing new is started.
-        seconds: that one descent may be expected to take, and after which none is begun.
+        seconds: the time that one descent may be expected to take. After this time, no further descent is begun.
     """
     late = lambda: deadline is not None and time.monotonic() > deadline
     found, tried = list(_temperature(trained)), []
@@ -159,7 +159,7 @@ def _decay(trained: Trained, late: Callable[[], bool]) -> tuple[list[Action], st
                 unseen = losses(
                     leave_one_out(copy, trained.x, trained.y, trained.task, objective_of(trained).decay * own).outputs
                 )
-            except LemmataError:  # a leverage of 1, or too little memory: this decay has no result
+            except LemmataError:  # if a leverage is 1, or memory is too small, this decay has no result
                 break
             if not unseen.mean() < best.mean():
                 break
@@ -191,7 +191,7 @@ def _in_words(trained: Trained, factor: float) -> str:
 
 
 def _temperature(trained: Trained) -> Iterator[Action]:
-    """Logits divided by a number that is fitted to one half of the held-out rows, and judged on the other half.
+    """Logits divided by a number. The number is fitted to one half of the held-out rows, and tested on the other half.
 
     A number below 1 makes every error dearer. A half with hardly an error does not know the price, and gives none.
     """

@@ -57,8 +57,8 @@ class PosteriorRows(NamedTuple):
 def posterior_rows(trained: Trained) -> PosteriorRows | None:
     """The posterior predictive of at most 2000 held-out rows; None if it has no meaning for the model.
 
-    It is for the copy at the stationary point, if another check has made one, and otherwise for the model itself. If
-    it cannot speak, its summary says why.
+    It is for the copy at the stationary point, if another check has made one, and otherwise for the model itself. If it
+    has no result, its summary says why.
 
     Args:
         trained: a model with its rows.

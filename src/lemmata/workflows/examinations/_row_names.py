@@ -37,7 +37,7 @@ class Names:
         return f"{', '.join(map(str, shown))}{more} ({self.words})"
 
     def of(self, kept: np.ndarray) -> "Names":
-        """The names of those of the rows that are kept.
+        """The names of the rows that are kept.
 
         Args:
             kept: for each row whether it is.

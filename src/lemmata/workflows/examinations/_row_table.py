@@ -66,7 +66,7 @@ def row_table(trained: Trained, left_out: Gauge | None, names: RowNames = PLACES
 
 
 def worst_rows(table: pl.DataFrame) -> list[RowShown]:
-    """The twenty rows of largest loss in a model that has not seen them; training rows count if they were left out.
+    """The twenty rows of largest loss in a model that has not seen them. Training rows count if they were left out.
 
     Args:
         table: as of `row_table`.

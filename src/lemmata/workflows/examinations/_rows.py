@@ -1,4 +1,4 @@
-"""Rows as a model takes them: the columns of a table in their order, or the arrays x and y of an NPZ file."""
+"""Rows in the form that a model takes: the columns of a table in their order, or the arrays x and y of an NPZ file."""
 
 import dataclasses
 import os
@@ -118,7 +118,7 @@ def read_corrected(data: str, own: Loaded) -> np.ndarray:
     """Right targets of the training rows, in their order, from a separate file.
 
     Args:
-        data: a table with the column of the target, or a single one; or an NPZ file with y.
+        data: a table with the column of the target, or with a single column; or an NPZ file with y.
         own: the training rows.
 
     Raises:

@@ -65,7 +65,7 @@ def run_examination(
     user: Callable[[np.ndarray], np.ndarray] | None = None, progress: Progress = lambda stage, done, total: None,
     started: float | None = None, names: RowNames = PLACES,
 ) -> ExaminationRecord:  # fmt: skip
-    """Pose a trained model every theory that speaks about it.
+    """Check a trained model against every theory that applies to it.
 
     Args:
         trained: the model with its rows.
@@ -300,7 +300,7 @@ def _digest(theta: np.ndarray) -> str:
 
 
 def _decay(trained: Trained) -> float | None:
-    """The decay as stated, else as the weights imply; None if outputs that are not finite imply none."""
+    """The decay as stated, or else as the weights imply it. None if outputs that are not finite imply no decay."""
     known = trained.decay is not None or not trained.model.differentiable or not trained.task.loss_known
     return trained.decay if known or not np.isfinite(training_outputs(trained)).all() else objective_of(trained).decay
 

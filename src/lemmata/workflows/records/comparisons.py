@@ -129,7 +129,7 @@ class Theorem:
 
     Args:
         says: its sentence.
-        named: the family of recurrence and attention that it ranks first; None if it does not decide.
+        named: the family, recurrence or attention, that it ranks first. None if it does not decide.
         right: whether it is right here; None if this cannot be decided.
         why: the two errors.
         rates: its two rates for rows like these, with smoothness 1 and constants 1.
@@ -144,7 +144,7 @@ class Theorem:
 
 @dataclasses.dataclass(frozen=True)
 class Statement:
-    """A result that speaks about these rows.
+    """A result that applies to these rows.
 
     Args: about, says: the topic of the statement, and its words.
         holds: whether its hypotheses hold here; None if that is not checked.
@@ -180,7 +180,10 @@ class FiniteResult:
 
 @dataclasses.dataclass(frozen=True)
 class ScoreResult:
-    """A kernel that takes noise off rows: squared error over that of the best linear denoiser, by noise level."""
+    """A kernel that removes noise from rows.
+
+    By noise level, it has the squared error divided by that of the best linear denoiser.
+    """
 
     kernel: str
     noise: float

@@ -204,7 +204,7 @@ class Baseline:
         words: the answer: "always answering 3", "the mean of the training targets", "the frequencies of tokens".
         error: of the answer, in the unit of `held_error`.
         gain: by how much the model's error is smaller, from the differences in each row.
-        explained: R², the share of the answer's squared error that the model saves; None but for values.
+        explained: R², the share by which the model lowers the squared error of the answer. None except for values.
         balanced: the mean over classes of the share of errors; None if classes are about as frequent as each other.
         classes: if they are not: each class, the rarest first.
     """
@@ -218,7 +218,7 @@ class Baseline:
 
     @property
     def beaten(self) -> bool | None:
-        """Whether the model is surely better; False if it is surely worse, and None if the rows do not decide."""
+        """Whether the model is surely better. False if it is surely worse, and None if the rows do not decide."""
         return True if self.gain.lower > 0 else False if self.gain.upper < 0 else None
 
 
@@ -252,7 +252,7 @@ class ReliabilityBin:
     Args:
         rows: how many.
         sure: the mean probability of the class that it names.
-        right: the share of them of which that class is right.
+        right: the share of these rows for which that class is right.
     """
 
     rows: Count

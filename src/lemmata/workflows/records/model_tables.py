@@ -71,11 +71,11 @@ class LayerShown:
     """A parameter array of a model as a matrix, compared with random matrices of its shape and Frobenius norm.
 
     Args:
-        name: of the array; of all arrays of one axis together, how many they are.
+        name: of the array. For all arrays of one axis together, the number of these arrays.
         shape: of the array; empty of several.
         unfolded: rows and columns of the matrix; empty of several.
         norm: Frobenius.
-        spectral: the largest singular value; None of arrays of one axis, and if it would take too long.
+        spectral: the largest singular value. None for arrays of one axis, and if it would take too long.
         spectral_null: the largest singular value of a Gaussian matrix of this shape and Frobenius norm: its median and
             its 95 % range.
         beyond: the number of singular values above the upper end of this null; None if they were not computed.
@@ -120,7 +120,7 @@ class LayerTable:
         rows: training rows on which the shares of the tangent kernel were computed; 0 if they were not.
         draws: random models behind the nulls of the shares; 0 if there are none.
         notes: the parts that were left out, and why.
-        layers: in the order of the model; arrays of one axis last, together.
+        layers: in the order of the model. Arrays of one axis come last, together.
     """
 
     rows: Count

@@ -292,7 +292,7 @@ class ExaminedClaim(TypedDict, total=False):
 
 
 class TrainingPoint(TypedDict):
-    """Squared errors of a network and of its kernel at a time."""
+    """The squared errors of a network and of its kernel at one time."""
 
     time: NotNegative
     network_train: float
@@ -302,7 +302,7 @@ class TrainingPoint(TypedDict):
 
 
 class TrainedWidth(TypedDict):
-    """A network of one width: its errors, and its distance from its kernel; empty if training diverged."""
+    """A network of one width: its errors, and its distance from its kernel. Empty if training diverged."""
 
     width: Count
     points: list[TrainingPoint]

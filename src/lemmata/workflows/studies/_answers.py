@@ -132,8 +132,9 @@ def _steadiest(full: Sequence[Candidate], at: float | int) -> Candidate:
 
     If this loss was measured on fewer rows than others, it may be a model that was measured on more.
 
-    That model is the best of those measured on more rows. It is chosen if the interval of one of them contains the
-    smallest loss, and if the first model does not have the smaller loss on the splits that both have.
+    That model is the best of those measured on more rows. This best model is chosen under two conditions. The interval
+    of one of them contains the smallest loss, and the first model does not have the smaller loss on the splits that
+    both have.
     """
     best = min(full, key=lambda item: item.expected(at).value)
     most = max(item.losses.rows for item in full)
@@ -251,7 +252,7 @@ def _horizon(item: Candidate, question: Question) -> float:
 
 
 def _untold(question: Question, faultless: bool) -> str:
-    """Why no number of rows is given: later rows differ, or there is no error of which a tenth could be saved."""
+    """Why no number of rows is given: later rows differ, or there is no error that could be lowered by a tenth."""
     if question.drifts or not faultless:
         return CHANGING
     known = {wrong: "made no error", misranked: "ranked every pair correctly"}

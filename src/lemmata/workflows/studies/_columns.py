@@ -35,7 +35,7 @@ class Inputs:
     """Raw inputs, one column for each kept column of the table, and what was done to get them.
 
     Args:
-        values: numbers; codes 0, 1, ... of categories; NaN if missing.
+        values: numbers, or codes 0, 1, ... of categories. NaN if missing.
         categories: the categories of each column, None for a number.
         calendars: the calendar of each column of dates, None for others.
         pooled: for each text with pooled categories, codes that distinguish all of its texts, and

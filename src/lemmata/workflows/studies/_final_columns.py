@@ -42,7 +42,7 @@ class Raw:
     Args:
         frame: the data frame, or an array whose columns are taken by their places.
         cells: its cells for a look, in the order of its columns, by the names that the study has.
-        reading: how the code reads it: the function, and its arguments.
+        reading: how the code reads it, as a function and its arguments.
         named: whether its columns have texts for names, as the study calls them.
         source: the path or the bundled name; None for data in memory.
         sparse: whether the user's array is a sparse matrix.

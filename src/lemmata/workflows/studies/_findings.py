@@ -328,7 +328,7 @@ def _separates(column: np.ndarray, target: np.ndarray, order: np.ndarray) -> boo
 
 
 def _tails(targets: Targets, label: str) -> list[Finding]:
-    """A mean over rows that a few of them decide: its error is far larger than the number of rows suggests."""
+    """Whether a few rows decide a mean over rows, so that its error is far larger than the number of rows suggests."""
     if targets.classes:
         return []
     squares = (targets.y**2).sum(axis=1)

@@ -48,7 +48,7 @@ def predicted_accuracy(
     """
     total, classes = y.shape
     values, vectors = np.asarray(modes.eigenvalues), np.asarray(modes.eigenvectors)
-    left = mu / (values[:, None] + mu)  # of I - L along each mode; along the constant it is 0, not 1
+    left = mu / (values[:, None] + mu)  # the eigenvalue of I - L along each mode; along the constant, it is 0 and not 1
     squares = vectors**2
     room = np.maximum(squares @ left - 1 / total, 1e-12)
     others = np.maximum(squares @ left**2 - 1 / total - room**2, 0.0)
@@ -76,7 +76,7 @@ def predicted_accuracy(
 
 
 def _price(mean: Float[np.ndarray, "N k"], variance: Float[np.ndarray, " N"]) -> float:
-    """The number e with e |m|² = |m|² + tr C in the mean over rows, where tr C is e |m|² times these variances."""
+    """The number e with e |m|² = |m|² + tr C on average over rows, if tr C is e |m|² times these variances."""
     return 1 / max(1 - float(variance.mean()), 1 / _LARGEST_PRICE)
 
 

@@ -61,7 +61,7 @@ def _on_host(
 
 @eqx.filter_jit
 def _tile(kernel: AbstractKernel, a: Float[Array, "n d"], b: Float[Array, "m d"]) -> Float[Array, "n m"]:
-    """Compiled as a whole, because `gram` compiles each of its operations separately."""
+    """Compiled as a whole, because `gram` would compile each of its operations separately."""
     return kernel.cross(a, b)
 
 

@@ -67,7 +67,7 @@ def centred_fit(
     y: Float[np.ndarray, "n k"],
     groups: Groups = None,
 ) -> tuple[KernelFit, Float[np.ndarray, " n"], Float[np.ndarray, "n n"]]:
-    """The same with the eigenvalues of H K H, ascending, and its eigenvectors."""
+    """The same result from the eigenvalues of H K H, ascending, and its eigenvectors."""
     n = len(matrix)
     columns = matrix.mean(axis=0)
     centred = matrix - columns - columns[:, None] + columns.mean()

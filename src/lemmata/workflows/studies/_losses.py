@@ -34,7 +34,7 @@ class Split:
         means: for each metric, the mean loss on the held-out rows.
         variances: m times the variance of that mean.
         guessed: the mean loss of predicting the mean of the table; with an order, the mean of all earlier rows.
-        slope: for each metric, how much the loss of a row rises with that of guessing, by least squares.
+        slope: for each metric, how much the loss of a row rises with the loss of guessing, by least squares.
         gain: for each metric, the mean and the variance over rows of the model's loss minus the loss of guessing.
         learns: whether the model learned anything.
         largest: for each metric, the largest loss of a row.
@@ -72,7 +72,7 @@ class Losses:
         se: standard error of the mean as a statement about new rows. It is computed from the spread over splits and
             from the number of different rows in the measurement. With few groups or stretches of time it is wider by
             Student's t.
-        splits: the number of splits of each size; 0 for all rows, a kernel's last size, if folds (of one row in
+        splits: the number of splits of each size. It is 0 for all rows, a kernel's last size, if folds (of one row in
             regression) are left out exactly.
         shared: the relative standard error that all sizes have in common, because all of them are measured on rows of
             one table.
@@ -111,7 +111,7 @@ class LeftOut:
     """Splits of one size in which a fit broke down.
 
     Args:
-        worst: the largest squared error among them, in units of that of guessing.
+        worst: the largest squared error among them, divided by the squared error of guessing.
         splits: how many they are, and
         of: of how many.
         rows: training rows.
@@ -205,7 +205,7 @@ def curve_of(
 
 
 def _ratios(splits: list[Split], metric: int) -> Float[np.ndarray, " splits"]:
-    """The loss over that of guessing on the same rows, or in the median split if guessing was lucky."""
+    """The loss, divided by the loss of guessing on the same rows, or in the median split if guessing was lucky."""
     guessed = np.array([own.guessed[metric] for own in splits])
     return np.array([own.means[metric] for own in splits]) / np.maximum(guessed, max(np.median(guessed), 1e-300))
 
@@ -221,7 +221,10 @@ def _tame(splits: list[Split], metric: int) -> list[Split]:
 
 
 def _adjusted(splits: list[Split], metric: int, baseline: float | None) -> Float[np.ndarray, " splits"]:
-    """The mean losses as they would be on rows of the whole table: a regression estimate with guessing as control."""
+    """The mean losses as they would be on rows of the whole table.
+
+    This is a regression estimate with guessing as control.
+    """
     means = np.array([own.means[metric] for own in splits])
     if baseline is None:
         return means
@@ -259,8 +262,8 @@ def _of_stretches(means: Float[np.ndarray, " splits"]) -> float:
 
     It is a statement about the same number of future stretches, by Student's t.
 
-    Neighbouring stretches are similar, so their own spread is too small (batch means): they are averaged in pairs. The
-    mean of future stretches varies as much as the mean of the observed stretches.
+    Neighbouring stretches are similar, so the spread of single stretches is too small (batch means). They are averaged
+    in pairs. The mean of future stretches varies as much as the mean of the observed stretches.
     """
     means = _in_pairs(means)
     spread = float(means.std(ddof=1)) if len(means) > 1 else float(means[0])
@@ -341,7 +344,7 @@ def _sign_test(worse: float, apart: float) -> float:
 
 
 def _student(number: float | int) -> float:
-    """How much wider than a normal 90 % interval is Student's, of so many independent values."""
+    """How much wider Student's 90 % interval is than a normal one, for this many independent values."""
     return float(stats.t.ppf(0.95, max(number - 1, 1))) / NORMAL_90
 
 
@@ -359,8 +362,8 @@ def bounded(
 ) -> tuple[float, float, tuple[float, float]]:
     """Value, standard error and 90 % bounds of a mean loss; exact (Clopper-Pearson) for shares with few errors.
 
-    No error among m rows says that the share is below 3/m (95 %), and not that it is 0. For an AUC, and other scores in
-    which classes count equally, the rows of the rarest class count.
+    If there is no error among m rows, the share is below 3/m (95 %), but it need not be 0. For an AUC, and other scores
+    in which classes count equally, the rows of the rarest class count.
 
     Args:
         mean: the measured mean loss.

@@ -78,7 +78,7 @@ def spread_of(dataset: Dataset) -> float:
 def baselines(dataset: Dataset) -> dict[str, float]:
     """By metric, the loss of predicting the mean, or the class shares, without inputs.
 
-    With an order it is measured as models are: on the later stretches, from all rows before each.
+    With an order, it is measured in the same way as models: on the later stretches, from all rows before each.
     """
     in_time = {} if dataset.order is None else _baselines_in_time(dataset)
     losses = guess_losses(dataset, dataset.targets, dataset.targets, dataset.groups).mean(axis=1)
@@ -120,7 +120,7 @@ def measure(
 
     Imputation, encoding, scaling, the mean of the target and a kernel's ridge are learned from the training rows of
     each split. After `deadline` (of `time.monotonic`) no split is begun, beyond one at each of three sizes. A size at
-    which no split could be fitted is left out, and said.
+    which no split could be fitted is left out, and a remark says so.
 
     Args:
         model: what is fitted.
@@ -140,7 +140,7 @@ def measure(
     plan = planned(model, dataset, quick)
     sizes = [n for n, _ in plan]
     done, work = 0.0, sum(n * len(numbers) for n, numbers in plan)
-    # One split at every size first, the largest sizes last, so that a time limit only lowers the precision.
+    # One split at every size comes first, with the largest sizes last. So a time limit only lowers the precision.
     places = [(i, numbers[r]) for r in range(max(len(numbers) for _, numbers in plan))
               for i, (_, numbers) in enumerate(plan) if r < len(numbers)]  # fmt: skip
 

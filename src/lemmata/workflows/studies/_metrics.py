@@ -29,8 +29,8 @@ class Metric:
     Args:
         name: as `--metric` and `--error` take it ("rmse").
         task: "regression" or "classification".
-        rows: the contribution of each row to the loss, of outputs (m, k) against targets (m, k); the third is the
-            variance of the target.
+        rows: the contribution of each row to the loss, of outputs (m, k) against targets (m, k). The third argument is
+            the variance of the target.
         told: the value in the user's unit, from loss and variance.
         understood: the loss of a value in the user's unit.
         rises: whether larger is better.

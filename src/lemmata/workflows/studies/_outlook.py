@@ -173,11 +173,11 @@ def _first_at_most(logs: np.ndarray, curve: np.ndarray, loss: float, first: int)
 
 
 def grounded(candidates: list[Candidate]) -> list[Candidate]:
-    """The same, none of them expected to come below the noise that the best of them has shown.
+    """The same candidates. None of them is expected to fall below the noise that the best of them has shown.
 
-    The ground is the limit of the model that is best with all rows. If its curve is flat, the rest counts as noise
-    until a model is seen below it. The 5 % curves keep their own ends, so the possible gain of a worse model is open
-    and not denied.
+    The ground is the limit of the model that is best with all rows. If its curve is flat, the remaining loss counts as
+    noise until a model is seen below it. The 5 % curves keep their own ends, so the possible gain of a worse model is
+    open and not denied.
     """
     able = [item for item in candidates if len(item.losses.sizes)]
     if not able:

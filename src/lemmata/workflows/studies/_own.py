@@ -100,7 +100,7 @@ def _fit_as_given(
         make: gives an estimator that is not fitted.
         labels: the classes as the user has them.
         frame: all rows.
-        y: the targets of the first: numbers, or one-hot columns of the classes.
+        y: the targets of the first rows, as numbers or as one-hot columns of the classes.
         task: "regression" or "classification".
         groups: of the first rows, which the estimator does not receive.
     """

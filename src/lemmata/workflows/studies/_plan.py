@@ -82,7 +82,7 @@ def planned(model: Model, dataset: Dataset, quick: bool = False) -> list[tuple[i
 def affordable(sizes: list[int], price: Callable[[int], float], seconds: float) -> list[int]:
     """The sizes at which a fit costs at most this much. If these are too few, smaller sizes replace them, equally many.
 
-    Even if a model is too expensive at all sizes but one of a large table, it is not fitted at three sizes.
+    A model may be too expensive at all sizes but one of a large table. Even then, it is not fitted at three sizes.
     """
     within = [n for n in sizes if price(n) <= seconds]
     if len(within) >= FEWEST_SIZES:

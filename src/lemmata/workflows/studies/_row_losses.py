@@ -27,7 +27,7 @@ def surprise(y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spre
 def misranked(y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spread: float) -> Float[np.ndarray, " m"]:
     """The contribution of each row to 1 - AUC.
 
-    The mean over rows is 1 - AUC, and their variance over m is that of the estimate.
+    The mean over rows is 1 - AUC. The variance over rows, divided by m, is the variance of the estimate.
 
     The AUC is that of one class against the others, averaged over the classes that occur. Let A be the share of
     pairs that are ranked wrongly. A row of the class, which has m_1 rows, contributes A + (m / m_1) (a_i - A). Here a_i

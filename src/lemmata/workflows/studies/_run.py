@@ -144,7 +144,8 @@ class _Job:
     def measure(self) -> None:
         """The test for signal, and the curves of the models, in parallel."""
         self.progress("Looking for signal", 0, 1)
-        # The longest first, so that the threads end together; but the most used models first if time is limited.
+        # The longest fits come first, so that the threads end together. If time is limited, the most used models come
+        # first.
         price = {model.name: model.price(len(self.dataset.targets), width_of(self.dataset),
                                          self.dataset.targets.shape[1]) for model in self.models}  # fmt: skip
         waiting = sorted(self.models, key=lambda model: -price[model.name])

@@ -112,10 +112,10 @@ class Scored:
         return influences(lambda rows: self.loss(y[rows], output[rows]), len(y), members, parts)
 
     def loss(self, y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"]) -> float:
-        """How far the score is from that of perfect predictions.
+        """How far the score is from the score of perfect predictions.
 
         Raises:
-            ValueError: the score is better than that of perfect predictions.
+            ValueError: the score is better than the score of perfect predictions.
         """
         if self.task == "classification" and (y.sum(axis=0) > 0).sum() < 2:
             return math.nan

@@ -94,7 +94,7 @@ def bent(found: Powers) -> Powers:
 
 
 def hardest(found: Powers) -> float:
-    """The share from which on every linear kind is found in most cases; nan if no kind was tried."""
+    """The share from which every linear kind is found in most cases. It is nan if no kind was tried."""
     return max((share for kind, share in found.items() if kind != PRODUCT), default=math.nan)
 
 

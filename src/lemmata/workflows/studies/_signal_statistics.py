@@ -98,12 +98,12 @@ def rescored(y: Float[np.ndarray, "n k"], classes: bool) -> Callable[[np.ndarray
 
 
 def unexplained(view: View) -> tuple[Float[np.ndarray, "kernels arrangements"], Float[np.ndarray, "rest arrangements"]]:
-    """The part of the targets' variance that is left: leave-one-out with each kernel, and with few columns.
+    """The part of the targets' variance that is left, after leave-one-out with each kernel, and after few columns.
 
     Four statistics use few columns: the best column of a linear fit, the best column of which only five quantile bins
-    are known, the best two columns, and the best four. Each of these explains the most of what the columns before it
-    leave. For texts with many categories, the best text is used, and a row is predicted from the other rows of its
-    category.
+    are known, the best two columns, and the best four. Each column explains the most of what the columns before it
+    leave unexplained. For texts with many categories, the best text is used, and a row is predicted from the other rows
+    of its category.
     """
     left_out = [_left_out(*system, view.targets) for system in view.systems]
     few = _steps(view.columns, view.targets) if view.columns.shape[1] else []

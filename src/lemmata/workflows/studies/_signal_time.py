@@ -41,7 +41,7 @@ def of_time(dataset: Dataset, rng: np.random.Generator, shuffles: int, level: fl
 
 @dataclasses.dataclass(frozen=True)
 class _Plan:
-    """The window of the columns, the beginnings of those of the targets, and whether these are reversed too."""
+    """The window of the columns, the starts of the windows of the targets, and whether these are also reversed."""
 
     start: int
     length: int
@@ -54,7 +54,10 @@ class _Plan:
 
 
 def _plan(total: int, wanted: int) -> _Plan:
-    """A window of half of the series, and shifts of half of its length to both sides; reversed if these are few."""
+    """A window of half of the series, and shifts of half of its length to both sides.
+
+    If these are few, they are also reversed.
+    """
     length = max(min(_WINDOW, int((0.5 if total >= 200 else 0.4) * total)), min(_FEWEST, total))
     stride = max(1, (total - length) // wanted)
     start = (total - length) // 2

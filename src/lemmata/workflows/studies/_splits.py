@@ -41,7 +41,9 @@ def split_sizes(
 
 
 def number_of_splits(total: int, n: int, quick: bool = False, most: float = math.inf) -> int:
-    """How many splits are measured at n training rows of N: small sets cost little, and vary most.
+    """How many splits are measured at n training rows of N.
+
+    Small sets cost little and vary most, so they have more splits.
 
     There are at most 16 splits, fewer above 150 training rows. There are enough to hold out each row about once, and at
     least 6, or 3 in a quick study. An expensive model has fewer splits.
@@ -50,7 +52,8 @@ def number_of_splits(total: int, n: int, quick: bool = False, most: float = math
         total: rows N.
         n: training rows.
         quick: half of them, and rows may never be held out.
-        most: splits that the price of a fit allows; 2 are measured all the same, and 1 from 4,000 rows on.
+        most: the number of splits that the cost of a fit allows. At least 2 are measured in any case, or 1 from 4,000
+            rows on.
     """
     number = math.ceil(16 * min(1.0, 150 / n))
     wanted = max(3, number // 2) if quick else max(6, number, math.ceil(total / held_out(total, n)))

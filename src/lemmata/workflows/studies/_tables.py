@@ -272,7 +272,7 @@ def _parquet(source: Source, how: Reading) -> Table:
 
 
 def _arrow(source: Source, how: Reading) -> Table:
-    """Feather and Arrow's file format, which may be mapped; else its stream format."""
+    """Feather and Arrow's file format, which may be memory-mapped, or else its stream format."""
     if source.head(6) == b"ARROW1":
         return _scanned(source, pl.scan_ipc(source.readable, glob=False), how)
     if source.head(4) == b"FEA1":

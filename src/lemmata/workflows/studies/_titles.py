@@ -16,9 +16,9 @@ LEAST = 3
 def title_lines(lines: Sequence[str], separators: str) -> int:
     """How many of the first lines are a title, and not the header.
 
-    A line of a title has one field, for any separator, or one that is not empty among empty ones. The header is
-    the first line with several fields that are not empty. One of them contains a letter, and the line below has the
-    same number.
+    A title line has one field, whatever the separator is, or one non-empty field among empty ones. The header is the
+    first line with several fields that are not empty. One of them contains a letter, and the line below has the same
+    number.
 
     Args:
         lines: the first lines of a text.

@@ -86,7 +86,8 @@ def constant(kind: str, targets: Float[np.ndarray, "n k"]) -> Float[np.ndarray, 
     """The prediction for every row that uses no column.
 
     Args:
-        kind: "mean", the class shares of classes; "median"; or "class 2", the third class for every row.
+        kind: "mean", which is the class shares for classes; "median"; or "class 2", which is the third class for every
+            row.
         targets: what is known.
 
     >>> constant("median", np.array([[1.0], [2.0], [9.0]])), constant("class 1", np.eye(3))
@@ -132,7 +133,7 @@ def _some(y: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "m k"]:
 
 
 def _tried(rows: Scored, y: Float[np.ndarray, "m k"], unit: Metric) -> Scored:
-    """The scorer, with whether it needs probabilities: perfect predictions are first scored without them."""
+    """The scorer, and whether it needs probabilities. Perfect predictions are first scored without probabilities."""
     fault = None
     for probable in (False, True) if unit.task == "classification" else (False,):
         made = dataclasses.replace(rows, probable=probable)

@@ -67,7 +67,7 @@ def _loss(shown: Fit, y: Float[np.ndarray, "v k"]) -> float:
 
 
 def among(makers: Callable[[np.ndarray, np.ndarray, str, Groups], Makers]) -> Fitted:
-    """The outputs for the rows of the best of the estimators that a function names."""
+    """The outputs for the rows, by the best of the estimators that a function names."""
     return functools.partial(_among, makers)
 
 
@@ -212,7 +212,7 @@ class _scored:
         return self
 
     def predict_proba(self, x: np.ndarray) -> np.ndarray:
-        """Probabilities whose largest is that of the predicted class."""
+        """Probabilities whose largest one belongs to the predicted class."""
         scores = np.asarray(self.inner.decision_function(x), float)
         scores = np.stack([-scores, scores], axis=1) if scores.ndim == 1 else 2 * scores
         weights = np.exp(scores - scores.max(axis=1, keepdims=True))
