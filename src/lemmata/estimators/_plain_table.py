@@ -19,23 +19,25 @@ _TRUTH = {"true": "1", "false": "0"}
 class PlainTable(TransformerMixin, BaseEstimator):
     """A data frame of pandas or polars as a polars one that scikit-learn's encoders can use.
 
-    A pipeline needs it only if its table has cells that scikit-learn cannot read: dates, numbers written as texts (with
-    decimal commas or units, or words for missing values), infinite cells, or names of columns that are not texts.
+    A pipeline needs it only if its table has cells that scikit-learn cannot read. These are dates, numbers written as
+    texts (with decimal commas or units, or words for missing values), infinite cells, or names of columns that are not
+    texts.
 
-    A date becomes the days since 1970-01-01. Its parts are further columns. "sold: Monday" and so on are 1 on that
-    weekday. "sold: part of the year (sine)" and the cosine give the part of the year. The time of day has two such
+    A date becomes the days since 1970-01-01. The parts of a date are further columns. "sold: Monday" and so on are 1 on
+    that weekday. "sold: part of the year (sine)" and the cosine give the part of the year. The time of day has two such
     columns, too. They are 0 if the date is missing.
 
     Args:
         columns: the names of the columns to keep, as texts. A column whose name is a number or a tuple is named by
             `str`.
-        numbers: those of them whose cells are numbers. A cell that cannot be read as a number is missing; if it has a
-            digit, there is a warning.
+        numbers: the names of the columns whose cells are numbers. A cell that cannot be read as a number is missing; if
+            it has a digit, there is a warning.
         decimal: the mark before decimals in texts, "." or ",".
         dates: for each column of dates, the parts: some of "weekday", "year" and "day".
-        formats: for each column of dates that are texts, their format, as "%d/%m/%Y"; without one the year is first.
+        formats: for each column of dates that are texts, their format, as in "%d/%m/%Y". Without a format, the year is
+            first.
         missing: cells of number columns that mean a missing value, as texts: "999".
-        units: for each column whose numbers have a unit before or behind them, the unit: "€".
+        units: for each column whose numbers have a unit before or behind them, the unit, for example "€".
 
     Raises:
         DataError: if a column is missing from a table.

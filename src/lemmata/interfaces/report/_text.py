@@ -86,7 +86,7 @@ def told_interval(interval: Interval, unit: Unit) -> str:
 
 
 def told_rows(needed: Interval, total: int, endless: str = "no upper limit") -> str:
-    """Rows with their 90 % interval, as the sentences write them; "open" or "out of reach" if no number is known.
+    """Rows with their 90 % interval, as the sentences write them. "open" or "out of reach" if no number is known.
 
     Args:
         needed: the number of rows; ends may be infinite.

@@ -19,7 +19,7 @@ MOST_TICKS = 8
 
 
 def colour_of(place: int) -> str:
-    """The colour of a model, by its place in the record, so it is the same in every chart and table."""
+    """The colour of a model, by its place in the record. So every chart and table uses the same colour."""
     return COLOURS[place % len(COLOURS)]
 
 
@@ -37,7 +37,7 @@ def colour(titles: Sequence[str], legend: alt.Legend | None = None, shown: Seque
 
 
 def ticks(lower: float | int, upper: float | int) -> list[float]:
-    """Three to eight round numbers for a logarithmic axis: 1, 2, 5 of each decade, or finer or coarser ones.
+    """Three to eight round numbers for a logarithmic axis: 1, 2, 5 of each decade, or a finer or coarser choice.
 
     >>> ticks(10, 600), ticks(52, 81)
     ([10.0, 20.0, 50.0, 100.0, 200.0, 500.0], [55.0, 60.0, 65.0, 70.0, 75.0, 80.0])

@@ -35,7 +35,7 @@ class Inputs:
     """Raw inputs, one column for each kept column of the table, and what was done to get them.
 
     Args:
-        values: numbers; codes 0, 1, ... of categories; NaN if missing.
+        values: numbers, or codes 0, 1, ... of categories. NaN if missing.
         categories: the categories of each column, None for a number.
         calendars: the calendar of each column of dates, None for others.
         pooled: for each text with pooled categories, codes that distinguish all of its texts, and
@@ -138,7 +138,7 @@ def with_dates(column: pl.Series) -> pl.Series:
 
 
 def _days(column: pl.Series) -> pl.Series:
-    """Days since the first date; a time of day or a difference of times in days."""
+    """Days since the first date. A time of day, or a difference of times, is also converted to days."""
     if column.dtype == pl.Time:
         column = column.cast(pl.Duration("us"))
     elif not isinstance(column.dtype, pl.Duration):
@@ -221,7 +221,7 @@ def _varies(column: pl.Series) -> bool:
 
 
 def _text(column: pl.Series, notes: list[str], refused: dict[str, str]) -> tuple[pl.Series, tuple[str, ...] | None]:
-    """Codes of the categories, null if missing, and their names; or an entry of `refused`."""
+    """Codes of the categories, null if missing, and their names. A refused column becomes an entry of `refused`."""
     name, distinct = column.name, column.drop_nulls().n_unique()
     kept = column
     if distinct > MOST_CATEGORIES:
@@ -272,8 +272,8 @@ def _too_many(refused: dict[str, str]) -> DataError:
 def encode_targets(columns: list[pl.Series], name: str, task: str | None) -> Targets:
     """Encode classes as centred one-hot columns, and numbers as columns of mean 0 and variance 1.
 
-    A target holds classes if it is text or boolean, or if its numbers are integers with at most 20 distinct values and
-    on average at least 5 rows for each value. `task` overrides this rule.
+    A target holds classes if it is text or boolean. It also holds classes if its numbers are integers with at most 20
+    distinct values and on average at least 5 rows for each value. `task` overrides this rule.
 
     Args:
         columns: the target; more than one column is always regression.

@@ -42,7 +42,7 @@ class Raw:
     Args:
         frame: the data frame, or an array whose columns are taken by their places.
         cells: its cells for a look, in the order of its columns, by the names that the study has.
-        reading: how the code reads it: the function, and its arguments.
+        reading: how the code reads it, as a function and its arguments.
         named: whether its columns have texts for names, as the study calls them.
         source: the path or the bundled name; None for data in memory.
         sparse: whether the user's array is a sparse matrix.
@@ -61,7 +61,7 @@ class Raw:
         return isinstance(self.frame, np.ndarray)
 
     def inputs(self, names: Sequence[str], rows: np.ndarray) -> Any:
-        """Some rows; of a data frame these columns."""
+        """The given rows; for a data frame, only these columns."""
         if self.positional:
             return self.frame[rows]
         if isinstance(self.frame, pl.DataFrame):
@@ -347,7 +347,7 @@ def set_folds(columns: ColumnTransformer, folds: list[tuple[np.ndarray, np.ndarr
 
 
 def _target_encoder(numbers: bool) -> TargetEncoder:
-    """Mean targets of categories; a training row gets those of the other four fifths, in a fixed split.
+    """Mean targets of categories. A training row gets the means of the other four fifths of the rows, in a fixed split.
 
     The encoder is told that the target is numbers, because scikit-learn takes whole numbers for classes, and gives each
     a column.

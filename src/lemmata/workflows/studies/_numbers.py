@@ -80,8 +80,8 @@ def check_decimal(decimal: str | None) -> None:
 def decimal_mark(columns: Iterable[pl.Series]) -> str | None:
     """The mark before decimals in the texts of a table: "," or "."; None if no cell shows it, or they disagree.
 
-    A cell like 1,001 is ambiguous. If all commas are ambiguous, they separate thousands if whole numbers below 1000
-    have none and all numbers from 1000 on have one.
+    A cell like 1,001 is ambiguous. If all commas are ambiguous, they are taken to separate thousands if no whole number
+    below 1000 has a comma and every number from 1000 on has one.
 
     >>> decimal_mark([pl.Series(["1.234,5", "7"])]), decimal_mark([pl.Series(["1,234,567", "8"])])
     (',', '.')

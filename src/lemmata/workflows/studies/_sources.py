@@ -159,7 +159,7 @@ def in_utf8(source: Source, limit_bytes: int, whole: bool = False) -> Source:
     Args:
         source: a text.
         limit_bytes: that it may have when it is written again.
-        whole: look at all of it, not only at its first megabyte.
+        whole: whether to look at the whole file and not only at its first megabyte.
 
     Raises:
         DataError: it is not text.

@@ -23,7 +23,9 @@ FOLDS_OF_GROUPS = 5
 def split_sizes(
     total: int, quick: bool = False, groups: Int[np.ndarray, " N"] | None = None, ordered: bool = False
 ) -> list[int]:
-    """Numbers of training rows in geometric progression, from N/50 (at least 8) to 4N/5: eight, or five quickly.
+    """Numbers of training rows in geometric progression, from N/50 (at least 8) to 4N/5.
+
+    There are eight, or five if quick.
 
     Tables of fewer than 171 rows have five to seven sizes. With an order, the sizes end at 3N/5. With groups, they end
     earlier if the largest group leaves fewer rows.
@@ -45,16 +47,19 @@ def split_sizes(
 
 
 def number_of_splits(total: int, n: int, quick: bool = False, most: float = math.inf) -> int:
-    """How many splits are measured at n training rows of N: small sets cost little, and vary most.
+    """How many splits are measured at n training rows of N.
 
-    At most 16, fewer above 150 training rows, and enough to hold out each row about once; at least 6, or 3 in a quick
-    study. An expensive model has fewer splits.
+    Small sets cost little and vary most, so they have more splits.
+
+    There are at most 16 splits, fewer above 150 training rows. There are enough to hold out each row about once, and at
+    least 6, or 3 in a quick study. An expensive model has fewer splits.
 
     Args:
         total: rows N.
         n: training rows.
         quick: half of them, and rows may never be held out.
-        most: splits that the price of a fit allows; 2 are measured all the same, and 1 from 4,000 rows on.
+        most: the number of splits that the cost of a fit allows. At least 2 are measured in any case, or 1 from 4,000
+            rows on.
     """
     number = math.ceil(16 * min(1.0, 150 / n))
     wanted = max(3, number // 2) if quick else max(6, number, math.ceil(total / held_out(total, n)))
@@ -76,7 +81,7 @@ def split(
     groups: Int[np.ndarray, " N"] | None = None,
     order: np.ndarray | None = None,
 ) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " m"]]:
-    """Training and held-out rows of the split of this number: the same for every model.
+    """Training and held-out rows of the split with this number. Every model gets the same rows.
 
     Consecutive splits hold out different rows until all have been held out, and then start again in another order.
     With groups, whole groups are held out in this way, and the training rows are drawn group by group from the others.
@@ -119,7 +124,7 @@ def before_stretches(total: int) -> tuple[int, int]:
 def _in_time(total: int, n: int, number: int, order: np.ndarray, groups: np.ndarray | None):
     """The n rows before a stretch, and the stretch.
 
-    If rows of one group are on both sides of its start, only those on one side.
+    If rows of one group lie on both sides of the start of the stretch, only the rows on one side are used.
     """
     rows = np.argsort(order, kind="stable")
     first, ahead = before_stretches(total)

@@ -169,7 +169,7 @@ def _csv(source: Source, how: Reading) -> Table:
         )  # fmt: skip
 
     frame = scan(missing)
-    own = frame.collect_schema().names()  # polars' names, by place: the user's are those of the header
+    own = frame.collect_schema().names()  # polars' names by position; the user's names are those of the header
     group = how.group
     if group in header and len(own) == len(header):
         group = own[header.index(group)]
@@ -286,7 +286,7 @@ def _parquet(source: Source, how: Reading) -> Table:
 
 
 def _arrow(source: Source, how: Reading) -> Table:
-    """Feather and Arrow's file format, which may be mapped; else its stream format."""
+    """Feather and Arrow's file format, which may be memory-mapped, or else its stream format."""
     if source.head(6) == b"ARROW1":
         return _scanned(source, pl.scan_ipc(source.readable, glob=False), how)
     if source.head(4) == b"FEA1":
