@@ -1,13 +1,16 @@
 """Which tests reach a function, by reading their code: nothing is run or imported.
 
 Commands are started by their names, and processes by their programs. A text in a test that is the name of a command
-reaches the command, where the test reaches the command line; one that is a program reaches what it imports.
+reaches the command, where the test reaches the command line; one that is a program reaches what it imports. Where the
+cases of a test are the entries of a TOML file beside it, those of each command are a test of their own.
 """
 
 import ast
+import collections
 import functools
 import pathlib
 import re
+import tomllib
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -25,7 +28,7 @@ class Test(NamedTuple):
     """A test function.
 
     Args:
-        node: its name for pytest.
+        node: its name for pytest; one that ends in `*]` has the cases whose names begin so.
         cost: about how many seconds its cases take.
         rests: the pieces of code that it reaches.
     """
@@ -134,8 +137,9 @@ class Reach:
             for test, statements in module.definitions.items():
                 if test.startswith("test_") and isinstance(statements[0], ast.FunctionDef):
                     node = f"{place}::{test}"
-                    rests = _by_words(reached([Node(name, test), *_fixtures(name, statements)]))
-                    own.append(Test(node, _cost(node, statements[0]), rests))
+                    rests = reached([Node(name, test), *_fixtures(name, statements)])
+                    whole = Test(node, _cost(node, statements[0]), _by_words(rests))
+                    own += _of_entries(path, node, statements[0], rests) or [whole]
         return self.read[path]
 
 
@@ -157,12 +161,29 @@ def commands() -> dict[str, Node]:
 _CLI = "lemmata.interfaces.cli"
 
 
-def _by_words(rests: frozenset[Node]) -> frozenset[Node]:
-    """What a test reaches, with what its texts name: the command line alone would be all commands."""
+def _of_entries(path: pathlib.Path, node: str, function: ast.FunctionDef, rests: frozenset[Node]) -> list[Test]:
+    """The entries of a TOML file of the test's own name, by the command that they run, if the test is about them.
+
+    An entry's case begins with the name of its command and a colon.
+    """
+    file = path.with_name(f"{path.stem.removeprefix('test_')}.toml")
+    if "entry" not in [each.arg for each in function.args.args] or not file.exists():
+        return []
+    (entries,) = tomllib.loads(file.read_text(encoding="utf-8")).values()
+    counts = collections.Counter(entry["command"][0] for entry in entries if entry["command"])
+    return [
+        Test(f"{node}[{command}: *]", budget.cost(node) * count, _by_words(rests, (command,)))
+        for command, count in counts.items()
+        if command in commands()
+    ]
+
+
+def _by_words(rests: frozenset[Node], more: tuple[str, ...] = ()) -> frozenset[Node]:
+    """What a test reaches, with what its texts and others name: the command line alone would be all commands."""
     own = {node for node in rests if node.module.split(".")[0] == "tests"}
     runs, found = Node(_CLI, "commands") in rests, set[Node]()
     named = set[Node]()
-    for text in {text for node in own for text in _texts(node)}:
+    for text in {text for node in own for text in _texts(node)} | set(more):
         if "import " in text:
             found |= _imported(text)
         words = text.split()[:2]

@@ -5,12 +5,13 @@ import itertools
 import random
 import subprocess
 import sys
+import types
 
 import pytest
 
 from tests import bugs, mutants
-from tests.mutants import Mutant, Outcome, Runner
-from tests.reach import Reach, _imported
+from tests.mutants import Mutant, Outcome, Runner, _Watch
+from tests.reach import Reach, _imported, commands
 
 SOURCE = b'''
 def far(x, y, *, ridge=1.0, strict=True):
@@ -126,6 +127,30 @@ def test_commands_are_reached_by_their_names_and_no_others(file, function, test)
         f"{node.module.split('.')[-1]}.py" for node in own.rests if node.module.startswith("lemmata.interfaces.cli.")
     }
     assert not reached & others
+
+
+def test_entries_of_a_command_are_a_test_of_their_own():
+    reach, file = Reach(mutants.ROOT), "interfaces/cli/_emergence.py"
+    path, name = mutants.ROOT / "tests/interfaces/cli/test_bad_inputs.py", "test_a_bad_input_is_refused_in_words"
+    tests = [own for own in reach._tests(path) if name in own.node]
+    of = {own.node.partition("[")[2].removesuffix(": *]"): own for own in tests}
+    assert set(of) == set(commands())
+    assert of["study"].cost > 3 * of["emergence"].cost > 0
+    for command, own in of.items():
+        reached = any(node.module == "lemmata.interfaces.cli._emergence" for node in own.rests)
+        assert reached == (command == "emergence"), command
+    nodes = [own.node for own in reach.tests_of(file, "_table", 6.0)]
+    assert of["emergence"].node in nodes
+    assert of["study"].node not in nodes
+
+
+def test_cases_are_run_by_the_beginning_of_their_names():
+    watch = _Watch(1.0, ["a.py::one[list: *]", "a.py::two", "a.py::one[show: *]", "b.py::three[4]"])
+    assert watch.named == ["a.py::one", "a.py::two", "b.py::three[4]"]
+    names = ["a.py::one[list: x]", "a.py::one[study: list: *]", "a.py::one[show: y]", "a.py::two[list: x]", "a.py::two"]
+    items = [types.SimpleNamespace(nodeid=name) for name in names]
+    watch.pytest_collection_modifyitems(items)
+    assert [item.nodeid for item in items] == [names[0], *names[2:]]
 
 
 def test_a_program_reaches_what_it_imports():

@@ -1,11 +1,14 @@
-"""A finished tile is compared with the kernel in units of its own largest entry, whatever they are."""
+"""Matrices on disk: tiles are compared in units of their largest entry, and what does not fit is refused exactly."""
 
 import pathlib
+import types
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.errors import DataError
+from lemmata.errors import DataError, MemoryPlanError
+from lemmata.kernels import Linear, _disk, gram_plan
 from lemmata.kernels._disk import _compare
 
 FOLDER = pathlib.Path("gram")
@@ -34,3 +37,26 @@ def test_a_tile_of_zeros_is_compared_too():
     for wrong in (1e-300, np.nan):
         with pytest.raises(DataError, match="different values"):
             _compare(zeros, np.array([[0.0, 0.0], [0.0, wrong]]), FOLDER)
+
+
+@pytest.mark.parametrize("place", ["", "disk", "memory"])
+def test_a_matrix_is_refused_by_the_first_byte_that_is_not_free(tmp_path, monkeypatch, place):
+    plan = gram_plan(Linear(), jnp.ones((40, 3)), block=10)
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "0").write_bytes(bytes(800))  # a tile that is there takes no more room
+    free = plan.output_bytes - 800 - (place == "disk")
+    monkeypatch.setattr(_disk.shutil, "disk_usage", lambda _: types.SimpleNamespace(free=free))
+    monkeypatch.setattr(_disk, "available_bytes", lambda: plan.working_bytes - (place == "memory"))
+    if not place:
+        _disk._refuse_too_large(plan, tmp_path)
+        return
+    with pytest.raises(MemoryPlanError, match="free at" if place == "disk" else "choose a smaller working_set"):
+        _disk._refuse_too_large(plan, tmp_path)
+
+
+def test_a_matrix_that_is_not_begun_needs_room_beside_the_nearest_folder(tmp_path, monkeypatch):
+    plan, asked = gram_plan(Linear(), jnp.ones((40, 3)), block=10), []
+    room = lambda path: asked.append(path) or types.SimpleNamespace(free=plan.output_bytes)
+    monkeypatch.setattr(_disk.shutil, "disk_usage", room)
+    _disk._refuse_too_large(plan, tmp_path / "new" / "gram")
+    assert asked == [tmp_path]
