@@ -1,4 +1,4 @@
-"""What a gradient takes is the quickest of three after compilation, for as many rows as there are."""
+"""What a gradient takes is the quickest of three after compilation; of a large model fewer rows are looked at first."""
 
 import inspect
 import types
@@ -6,7 +6,7 @@ import types
 import numpy as np
 import pytest
 
-from lemmata.workflows.examinations import _run
+from lemmata.workflows.examinations import _preflight, _run
 
 
 class Model:
@@ -40,3 +40,11 @@ def test_the_seconds_of_a_gradient(monkeypatch, rows, batch, seconds):
 def test_a_model_without_gradients_takes_none():
     trained = types.SimpleNamespace(model=types.SimpleNamespace(differentiable=False))
     assert inspect.unwrap(_run._gradient_seconds)(trained) == 0.0
+
+
+@pytest.mark.parametrize(("parameters", "rows"), [(2**24, 32), (2**24 + 1, 8), (1, 32)])
+def test_fewer_rows_of_a_large_model_are_looked_at_first(parameters, rows):
+    for n in (5, 40):
+        trained = types.SimpleNamespace(model=types.SimpleNamespace(theta=range(parameters)), x=np.arange(n))
+        found = inspect.unwrap(_preflight._few)(trained)
+        np.testing.assert_array_equal(found, np.arange(min(n, rows)))
