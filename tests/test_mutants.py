@@ -59,6 +59,11 @@ def test_bugs_are_those_that_one_writes_and_words_are_left_alone():
         ("assert x > 1, 'more'", [], ["x > 1"]),
         ("return list(zip(x, y, strict=True))", ["x, y"], ["True", "strict=True"]),
         ("return open(x, encoding='utf-8', mode=y + 1)", ["mode=y + 1", "y + 1"], ["encoding='utf-8'"]),
+        (
+            "out.print(json.dumps(x, indent=1), highlight=False, style=y)",
+            ["style=y"],
+            ["indent=1", "1", "highlight=False", "False"],
+        ),
         ("return jax.random.fold_in(key, 1000 + y)", ["1000 + y"], ["1000", " + "]),
         ("return jax.random.fold_in(keys[0], 3)", ["0"], ["3"]),
         ("return np.random.default_rng([x, 7])", [], ["7", "[x, 7]"]),

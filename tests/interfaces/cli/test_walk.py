@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from lemmata.engine import catalogue
 from lemmata.engine import claims as engine
 from lemmata.engine.claims import Judged, Status, Verdict, load_file
-from lemmata.interfaces.cli import _mutate, _walk, app
+from lemmata.interfaces.cli import _console, _mutate, _walk, app
 
 RUNNER = CliRunner()
 NAMES = ["mine.one", "mine.other"]
@@ -96,7 +96,8 @@ def test_options_of_a_walk_reach_the_judge(judge):
     assert {name: judge.limits[name] for name in given} == {"limit": 5.0, "most": 11.0, "jobs": 3}
 
 
-def test_each_claim_of_a_walk_is_told_with_each_setting_that_fails(judge):
+def test_each_claim_of_a_walk_is_told_with_each_setting_that_fails(judge, monkeypatch):
+    monkeypatch.setattr(_console, "out", _console._Results(width=20))  # lines are not broken where a terminal is narrow
     judge.statuses = {"mine.other": Status.REFUTED}
     done = walk("--write")
     assert done.exit_code == 1, done.output
