@@ -20,6 +20,8 @@ from lemmata.engine.catalogue._meaning import meaning
 from lemmata.engine.catalogue._modules import Node, module_of, resolved, statements_of
 from tests import budget
 
+_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+_LAW_OF_EXAMPLES = "tests/laws/test_examples.py::test_the_examples_of_the_docstrings_are_right"
 _FEW = 6
 """Files that have a name up to which it says that they are about it."""
 
@@ -57,8 +59,9 @@ class Reach:
     def tests_of(self, file: str, function: str, limit: float) -> list[Test]:
         """Tests of a function, for about so many seconds: those of its folder that reach it, then others that do.
 
-        Files that name the function are read first, wherever they are, then files whose names have a word of the
-        function's file, and no more than it takes. Tests that reach little and take little come first.
+        The examples in the docstrings of its file come first. Files that name the function are read next, wherever
+        they are, then files whose names have a word of the function's file, and no more than it takes. Tests that reach
+        little and take little come first.
 
         Args:
             file: below `src/lemmata`.
@@ -67,15 +70,16 @@ class Reach:
         """
         module = ".".join(("lemmata", *pathlib.PurePath(file).with_suffix("").parts))
         node = Node(module, *function.split("."))
-        taken, others = list[Test](), list[Test]()
+        taken, others = self._examples(file, node), list[Test]()
+        alone = len(taken)
         by_effort = lambda test: len(test.rests) ** 0.5 * (0.2 + test.cost)
-        spent = lambda: sum(test.cost for test in taken)
+        spent = lambda: sum(test.cost for test in taken[alone:])
         for place, folder in enumerate([self._naming(function), *self._folders(file)]):
             found = list[Test]()
             for group in self._together(folder, file, place):
                 own = [test for path in group for test in self._tests(path) if test not in taken]
                 for test in sorted((test for test in own if node in test.rests), key=by_effort):
-                    if spent() + test.cost <= limit or not taken:
+                    if spent() + test.cost <= limit or len(taken) == alone:
                         taken.append(test)
                         found.append(test)
                 if spent() > 0.7 * limit:
@@ -90,6 +94,14 @@ class Reach:
                     if spent() + test.cost <= limit:
                         taken.append(test)
         return taken
+
+    def _examples(self, file: str, node: Node) -> list[Test]:
+        """The case of the law of docstrings that runs the examples of a file, if it has any."""
+        tree = ast.parse((self.root / "src" / "lemmata" / file).read_text(encoding="utf-8"))
+        parts = (part for part in ast.walk(tree) if isinstance(part, _DOCUMENTED))
+        if not any(">>> " in (ast.get_docstring(part) or "") for part in parts):
+            return []
+        return [Test(f"{_LAW_OF_EXAMPLES}[{node.module}]", budget.cost(_LAW_OF_EXAMPLES), frozenset({node}))]
 
     @staticmethod
     def _together(folder: list[pathlib.Path], file: str, place: int) -> Iterator[list[pathlib.Path]]:

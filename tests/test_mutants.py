@@ -9,7 +9,9 @@ import types
 
 import pytest
 
+from lemmata.engine.catalogue._modules import Node
 from tests import bugs, mutants
+from tests.laws.test_examples import MODULES
 from tests.mutants import Mutant, Outcome, Runner, _Watch
 from tests.reach import Reach, _imported, commands
 
@@ -108,7 +110,7 @@ def test_a_draw_is_that_of_its_seed_and_every_file_has_a_group():
 def test_tests_that_reach_a_function_come_first_and_fixtures_count():
     reach = Reach(mutants.ROOT)
     tests = [own.node for own in reach.tests_of("spectra/_eigensystem.py", "effective_dimension", 2.0)]
-    assert tests[0].startswith("tests/spectra/test_")
+    assert tests[1].startswith("tests/spectra/test_"), "behind its examples"
     assert "tests/spectra/test_eigensystem.py::test_the_effective_dimension_is_the_trace_of_the_smoother" in tests
     page = mutants.ROOT / "tests/interfaces/report/test_scripts.py"
     (own,) = [test for test in reach._tests(page) if test.node.endswith("::test_every_chart_of_a_comparison_is_drawn")]
@@ -134,8 +136,20 @@ def test_commands_are_reached_by_their_names_and_no_others(file, function, test)
     assert not reached & others
 
 
+def test_the_examples_of_a_file_are_a_test_of_its_functions():
+    reach, law = Reach(mutants.ROOT), "tests/laws/test_examples.py::test_the_examples_of_the_docstrings_are_right"
+    tests = [own.node for own in reach.tests_of("spectra/_eigensystem.py", "effective_dimension", 0.01)]
+    assert tests[0] == f"{law}[lemmata.spectra._eigensystem]"
+    assert len(tests) == 2, "and a test of it, even if there is no time"
+    assert tests[1].startswith("tests/spectra/")
+    for file in mutants.files()[::40]:
+        name = f"lemmata.{file.removesuffix('.py').replace('/', '.')}"
+        known = [own.node for own in reach._examples(file, Node(name, "f"))]
+        assert known == ([f"{law}[{name}]"] if name in MODULES else [])
+
+
 def test_entries_of_a_command_are_a_test_of_their_own():
-    reach, file = Reach(mutants.ROOT), "interfaces/cli/_emergence.py"
+    reach = Reach(mutants.ROOT)
     path, name = mutants.ROOT / "tests/interfaces/cli/test_bad_inputs.py", "test_a_bad_input_is_refused_in_words"
     tests = [own for own in reach._tests(path) if name in own.node]
     of = {own.node.partition("[")[2].removesuffix(": *]"): own for own in tests}
@@ -144,9 +158,6 @@ def test_entries_of_a_command_are_a_test_of_their_own():
     for command, own in of.items():
         reached = any(node.module == "lemmata.interfaces.cli._emergence" for node in own.rests)
         assert reached == (command == "emergence"), command
-    nodes = [own.node for own in reach.tests_of(file, "_table", 6.0)]
-    assert of["emergence"].node in nodes
-    assert of["study"].node not in nodes
 
 
 def test_cases_are_run_by_the_beginning_of_their_names():
