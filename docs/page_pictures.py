@@ -61,7 +61,7 @@ def photograph(page: pathlib.Path, picture: pathlib.Path, width: int, height: in
     size = [f"--window-size={width},{height}", f"--force-device-scale-factor={scale}", f"--screenshot={picture}"]
     subprocess.run([program, *options, *size, page.as_uri()], check=True, capture_output=True)
     with Image.open(picture) as found:
-        found.convert("RGB").quantize(48).save(picture, optimize=True)
+        found.convert("RGB").quantize(96).save(picture, optimize=True)
 
 
 def main() -> None:

@@ -96,7 +96,8 @@ def _picture(question: dict[str, str], by_class: dict[str, dict[str, Any]]) -> M
     if question["picture"] in pictures():
         narrow = question["picture"].replace(".png", "_narrow.png")
         return Markup(
-            '<a href="docs/{0}"><picture><source media="(max-width: 520px)" srcset="docs/{1}" width="780" height="1120">'
+            '<a href="docs/{0}"><picture>'
+            '<source media="(max-width: 520px)" srcset="docs/{1}" width="780" height="1120">'
             '<img src="docs/{0}" alt="{2}" width="1120" height="700" loading="lazy"></picture></a>'
         ).format(question["picture"], narrow, question["alt"])
     row = by_class.get(_chosen()["pictured"])
