@@ -34,7 +34,8 @@ class PlainTable(TransformerMixin, BaseEstimator):
             it has a digit, there is a warning.
         decimal: the mark before decimals in texts, "." or ",".
         dates: for each column of dates, the parts: some of "weekday", "year" and "day".
-        formats: for each column of dates that are texts, their format, as in "%d/%m/%Y". Without a format, the year is
+        formats: for each column of dates that are texts, their format, as in "%d/%m/%Y". A slash stands for any blanks,
+            points, commas and hyphens, as in "%m/%d/%Y/%I:%M/%p" for 1/30/2024 9:15 AM. Without a format, the year is
             first.
         missing: cells of number columns that mean a missing value, as texts: "999".
         units: for each column whose numbers have a unit before or behind them, the unit, for example "€".
@@ -197,10 +198,16 @@ def _days(column: pl.Series, format: str | None) -> pl.Series:
             if texts.null_count() == len(texts):  # there is no date to guess a format from
                 return pl.Series(name, [None] * len(texts), dtype=pl.Float64)
             column = texts.str.to_datetime(strict=False, time_unit="us")
-        elif "%H" in format and "%Y" not in format:
+        elif "%H" in format and "%d" not in format:
             column = texts.str.to_time(format, strict=False)
         else:
-            column = texts.str.replace_all("[.-]", "/").str.to_date(format, strict=False)
+            texts = texts.str.replace_all(r"[\s./,-]+", "/")
+            timed = ":" in format
+            column = (
+                texts.str.to_datetime(format, strict=False, time_unit="us")
+                if timed
+                else texts.str.to_date(format, strict=False)
+            )
     if column.dtype == pl.Time:
         column = column.cast(pl.Duration("us"))
     if isinstance(column.dtype, pl.Datetime) and column.dtype.time_zone is not None:

@@ -7,8 +7,9 @@ import polars as pl
 import pytest
 
 from lemmata.errors import DataError
-from lemmata.workflows.studies._columns import MOST_CATEGORIES, with_dates
+from lemmata.workflows.studies._columns import MOST_CATEGORIES
 from lemmata.workflows.studies._copies import _FIRST, many_values
+from lemmata.workflows.studies._dates import as_written, format_of, with_dates
 from lemmata.workflows.studies._memory import table_in_memory
 
 DAY, TIME = datetime.datetime(2024, 2, 1), datetime.time
@@ -23,6 +24,15 @@ MOMENTS = pl.Datetime("us")
         (["01/02/2024", "13/02/2024"], pl.Date, DAY.date()), (["02/01/2024", "02/13/2024"], pl.Date, DAY.date()),
         (["01.02.2024", "13.02.2024"], pl.Date, DAY.date()), (["01-02-2024", "13-02-2024"], pl.Date, DAY.date()),
         (["01/02/2024", "03/02/2024"], pl.String, None), (["13/02/2024", "02/13/2024"], pl.String, None),
+        (["1/2/2024 3:00 PM", "1/30/2024 9:15 AM"], MOMENTS, datetime.datetime(2024, 1, 2, 15)),
+        (["1/2/2024 3:00:05pm", "1/30/2024 9:15:00am"], MOMENTS, datetime.datetime(2024, 1, 2, 15, 0, 5)),
+        (["13.1.2024 15:00", "02.02.2024 9:15"], MOMENTS, datetime.datetime(2024, 1, 13, 15)),
+        (["13.1.2024 15:00:07", None, "02.02.2024 9:15:00"], MOMENTS, datetime.datetime(2024, 1, 13, 15, 0, 7)),
+        (["01-Feb-2024", "17-may-2024"], pl.Date, DAY.date()), (["1 February 2024", "3 May 2024"], pl.Date, DAY.date()),
+        (["Feb 1, 2024", "May 13, 2024"], pl.Date, DAY.date()), (["May 1, 2024", "February 13, 2024"], pl.Date, None),
+        (["1-Feb-24", "17-Mar-24"], pl.Date, DAY.date()), (["2/1/24", "2/13/24"], pl.Date, DAY.date()),
+        (["2/1/24", "2/3/24"], pl.String, None), (["1/2/24", "13/2/2024"], pl.String, None),
+        (["13/1/2024", "13/2/24"], pl.String, None), (["1.2.10", "1.12.3"], pl.String, None),
         (["10:30", "9:05"], pl.Time, TIME(10, 30)), (["10:30:15", "9:05:00"], pl.Time, TIME(10, 30, 15)),
         (["10:30", "late"], pl.String, None), (["2024-02-01", "soon"], pl.String, None),
         (["word", "2024-02-01"], pl.String, None), ([None, None], pl.String, None), ([""], pl.String, None),
@@ -35,8 +45,26 @@ def test_dates_are_read_where_their_order_is_clear(texts, kind, first):
     if kind == pl.String:
         assert found.equals(column)
     else:
-        assert found[0] == first
+        assert first is None or found[0] == first
         assert found.null_count() == sum(not (text or "").strip() for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("texts", "form"),
+    [
+        (["1/2/2024 3:00 PM", "1/30/2024 9:15 AM"], "%m/%d/%Y %I:%M %p"),
+        (["1/2/2024 3:00PM", "1/30/2024 9:15AM"], "%m/%d/%Y %I:%M%p"),
+        (["13.1.2024 15:00", "02.02.2024 9:15"], "%d.%m.%Y %H:%M"),
+        (["Feb 1, 2024", "May 13, 2024"], "%b %d, %Y"),
+        (["1 February 2024", "13 May 2024"], "%d %B %Y"),
+        (["01-Feb-24", "13-May-24"], "%d-%b-%y"),
+    ],
+)
+def test_the_format_of_dates_is_that_of_pandas(texts, form):
+    pandas = pytest.importorskip("pandas")
+    column = pl.Series(texts)
+    assert as_written(format_of(column), texts[0]) == form
+    np.testing.assert_array_equal(with_dates(column).cast(MOMENTS), pandas.to_datetime(texts, format=form))
 
 
 def test_what_is_no_text_is_no_date():

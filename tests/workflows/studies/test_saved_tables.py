@@ -16,7 +16,7 @@ pd = pytest.importorskip("pandas")
 def test_dates_take_the_estimators_of_lemmata_and_the_program_does_not(tmp_path):
     days = pd.date_range("2021-01-01", periods=ROWS * 3, freq="D")
     y = (days.day_of_week >= 5) * 3.0 + np.sin(2 * np.pi * days.day_of_year / 365) + 0.001 * np.arange(len(days))
-    for form in ("%Y-%m-%d", "%d/%m/%Y", "%d.%m.%Y"):
+    for form in ("%Y-%m-%d", "%d/%m/%Y", "%d.%m.%Y", "%m/%d/%Y %I:%M %p", "%b %d, %Y", "%d-%b-%y"):
         path = tmp_path / "days.csv"
         pd.DataFrame({"sold": days.strftime(form), "y": y}).to_csv(path, index=False)
         final = made(str(path), "linear")

@@ -127,8 +127,8 @@ def told_save(record: StudyRecord) -> str:
     if best is None or best.name in ("last", "season"):
         return ""
     return (
-        f"To get the recommended model ({best.title}), fitted to all rows, add --save-model model.skops to the command. "
-        "This writes a scikit-learn pipeline and a model card. In Python, study.best() returns the pipeline."
+        f"To get the recommended model ({best.title}), fitted to all rows, add --save-model model.skops to the "
+        "command. This writes a scikit-learn pipeline and a model card. In Python, study.best() returns the pipeline."
     )
 
 

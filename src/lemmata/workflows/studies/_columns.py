@@ -1,8 +1,6 @@
 """Turn the columns of a table into numbers: raw inputs with the names of their categories, and targets."""
 
-import contextlib
 import dataclasses
-import re
 from collections.abc import Mapping
 
 import numpy as np
@@ -25,9 +23,6 @@ It also needs a share of 5 %.
 OTHER = "other"
 POOLED = OTHER, f"{OTHER} (pooled)"
 """The name of the category that pools rare texts; the second if the table contains the first."""
-
-_YEAR_FIRST = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T].*)?")
-_YEAR_LAST = re.compile(r"\d{1,2}([./-])\d{1,2}\1\d{4}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,31 +105,6 @@ def stripped(column: pl.Series) -> pl.Series:
     """Text without blanks around it, null if nothing is left."""
     column = column.str.strip_chars()
     return column.set(column == "", None)
-
-
-def with_dates(column: pl.Series) -> pl.Series:
-    """Convert text that holds dates to dates.
-
-    The year is first, or it is last and some row shows the order of day and month. A single "01/02/2020" is ambiguous,
-    so it stays text.
-    """
-    if column.dtype != pl.String:
-        return column
-    texts = stripped(column)
-    known = texts.drop_nulls()
-    first = str(known[0]) if len(known) else ""
-    read = []
-    if re.fullmatch(r"\d{1,2}:\d\d(:\d\d)?", first):
-        read = [texts.str.to_time("%H:%M:%S" if first.count(":") > 1 else "%H:%M", strict=False)]
-    elif _YEAR_FIRST.fullmatch(first):
-        # Without a format polars takes any with the year first, and raises if none fits.
-        with contextlib.suppress(pl.exceptions.PolarsError):
-            read = [texts.str.to_datetime(strict=False, time_unit="us")]
-    elif _YEAR_LAST.fullmatch(first):
-        slashes = texts.str.replace_all("[.-]", "/")
-        read = [slashes.str.to_date(order, strict=False) for order in ("%d/%m/%Y", "%m/%d/%Y")]
-    whole = [dates for dates in read if dates.null_count() == texts.null_count()]
-    return whole[0] if len(whole) == 1 else column
 
 
 def _days(column: pl.Series) -> pl.Series:

@@ -12,6 +12,7 @@ from lemmata.options import StudyOptions
 from ._calendar import YEAR
 from ._columns import stripped
 from ._data import Dataset
+from ._dates import as_written
 from ._encoder import FOLDS
 from ._final_columns import Kinds, Raw, date_columns, mark_of
 from ._numbers import GAPPED, without_unit
@@ -163,7 +164,7 @@ def _date(name: str, parts: list[str], form: str | None, cells: pl.Series) -> li
     if form in ("%H:%M", "%H:%M:%S"):
         tail = ' + ":00"' if form == "%H:%M" else ""
         return [f"table[{name!r}] = pandas.to_timedelta(table[{name!r}]{tail}) / pandas.Timedelta(days=1)"]
-    how = "" if form is None else f", format={_dashed(form, cells)!r}"
+    how = "" if form is None else f", format={as_written(form, str(stripped(cells).drop_nulls()[0]))!r}"
     local = ".dt.tz_localize(None)" if isinstance(cells.dtype, pl.Datetime) and cells.dtype.time_zone else ""
     lines = [f"dates = pandas.to_datetime(table[{name!r}]{how}){local}"]
     lines.append(f'days = table[{name!r}] = (dates - pandas.Timestamp("1970-01-01")) / pandas.Timedelta(days=1)')
@@ -177,12 +178,6 @@ def _date(name: str, parts: list[str], form: str | None, cells: pl.Series) -> li
             for wave in ("sin", "cos"):
                 lines.append(f"table[{next(names)!r}] = numpy.{wave}(days / {period}).fillna(0)")
     return lines
-
-
-def _dashed(form: str, cells: pl.Series) -> str:
-    """The format with the mark that the first date has."""
-    first = str(stripped(cells).drop_nulls()[0])
-    return form.replace("/", next((mark for mark in "/.-" if mark in first), "/"))
 
 
 def _rows(raw: Raw, kinds: Kinds, dataset: Dataset, options: StudyOptions) -> list[str]:

@@ -15,8 +15,9 @@ from sklearn.model_selection import GroupKFold, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler, TargetEncoder
 
-from ._columns import FEWEST_REPEATS, MOST_CATEGORIES, stripped, with_dates
+from ._columns import FEWEST_REPEATS, MOST_CATEGORIES, stripped
 from ._data import READ_BYTES, Dataset
+from ._dates import format_of, with_dates
 from ._encoder import FARTHEST, FOLDS
 from ._json_tables import is_one_object, layout_of
 from ._numbers import decimal_mark, without_unit
@@ -203,7 +204,7 @@ def kinds_of(raw: Raw, dataset: Dataset, missing: Sequence[str], decimal: str | 
         text = cells.dtype == pl.String or cells.dtype in (pl.Categorical, pl.Enum)
         if read.dtype.is_temporal():
             dates[name] = [] if calendar is None else list(calendar.parts)
-            if cells.dtype == pl.String and (form := _format(cells)):
+            if cells.dtype == pl.String and (form := format_of(cells)):
                 formats[name] = form
             found.why[name] = "dates"
             found.numbers.append(name)
@@ -275,19 +276,6 @@ def _number(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
-
-
-def _format(cells: pl.Series) -> str:
-    """The format of dates that are texts; empty if the year is first."""
-    texts = stripped(cells)
-    first = str(texts.drop_nulls()[0])
-    if ":" in first and len(first) <= 8:
-        return "%H:%M:%S" if first.count(":") > 1 else "%H:%M"
-    if first[:4].isdigit():
-        return ""
-    slashes = texts.str.replace_all("[.-]", "/")
-    whole = slashes.str.to_date("%d/%m/%Y", strict=False).null_count() == texts.null_count()
-    return "%d/%m/%Y" if whole else "%m/%d/%Y"
 
 
 def encoder_of(kinds: Kinds, raw: Raw, scaled: bool, means: bool = True, numbers: bool = False) -> ColumnTransformer:

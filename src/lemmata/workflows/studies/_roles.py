@@ -11,7 +11,8 @@ from lemmata.errors import DataError, SettingError, UnknownNameError, shortened
 from lemmata.workflows.records.studies import Finding
 
 from ._calendar import first_days
-from ._columns import count, listing, plain_column, stripped, with_dates
+from ._columns import count, listing, plain_column, stripped
+from ._dates import with_dates
 from ._findings import identifiers
 from ._memory import Table
 from ._numbers import as_numbers, check_decimal, decimal_mark

@@ -114,10 +114,7 @@ def _file(data: str, path: Path, how: Reading) -> Table:
             raise DataError(
                 f"{data} is empty",
                 found="0 bytes",
-                rule=(
-                    "{listing(told, 5)} {'was' if len(told) == 1 else 'were'} read as missing. If this is a "
-                    "value, add --na ''."
-                ),
+                rule="a table must have a header and rows",
             )
         source = source_of(path, how.limit_bytes)
         if source is None:
@@ -222,10 +219,7 @@ def header_of(source: Source) -> tuple[int, str, list[str], tuple[str, ...]]:
         raise DataError(
             f"{path} is empty",
             found="only blank lines",
-            rule=(
-                "{listing(told, 5)} {'was' if len(told) == 1 else 'were'} read as missing. If this is a "
-                "value, add --na ''."
-            ),
+            rule="a table must have a header and rows",
         )
     skipped = next(i for i, line in enumerate(head.removeprefix(b"\xef\xbb\xbf").split(b"\n")) if line.strip())
     lines = list(itertools.dropwhile(lambda line: not line.strip(), lines))
