@@ -12,6 +12,8 @@ from lemmata.errors import DataError, SettingError, shortened
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 YEAR = 365.2425
 _GAPS = "[ \u00a0\u202f'’]"
+_NEGATIVE = r"^\(\s*([^()]*\d[^()]*?)\s*\)$"
+"""A negative number as accountants write it: (12.50)."""
 _WAVES = {"year": ("part of the year", YEAR), "day": ("time of day", 1.0)}
 _TRUTH = {"true": "1", "false": "0"}
 
@@ -154,6 +156,7 @@ def _numbers(column: pl.Series, decimal: str, missing: Any) -> pl.Series:
         column = column.cast(pl.String)
     if column.dtype == pl.String:
         texts = column.str.strip_chars().str.replace(r"^\u2212([\d.,])", "-$1")  # a typeset minus
+        texts = texts.str.replace(_NEGATIVE, "-$1")
         texts = texts.set(texts.is_in(list(missing)).fill_null(False), None)
         lower = texts.str.to_lowercase()
         texts = pl.select(pl.when(lower.is_in(list(_TRUTH))).then(lower.replace(_TRUTH)).otherwise(texts)).to_series()

@@ -50,6 +50,22 @@ def test_numbers_with_decimal_commas_and_words(tmp_path):
     np.testing.assert_allclose(again["model"].predict(again["table"]), said, rtol=1e-9)
 
 
+@pytest.mark.parametrize("unit", ["", "$", " €"])
+def test_negative_numbers_in_brackets(unit, tmp_path):
+    """As accountants write them; (1,250.00) was a label that never repeats."""
+    x = np.random.default_rng(0).normal(size=200) * 1000
+    inside = [f"${abs(own):,.2f}" if unit == "$" else f"{abs(own):,.2f}{unit}" for own in x]
+    cells = [f"({text})" if own < 0 else text for own, text in zip(x, inside, strict=True)]
+    path = tmp_path / "books.csv"
+    pd.DataFrame({"x": cells, "z": np.arange(200) % 7, "y": 2 * x}).to_csv(path, index=False)
+    final = made(str(path), "linear")
+    said = final.model.predict(pd.read_csv(path))
+    assert np.abs(said - 2 * x).max() < 200
+    np.testing.assert_array_equal(final.model.predict(pl.read_csv(path)), said)
+    again = run(final.code)
+    np.testing.assert_allclose(again["model"].predict(again["table"]), said, rtol=1e-9)
+
+
 def test_numbers_with_units(tmp_path):
     rng = np.random.default_rng(0)
     x = rng.uniform(1, 4000, size=200)

@@ -15,7 +15,7 @@ from ._data import Dataset
 from ._dates import as_written
 from ._encoder import FOLDS
 from ._final_columns import Kinds, Raw, date_columns, mark_of
-from ._numbers import GAPPED, without_unit
+from ._numbers import GAPPED, NEGATIVE, signed, without_unit
 
 _WIDTH = 110
 _PLACES = {
@@ -136,13 +136,16 @@ def _plain(raw: Raw, kinds: Kinds, dataset: Dataset, mark: str) -> list[str]:
     words += [name for name in [dataset.target] if dataset.classes is None and name in raw.cells.columns
               and raw.cells[name].dtype == pl.String]  # fmt: skip
     if words:
-        units = {name: own for name in words if (own := without_unit(stripped(raw.cells[name].cast(pl.String)))[1])}
+        cells = {name: stripped(raw.cells[name].cast(pl.String)) for name in words}
+        units = {name: own for name in words if (own := without_unit(signed(cells[name]))[1])}
         if units:
             lines += [f"for name, unit in {units!r}.items():",
                       '    table[name] = table[name].str.replace(unit, "", regex=False).str.strip()']  # fmt: skip
         other = "," if mark == "." else "."
-        gaps = any(stripped(raw.cells[name].cast(pl.String)).str.contains(GAPPED).any() for name in words)
-        digits = "table[name].astype(str).str.replace("
+        gaps = any(own.str.contains(GAPPED).any() for own in cells.values())
+        negative = any(own.str.contains(NEGATIVE).any() for own in cells.values())
+        minus = f'.str.replace(r"{NEGATIVE}", r"-\\1", regex=True)' if negative else ""
+        digits = f"table[name].astype(str){minus}.str.replace("
         digits += f'r"[{other}\\s\'’]", "", regex=True)' if gaps else f'{other!r}, "")'
         digits += '.str.replace(",", ".")' if mark == "," else ""
         read = f'pandas.to_numeric({digits}, errors="coerce")'

@@ -20,7 +20,7 @@ from ._data import READ_BYTES, Dataset
 from ._dates import format_of, with_dates
 from ._encoder import FARTHEST, FOLDS
 from ._json_tables import is_one_object, layout_of
-from ._numbers import decimal_mark, without_unit
+from ._numbers import decimal_mark, signed, without_unit
 from ._sources import Source, in_utf8, source_of, with_tabs
 from ._tables import header_of
 from ._titles import left_out_of
@@ -232,7 +232,9 @@ def kinds_of(raw: Raw, dataset: Dataset, missing: Sequence[str], decimal: str | 
         "dates": dates, "formats": formats, "missing": list(missing),
     }  # fmt: skip
     units = {
-        name: without_unit(stripped(cells))[1] for name in read_as if (cells := raw.cells[name]).dtype == pl.String
+        name: without_unit(signed(stripped(cells)))[1]
+        for name in read_as
+        if (cells := raw.cells[name]).dtype == pl.String
     }
     plain["units"] = {name: unit for name, unit in units.items() if unit}
     return dataclasses.replace(found, plain=plain, gaps=True)
