@@ -32,9 +32,14 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"),
 )  # fmt: skip
 _STARTS = {
-    b"PAR1": (".parquet",), b"ARROW1\0\0": (".arrow", ".feather", ".ipc"), b"\x1f\x8b\x08": (".gz",),
-    b"BZh91AY&SY": (".bz2",), b"\xfd7zXZ\0": (".xz",), b"PK\x03\x04": (".xlsx", ".ods", ".zip", ".npz"), b"\xd0\xcf\x11\xe0": (".xls",),
-}  # fmt: skip
+    b"PAR1": (".parquet",),
+    b"ARROW1\0\0": (".arrow", ".feather", ".ipc"),
+    b"\x1f\x8b\x08": (".gz",),
+    b"BZh91AY&SY": (".bz2",),
+    b"\xfd7zXZ\0": (".xz",),
+    b"PK\x03\x04": (".xlsx", ".ods", ".zip", ".npz"),
+    b"\xd0\xcf\x11\xe0": (".xls",),
+}
 """How files of some kinds begin, and the extensions that they have."""
 _NAMED = {"cp1252": "Windows-1252", "latin-1": "Latin-1"}
 
