@@ -32,7 +32,7 @@ from lemmata.subjects.trained_models import label_doubts, read_trained, rows_lef
 from lemmata.subjects.trained_models.leaving_out import HeldOutErrorFromTrainingRows
 from lemmata.workflows.examinations._gauges import gauge
 from lemmata.workflows.examinations._next_steps import next_steps
-from lemmata.workflows.examinations._wrong_labels import counted, stands
+from lemmata.workflows.examinations._wrong_labels import counted, stands, suspicion
 
 TRAIN, HELD, FRESH = 300, 300, 300
 FLIPS = (0.0, 0.05, 0.1, 0.2)
@@ -123,7 +123,7 @@ def cell(table: Table, name: str, model: Any, flips: float, seed: int) -> dict[s
         if left_out.status not in ("agrees", "disagrees"):
             return found
         if classes:
-            found["labels"] = labels(trained, planted, x, y, model)
+            found["labels"] = labels(trained, left_out, planted, x, y, model)
         for action in next_steps(trained, left_out)[0]:
             found["actions"].append(taken(trained, action, model, fitted, (x, y), (far, y_far)))
     return found
@@ -135,14 +135,16 @@ def flipped(y: np.ndarray, share: float, classes: int, random: np.random.Generat
     return np.where(planted, (y + random.integers(1, classes, len(y))) % classes, y), planted
 
 
-def labels(trained: Any, planted: np.ndarray, x: np.ndarray, y: np.ndarray, model: Any) -> dict[str, Any]:
+def labels(
+    trained: Any, left_out: Any, planted: np.ndarray, x: np.ndarray, y: np.ndarray, model: Any
+) -> dict[str, Any]:
     """The share of wrong labels and the ranking, beside cleanlab's."""
     doubts = label_doubts(rows_left_out(trained).outputs, trained.y)
     told = {"share": doubts.share, "low": doubts.low, "high": doubts.high,
             "stands": counted(trained) and stands(doubts),
             "planted": float(planted.mean()), "precision": None, "cleanlab": None}  # fmt: skip
     if planted.any():
-        told["precision"] = float(metrics.average_precision_score(planted, -doubts.own))
+        told["precision"] = float(metrics.average_precision_score(planted, suspicion(trained, left_out)[0]))
         try:
             from cleanlab.rank import get_label_quality_scores
         except ImportError:

@@ -35,7 +35,7 @@ from lemmata.workflows.records.examinations import Action, Effect, Gauge, GaugeI
 from ._confidence import excludes
 from ._row_names import PLACES, RowNames
 from ._row_table import SPOKE
-from ._wrong_labels import counted, of_training_rows, stands
+from ._wrong_labels import counted, of_training_rows, stands, suspicion
 
 LEVEL = 0.95
 MOST = 3
@@ -109,7 +109,8 @@ def _labels(trained: Trained, left_out: Gauge | None, names: RowNames) -> list[A
     doubts = of_training_rows(trained, left_out)
     if doubts is None or not (stands(doubts) and counted(trained)) or not (doubts.wrong > 0.5).any():
         return []
-    accused = np.argsort(-doubts.wrong, kind="stable")[: int((doubts.wrong > 0.5).sum())]
+    order = np.argsort(-suspicion(trained, left_out)[0], kind="stable")
+    accused = order[doubts.wrong[order] > 0.5]
     rows = "this training row" if len(accused) == 1 else f"these {len(accused)} training rows"
     text = f"Look at {rows}: {names.training.told(accused)}. The other rows contradict their labels."
     keep = np.ones(len(trained.x), bool)

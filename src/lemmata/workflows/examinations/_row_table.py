@@ -22,7 +22,7 @@ from lemmata.workflows.records.examinations import Gauge, RowShown
 from ._posterior import posterior_rows
 from ._prediction_sets import RowSets, prediction_sets
 from ._row_names import PLACES, Names, RowNames
-from ._wrong_labels import of_held_rows, of_training_rows
+from ._wrong_labels import of_held_rows, of_training_rows, suspicion
 
 SHOWN = 20
 SPOKE = ("agrees", "disagrees", "unscored")
@@ -45,7 +45,9 @@ def row_table(trained: Trained, left_out: Gauge | None, names: RowNames = PLACES
         `probability`: the predicted probability of the row's own class.
         `loss`: log loss for classes, squared distance for values, nats per token for documents. Without probabilities
         it is 1 if the class is wrong.
-        `wrong_label`: the probability that the label is wrong.
+        `wrong_label`: the probability that the label is wrong, according to the model.
+        `suspicion`: how strongly this model and a random forest, neither of which has seen the row, contradict its
+        label, from 0 to 1. It ranks rows better than `wrong_label`, but it is no probability.
         `copy`: whether the row has a duplicate among the training rows.
 
         Columns for training rows:
@@ -58,9 +60,10 @@ def row_table(trained: Trained, left_out: Gauge | None, names: RowNames = PLACES
         `posterior_probability` of the row's own class, or `posterior_deviation` of the target, by Laplace's
         approximation.
     """
-    parts = [_training(trained, left_out, names.training)]
+    doubted = suspicion(trained, left_out)
+    parts = [_doubted(_training(trained, left_out, names.training), doubted[0])]
     if trained.held is not None:
-        parts.append(_held(trained, names.held))
+        parts.append(_doubted(_held(trained, names.held), doubted[1]))
     columns = list(dict.fromkeys(name for part in parts for name in part.columns))
     return pl.concat(parts, how="diagonal_relaxed").select(columns)
 
@@ -87,6 +90,11 @@ def worst_rows(table: pl.DataFrame) -> list[RowShown]:
             )
         )  # fmt: skip
     return found
+
+
+def _doubted(rows: pl.DataFrame, doubted: Float[np.ndarray, " n"]) -> pl.DataFrame:
+    """The rows with their suspicion, if any row of the part was judged."""
+    return rows.with_columns(suspicion=pl.Series(doubted).fill_nan(None)) if np.isfinite(doubted).any() else rows
 
 
 def _training(trained: Trained, left_out: Gauge | None, names: Names) -> pl.DataFrame:

@@ -4,6 +4,7 @@ import dataclasses
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from lemmata.subjects.trained_models import (
     HELD_OUT,
@@ -53,7 +54,9 @@ def wrong_labels(trained: Trained, left_out: Gauge | None, names: RowNames = PLA
     """
     own, held = of_training_rows(trained, left_out), of_held_rows(trained)
     if own is not None and stands(own) and counted(trained):
-        look = _rows(np.arange(len(own.wrong)), own, ". Look at training rows", names.training)
+        look = _rows(
+            np.arange(len(own.wrong)), own, ". Look at training rows", names.training, suspicion(trained, left_out)[0]
+        )
         share = f"About {_share(own)} of the training labels look wrong ({_ends(own)})"
         text = f"{share}: the other rows contradict them{look}."
         if held is not None and stands(held):
@@ -75,7 +78,8 @@ def wrong_labels(trained: Trained, left_out: Gauge | None, names: RowNames = PLA
         return Finding(text + ".", [HELD_OUT])
     text += "Training labels from the same source are probably equally often wrong"
     if own is not None:
-        first = names.training.told(np.argsort(own.own, kind="stable")[:_FIRST])
+        doubted = suspicion(trained, left_out)[0]
+        first = names.training.told(np.argsort(-doubted, kind="stable")[:_FIRST])
         text += f". Leave-one-out cannot count wrong training labels here. Look first at training rows {first}"
     return Finding(text + ".", [HELD_OUT])
 
@@ -107,6 +111,37 @@ def of_held_rows(trained: Trained) -> LabelDoubts | None:
     new = fresh_rows(trained)
     f, y = held_outputs(trained)[new], trained.held[1][new]
     return None if len(f) < _FEWEST or excludes(f, y) else label_doubts(f, y)
+
+
+def suspicion(trained: Trained, left_out: Gauge | None) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " m"]]:
+    """How strongly models that have not seen a row contradict its label, for training and for held-out rows.
+
+    It is one minus the mean of two probabilities of the row's own class: that of the examined model, which is trained
+    without the row if it is a training row, and that of a random forest's trees that have not seen the row. Two
+    different models rank wrong labels better than one of them. If only one has judged a row, its probability counts
+    alone.
+
+    Args:
+        trained: the model with its rows.
+        left_out: the check of the error from training rows alone.
+
+    Returns:
+        A number between 0 and 1 for each row, NaN if no model has judged it.
+    """
+    n, forest = len(trained.x), forest_doubts(trained)
+    m = 0 if trained.held is None else len(trained.held[1])
+    by_model, by_forest = np.full(n + m, np.nan), np.full(n + m, np.nan)
+    own, held = of_training_rows(trained, left_out), of_held_rows(trained)
+    if own is not None:
+        by_model[:n] = own.own
+    if held is not None:
+        by_model[n + np.flatnonzero(fresh_rows(trained))] = held.own
+    if forest is not None:
+        by_forest[forest.places] = forest.doubts.own
+    judged = np.stack([by_model, by_forest])
+    known = np.isfinite(judged).sum(0)
+    found = 1 - np.nansum(judged, axis=0) / np.where(known, known, np.nan)
+    return found[:n], found[n:]
 
 
 def _by_forest(trained: Trained, names: RowNames) -> Finding | None:
@@ -175,8 +210,11 @@ def _ends(doubts: LabelDoubts) -> str:
     return f"{100 * doubts.low:.2g} to {100 * doubts.high:.2g} %{part}"
 
 
-def _rows(places: np.ndarray, doubts: LabelDoubts, words: str, names: Names) -> str:
-    """The given words and the rows whose labels are more likely wrong than right; empty if there are no such rows."""
-    order = np.argsort(-doubts.wrong, kind="stable")
+def _rows(places: np.ndarray, doubts: LabelDoubts, words: str, names: Names, first: np.ndarray | None = None) -> str:
+    """The given words and the rows whose labels are more likely wrong than right; empty if there are no such rows.
+
+    The rows with the largest entries of `first` come first; None stands for the probability of a wrong label.
+    """
+    order = np.argsort(-(doubts.wrong if first is None else first), kind="stable")
     found = places[order[doubts.wrong[order] > 0.5]]
     return f"{words} {names.told(found)}" if len(found) else ""

@@ -248,8 +248,8 @@ def without_identifiers(frame: pl.DataFrame, roles: Roles, dated: list[str]) -> 
 
 def without_target(frame: pl.DataFrame, roles: Roles) -> list[Finding]:
     """A sentence that this many rows have no target and are not part of the study."""
-    empty = frame.select(pl.all_horizontal(pl.all().is_null())).to_series().sum()  # lines without any cell are no rows
-    lost = frame.select(pl.any_horizontal(pl.col(roles.targets).is_null())).to_series().sum() - empty
+    empty = int(frame.select(pl.all_horizontal(pl.all().is_null()).sum()).item())  # lines without any cell are no rows
+    lost = int(frame.select(pl.any_horizontal(pl.col(roles.targets).is_null()).sum()).item()) - empty
     if lost < max(_MANY_LOST * (frame.height - empty), 1):
         return []
     text = (
