@@ -226,13 +226,12 @@ class Rate(AbstractLadder):
         wide, narrow = self.margin + self.resolution, self.margin
         if self.upper:
             return (
-                f"supported if the slope is shown to be at most the predicted exponent + {wide:g}, refuted if it is "
-                f"shown to be above the predicted exponent + {narrow:g}"
+                f"supported if the slope is shown to be at most the predicted exponent + {wide:g}; "
+                f"refuted if it is shown to be above the predicted exponent + {narrow:g}"
             )
         return (
-            f"supported if the slope is shown to be within ± {wide:g} of the predicted exponent, refuted if it is "
-            "shown "
-            f"to be outside ± {narrow:g}"
+            f"supported if the slope is shown to be within ± {wide:g} of the predicted exponent; "
+            f"refuted if it is shown to be outside ± {narrow:g}"
         )
 
     def __str__(self) -> str:
@@ -307,9 +306,9 @@ class Limit(AbstractLadder):
     def band(self) -> str:
         """Differences at the last rung."""
         return (
-            f"supported if the last size is shown to be within ±{self.margin + self.resolution:g}, refuted if it is "
-            "shown to "
-            f"be outside ±{self.margin:g} and to fall more slowly than {self.along}^-{self.slowest:g}"
+            f"supported if the last size is shown to be within ±{self.margin + self.resolution:g}; "
+            f"refuted if it is shown to be outside ±{self.margin:g} and to fall more slowly than "
+            f"{self.along}^-{self.slowest:g}"
         )
 
     def __str__(self) -> str:
@@ -393,8 +392,8 @@ class Order(AbstractLadder):
     def band(self) -> str:
         """Steps."""
         return (
-            "supported if every step is shown to have the stated sign, refuted if one step is shown to have the "
-            "opposite sign"
+            "supported if every step is shown to have the stated sign; refuted if one step is shown "
+            "to have the opposite sign"
         )
 
     def __str__(self) -> str:

@@ -251,8 +251,8 @@ def without_target(frame: pl.DataFrame, roles: Roles) -> list[Finding]:
     if lost < _MANY_LOST * frame.height:
         return []
     text = (
-        f"{lost:,} of {frame.height:,} rows have no {roles.label!r} and are left out. If they differ from the others, "
-        "the study says nothing about rows like them."
+        f"{lost:,} of {frame.height:,} rows have no {roles.label!r} and are left out. If they "
+        "differ from the other rows, the study says nothing about rows like them."
     )
     return [Finding("missing", tuple(roles.targets), text)]
 
