@@ -1,7 +1,8 @@
-"""Draws what README shows: python docs/page_pictures.py writes docs/pictures/*_page.png.
+"""Draws what README and the front page show: python docs/page_pictures.py writes docs/pictures/*_page*.png.
 
 It makes three tables of sklearn's breast cancer data (tumours of usual size in two parts, and larger ones), runs the
-commands of README on them, prints what they print, and photographs the pages with headless Chromium.
+commands of README on them, prints what they print, and photographs the pages with headless Chromium: as a wide window
+shows them, and as a telephone does.
 """
 
 import pathlib
@@ -14,9 +15,10 @@ from PIL import Image
 from sklearn.datasets import load_breast_cancer
 
 PICTURES = pathlib.Path(__file__).parent / "pictures"
-WIDE, TALL = 1120, 700
+LOOKS = {"": (1120, 700, 1), "_narrow": (390, 560, 2)}
+"""Ends of the names of the pictures: width and height of the window, and pixels of the picture for one of it."""
 COMMANDS = {
-    "study_page": "lemmata study train.csv --target tumour --error 'accuracy 0.98' --models linear,rbf,forest",
+    "study_page": "lemmata study train.csv --target tumour --error 'accuracy 0.98'",
     "model_page": "lemmata model fitted.py train.csv --target tumour --held held.csv --out model --time-limit inf",
     "shift_page": "lemmata model fitted.py train.csv --target tumour --held larger.csv --out shift --time-limit inf",
 }
@@ -50,16 +52,16 @@ def write_tables(folder: pathlib.Path) -> None:
     frame[larger].to_csv(folder / "larger.csv", index=False)
 
 
-def photograph(page: pathlib.Path, picture: pathlib.Path) -> None:
+def photograph(page: pathlib.Path, picture: pathlib.Path, width: int, height: int, scale: int) -> None:
     """A page as it opens, in few colours so that the file is small."""
     program = shutil.which("chromium") or shutil.which("google-chrome")
     if program is None:
         sys.exit("Chromium is not installed")
     options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--virtual-time-budget=5000"]
-    size = [f"--window-size={WIDE},{TALL}", f"--screenshot={picture}"]
+    size = [f"--window-size={width},{height}", f"--force-device-scale-factor={scale}", f"--screenshot={picture}"]
     subprocess.run([program, *options, *size, page.as_uri()], check=True, capture_output=True)
     with Image.open(picture) as found:
-        found.convert("RGB").quantize(48).save(picture, optimize=True)
+        found.convert("RGB").quantize(96).save(picture, optimize=True)
 
 
 def main() -> None:
@@ -71,7 +73,8 @@ def main() -> None:
         for name, command in COMMANDS.items():
             print(f"$ {command}")
             subprocess.run(command, shell=True, check=True, cwd=folder, stderr=subprocess.DEVNULL)
-            photograph(folder / PAGES[name], PICTURES / f"{name}.png")
+            for end, look in LOOKS.items():
+                photograph(folder / PAGES[name], PICTURES / f"{name}{end}.png", *look)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ since these are the bugs that reviews of this code have found.
 What nobody can observe is no bug, and is left alone by rule:
 
 * words: messages, docstrings, annotations, and the arguments that name an encoding, a title or a help text;
+* looks: whether a terminal colours numbers (`highlight`), and the white space of JSON (`indent`);
 * statements about the code that hold anyway: `assert`, and `strict=` of `zip`;
 * the numbers that tell random keys apart, where all of them are as good; dropping them is a bug;
 * whether a threshold that has a name (`_LARGE`) belongs to the one side or the other: it was set by judgement;
@@ -59,8 +60,8 @@ _NAMES = {a: b for pair in _PAIRS[:-1] for a, b in (pair, pair[::-1])}
 _AXES = {0: 1, 1: 0, -1: 0, -2: -1, 2: 1}
 _EITHER_WAY = ("min", "max", "minimum", "maximum", "hypot", "gcd", "isclose", "allclose", "logical_and", "logical_or")
 _WORDS = (ast.JoinedStr, ast.Raise, ast.Import, ast.ImportFrom, ast.Assert)
-_SAID = ("strict", "encoding", "title", "help")
-"""Arguments that are words, or say what holds anyway."""
+_SAID = ("strict", "encoding", "title", "help", "highlight", "indent")
+"""Arguments that are words or looks, or say what holds anyway."""
 _KEYS = ("fold_in", "key", "PRNGKey", "default_rng", "SeedSequence")
 """Functions whose arguments tell random keys apart."""
 _LARGE = 10

@@ -145,10 +145,22 @@ def in_turn(seed: int) -> Iterator[Mutant]:
 
 
 class _Watch:
-    """Ends a run of pytest after some seconds of processor in tests; says which case failed, and how many were run."""
+    """Ends a run of pytest after some seconds of processor in tests; says which case failed, and how many were run.
 
-    def __init__(self, limit: float):
+    Of a test that is named with `*]` at its end it runs the cases whose names begin so.
+    """
+
+    def __init__(self, limit: float, tests: Sequence[str] = ()):
         self.limit, self.cases, self.failed, self.began = limit, 0, "", 0.0
+        self.begins = tuple(test.removesuffix("*]") for test in tests if test.endswith("*]"))
+        self.named = list(dict.fromkeys(test.partition("[")[0] if test.endswith("*]") else test for test in tests))
+
+    def pytest_collection_modifyitems(self, items):
+        parts = {begin.partition("[")[0] for begin in self.begins}
+        items[:] = [
+            item for item in items
+            if item.nodeid.partition("[")[0] not in parts or item.nodeid.startswith(self.begins)
+        ]  # fmt: skip
 
     def pytest_collectreport(self, report):
         self.failed = self.failed or ("" if report.passed or report.skipped else report.nodeid)
@@ -181,8 +193,8 @@ def _child(copy: pathlib.Path, tests: Sequence[str], limit: float, out: pathlib.
     importlib.invalidate_caches()
     import pytest
 
-    watch = _Watch(limit)
-    code = int(pytest.main([*_OPTIONS, *tests], plugins=[watch]))
+    watch = _Watch(limit, tests)
+    code = int(pytest.main([*_OPTIONS, *watch.named], plugins=[watch]))
     out.write_text(json.dumps({"code": code, "cases": watch.cases, "failed": watch.failed}))
 
 

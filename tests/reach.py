@@ -1,13 +1,16 @@
 """Which tests reach a function, by reading their code: nothing is run or imported.
 
 Commands are started by their names, and processes by their programs. A text in a test that is the name of a command
-reaches the command, where the test reaches the command line; one that is a program reaches what it imports.
+reaches the command, where the test reaches the command line; one that is a program reaches what it imports. Where the
+cases of a test are the entries of a TOML file beside it, those of each command are a test of their own.
 """
 
 import ast
+import collections
 import functools
 import pathlib
 import re
+import tomllib
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -17,6 +20,8 @@ from lemmata.engine.catalogue._meaning import meaning
 from lemmata.engine.catalogue._modules import Node, module_of, resolved, statements_of
 from tests import budget
 
+_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+_LAW_OF_EXAMPLES = "tests/laws/test_examples.py::test_the_examples_of_the_docstrings_are_right"
 _FEW = 6
 """Files that have a name up to which it says that they are about it."""
 
@@ -25,7 +30,7 @@ class Test(NamedTuple):
     """A test function.
 
     Args:
-        node: its name for pytest.
+        node: its name for pytest; one that ends in `*]` has the cases whose names begin so.
         cost: about how many seconds its cases take.
         rests: the pieces of code that it reaches.
     """
@@ -54,8 +59,9 @@ class Reach:
     def tests_of(self, file: str, function: str, limit: float) -> list[Test]:
         """Tests of a function, for about so many seconds: those of its folder that reach it, then others that do.
 
-        Files that name the function are read first, wherever they are, then files whose names have a word of the
-        function's file, and no more than it takes. Tests that reach little and take little come first.
+        The examples in the docstrings of its file come first. Files that name the function are read next, wherever
+        they are, then files whose names have a word of the function's file, and no more than it takes. Tests that reach
+        little and take little come first.
 
         Args:
             file: below `src/lemmata`.
@@ -64,15 +70,16 @@ class Reach:
         """
         module = ".".join(("lemmata", *pathlib.PurePath(file).with_suffix("").parts))
         node = Node(module, *function.split("."))
-        taken, others = list[Test](), list[Test]()
+        taken, others = self._examples(file, node), list[Test]()
+        alone = len(taken)
         by_effort = lambda test: len(test.rests) ** 0.5 * (0.2 + test.cost)
-        spent = lambda: sum(test.cost for test in taken)
+        spent = lambda: sum(test.cost for test in taken[alone:])
         for place, folder in enumerate([self._naming(function), *self._folders(file)]):
             found = list[Test]()
             for group in self._together(folder, file, place):
                 own = [test for path in group for test in self._tests(path) if test not in taken]
                 for test in sorted((test for test in own if node in test.rests), key=by_effort):
-                    if spent() + test.cost <= limit or not taken:
+                    if spent() + test.cost <= limit or len(taken) == alone:
                         taken.append(test)
                         found.append(test)
                 if spent() > 0.7 * limit:
@@ -87,6 +94,14 @@ class Reach:
                     if spent() + test.cost <= limit:
                         taken.append(test)
         return taken
+
+    def _examples(self, file: str, node: Node) -> list[Test]:
+        """The case of the law of docstrings that runs the examples of a file, if it has any."""
+        tree = ast.parse((self.root / "src" / "lemmata" / file).read_text(encoding="utf-8"))
+        parts = (part for part in ast.walk(tree) if isinstance(part, _DOCUMENTED))
+        if not any(">>> " in (ast.get_docstring(part) or "") for part in parts):
+            return []
+        return [Test(f"{_LAW_OF_EXAMPLES}[{node.module}]", budget.cost(_LAW_OF_EXAMPLES), frozenset({node}))]
 
     @staticmethod
     def _together(folder: list[pathlib.Path], file: str, place: int) -> Iterator[list[pathlib.Path]]:
@@ -134,8 +149,9 @@ class Reach:
             for test, statements in module.definitions.items():
                 if test.startswith("test_") and isinstance(statements[0], ast.FunctionDef):
                     node = f"{place}::{test}"
-                    rests = _by_words(reached([Node(name, test), *_fixtures(name, statements)]))
-                    own.append(Test(node, _cost(node, statements[0]), rests))
+                    rests = reached([Node(name, test), *_fixtures(name, statements)])
+                    whole = Test(node, _cost(node, statements[0]), _by_words(rests))
+                    own += _of_entries(path, node, statements[0], rests) or [whole]
         return self.read[path]
 
 
@@ -157,12 +173,29 @@ def commands() -> dict[str, Node]:
 _CLI = "lemmata.interfaces.cli"
 
 
-def _by_words(rests: frozenset[Node]) -> frozenset[Node]:
-    """What a test reaches, with what its texts name: the command line alone would be all commands."""
+def _of_entries(path: pathlib.Path, node: str, function: ast.FunctionDef, rests: frozenset[Node]) -> list[Test]:
+    """The entries of a TOML file of the test's own name, by the command that they run, if the test is about them.
+
+    An entry's case begins with the name of its command and a colon.
+    """
+    file = path.with_name(f"{path.stem.removeprefix('test_')}.toml")
+    if "entry" not in [each.arg for each in function.args.args] or not file.exists():
+        return []
+    (entries,) = tomllib.loads(file.read_text(encoding="utf-8")).values()
+    counts = collections.Counter(entry["command"][0] for entry in entries if entry["command"])
+    return [
+        Test(f"{node}[{command}: *]", budget.cost(node) * count, _by_words(rests, (command,)))
+        for command, count in counts.items()
+        if command in commands()
+    ]
+
+
+def _by_words(rests: frozenset[Node], more: tuple[str, ...] = ()) -> frozenset[Node]:
+    """What a test reaches, with what its texts and others name: the command line alone would be all commands."""
     own = {node for node in rests if node.module.split(".")[0] == "tests"}
     runs, found = Node(_CLI, "commands") in rests, set[Node]()
     named = set[Node]()
-    for text in {text for node in own for text in _texts(node)}:
+    for text in {text for node in own for text in _texts(node)} | set(more):
         if "import " in text:
             found |= _imported(text)
         words = text.split()[:2]

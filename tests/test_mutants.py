@@ -5,12 +5,15 @@ import itertools
 import random
 import subprocess
 import sys
+import types
 
 import pytest
 
+from lemmata.engine.catalogue._modules import Node
 from tests import bugs, mutants
-from tests.mutants import Mutant, Outcome, Runner
-from tests.reach import Reach, _imported
+from tests.laws.test_examples import MODULES
+from tests.mutants import Mutant, Outcome, Runner, _Watch
+from tests.reach import Reach, _imported, commands
 
 SOURCE = b'''
 def far(x, y, *, ridge=1.0, strict=True):
@@ -58,6 +61,11 @@ def test_bugs_are_those_that_one_writes_and_words_are_left_alone():
         ("assert x > 1, 'more'", [], ["x > 1"]),
         ("return list(zip(x, y, strict=True))", ["x, y"], ["True", "strict=True"]),
         ("return open(x, encoding='utf-8', mode=y + 1)", ["mode=y + 1", "y + 1"], ["encoding='utf-8'"]),
+        (
+            "out.print(json.dumps(x, indent=1), highlight=False, style=y)",
+            ["style=y"],
+            ["indent=1", "1", "highlight=False", "False"],
+        ),
         ("return jax.random.fold_in(key, 1000 + y)", ["1000 + y"], ["1000", " + "]),
         ("return jax.random.fold_in(keys[0], 3)", ["0"], ["3"]),
         ("return np.random.default_rng([x, 7])", [], ["7", "[x, 7]"]),
@@ -102,7 +110,7 @@ def test_a_draw_is_that_of_its_seed_and_every_file_has_a_group():
 def test_tests_that_reach_a_function_come_first_and_fixtures_count():
     reach = Reach(mutants.ROOT)
     tests = [own.node for own in reach.tests_of("spectra/_eigensystem.py", "effective_dimension", 2.0)]
-    assert tests[0].startswith("tests/spectra/test_")
+    assert tests[1].startswith("tests/spectra/test_"), "behind its examples"
     assert "tests/spectra/test_eigensystem.py::test_the_effective_dimension_is_the_trace_of_the_smoother" in tests
     page = mutants.ROOT / "tests/interfaces/report/test_scripts.py"
     (own,) = [test for test in reach._tests(page) if test.node.endswith("::test_every_chart_of_a_comparison_is_drawn")]
@@ -126,6 +134,39 @@ def test_commands_are_reached_by_their_names_and_no_others(file, function, test)
         f"{node.module.split('.')[-1]}.py" for node in own.rests if node.module.startswith("lemmata.interfaces.cli.")
     }
     assert not reached & others
+
+
+def test_the_examples_of_a_file_are_a_test_of_its_functions():
+    reach, law = Reach(mutants.ROOT), "tests/laws/test_examples.py::test_the_examples_of_the_docstrings_are_right"
+    tests = [own.node for own in reach.tests_of("spectra/_eigensystem.py", "effective_dimension", 0.01)]
+    assert tests[0] == f"{law}[lemmata.spectra._eigensystem]"
+    assert len(tests) == 2, "and a test of it, even if there is no time"
+    assert tests[1].startswith("tests/spectra/")
+    for file in mutants.files()[::40]:
+        name = f"lemmata.{file.removesuffix('.py').replace('/', '.')}"
+        known = [own.node for own in reach._examples(file, Node(name, "f"))]
+        assert known == ([f"{law}[{name}]"] if name in MODULES else [])
+
+
+def test_entries_of_a_command_are_a_test_of_their_own():
+    reach = Reach(mutants.ROOT)
+    path, name = mutants.ROOT / "tests/interfaces/cli/test_bad_inputs.py", "test_a_bad_input_is_refused_in_words"
+    tests = [own for own in reach._tests(path) if name in own.node]
+    of = {own.node.partition("[")[2].removesuffix(": *]"): own for own in tests}
+    assert set(of) == set(commands())
+    assert of["study"].cost > 3 * of["emergence"].cost > 0
+    for command, own in of.items():
+        reached = any(node.module == "lemmata.interfaces.cli._emergence" for node in own.rests)
+        assert reached == (command == "emergence"), command
+
+
+def test_cases_are_run_by_the_beginning_of_their_names():
+    watch = _Watch(1.0, ["a.py::one[list: *]", "a.py::two", "a.py::one[show: *]", "b.py::three[4]"])
+    assert watch.named == ["a.py::one", "a.py::two", "b.py::three[4]"]
+    names = ["a.py::one[list: x]", "a.py::one[study: list: *]", "a.py::one[show: y]", "a.py::two[list: x]", "a.py::two"]
+    items = [types.SimpleNamespace(nodeid=name) for name in names]
+    watch.pytest_collection_modifyitems(items)
+    assert [item.nodeid for item in items] == [names[0], *names[2:]]
 
 
 def test_a_program_reaches_what_it_imports():

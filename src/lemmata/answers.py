@@ -99,7 +99,9 @@ _OUTWARD = 1e-13  # relative, by which a limit is moved away from the share: Sci
 
 
 def least_share(successes: float, failures: float, tail: float) -> float:
-    """Clopper and Pearson's lower limit of a probability, rounded down: so many successes or more have the chance tail.
+    """Clopper and Pearson's lower limit of a probability, rounded down.
+
+    At this probability, `successes` or more have the chance `tail`.
 
     Args:
         successes: how often it was seen.

@@ -56,11 +56,11 @@ class MissingDataError(DataError, ImportError):
 class FileError(DataError, OSError):
     """A file or folder cannot be read or written. The numbers and names that `OSError` has are None."""
 
-    __new__ = OSError.__new__  # pickles of Dask's ask for it, and would find that of `ValueError`
+    __new__ = OSError.__new__  # pickles of Dask ask for this class, and would otherwise find the class of `ValueError`
 
 
 class ShapeError(LemmataError, ValueError):
-    """Two shapes do not fit each other. Without a remedy of its own, it gets one that follows from both.
+    """Two shapes do not fit each other. If no remedy is given, the remedy follows from the two shapes.
 
     >>> print(ShapeError("x", found="shape (5,)", rule="shape (n, d), one row for each point"))
     x; found shape (5,); rule: shape (n, d), one row for each point; remedy: pass x[:, None] if it is one column, \
@@ -115,7 +115,7 @@ class InterpolationWarning(UserWarning):
 
 
 class CalibrationWarning(UserWarning):
-    """Too few rows for the probabilities of a classifier to be anything but those of chance."""
+    """There are so few rows that the probabilities of a classifier can only be those of chance."""
 
 
 class ApproximationWarning(UserWarning):
@@ -123,7 +123,7 @@ class ApproximationWarning(UserWarning):
 
 
 def file_error(cause: Exception) -> type[DataError]:
-    """The class of an error about a file, by the reason: missing, not accessible, or of another kind.
+    """The class of an error about a file, by its reason: the file is missing, not accessible, or of another kind.
 
     Args:
         cause: the error of the system or of the file's reader.
@@ -168,7 +168,7 @@ def _reshaped(what: str, found: str, rule: str) -> str:
 
 
 def _axes(rule: str) -> int | None:
-    """The number of axes for which a rule asks, or None if the rule does not say it."""
+    """The number of axes that a rule requires. None if the rule does not say it."""
     if shape := re.search(r"^(?:shape |.*of shape )?\(([^()]*)\)", rule):
         parts = [part for part in shape[1].split(",") if part.strip()]
         return None if any(part.strip("*. ") != part.strip() for part in parts) else len(parts)

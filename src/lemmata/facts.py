@@ -205,7 +205,7 @@ def with_defaults(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def states_facts(function: F) -> F:
-    """A function of **facts, whose signature and documentation name each of them."""
+    """A function of **facts, whose signature and documentation name each fact."""
     own = inspect.signature(function)
     plain = [each for each in own.parameters.values() if each.kind is not each.VAR_KEYWORD]
     named = [

@@ -43,7 +43,8 @@ def open_file(path: str | Path) -> BinaryIO:
         path: of the file.
 
     Raises:
-        OSError: if there is no such file, it cannot be read, or it is a directory, a named pipe, a socket or a device.
+        OSError: if the file does not exist or cannot be read, or if the path is a directory, a named pipe, a socket or
+            a device.
     """
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
     try:
@@ -139,10 +140,10 @@ def unwritable(path: str | Path, error: OSError, rule: str = "") -> FileError:
 
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """A context in which a file is written; the file takes its name at the end, when it is on the disk.
+    """A context in which a file is written. The file takes its name at the end, when it is on the disk.
 
     Until then, it is a draft next to the file. Its name is shared with no other process of any machine. A draft is
-    locked while it is written, so the next writer in its folder can remove the drafts of a killed process.
+    locked while it is written. So the next writer in its folder can remove the drafts of a process that was killed.
 
     Args:
         path: of the file; its directory is made.

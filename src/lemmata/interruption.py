@@ -46,19 +46,19 @@ def heeded() -> None:
 
 
 def ignore_interruption() -> None:
-    """Leave it to the process that started this one: a terminal sends Ctrl-C and its own end to both."""
+    """Leave interruption to the process that started this one. A terminal sends Ctrl-C and its own end to both."""
     for name in ("SIGINT", "SIGHUP"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_IGN)
 
 
 def exit_code() -> int:
-    """128 plus the number of the signal that asked to stop; 130 for Ctrl-C, and if no signal is known."""
+    """128 plus the number of the signal that requested the stop. It is 130 for Ctrl-C, and if no signal is known."""
     return 128 + (_request.number or signal.SIGINT)
 
 
 def end_silently() -> None:
-    """End at once if a signal comes before the command begins or after it has ended, because nothing is lost then.
+    """End at once if a signal comes before the command begins or after it has ended. Nothing is lost then.
 
     Python would print a traceback of the code that it was loading or closing.
     """

@@ -108,14 +108,14 @@ def _of_group(folder: pathlib.Path, limit: str, usage: str, cache: str) -> Limit
 
 
 def speaks_of_memory(text: str) -> bool:
-    """Whether a text has words with which Python, NumPy, XLA, the system or a library says that it got no memory."""
+    """Whether a text has words by which Python, NumPy, XLA, the system or a library reports that it got no memory."""
     return any(word in text for word in _WORDS)
 
 
 def lacked_memory(error: BaseException) -> bool:
-    """Whether an error, or one that it comes from, is about memory that was not given.
+    """Whether an error, or an error that caused it, is about memory that was not given.
 
-    If the process has a limit, this also covers a library that cannot be loaded and a panic of a library, because their
+    If the process has a limit, a library that cannot be loaded and a panic of a library count, too, because their
     messages often do not give the reason.
     """
     seen: BaseException | None = error

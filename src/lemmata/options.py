@@ -89,7 +89,7 @@ class StudyOptions:
     seed: Annotated[int, "Seed of all randomness."] = 0
 
     def __post_init__(self) -> None:
-        """Check the numbers; raise SettingError for one that is out of its bounds."""
+        """Check the numbers. Raise SettingError for a number that is out of its bounds."""
         if self.cost is not None and not (math.isfinite(self.cost) and self.cost > 0):
             raise SettingError("--cost is out of bounds", found=self.cost, rule="a finite number above 0")
         if self.time_limit is not None and not (math.isfinite(self.time_limit) and self.time_limit >= SHORTEST):
@@ -193,7 +193,7 @@ class ComparisonOptions:
 
     @property
     def ladder(self) -> tuple[int, ...]:
-        """The lengths in `lengths`, increasing; none for "none"."""
+        """The lengths in `lengths`, in increasing order; empty for "none"."""
         words = [word.strip() for word in self.lengths.split(",") if word.strip()]
         if words == ["none"]:
             return ()

@@ -54,7 +54,7 @@ def open_streams() -> None:
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # which gets the lowest free number: this one
+            os.open(os.devnull, os.O_RDWR)  # this opening gets the lowest free number
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:  # closed by the caller, as `lemmata list >&-` does

@@ -97,7 +97,7 @@ def writing(folder: str | Path, name: str, patience: float = 0.0) -> Iterator[Re
 
     Args:
         folder: of the result; it is made.
-        name: of the result, the same for all its writers: the name of its main file.
+        name: the name of the result, which is the name of its main file. All its writers use this name.
         patience: seconds to wait for another writer.
 
     Raises:
@@ -141,7 +141,7 @@ def replace_files(folder: str | Path, name: str, files: Files, gone: Iterable[st
 
 
 def finish(folder: str | Path, name: str) -> None:
-    """Move the files of a result that a killed process left partly moved; do nothing if there are none.
+    """Move the files of a result that a killed process left partly moved. If there are none, do nothing.
 
     Args:
         folder: of the result.

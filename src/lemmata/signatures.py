@@ -61,7 +61,7 @@ def _shown(parameter: inspect.Parameter) -> str:
 
 
 def _brief(annotation: Any) -> str:
-    """An annotation without modules; empty where it is long or there is none."""
+    """An annotation without modules; empty if it is missing or long."""
     if annotation is inspect.Parameter.empty:
         return ""
     if isinstance(annotation, str):

@@ -59,13 +59,14 @@ def test_what_it_says_of_a_claim_is_what_the_catalogue_says():
 
 def test_its_pictures_are_small_and_their_makers_are_named():
     pictures = sorted((ROOT / "docs" / "pictures").glob("*.png"))
-    assert {path.name for path in pictures} == {"study_page.png", "model_page.png", "shift_page.png"}
+    pages = ("study_page", "model_page", "shift_page")
+    assert {path.stem for path in pictures} == {f"{page}{look}" for page in pages for look in ("", "_narrow")}
     for path in pictures:
         assert path.read_bytes().startswith(b"\x89PNG")
         assert path.stat().st_size < LARGEST
     program = (ROOT / "docs" / "page_pictures.py").read_text(encoding="utf-8")
     for path in pictures:
-        assert path.stem in program
+        assert path.stem.removesuffix("_narrow") in program
     for question in QUESTIONS[:3]:
         assert question["command"].split(" --target")[0] in program
 

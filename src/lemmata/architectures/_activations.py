@@ -31,7 +31,7 @@ class Relu(AbstractLayer):
 
 
 class LeakyRelu(AbstractLayer):
-    """u for u > 0 and slope * u below: the arc-cosine kernels of ReLU, mixed.
+    """u for u > 0 and slope * u for u <= 0. Its kernels are mixtures of the arc-cosine kernels of ReLU.
 
     With a = `slope`: E[phi phi] = sqrt(xx yy) [(1 - a)² kappa1(c) + 2 a c] / 2, and
     E[phi' phi'] = [(1 - a)² kappa0(c) + 2 a] / 2. Slope -1 is the absolute value, slope 1 the identity.
@@ -130,7 +130,7 @@ class Gelu(AbstractLayer):
             return nngp, mean + rho * (both + one * other / rest) / (2.0 * math.pi * root)
 
         pushed = push_moments(state, moments, lambda a: a / jnp.sqrt(2.0 * math.pi * (1.0 + a)))
-        if state.grid.sites:  # as for rectifiers: the versines of fields would take as much time as their kernels
+        if state.grid.sites:  # as for rectifiers: for fields, the versines would take as much time as the kernels
             return pushed
         pair = Pair(state.nngp, state.xx, state.yy, versine_of(state))
         return pushed.replace(versine=after_gelu(pair, pushed.nngp, pushed.xx, pushed.yy))
@@ -161,7 +161,7 @@ class Sin(AbstractLayer):
 
 
 class Cos(AbstractLayer):
-    """cos(alpha u), alpha = `frequency`: a sine with phase pi / 2."""
+    """cos(alpha u), where alpha = `frequency`. This is a sine with phase pi / 2."""
 
     frequency: float = 1.0
 

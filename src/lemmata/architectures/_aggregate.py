@@ -25,10 +25,10 @@ class Aggregate(AbstractLayer):
     e = `self_loops`, B = A + e I and the degrees d_p = sum_q B[p, q], the weights that arrive at p,
 
     * `"none"`: S[p, q] = B[p, q];
-    * `"row"`: S[p, q] = B[p, q] / d_p, a step of the random walk D^-1 B, the weighted mean of the neighbours;
+    * `"row"`: S[p, q] = B[p, q] / d_p. This is a step of the random walk D^-1 B, the weighted mean of the neighbours;
     * `"symmetric"`: S[p, q] = B[p, q] / sqrt(d_p d_q), which is D^-1/2 B D^-1/2.
 
-    1/0 is set to 0, so a node of degree 0 gets zeros. For every pair of points x and y, each with its own S,
+    1/0 is set to 0, so a node of degree 0 gets zeros. For every pair of points x and y, with weights S_x and S_y,
 
         nngp'(p, q) = sum_{a, b} S_x[p, a] S_y[q, b] nngp(a, b),
 
@@ -36,8 +36,8 @@ class Aggregate(AbstractLayer):
 
     Args:
         normalisation: `"none"`, `"row"` or `"symmetric"`.
-        self_loops: e, added to the weight that A gives a node in its own sum; 0 adds nothing.
-        adjacency: one graph for all points, of shape (nodes, nodes); if not given, each point has its own.
+        self_loops: e, the weight that is added to A between a node and itself; 0 adds nothing.
+        adjacency: one graph for all points, of shape (nodes, nodes). If it is not given, each point has its own graph.
 
     Raises:
         SettingError: for an unknown normalisation, self-loops that are negative or not finite, or a layer without a
@@ -126,7 +126,7 @@ class Aggregate(AbstractLayer):
         return self.apply(params, filled(x, mask)), mask
 
     def push(self, state: State) -> State:
-        """Sums over pairs of nodes, of which variances are those of a point with itself."""
+        """Sums over pairs of nodes. Variances are the sums over pairs of nodes of one point."""
         state = at_filled(state)
         grid = state.grid
         self._check_nodes((*grid.sites, state.fan_in))
@@ -181,8 +181,8 @@ class Aggregate(AbstractLayer):
             )
 
 
-# From pairs of nodes (a, b) to pairs of sums (p, q): first along the nodes of x, then along those of y. The points are
-# all pairs (n, m), or each point with itself (n).
+# From pairs of nodes (a, b) to pairs of sums (p, q). The sums run first along the nodes of x, then along the nodes of
+# y. The points are all pairs (n, m), or each point with itself (n).
 _SUMS = {
     (4, 0): "npa,abnm->pbnm",
     (4, 1): "mqb,pbnm->pqnm",

@@ -18,8 +18,8 @@ from ._versine import angle_of
 _SAMPLES = 192
 # The allowed difference of a series from the recursion, relative to the kernel at angle 0.
 ACCURACY = {"float32": 2e-6, "float64": 1e-10}
-# The number of terms of a series that cost as much as one activation of the recursion on a CPU, for each kernel:
-# measured with benchmarks/kernels.py, rounded down.
+# The number of terms of a series that cost as much as one activation of the recursion on a CPU, for each kernel. It was
+# measured with benchmarks/kernels.py and rounded down.
 _TERMS_PER_LAYER = {
     ("nngp", "float32"): 8,
     ("nngp", "float64"): 12,

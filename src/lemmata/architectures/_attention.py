@@ -39,8 +39,8 @@ class Attention(AbstractLayer):
     side, to `width` outputs. All weights are standard normal. Let d = `key_width` and g = q k, and let N = nngp and T =
     ntk of the input. As heads, key and value widths go to infinity,
 
-    * `scaling="1/d"`: G = Q K^T / d, if queries and keys share their weights (else G tends to 0). The logits tend
-      to g N(x, x), so nngp' = (v w)² zeta N zeta^T + b² and ntk' = 2 nngp' - b² + (v w)² zeta T zeta^T.
+    * `scaling="1/d"`: G = Q K^T / d. Queries and keys must share their weights, because otherwise G tends to 0. The
+      logits tend to g N(x, x), so nngp' = (v w)² zeta N zeta^T + b² and ntk' = 2 nngp' - b² + (v w)² zeta T zeta^T.
     * `scaling="1/sqrt(d)"`: G = Q K^T / sqrt(d) is Gaussian, with Cov(G_ac(x), G_bd(y)) = g² N_ab N_cd, and
       independent from head to head. Let E be the mean over the logits, let J_a be the Jacobian of row a of zeta by its
       logits, and let S_ab(P) = sum_ef E[(J_a N J_b^T)_ef] P_ef.
@@ -60,9 +60,8 @@ class Attention(AbstractLayer):
         width: number of output channels.
         heads: number of heads of the finite network.
         mechanism: zeta.
-        scaling: `"1/sqrt(d)"` or `"1/d"`.
-        query_std, key_std, value_std, weight_std, bias_std: standard deviations; only products of the first two, and of
-            the next two, matter.
+        scaling: `"1/sqrt(d)"` or `"1/d"`. query_std, key_std, value_std, weight_std, bias_std: standard deviations.
+            Only the product of the first two matters, and the product of the next two.
         key_width, value_width: channels of a head of the finite network; `width` if not given.
         causal: whether a position sees only itself and those before it, in row-major order.
         positions: embeddings of positions for queries and keys. They have their own weights, so the kind `"sum"` has
@@ -122,7 +121,7 @@ class Attention(AbstractLayer):
 
     @property
     def stochastic(self) -> bool:
-        """Whether its moments come by Monte Carlo."""
+        """Whether its moments are computed by Monte Carlo."""
         return self.mechanism == "softmax" and self.scaling == "1/sqrt(d)"
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[dict[str, Any], Shape]:

@@ -1,4 +1,7 @@
-"""Averages over the attention weights of two inputs: closed forms, and Monte Carlo for softmax of Gaussian logits."""
+"""Averages over the attention weights of two inputs.
+
+They have closed forms, except Monte Carlo for softmax of Gaussian logits.
+"""
 
 import math
 from collections.abc import Callable
@@ -47,7 +50,7 @@ class Averages(NamedTuple):
     Attributes:
         values: sum_cd E[z_ac u_bd] K_cd for the covariance K of the values.
         tangents: the same for their tangent kernel.
-        slopes: sum_ef E[(J_a K J_b^T)_ef] Q_ef, where J_a is the Jacobian of row a of z by its logits and Q is the
+        slopes: sum_ef E[(J_a K J_b^T)_ef] Q_ef. Here J_a is the Jacobian of row a of z by its logits, and Q is the
             covariance of the inputs of the keys.
         slope_tangents: the same for the tangent kernel of the inputs of keys.
     """
@@ -221,7 +224,7 @@ def _mean_over_draws(
     right: Callable[[Array], Array],
     draw: Callable[[Array], Array] = lambda z: z,
 ) -> Averages:
-    """The mean over draws of both signs; as many are computed at once as keep the arrays small."""
+    """The mean over draws of both signs. As many draws are computed at once as fit into small arrays."""
     shape, count = parts.nngp.shape, len(draws)
     block = math.gcd(count, 2 ** max(0, (_DRAWN_ENTRIES // math.prod(shape)).bit_length() - 1))
 

@@ -1,4 +1,4 @@
-"""Networks of dense layers and bends at 0, with biases: both kernels of all pairs, in one loop over the layers."""
+"""Networks of dense layers and bends at 0, with biases. One loop over the layers computes both kernels of all pairs."""
 
 import math
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from ._state import State, versine_of
 
 
 class BentLayer(NamedTuple):
-    """A bend, of slopes a below and b above 0, and the dense layer after it.
+    """A bend with slope a below 0 and slope b above 0, and the dense layer after it.
 
     Attributes:
         share: (b - a)² / (a² + b²).
@@ -43,8 +43,8 @@ class BentLayer(NamedTuple):
 class Rows(NamedTuple):
     """The effect of every layer on the variances of points.
 
-    Weights and biases have shares of the variance A of the layer's outputs that are the squares of the cosine and of
-    the sine of an angle alpha.
+    Let A be the variance of the layer's outputs. Weights and biases contribute shares cos² alpha and sin² alpha of A,
+    for an angle alpha.
 
     Attributes:
         weights: cos alpha.
@@ -60,7 +60,7 @@ class Rows(NamedTuple):
 
 
 def bent_layers(network: AbstractLayer, fan_in: int) -> tuple[BentLayer, ...] | None:
-    """The layers of a `Serial` of `Dense` and of bends between these, with plain numbers; None for any other network.
+    """The layers of a `Serial` that alternates `Dense` and bends, with plain numbers. None for any other network.
 
     The first has no bend: its slopes are 1 and 1.
     """
@@ -148,7 +148,7 @@ def _loop(layers: tuple[BentLayer, ...], face: str, state: State) -> Array:
 
 
 def _rows(layers: BentLayer, variance: Float[Array, "..."]) -> tuple[Rows, Float[Array, "..."]]:
-    """For every layer, with its axis first, and the variance of the last layer."""
+    """The rows of every layer, with the layers along the first axis, and the variance of the last layer."""
 
     def step(before: Array, layer: BentLayer) -> tuple[Array, Rows]:
         own = layer.variance * layer.half * before
@@ -184,7 +184,7 @@ def _step(at: tuple[BentLayer, Rows, Rows], bent: tuple[Array, Array], t: Array 
 
 
 def _apart(at: tuple[BentLayer, Rows, Rows], near: Array) -> tuple[Array, Array]:
-    """1 - the correlation after a dense layer, from the one before, and cos alpha cos beta."""
+    """1 - the correlation after a dense layer, from 1 - the correlation before it, and cos alpha cos beta."""
     _, row, column = at
     weights, between = row.weights * column.weights, row.sine * column.cosine - row.cosine * column.sine
     return 2.0 * between * between + weights * near, weights

@@ -32,7 +32,7 @@ class Identity(AbstractLayer):
 class AbstractBranches(AbstractLayer):
     """Layers side by side that see the same input and have independent parameters.
 
-    Here, their outputs have one shape; a subclass defines how they are combined.
+    Here, all outputs have one shape. A subclass defines how they are combined.
     """
 
     branches: tuple[AbstractLayer, ...]
@@ -62,7 +62,7 @@ class AbstractBranches(AbstractLayer):
         """The outputs of the branches at one point, made into one."""
 
     def joined_shape(self, shapes: list[Shape]) -> Shape:
-        """The shape of `joined`, from those of the branches; an error if they do not fit."""
+        """The shape of `joined`, from the shapes of the branches. An error if these do not fit."""
         if len(set(shapes)) > 1:
             raise SettingError(
                 self._name,
@@ -73,7 +73,7 @@ class AbstractBranches(AbstractLayer):
         return shapes[0]
 
     def joined_mask(self, masks: list[Bool[Array, "*sites"] | None]) -> Bool[Array, "*sites_out"] | None:
-        """Where `joined` holds something, given where the branches do: here where all of them do."""
+        """Where `joined` holds something, from where the branches do. Here, all branches must hold something."""
         return functools.reduce(both, masks)
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[tuple[Any, ...], Shape]:
@@ -145,12 +145,12 @@ class AbstractBranches(AbstractLayer):
 class Parallel(AbstractBranches):
     r"""The sum of branches that see the same input and have independent parameters: h(x) = sum_b h_b(x).
 
-    Suppose that at most one branch has outputs whose mean, given the input, is not 0. Then the products of different
-    branches have mean 0, both of values and of derivatives by the input, and their averages over coordinates vanish as
-    the width grows. So nngp = sum_b nngp_b, ntk = sum_b ntk_b and the variances add. A branch has mean 0 if its last
-    Dense layer is followed by odd maps only: Identity, LayerNorm, RMSNorm, Dropout, Erf, Sign, Gabor, Sin without a
-    phase, Monomial and Hermite of odd degree, Polynomial of odd powers. One block of a residual network is
-    `Parallel([Identity(), Serial([Relu(), Dense(n)])])`.
+    Suppose that, given the input, the outputs of all branches but at most one have mean 0. Then the products of
+    different branches have mean 0, both of values and of derivatives by the input, and their averages over coordinates
+    vanish as the width grows. So nngp = sum_b nngp_b, ntk = sum_b ntk_b and the variances add. A branch has mean 0 if
+    its last Dense layer is followed by odd maps only. Odd maps are Identity, LayerNorm, RMSNorm, Dropout, Erf, Sign,
+    Gabor, Sin without a phase, Monomial and Hermite of odd degree, and Polynomial of odd powers. One block of a
+    residual network is `Parallel([Identity(), Serial([Relu(), Dense(n)])])`.
 
     The sum is Gaussian if every branch is; an activation may follow it only then. Every branch needs the same number of
     outputs. Beside an `Identity`, this is the number of inputs. The inputs of a network do not become many, so the
@@ -159,8 +159,8 @@ class Parallel(AbstractBranches):
     Args:
         branches: at least one layer.
 
-    `push` raises SettingError in three cases: two branches have a mean that is not known to be 0; the inputs of the
-    network are passed on beside another branch; or widths differ, as in `init`. An example of the first case is two
+    `push` raises SettingError in three cases: two branches have a mean that is not known to be 0, or the inputs of the
+    network are passed on beside another branch, or widths differ, as in `init`. An example of the first case is two
     activations of one input, because the second moments of the input do not give their covariance.
     """
 
@@ -198,7 +198,7 @@ def law_around(outside: Law, pushed: list[State], gaussian: bool, centred: int) 
 
 
 def both(one: Any, other: Any) -> Any:
-    """Where both masks are; everywhere if there are none."""
+    """The positions that both masks contain. Without masks, all positions."""
     return one if other is None else one & other
 
 

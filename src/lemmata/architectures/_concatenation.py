@@ -34,11 +34,11 @@ class Concatenate(AbstractBranches):
     concatenation is not needed, because it acts on each coordinate alone. Put the same activation at the end of every
     branch instead.
 
-    Along an axis of positions the grids of the branches are joined, at equal coordinates. Then nngp and ntk are those
-    of a branch between its own positions, and 0 between positions of different branches. If pairs of positions are
-    stored, this needs the same condition as the sum of branches (`Parallel`): all branches but one have mean 0 given
-    the input. Coordinates stay Gaussian if they are so in every branch. Copies of positions are not independent:
-    `Contract`.
+    Along an axis of positions the grids of the branches are joined, at equal coordinates. Then nngp and ntk between
+    positions of one branch are those of the branch. Between positions of different branches, they are 0. If pairs of
+    positions are stored, the sum of branches has this condition, too (`Parallel`): all branches but one have mean 0
+    given the input. Coordinates stay Gaussian if they are so in every branch. Copies of positions are not
+    independent: `Contract`.
 
     Args:
         branches: at least one layer.
@@ -71,7 +71,7 @@ class Concatenate(AbstractBranches):
             raise SettingError("axis of Concatenate", found=self.axis, rule="a whole number")
 
     def place(self, axes: int) -> int:
-        """The axis of points with so many axes, counted from the first."""
+        """The axis of points with `axes` axes, counted from the first axis."""
         if not -axes <= self.axis < axes:
             raise ShapeError(
                 "outputs of the branches of Concatenate",
@@ -98,7 +98,7 @@ class Concatenate(AbstractBranches):
         return joined[0] if len(joined) == 1 else joined
 
     def joined_mask(self, masks: list[Bool[Array, "*sites"] | None]) -> Bool[Array, "*sites_out"] | None:
-        """Along coordinates, the positions that all branches fill; along positions, the masks one after another."""
+        """Along coordinates, the positions that all branches fill. Along positions, the masks one after another."""
         known = [mask for mask in masks if mask is not None]
         if not known or self._place_of(known[0].ndim) is None:
             return super().joined_mask(masks)

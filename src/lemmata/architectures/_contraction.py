@@ -19,12 +19,13 @@ from ._state import Centred, Grid, Means, State
 
 
 class Contract(AbstractLayer):
-    r"""A contraction of positions with a fixed array A: h'(P) = sum_p A(P, p) h(p), the same at every coordinate.
+    r"""A contraction of positions with a fixed array A: h'(P) = sum_p A(P, p) h(p), equal for all coordinates.
 
-    The form names axes by letters, as `numpy.einsum` does: those of the array, those of the positions, and those of the
-    new positions. `"gh,hw->gw"` is a matrix along the first axis of a grid, `"h,hw->w"` a weighted sum over it,
-    `"h,hw->hw"` multiplies by weights, `"k,hw->hwk"` makes scaled copies, `"ghij,ij->gh"` is any linear map of a grid.
-    `...` matches the axes of positions that have no letters; `",...->..."` multiplies by a number. Then
+    The form names axes by letters, as in `numpy.einsum`. It names the axes of the array, then the axes of the
+    positions, then the axes of the new positions. For example, `"gh,hw->gw"` is a matrix along the first axis of a
+    grid, and `"h,hw->w"` is a weighted sum over this axis. `"h,hw->hw"` multiplies by weights, `"k,hw->hwk"` makes
+    scaled copies, and `"ghij,ij->gh"` is any linear map of a grid. `...` matches the axes of positions that have no
+    letters; `",...->..."` multiplies by a number. Then
 
         nngp'(P, Q) = sum_{p, q} A(P, p) A(Q, q) nngp(p, q),
 
@@ -126,7 +127,7 @@ class Contract(AbstractLayer):
         return tuple(lengths[name] for name in new)
 
     def _letters(self, count: int) -> tuple[str, str, str]:
-        """The parts of the form for a grid of so many axes, with letters for `...`."""
+        """The parts of the form for a grid with `count` axes, with letters in place of `...`."""
         own, old, new = self._parts()
         free = [name for name in string.ascii_letters if name not in own + old + new]
         rest = "".join(free[: max(0, count - len(old) + 1)])
@@ -141,7 +142,7 @@ class Contract(AbstractLayer):
         return jnp.einsum(f"{own},{inputs}->{outputs}", array.astype(values.dtype), values)
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[tuple[()], Shape]:
-        """No parameters; the new grid, the same coordinates."""
+        """No parameters, the new grid, and the same coordinates."""
         *sites, c = (fan_in,) if isinstance(fan_in, int) else fan_in
         new = self.over(tuple(sites))
         return (), (*new, c) if new else c

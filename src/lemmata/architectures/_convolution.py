@@ -32,7 +32,7 @@ class Patches(AbstractLayer):
     window: Window
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[tuple[()], Shape]:
-        """No parameters; the output has the window's grid, and count times as many coordinates."""
+        """No parameters. The output has the window's grid, and count times as many coordinates."""
         *sites, c = field_shape("Patches", fan_in)
         return (), (*self.window.over("Patches", tuple(sites)), self.window.count * c)
 
@@ -82,8 +82,8 @@ class Patches(AbstractLayer):
 class Flatten(AbstractLayer):
     """One vector from all positions of a field: the moments are means over equal positions.
 
-    Its coordinates belong to different positions, so they are not Gaussian: a Dense layer comes before an activation.
-    Vectors are not changed.
+    Its coordinates belong to different positions, so they are not Gaussian. Therefore, put a Dense layer before an
+    activation. Vectors are not changed.
     """
 
     whole = True
@@ -129,15 +129,15 @@ class Flatten(AbstractLayer):
 
 
 def _mean_over_positions(sites: tuple[int, ...], values: Float[Array, "..."]) -> Float[Array, "..."]:
-    """The mean over the first axes, which are those of positions: a product with ones takes a tenth of the time."""
+    """The mean over the first axes, which are the axes of positions. A product with ones takes a tenth of the time."""
     size, batch = math.prod(sites), values.shape[len(sites) :]
     return jnp.matmul(jnp.ones(size, values.dtype), values.reshape(size, -1), precision="highest").reshape(batch) / size
 
 
 class LocalDense(Dense):
-    """A dense layer at every position of a field, with parameters of its own there (biases too).
+    """A dense layer at every position of a field. Each position has its own parameters, including biases.
 
-    Outputs at different positions are independent, so nngp' and ntk' are those of `Dense` where p = q, and 0 elsewhere.
+    Outputs at different positions are independent. So nngp' and ntk' are those of `Dense` at p = q, and 0 elsewhere.
     """
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[dict[str, Array], Shape]:

@@ -33,8 +33,8 @@ def _series(values: Callable[[np.ndarray], np.ndarray], degree: int) -> list[flo
     """Coefficients, in powers of 4t - 1, of the Chebyshev interpolant of a function of u = 2 arcsin(sqrt t), t <= 1/2.
 
     For functions of u and t that are analytic except at t = 1, which is 3 on the scale of 4t - 1. The error falls as (3
-    + sqrt 8)^-degree. The sums over cosines, of angles that are reduced as whole numbers, keep the rounding of the
-    coefficients, which grows by 2^degree in powers, to one unit.
+    + sqrt 8)^-degree. The sums over cosines reduce angles as whole numbers. So the rounding of the coefficients, which
+    grows by 2^degree in powers, stays within one unit.
     """
     odd = 2 * np.arange(64) + 1
     found = values(2.0 * np.arcsin(np.sqrt(0.5) * np.cos(odd * (np.pi / 256))))
@@ -100,8 +100,8 @@ def arc_cosine_kernels(c: Float[Array, "..."]) -> tuple[Float[Array, "..."], Flo
     """The arc-cosine kernels of degree 0 and 1 (Cho and Saul, 2009), normalised to 1 at c = 1.
 
     Let theta = arccos c. Then kappa0 = (pi - theta) / pi, kappa1 = (sin theta + (pi - theta) cos theta) / pi. The
-    derivative of kappa1 is kappa0. The derivative of kappa0 is 1 / (pi sin theta). At theta = 0, where kappa0 has a
-    kink along every line of inputs, it is set to 0, the mean of the two one-sided derivatives.
+    derivative of kappa1 is kappa0. The derivative of kappa0 is 1 / (pi sin theta). At theta = 0, kappa0 has a kink
+    along every line of inputs. There its derivative is set to 0, the mean of the two one-sided derivatives.
     """
     theta = angle(c)
     kappa0 = (math.pi - theta) / math.pi

@@ -24,13 +24,13 @@ class Dense(AbstractLayer):
       ntk' = nngp' + w² ntk (Jacot, Gabriel and Hongler, 2018), which needs no width.
     * `"standard"`: h = W x + B, W_ij ~ N(0, w²/d), B_i ~ N(0, b²). The function has the same distribution, but its
       gradient is larger: ntk' = d nngp + 1 + w² ntk, to leading order at the width d of the inputs.
-    * `WidthExponents(a, b, c)`: any other powers of the width. They include those of `MAXIMAL_UPDATE` and `MEAN_FIELD`
-      for the first layer, hidden layers and the readout. With c = 0, for hidden layers and readouts, nngp' = w²
-      d^(1-2a-2b) nngp + b² and ntk' = d^(1-2a) nngp + 1 + w² d^(1-2a-2b) ntk, to leading order at d.
+    * `WidthExponents(a, b, c)`: other powers of the width. They include the exponents of `MAXIMAL_UPDATE` and
+      `MEAN_FIELD` for the first layer, hidden layers and the readout. Let c = 0. For hidden layers and readouts, to
+      leading order at d, nngp' = w² d^(1-2a-2b) nngp + b² and ntk' = d^(1-2a) nngp + 1 + w² d^(1-2a-2b) ntk.
 
-    The moments are those of one coordinate; nngp of the raw inputs is <x, y> / d. A bias exists if and only if
-    `bias_std` > 0. In the standard parameterisation, it then adds 1 to the tangent kernel; in the NTK parameterisation,
-    b²; with exponents, d^(-bias_c).
+    The moments are those of one coordinate. For raw inputs, nngp is <x, y> / d. A bias exists if and only if `bias_std`
+    > 0. A bias adds 1 to the tangent kernel in the standard parameterisation. It adds b² in the NTK parameterisation,
+    and d^(-bias_c) with exponents.
 
     Args:
         width: number of outputs.

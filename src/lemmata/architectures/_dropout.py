@@ -19,11 +19,11 @@ class Dropout(AbstractLayer):
 
     `apply` is the layer at inference, the identity; `with_masks` gives the network of one random pass.
 
-    `push` is about random passes with fresh masks, independent for x and for y also if y = x. The second moment of
-    one pass grows, xx' = xx / keep, while products of two passes keep theirs: nngp' = nngp and ntk' = ntk. So the
-    kernels are those of the mean of the network over its masks, and K(x, x) is the covariance of two passes instead of
-    the variance of one pass. Later layers see correlations below 1 at x = y. For keep = 1 it is the network without
-    dropout. After Dropout coordinates are not Gaussian: a Dense layer comes before the next activation.
+    `push` is about random passes with fresh masks, independent for x and for y also if y = x. The second moment of one
+    pass grows, xx' = xx / keep. But products of two passes keep their moments: nngp' = nngp and ntk' = ntk. So the
+    kernels are those of the network's mean over its masks. K(x, x) is the covariance of two passes, not the variance of
+    one pass. Later layers see correlations below 1 at x = y. For keep = 1 it is the network without dropout. After
+    Dropout coordinates are not Gaussian: a Dense layer comes before the next activation.
 
     Args:
         keep: the probability to keep a coordinate, in (0, 1].
@@ -67,7 +67,7 @@ def with_masks(network: Any, key: Key[Array, ""]) -> Any:
     """The same network in one random pass: every Dropout layer in it holds a mask of its own, drawn from `key`.
 
     All points that this network is applied to share the masks. To give each point its own mask, map over keys and
-    points: `jax.vmap(lambda key, x: with_masks(network, key).apply(params, x))(keys, points)`.
+    points, as in `jax.vmap(lambda key, x: with_masks(network, key).apply(params, x))(keys, points)`.
     """
     return with_keys(network, Dropout, key)
 

@@ -16,8 +16,8 @@ from ._state import INPUTS, Grid, State
 class Embedding(AbstractLayer):
     r"""A row of a random table for every token: h(p) = w E[x(p)], all entries of E standard normal and trained.
 
-    Points are sequences of tokens (length,), or grids of them: whole numbers from 0 to `vocabulary` - 1, stored as
-    floating-point numbers like all points of a kernel. With w = `weight_std`
+    Points are sequences of tokens (length,), or grids of tokens. Tokens are whole numbers from 0 to `vocabulary` - 1,
+    stored as floating-point numbers like all points of a kernel. With w = `weight_std`
 
         nngp'(p, q) = ntk'(p, q) = w² where x(p) = y(q), and 0 elsewhere,
 

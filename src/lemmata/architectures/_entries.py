@@ -32,9 +32,9 @@ class NetworkEntries(eqx.Module):
     face: Face = eqx.field(static=True)
 
     def __call__(self, x: Array, y: Array) -> Array:
-        """All pairs, by the recursion over layers or its substitute, with the derivatives of the recursion.
+        """All pairs, by the recursion over layers or its substitute. Derivatives are those of the recursion.
 
-        A derivative by the correlation would divide by the sine of the angle; the derivative of the recursion is safe
+        The derivative by the correlation divides by the sine of the angle. The derivative of the recursion is also safe
         if the sine is 0.
         """
         if x.ndim > 2:
@@ -73,7 +73,7 @@ class NetworkEntries(eqx.Module):
         return bent_push(self.network, self.face, state.fan_in) if series is None else series
 
     def table(self, x: Array, y: Array) -> NormTable | None:
-        """The substitute for the recursion at these points once their norms are known; None if there is none."""
+        """The substitute for the recursion at these points once their norms are known, or None."""
         if x.ndim > 2 or is_bent(self.network, x.shape[1]):
             return None
         return norm_table(self.network, self.face, x, y)

@@ -11,8 +11,8 @@ from jaxtyping import Array, Float
 from ._correlation import safe_sqrt
 from ._hermite_rule import Rule, hermite_rule
 
-# How much of a mean square the omitted orders may hold, how far the sum over all orders may be from the mean square by
-# another rule, and how much of the mean square may be in the outermost tenth of the range.
+# Three allowances: how much of a mean square the omitted orders may hold, how far the sum over all orders may be from
+# the mean square by another rule, and how much of the mean square may be in the outermost tenth of the range.
 _LEFT_OUT, _DISAGREEMENT, _OUTERMOST = {"float32": 5e-7, "float64": 1e-12}, {"float32": 2e-5, "float64": 1e-6}, 1e-7
 # Values of the function are held for so many variances at once.
 _ROWS = 4096
@@ -43,7 +43,10 @@ class _Sums(NamedTuple):
 
 
 class _Sides(NamedTuple):
-    """The shapes of the variances of u and of v, which are rows of one array; only one shape if they are equal."""
+    """The shapes of the variances of u and of v, which are rows of one array.
+
+    If the shapes are equal, there is only one.
+    """
 
     left: tuple[int, ...]
     right: tuple[int, ...]
@@ -132,7 +135,7 @@ def _coefficients(fn: Callable[[Any], Any], deviations: Float[Array, " rows"], *
 
 
 def _low_orders(c: Correlation, sides: _Sides, even: Array, odd: Array) -> _Sums:
-    """sum_j c^j left_j right_j over the orders one by one, by Horner's rule; one more even order than odd."""
+    """sum_j c^j left_j right_j over the orders one by one, by Horner's rule. There is one more even order than odd."""
     signed = c.sign * (1.0 - c.versine)
     odd = jnp.pad(odd, [(0, 0), (0, 0), (0, 1)])
     orders = jnp.stack([even, odd], axis=-1).reshape(*even.shape[:2], -1)[:, :, :-1]

@@ -53,7 +53,7 @@ class Softmax(AbstractLayer):
         E[phi phi] = exp(alpha² nngp),    ntk' = alpha² exp(alpha² nngp) ntk.
 
     The derivative of the normalisation disappears from ntk'. The Jacobian is alpha (diag(p) - p p^T / d), where p are
-    the outputs, and its second term moves one coordinate by O(1/d). The averages settle slowly at large variances: the
+    the outputs. Its second term moves one coordinate by only O(1/d). The averages settle slowly at large variances: the
     relative variance of the mean of d exponentials is (exp(alpha² xx) - 1) / d.
     """
 
@@ -144,8 +144,8 @@ class ExpNormalized(AbstractLayer):
         E[phi phi] = sqrt(xx yy) exp(gamma (c + s)),    ntk' = gamma exp(gamma (c + s)) ntk,
 
     which for s = -1 is the normalised Gaussian kernel of Shankar et al. (2020); it keeps variances. The derivative of r
-    drops out of ntk': it has rank one and moves one coordinate by O(1/d). In a field, every position is normalised over
-    its own coordinates. A point 0 is mapped to 0.
+    disappears from ntk', because it has rank one and moves one coordinate by only O(1/d). In a field, every position is
+    normalised over its own coordinates. A point 0 is mapped to 0.
 
     Args:
         gamma: the sharpness; for a negative one E[phi phi] is not positive semidefinite.

@@ -118,7 +118,10 @@ def _at_positions(values: Shaped[Array, "n p"], sites: tuple[int, ...], pairs: b
 
 
 def with_masks_of(state: State, x: Bool[Array, "n *sites"], y: Bool[Array, "m *sites"]) -> State:
-    """The state, and those of inputs with themselves, with masks: of all pairs of inputs, or of each with itself."""
+    """The state, and the states of inputs with themselves, with masks.
+
+    These states hold all pairs of inputs, or each input with itself.
+    """
     grid = state.grid
     of_x, of_y = (_at_positions(mask.reshape(len(mask), -1), grid.sites, grid.pairs) for mask in (x, y))
     (mask_x, _), (_, mask_y) = of_x, of_y
@@ -189,7 +192,7 @@ def at_equal_positions(grid: Grid, values: Float[Array, "..."]) -> Float[Array, 
 def with_own_variances(state: State, before: State, left: State, right: State) -> State:
     """The state whose variances are those that inputs with themselves have in the states `left` and `right`.
 
-    The points of x and y lie along the axes that they have in the variances of `before`, a state of the same points.
+    The points of x and y lie along the same axes as in the variances of `before`, a state of the same points.
     """
     ones = (1,) * (state.grid.axes - len(state.grid.sites))
     column = at_equal_positions(left.grid, left.nngp)
@@ -200,7 +203,7 @@ def with_own_variances(state: State, before: State, left: State, right: State) -
 
 
 def field_shape(layer: str, shape: Any) -> tuple[int, ...]:
-    """The shape of a field as a tuple; refused for vectors."""
+    """The shape of a field as a tuple. Vectors are refused."""
     if isinstance(shape, int) or len(shape) < 2:
         raise ShapeError(
             f"input of {layer}",

@@ -11,14 +11,14 @@ from ._moments import Pair
 
 
 def after_gelu(pair: Pair, nngp: Float[Array, "..."], xx: Float[Array, "..."], yy: Float[Array, "..."]):
-    r"""1 - |c| of the outputs, for the moments `pair` of the inputs and those of the outputs.
+    r"""1 - |c| of the outputs, from the moments `pair` of the inputs and the moments of the outputs.
 
     Let F(a, b, v) = E[phi phi], S = sqrt(a b) and w = v (2 - v). For a covariance of at least 0,
 
         1 - c = [F(a, b, 0) - F(a, b, v)] / sqrt(xx yy) + [1 - F(a, b, 0) / sqrt(xx yy)].
 
-    Every term of the first difference has the factor v. `Gelu` gives F. r and rho are its sqrt(rest) and correlation,
-    r0 and rho0 are their values at v = 0, and m is 1/A + 1/B:
+    Every term of the first difference has the factor v. `Gelu` gives F. Let r and rho be its sqrt(rest) and
+    correlation, let r0 and rho0 be their values at v = 0, and let m = 1/A + 1/B:
 
         F(a, b, 0) - F(a, b, v) = S v / 4 + S (v arcsin rho + arcsin rho0 - arcsin rho) / (2 pi)
                                   + S rho0 w (m rho0² / (r0 (r + r0)) - 1 + m) / (2 pi r).

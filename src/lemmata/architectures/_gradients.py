@@ -69,7 +69,7 @@ def _(layer: Dense, params: Any, x: Array, g: Array) -> tuple[Factor, ...]:
     if x.ndim == 2:
         # Every output has the same own kernel and different outputs share no parameter: Theta = kernel times identity.
         return (Factor(g, features),)
-    # At every position the same weights: the gradients by them are formed.
+    # every position has the same weights, so the gradients by the weights are formed
     return _formed("nqpw,npc->nqwc", g, features)
 
 
@@ -119,7 +119,7 @@ def _(layer: Concatenate, params: Any, x: Array, g: Array) -> tuple[Factor, ...]
 
 @factors.register
 def _(layer: Multiply, params: Any, x: Array, g: Array) -> tuple[Factor, ...]:
-    # The gradient by each branch is that by the product, times the other branches.
+    # the gradient by each branch is the gradient by the product, times the other branches
     values = [jax.vmap(partial(part.apply, own))(x) for part, own in zip(layer.branches, params, strict=True)]
     found = ()
     for number, (branch, own) in enumerate(zip(layer.branches, params, strict=True)):

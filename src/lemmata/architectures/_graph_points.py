@@ -19,7 +19,8 @@ def graph_points(graphs: Any, nodes: Any = None) -> Float[Array, "n nodes channe
 
     A graph is one of
 
-    * a tuple (features, adjacency): features (s, f), or (s,) for one feature or label for each node;
+    * a tuple (features, adjacency), with features of shape (s, f), or of shape (s,) for one feature or label for each
+      node;
     * an adjacency alone; then every node has the feature 1, and sums over neighbours count the neighbours.
 
     An adjacency is a matrix (s, s), dense or of `scipy.sparse`. Its entry [p, q] is the weight of node q in the sum of
@@ -27,12 +28,12 @@ def graph_points(graphs: Any, nodes: Any = None) -> Float[Array, "n nodes channe
     1 if missing. There the sum at a node of a directed graph is over its predecessors.
 
     Args:
-        graphs: a list of graphs; or points that this function made, which then get more empty nodes.
-        nodes: the number of nodes of the points; if not given, that of the largest graph.
+        graphs: a list of graphs, or points that this function made. Such points get more empty nodes.
+        nodes: the number of nodes of the points. If it is not given, it is the number of nodes of the largest graph.
 
     Raises:
-        ShapeError: without graphs, for graphs without nodes, for an adjacency that is not square or does not fit the
-            features, or if the graphs differ in their numbers of features.
+        ShapeError: without graphs; for graphs without nodes; for an adjacency that is not square or does not fit the
+            features; if the graphs differ in their numbers of features.
         DataError: if an input is not a matrix of finite numbers.
         SettingError: if `nodes` is less than a graph has.
 

@@ -133,7 +133,7 @@ def graph_network(
     aggregate: Aggregate | None = None,
     pool: AbstractLayer | None = None,
 ) -> OnGraphs:
-    """`depth` blocks (Aggregate, Dense, Relu), a pool over nodes, and a Dense readout: a graph convolutional network.
+    """A graph convolutional network: `depth` blocks (Aggregate, Dense, Relu), a pool over nodes, and a Dense readout.
 
     Its kernels compare whole graphs; the tangent kernel is the graph neural tangent kernel of Du et al. (2019) with one
     layer a block.
@@ -142,8 +142,8 @@ def graph_network(
         depth: number of blocks, at least 1.
         width: outputs of each hidden layer of the finite network.
         weight_std: standard deviation of the hidden weights.
-        bias_std: standard deviation of the hidden biases. Without features, and with one positive feature per node,
-            ReLU only sees positive inputs, so the network is linear in them.
+        bias_std: standard deviation of the hidden biases. Without features, or with one positive feature for each node,
+            ReLU only sees positive inputs. Then the network is linear in them.
         outputs: outputs of the readout.
         aggregate: the sum over neighbours in every block; None is `Aggregate(self_loops=1.0)`.
         pool: the layer that maps the nodes to a vector; None is `GlobalSumPool()`.

@@ -1,4 +1,4 @@
-"""Tables for Hermite expansions under the normal law: rules for the coefficients, and one for the sum over them.
+"""Tables for Hermite expansions under the normal distribution: rules for the coefficients, and a rule for their sum.
 
 The h_j are the Hermite polynomials that are orthonormal under the standard normal distribution. Let psi_j(x) = h_j(x)
 exp(-x²/4). For any real order j >= 0, this is the even or the odd solution of psi'' + (j + 1/2 - x²/4) psi = 0. Signs
@@ -51,10 +51,10 @@ class Rule(NamedTuple):
 
 @functools.lru_cache(maxsize=8)
 def hermite_rule(degree: int, dtype: str) -> Rule:
-    """The rule whose low orders are 0 to `degree`, an even number; the last of them with half of its weight.
+    """The rule whose low orders are 0 to `degree`, an even number. The last order has half of its weight.
 
-    Sums over even and odd orders from `degree` on are then the trapezoidal and the midpoint rule for integrals over the
-    same blocks [J, 4 J]. There, Gauss's rule sums an f that is smooth in the root of the order.
+    Sums over even and odd orders from `degree` on are then the trapezoidal rule and the midpoint rule for integrals
+    over the same blocks [J, 4 J]. There, Gauss's rule sums an f that is smooth in the root of the order.
     """
     nodes, weights = _graded(dtype)
     weights = weights * np.exp(-0.25 * nodes**2) / np.sqrt(2.0 * np.pi)
@@ -98,7 +98,7 @@ def _polynomials(nodes: np.ndarray, degree: int) -> np.ndarray:
 def _far(degree: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """The tables of the blocks: nodes, even and odd weights, and orders.
 
-    With t = sqrt(J) x, all blocks have the same nodes, and their orders are v² J with the same v in [1, 2].
+    With t = sqrt(J) x, all blocks have the same nodes. Their orders are v² J, with the same v in [1, 2] for all blocks.
     """
     starts = degree * float(_RATIO) ** np.arange(_BLOCKS)
     z, gauss = np.polynomial.legendre.leggauss(_ORDERS)
@@ -135,7 +135,7 @@ def _weights_of_sums(v: np.ndarray, start: float) -> tuple[np.ndarray, np.ndarra
 def _solutions(t: np.ndarray, squares: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The even and the odd psi of the orders squares * J at t / sqrt(J), (blocks, nodes, orders) each.
 
-    In t the equation is psi'' + (squares + 1/(2 J) - t²/(4 J²)) psi = 0; Taylor series solve it from node to node.
+    In t the equation is psi'' + (squares + 1/(2 J) - t²/(4 J²)) psi = 0. Taylor series solve it from node to node.
     """
     j = starts[:, None]
     orders, constant, square = j * squares, squares + 0.5 / j, 0.25 / j**2

@@ -38,7 +38,7 @@ class Carried(NamedTuple):
 
 @runtime_checkable
 class Step(Protocol):
-    """The effect of a positively homogeneous layer on the kernels; hashable.
+    """How a positively homogeneous layer changes the kernels; hashable.
 
     Attributes:
         bends: whether the angle changes, which costs an activation.
@@ -147,15 +147,17 @@ def is_homogeneous(network: AbstractLayer) -> bool:
     """Whether the network is known to be positively homogeneous of degree 1: f(a x) = a f(x) for every a >= 0.
 
     Then nngp(x, y) and ntk(x, y) are |x| |y| times a function of the angle between x and y. The known layers are
-    `Dense` without biases, `Relu`, `LeakyRelu`, `ABRelu` and `Serial` of these, with settings that are plain finite
-    numbers, and the layers registered with `homogeneous_steps`. For any other layer, also a subclass of these, the
-    answer is no.
+    `Dense` without biases, `Relu`, `LeakyRelu`, `ABRelu`, and `Serial` of these, if their settings are plain finite
+    numbers. Layers that are registered with `homogeneous_steps` are known, too. For any other layer, also a subclass of
+    these, the answer is no.
     """
     return homogeneous_steps(network) is not None
 
 
 def homogeneous_profile(steps: Steps, fan_in: int, theta: Angles) -> tuple[Angles, Angles]:
-    """Both kernels of inputs of variance |x|²/d = 1 at angles theta: the recursion of `push`, carried in the angle.
+    """Both kernels of inputs of variance |x|²/d = 1 at angles theta.
+
+    This is the recursion of `push`, written in the angle.
 
     A state that stores the correlation determines a small angle only up to eps / theta. Here every angle is exact to a
     few units of rounding.
@@ -167,7 +169,7 @@ def homogeneous_profile(steps: Steps, fan_in: int, theta: Angles) -> tuple[Angle
 
 
 def _gap(theta: Float[np.ndarray, " p"], a: float, b: float) -> Float[np.ndarray, " p"]:
-    """1 - the correlation after slopes a and b, from the angle before; without cancellation at 0 and at pi."""
+    """1 - the correlation after slopes a and b, from the angle before. It does not cancel at 0 and at pi."""
     # Let u = theta below pi / 2 and pi - theta above. Then kappa1 is cos u + (sin u - u cos u) / pi, or its last term
     # alone.
     u = np.minimum(theta, np.pi - theta)

@@ -23,15 +23,16 @@ class Index(AbstractLayer):
 
     The same formula holds for ntk'.
 
-    A whole number takes one position along its axis, which is then gone; if all axes are, the output is a vector. A
-    slice keeps its axis. Equal positions of x and y are enough for equal ones of the output. Coordinates stay Gaussian.
+    A whole number selects one position along an axis and removes this axis. If all axes are removed, the output is a
+    vector. A slice keeps its axis. Equal positions of x and y are enough for equal ones of the output. Coordinates stay
+    Gaussian.
 
-    The index only applies to positions. Coordinates become many, and any part of them has the moments of all: a slice
-    of them is a narrower layer before this one.
+    The index only applies to positions. Coordinates cannot be selected: their number tends to infinity, and any part of
+    them has the moments of all. A narrower layer before this one has the effect of a slice of coordinates.
 
     Args:
-        index: the expression in the brackets: a whole number, a slice, `...`, or a tuple of these, in the order of the
-            axes. Axes after the last are kept. `numpy.s_[::2, 0]` allows bracket notation.
+        index: the expression in the brackets. It is a whole number, a slice, `...`, or a tuple of these in the order of
+            the axes. Axes after the last are kept. `numpy.s_[::2, 0]` allows bracket notation.
 
     Raises:
         SettingError: for an invalid index, and on masked fields for an index counted from the end, because lengths
@@ -77,7 +78,7 @@ class Index(AbstractLayer):
         return tuple(map(_on_axis, (*given[:cut], *rest, *given[cut:]), sites))
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[tuple[()], Shape]:
-        """No parameters; the grid of the selected positions, with the same coordinates."""
+        """No parameters, the grid of the selected positions, and the same coordinates."""
         *sites, c = field_shape("Index", fan_in)
         left = _sites(self.over(tuple(sites)), tuple(sites))
         return (), (*left, c) if left else c
@@ -132,7 +133,7 @@ def _place(part: Any, index: Any) -> _Place:
 
 
 def _on_axis(place: Any, length: int) -> int | slice:
-    """The index on an axis of a known length; an error if it selects nothing."""
+    """The index on an axis of a known length. An error if it selects nothing."""
     if isinstance(place, int):
         if not -length <= place < length:
             rule = f"a position from {-length} to {length - 1}"

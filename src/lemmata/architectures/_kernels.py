@@ -15,7 +15,7 @@ from ._numpy_cross import numpy_network_cross
 from ._reading import as_read
 from ._tiling import cross_entries, diagonal_entries, field_tile
 
-# Tiles of fields along a side, about: more would only cost what each costs alone.
+# about how many tiles of fields there are along a side; with more tiles, the cost of each would only add up
 _MOST_TILES = 64
 
 
@@ -23,7 +23,7 @@ class AbstractNetworkKernel(AbstractKernel):
     """A kernel of one output of an infinitely wide network.
 
     Attributes:
-        face: which of the two: the attribute of `State` that holds it.
+        face: the attribute of `State` that holds this kernel, one of two.
     """
 
     network: AbstractLayer
@@ -85,7 +85,7 @@ class NNGPKernel(AbstractNetworkKernel):
 
 
 class TangentKernel(AbstractNetworkKernel):
-    """The neural tangent kernel of one output at infinite width: <df(x)/dparams, df(y)/dparams>, f at its initial draw.
+    """The neural tangent kernel of one output at infinite width: <df(x)/dparams, df(y)/dparams>, f at its first draw.
 
     With a `Dense` readout different outputs have tangent kernel 0 between them and this one each. In the standard
     parameterisation it is the leading order at the widths of the given layers (see `Dense`).

@@ -8,14 +8,15 @@ from jaxtyping import Array, Bool, Float, Key
 
 from ._state import State
 
-# The number of coordinates of a vector, or the shape of a field: that of its grid of positions, then the coordinates.
+# The number of coordinates of a vector, or the shape of a field: the shape of its grid of positions, then the number of
+# coordinates.
 Shape = int | tuple[int, ...]
 
 
 class AbstractLayer(eqx.Module):
     """A map between vectors, or between fields of vectors, as a random function and as its infinite-width limit.
 
-    The theory and the finite network come from the same object, so they cannot differ:
+    The theory and the finite network come from the same object, so they cannot differ.
     `tests/laws/test_architectures.py` compares `push` with `init` and `apply` for every layer.
 
     Attributes:
@@ -28,7 +29,7 @@ class AbstractLayer(eqx.Module):
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[Any, Shape]:
         """Draws the parameters for inputs of shape `fan_in`; returns them and the shape of the outputs.
 
-        By default, no parameters, and as many outputs as inputs.
+        By default, there are no parameters, and the outputs have the shape of the inputs.
         """
         return (), fan_in
 
@@ -38,7 +39,7 @@ class AbstractLayer(eqx.Module):
 
     @abc.abstractmethod
     def push(self, state: State) -> State:
-        """The second moments of the outputs from those of the inputs, as the number of inputs goes to infinity."""
+        """The second moments of the outputs, from those of the inputs, in the limit of infinitely many inputs."""
 
     def apply_masked(
         self, params: Any, x: Float[Array, "*sites fan_in"], mask: Bool[Array, "*sites"]

@@ -19,14 +19,16 @@ from ._state import State
 
 
 class Masked(AbstractLayer):
-    r"""A network for fields with empty positions: sequences of different lengths, say, padded to one.
+    r"""A network for fields with empty positions.
 
-    Points have one more channel, the last: 1 at positions that hold something and 0 at empty ones, whose other channels
-    are not looked at. Convolutions and windows see zeros there, and `Attention` does not use them as keys. Pooling over
-    all positions only includes filled positions, and `Flatten` writes zeros. After a window with `"VALID"` padding, a
-    position is filled if its whole window was; with `"SAME"` padding and strides 1, if the position itself was. So a
-    padded sequence has the same kernels as the sequence without padding, except through Flatten, whose vector has a
-    fixed length.
+    For example, these are sequences of different lengths, padded to one length.
+
+    Points have one more channel, the last one. It is 1 at positions that hold something and 0 at empty positions. The
+    other channels of an empty position are ignored. Convolutions and windows see zeros there, and `Attention` does not
+    use them as keys. Pooling over all positions only includes filled positions, and `Flatten` writes zeros. After a
+    window with `"VALID"` padding, a position is filled if its whole window was filled. With `"SAME"` padding and
+    strides 1, it is filled if the position itself was filled. So a padded sequence has the same kernels as the sequence
+    without padding, except through Flatten, whose vector has a fixed length.
 
     Masked must be the outermost layer. `padded` makes such points of sequences. If the network begins with an
     Embedding, a field has one channel for the tokens and one for the mask.
@@ -34,8 +36,9 @@ class Masked(AbstractLayer):
     Args:
         network: the network for the channels without the last.
 
-    `push` raises SettingError inside another network, and for windows that depend on the length of a sequence:
-    `"CIRCULAR"` padding, or `"SAME"` with strides above 1. The kernels raise it for a point without any position.
+    `push` raises SettingError inside another network. It also raises it for windows that depend on the length of a
+    sequence: `"CIRCULAR"` padding, or `"SAME"` with strides above 1. The kernels raise it for a point without any
+    position.
 
     Example:
         >>> import jax.numpy as jnp
@@ -53,7 +56,7 @@ class Masked(AbstractLayer):
     whole = True
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[Any, Shape]:
-        """The network's parameters, for one channel less."""
+        """The network's parameters, drawn for one channel less."""
         *sites, c = field_shape("Masked", fan_in)
         if c < 2:
             raise ShapeError("input of Masked", found=f"{c} channel", rule="at least one channel besides the mask")

@@ -16,7 +16,8 @@ from ._state import Means, State, versine_of
 class Pair(NamedTuple):
     """A bivariate Gaussian: covariance k, variances a and b, and the versine v = 1 - |k| / sqrt(a b).
 
-    `lost` is the possible error of the versine: 0 if the state stores it, and roundings of 1 if the state does not.
+    `lost` is the possible error of the versine. It is 0 if the state stores the versine, and some roundings of 1 if
+    not.
     """
 
     k: Float[Array, "..."]
@@ -47,7 +48,10 @@ class Pair(NamedTuple):
         return jnp.where(slope * self.lost > 8.0 * math.sqrt(jnp.finfo(values.dtype).eps), jnp.nan, values)
 
     def widened(self, factor: float | Array) -> "Widened":
-        """The correlation of the pair after independent noise, for variances in units of it."""
+        """The correlation of the pair after independent noise is added.
+
+        The noise has variances in units of those of the pair.
+        """
         a, b = factor * self.a, factor * self.b
         one, other = 1.0 / (1.0 + a), 1.0 / (1.0 + b)
         p, q = a * one, b * other

@@ -21,16 +21,15 @@ class Multiply(AbstractBranches):
 
     A branch is called drawn if each of its coordinates comes from a Dense layer inside the branch. Activations,
     normalisations, Dropout, pools, and sums and products of these may follow. Flatten, patches and concatenation may
-    not follow, because their coordinates have several distributions. Given the input and everything before the last
-    Dense layers, coordinate i of a drawn branch is independent of coordinate i of every other branch. Its distribution
-    is the same for all i, with any mean. If at most one branch is not drawn, averages over coordinates are therefore
-    products,
+    not follow, because their coordinates have several distributions. Flatten, patches and concatenation may not follow,
+    because the coordinates have several distributions. Its distribution is the same for all i, with any mean. If at
+    most one branch is not drawn, averages over coordinates are therefore products,
 
         nngp = prod_b nngp_b,    ntk = sum_b ntk_b prod_{c != b} nngp_c,
 
     and the variances and means multiply. Between different branches gradients by the parameters before them have
     inner products of order width^-1/2, which vanish. If two branches are not drawn, the second moments do not determine
-    the limit: for a Gaussian u of covariance k, E[u² u'²] is k(x, x) k(x', x') + 2 k², not k².
+    the limit. For example, for a Gaussian u of covariance k, E[u² u'²] is k(x, x) k(x', x') + 2 k², not k².
 
     `Multiply([Dense(n), Serial([Dense(n), sigmoid()])])` is a gated linear unit (Dauphin et al., 2017), with `silu` the
     SwiGLU of transformers. A product is not Gaussian: a Dense layer comes before the next activation. The product has

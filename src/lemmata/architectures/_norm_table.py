@@ -107,8 +107,8 @@ class NormTable(eqx.Module):
 class FarPairs(eqx.Module):
     """The table without the repair of nearly parallel and nearly opposite pairs, which are NaN.
 
-    Most sets of points have no such pair beside those of points with themselves, and the program takes half the time to
-    compile.
+    Most sets of points have no such pairs, apart from points with themselves. Without the repair, the program takes
+    half the time to compile.
     """
 
     table: NormTable
@@ -120,7 +120,10 @@ class FarPairs(eqx.Module):
 
 
 def has_near(x: Float[Array, "n d"], y: Float[Array, "m d"] | None) -> bool:
-    """Whether `FarPairs` would leave out pairs of the first few points, in a matrix of one set but for its diagonal."""
+    """Whether `FarPairs` would leave out pairs of the first few points.
+
+    In a matrix of one set, the diagonal does not count.
+    """
     units = []
     for points in (x, x if y is None else y):
         rows = np.asarray(points[:_LOOKED_AT], np.float64)
@@ -136,7 +139,7 @@ def _in_numpy(table: NormTable) -> NormTable:
 
 
 def _variances(x: Float[Array, "n d"]) -> Float[np.ndarray, " n"]:
-    """|x|² / d by NumPy; not of traced points."""
+    """|x|² / d, computed by NumPy. The points must not be traced."""
     points = np.asarray(x)
     return np.einsum("ij,ij->i", points, points) / x.shape[1]
 
@@ -225,7 +228,7 @@ def _fitted(kernel: Any, dtype: str, low: float, high: float, norms: int, angles
 
 
 def _chebyshev(values: np.ndarray, axis: int) -> np.ndarray:
-    """Coefficients along an axis of the interpolants of values at Chebyshev's nodes, whose angles ascend."""
+    """The coefficients along an axis of the polynomials that interpolate values at Chebyshev's nodes. Angles ascend."""
     found = dct(values, 2, axis=axis) / values.shape[axis]
     found[(*(slice(None),) * axis, 0)] *= 0.5
     return found
@@ -238,7 +241,10 @@ def _count(sizes: np.ndarray, left_out: float) -> int:
 
 
 def _error(kernel: Any, table: NormTable, dtype: str, norms: int, angles: int) -> float:
-    """The largest difference from the recursion at other norms and angles, down to 1e-6 from 0 and pi, in `dtype`."""
+    """The largest difference from the recursion at other norms and angles, in `dtype`.
+
+    Angles reach to 1e-6 from 0 and pi.
+    """
     middle, half = float(table.middle), float(table.half)
     a = middle * np.exp(half * np.linspace(-1.0, 1.0, norms))
     near = np.geomspace(1e-6, 0.2, angles // 3)

@@ -20,9 +20,9 @@ class RMSNorm(AbstractLayer):
 
         nngp' = r s nngp,    ntk' = r s ntk,    xx' = r² xx.
 
-    The derivative of the norm disappears from ntk'. The Jacobian is r (I - r² h h^T / d), and its second term has rank
-    one and moves one coordinate by O(1/d). At the inputs of a network the formulas are exact at every d: the points are
-    projected to the sphere of radius sqrt(d).
+    The derivative of the norm disappears from ntk'. The Jacobian is r (I - r² h h^T / d). Its second term has rank one
+    and moves one coordinate by only O(1/d). At the inputs of a network, the formulas are exact at every d, because the
+    points are projected to the sphere of radius sqrt(d).
 
     Args:
         epsilon: added to the mean square. At 0 a point 0 is mapped to 0.
@@ -48,8 +48,8 @@ class RMSNorm(AbstractLayer):
 class LayerNorm(AbstractLayer):
     r"""(x - m) / sqrt(v + epsilon), m and v the mean and the variance over the coordinates of x; no learned scale.
 
-    At infinite width, m(x) tends to E[h(x)] and v to xx - m(x)². Let r = 1 / sqrt(v(x) + epsilon), and define s in the
-    same way for y. Then
+    At infinite width, m(x) tends to E[h(x)], and v tends to xx - m(x)². Let r = 1 / sqrt(v(x) + epsilon), and define s
+    in the same way for y. Then
 
         nngp' = r s (nngp - m(x) m(y)),    ntk' = r s ntk,    xx' = r² (xx - m(x)²).
 

@@ -29,7 +29,7 @@ class Tile(NamedTuple):
         obtuse: 1.0 where the cosine is negative, else 0.0: sums with factors take a quarter of the time of choices.
         versine: 1 - |cosine|.
         one: what a recipe makes of the variances of the rows, (k, n, 1).
-        other: what it makes of those of the columns, (k, m).
+        other: the result of a recipe for the variances of the columns, (k, m).
     """
 
     obtuse: Matrix
@@ -165,7 +165,8 @@ def _rows(layers: tuple[BentLayer, ...], variance: Float[np.ndarray, " n"]) -> F
 def _bend(layer: BentLayer, obtuse: np.ndarray | None, v: Matrix) -> tuple[Matrix, Matrix]:
     """1 - the correlation after the bend, and what multiplies the tangent kernel, over `half`.
 
-    The bow (sin u - u cos u) / pi is off by some eps u, hence 1 - c by that, and its angle by some eps.
+    The bow (sin u - u cos u) / pi has an error of some eps u. So 1 - c has such an error, and its angle has an error of
+    some eps.
     """
     u = 0.5 * v
     np.sqrt(u, out=u)
@@ -194,7 +195,7 @@ def _bend(layer: BentLayer, obtuse: np.ndarray | None, v: Matrix) -> tuple[Matri
 
 
 def _apart(row: Any, column: Any, near: Matrix) -> tuple[Matrix, Matrix]:
-    """1 - the correlation after a dense layer, from the one before; and cos alpha cos beta."""
+    """1 - the correlation after a dense layer, from 1 - the correlation before it, and cos alpha cos beta."""
     weights = row.weights * column.weights
     between = row.sine * column.cosine
     between -= row.cosine * column.sine

@@ -35,7 +35,7 @@ def numpy_smooth(
 ) -> np.ndarray | None:
     """One of the two kernels at variances a and b and angles, with NaN where it may be off by more than 1e-13.
 
-    None for networks other than stacks of `Dense` layers with plain numbers and of `Erf` and `Gelu`.
+    None for networks that are not stacks of `Dense` layers with plain numbers and of `Erf` and `Gelu`.
     """
     if not _is_stack(network, (Erf, Gelu)):
         return None
@@ -44,7 +44,7 @@ def numpy_smooth(
 
 
 def is_erf(network: AbstractLayer) -> bool:
-    """Whether `recursion` has the network to rounding at all variances: a stack of `Dense` layers and of `Erf`."""
+    """Whether `recursion` is exact to rounding at all variances: for `Dense` layers and `Erf`."""
     return _is_stack(network, (Erf,))
 
 
@@ -78,7 +78,7 @@ def recursion(network: AbstractLayer, face: str, width: int, at: Moments, sure: 
 
 
 def _dense(at: Moments, variance: float, b2: float) -> Moments:
-    """The moments after weights and biases; the versine as `versine_of_sum` has it, from sums of terms of one sign."""
+    """The moments after weights and biases. The versine is a sum of terms of one sign, as in `versine_of_sum`."""
     nngp, one, other = (variance * moment for moment in at[:3])
     if not b2:
         return Moments(nngp, one, other, at.versine)
@@ -109,7 +109,7 @@ def _erf(at: Moments, lost: float, sure: float) -> tuple[np.ndarray, Moments]:
 
 
 def _gelu(at: Moments, lost: float, sure: float) -> tuple[np.ndarray, Moments]:
-    """`Gelu.push`: what multiplies the tangent kernel, and the moments; all that a lost versine may change counts."""
+    """`Gelu.push`: the factor of the tangent kernel, and the moments. It counts all that a lost versine may change."""
 
     def moments(k: np.ndarray, one: np.ndarray, other: np.ndarray, v: Any) -> tuple[np.ndarray, np.ndarray]:
         a, b, w = 1.0 / (1.0 + one), 1.0 / (1.0 + other), v * (2.0 - v)

@@ -1,4 +1,4 @@
-"""The kernels of any network at inputs of one norm, as series in the angle."""
+"""The kernels of any network at inputs with equal norms, as series in the angle."""
 
 import math
 from collections.abc import Callable
@@ -25,14 +25,14 @@ _NEAREST, _ROUNDING = 1e-4, 1e-12
 
 
 class AngularKernel(AbstractKernel):
-    """A kernel of a network of any activations and biases, for points of one norm, as a function of their angle.
+    """A kernel of a network with any activations and biases, for points with equal norms, as a function of their angle.
 
     On a sphere, nngp(x, y) and ntk(x, y) depend only on the angle between x and y. So, at any depth, all pairs cost one
     matrix product and one Chebyshev series in the angle. The series is built once, in float64, and compared with the
     recursion at other angles. If it does not reach 1e-10 of the value at angle 0, for example because the quadrature
     has few nodes, `series` is None. Then the recursion computes every entry.
 
-    Derivatives are those of the kernel itself.
+    Derivatives are the exact derivatives of the kernel.
 
     Args:
         kernel: `NNGPKernel` or `TangentKernel` of a network.
@@ -80,7 +80,7 @@ class AngularKernel(AbstractKernel):
         return self.kernel(x, y)
 
     def cross(self, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n m"]:
-        """All pairs, from one matrix product and the series; without a series, those of the kernel."""
+        """All pairs, from one matrix product and the series. Without a series, the kernel computes all pairs."""
         self._check(x)
         if y is not x:
             self._check(y)

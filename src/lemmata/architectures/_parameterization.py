@@ -1,4 +1,4 @@
-"""How the parameters of a layer depend on width: the powers of it in front of them, in their law and in their rate."""
+"""How the parameters of a layer depend on width: its powers in their factor, distribution and rate."""
 
 import dataclasses
 import math
@@ -20,9 +20,9 @@ class WidthExponents:
       width. The inputs keep their usual factor, h = fan_in^(-1/2) d^-a w x.
 
     Under gradient descent and gradient flow, the triples (a, b, c) and (a + u, b - u, c - 2u) describe the same network
-    for every u. So a layer stores its parameters in the form with c = 0, w times d^(c/2), and then one rate is right
-    for all layers. Descent needs no table of rates, and the tangent kernel of these parameters weighs each layer by its
-    rate.
+    for every u. So a layer stores its parameters in the form with c = 0, that is, w times d^(c/2). Then one learning
+    rate is right for all layers. Descent needs no table of rates, and the tangent kernel of these parameters weighs
+    each layer by its rate.
 
     Args:
         a: exponent of the factor.
@@ -73,8 +73,8 @@ class LayerExponents(NamedTuple):
     readout: WidthExponents
 
 
-# Hidden features move as much as possible without diverging: Table 1 of Yang and Hu (2021), the form with c = 0. A
-# bias is a weight of the constant input 1 and learns as the first layer does.
+# Hidden features move as much as possible without diverging. See Table 1 of Yang and Hu (2021), in the form with c = 0.
+# A bias is a weight of the constant input 1 and learns as the first layer does.
 MAXIMAL_UPDATE = LayerExponents(
     first=WidthExponents(-0.5, 0.5, bias_c=-1.0, of="fan_out"),
     hidden=WidthExponents(0.0, 0.5, bias_c=-1.0),
@@ -110,8 +110,8 @@ def by_role(parameterization: NetworkParameterization) -> tuple[Parameterization
 class Scales(NamedTuple):
     """The numbers to which a parameterisation reduces in a layer of given widths.
 
-    h = multiplier w x + bias_multiplier b, if the entries of w have standard deviation `deviation` and those of b
-    `bias_deviation`; all parameters have one learning rate.
+    h = multiplier w x + bias_multiplier b, if the entries of w have standard deviation `deviation` and those of b have
+    `bias_deviation`. All parameters have one learning rate.
 
     Attributes:
         multiplier, deviation: of the weights.

@@ -98,7 +98,7 @@ class Polynomial(AbstractLayer):
 
 
 class Hermite(AbstractLayer):
-    r"""h_n(u), n = `degree`: the Hermite polynomial of unit norm under the standard normal law.
+    r"""h_n(u), where n = `degree`: the Hermite polynomial with unit norm under the standard normal distribution.
 
     E[phi phi] = S_n(nngp, (xx - 1)(yy - 1)) with the S_n of `Monomial`, which is nngp^n for unit variances, and
     E[phi' phi'] = n S_{n-1}, since h_n' = sqrt(n) h_{n-1}.

@@ -42,7 +42,7 @@ class AveragePool(AbstractLayer):
         return 1.0 / self.window.count
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[tuple[()], Shape]:
-        """No parameters; the window's grid, the same coordinates."""
+        """No parameters, the window's grid, and the same coordinates."""
         *sites, c = field_shape(type(self).__name__, fan_in)
         return (), (*self.window.over(type(self).__name__, tuple(sites)), c)
 

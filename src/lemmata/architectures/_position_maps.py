@@ -1,4 +1,4 @@
-"""Fixed linear maps of positions, the same at every coordinate: weighted sums of positions, or some of them."""
+"""Fixed linear maps of positions, equal for all coordinates. They are weighted sums of positions, or selections."""
 
 import dataclasses
 from collections.abc import Callable
@@ -40,16 +40,16 @@ def through_pairs(name: str, state: State, over: Any, sites: tuple[int, ...], wi
     return new.with_grid(left=left, right=right)
 
 
-# Which axes of positions an array has: those of `nngp`, of `xx` or of `yy`.
+# which axes of positions an array has: the axes of `nngp`, of `xx` or of `yy`
 BOTH, OF_X, OF_Y = range(3)
 
 
 def at_places(state: State, pick: Callable[[Shaped[Array, "..."], int], Any], sites: tuple[int, ...]) -> State:
-    """The state if each new position is one of the old: every moment is that of the old positions.
+    """The state if each new position is one of the old positions. Every moment is a moment of the old positions.
 
     Args:
         state: before.
-        pick: maps an array at the old positions to the new positions; its second argument says which axes of positions
+        pick: maps an array at the old positions to the new positions. Its second argument says which axes of positions
             the array has.
         sites: the new grid; () for a vector from one position.
     """

@@ -18,7 +18,7 @@ from ._state import Grid, Means, State
 
 
 class PositionalEmbedding(AbstractLayer):
-    r"""A trained random vector at every position of a field, the same for all inputs.
+    r"""A trained random vector at every position of a field, equal for all inputs.
 
     Its coordinates e_j are independent Gaussian fields with E[e_j(p) e_j(q)] = sigma² R(p, q). Here sigma = `std` and
     R(p, q) = decay(|p - q|), where |.| is the Euclidean distance on the grid. Without `decay`, R is the identity.
@@ -27,21 +27,22 @@ class PositionalEmbedding(AbstractLayer):
     * `"concat"`: h(p) = (x(p), e(p)) with c + k coordinates, where k = `channels` (or c). Then nngp' and ntk' are
       weighted means: those of x have weight c / (c + k), and sigma² R has weight k / (c + k).
 
-    A fixed table, sinusoidal say, is part of the inputs: add it to them. In `Attention(positions=...)`, embeddings are
-    added to queries and keys but not to values. To have them in all three, put this layer before Attention.
+    A fixed table, for example a sinusoidal one, is part of the inputs. Add it to them. In `Attention(positions=...)`,
+    embeddings are added to queries and keys but not to values. To have them in all three, put this layer before
+    Attention.
 
     Args:
         kind: `"sum"` or `"concat"`.
         std: sigma.
         decay: a function of the distance, written in numpy or JAX, with decay(0) = 1 for vectors of variance sigma².
-        channels: the number of coordinates of e; if not given, that of x.
+        channels: the number of coordinates of e. If it is not given, it is the number of coordinates of x.
 
     Raises:
         SettingError: for an unknown kind, a negative `std`, or `channels` below 1.
         NotPositiveDefiniteError: if `decay` does not give a positive semidefinite matrix on the grid.
 
-    `push` raises SettingError for `"sum"` at the inputs of a network: there are too few coordinates for the products of
-    x and e to average out.
+    `push` raises SettingError for `"sum"` at the inputs of a network. There are too few coordinates there for the
+    products of x and e to average out.
     """
 
     kind: Literal["sum", "concat"] = eqx.field(default="sum", static=True)
@@ -77,7 +78,7 @@ class PositionalEmbedding(AbstractLayer):
         return matrix
 
     def shares(self, channels: int) -> tuple[float, float]:
-        """The factor of the moments of x, and R, for x with this number of coordinates."""
+        """The factor of the moments of x, and R, if x has `channels` coordinates."""
         if self.kind == "sum":
             return 1.0, self.std**2
         own = self.channels or channels

@@ -1,9 +1,9 @@
-"""Where a plain function is linear in its parameters: found in its jaxpr, and probed there.
+"""Where a plain function is linear in its parameters. These places are found in its jaxpr, and probes are added there.
 
 For h = W u inside f, the gradient of f by W is the product of the gradient by h with u. A probe is a zero that is added
-to h: differentiating by it gives the gradient by h, and that of W is never formed. So a plain function costs what a
-network of layers does. A parameter that is used twice, or in another way than in a product with a vector or a sum, has
-its gradient formed.
+to h. Differentiating by the probe gives the gradient by h, so the gradient by W is never formed. So a plain function
+costs what a network of layers does. A parameter that is used twice, or in another way than in a product with a vector
+or a sum, has its gradient formed.
 """
 
 from typing import Any
@@ -24,12 +24,13 @@ class Probes:
     Args:
         whole: the jaxpr of the function.
         values: the values of the parameters' leaves.
-        probes: the arrays to add, one for each place, in order; `None` adds nothing and lists the places.
+        probes: the arrays to add, one for each place, in order. With `None`, nothing is added, and the places are
+            listed.
         formed: leaves whose gradients are formed, which are not followed.
 
     Attributes:
         places: (leaf, shape of the output, vector that multiplies it or None), for each place.
-        uses: how often each leaf was used; if it is `formed` or used more than once, its gradient is formed.
+        uses: how often each leaf was used. If a leaf is `formed` or is used more than once, its gradient is formed.
     """
 
     def __init__(self, whole: Any, values: list[Array], probes: list[Array] | None, formed: set[int]):

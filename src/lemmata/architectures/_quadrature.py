@@ -45,7 +45,8 @@ class Elementwise(AbstractLayer):
 
     Args:
         fn: a function of one real number, written in JAX and differentiable almost everywhere.
-        degree: the number of orders that are summed one by one, from 2 to 160; at least 64 orders are always summed so.
+        degree: the number of orders that are summed one by one, from 2 to 160. At least 64 orders are always summed in
+            this way.
 
     `NNGPKernel` and `TangentKernel` compare the sum over orders with E[fn(u)²] by another rule. A tangent kernel also
     compares the sums of the derivative. They raise SettingError if the difference is above 1e-6, or 2e-5 in float32.

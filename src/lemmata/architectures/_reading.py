@@ -27,7 +27,7 @@ class Reading(NamedTuple):
 
 @singledispatch
 def reading(network: AbstractLayer, x: Float[Array, "n *sites c"]) -> Reading:
-    """Values, mask and kind of points that `as_read` returned; a layer with its own kind of points registers its rule.
+    """Values, mask and kind of points that `as_read` returned. A layer with its own kind of points registers its rule.
 
     Here: values everywhere.
     """
@@ -36,7 +36,7 @@ def reading(network: AbstractLayer, x: Float[Array, "n *sites c"]) -> Reading:
 
 @singledispatch
 def check_points(network: AbstractLayer, x: Array) -> None:
-    """Refuse points that the network cannot read, for reasons other than their shapes; a layer registers its rule.
+    """Refuse points that the network cannot read, for reasons other than their shapes. A layer registers its rule.
 
     Here: none.
     """

@@ -17,7 +17,7 @@ from ._versine import arcs, sign_of
 
 
 class ABRelu(AbstractLayer):
-    """a min(u, 0) + b max(u, 0) with a = `below` and b = `above`: the arc-cosine kernels of ReLU, mixed.
+    """a min(u, 0) + b max(u, 0), where a = `below` and b = `above`. Its kernels mix the arc-cosine kernels of ReLU.
 
     E[phi phi] = sqrt(xx yy) [(b - a)² kappa1(c) + 2 a b c] / 2, and E[phi' phi'] = [(b - a)² kappa0(c) + 2 a b] / 2.
     `LeakyRelu` is a = slope, b = 1.
@@ -81,9 +81,9 @@ class Sign(AbstractLayer):
 
 
 class RectifiedMonomial(AbstractLayer):
-    r"""u^n for u > 0 and 0 otherwise, n = `degree`: the arc-cosine kernel of degree n (Cho and Saul, 2009).
+    r"""u^n for u > 0 and 0 otherwise, where n = `degree`: the arc-cosine kernel of degree n (Cho and Saul, 2009).
 
-    With theta the angle between the pair, c = cos theta, and J_n the functions
+    Let theta be the angle between the pair, let c = cos theta, and let J_n be the functions
 
         J_0 = pi - theta,    J_1 = sin theta + (pi - theta) c,    J_{n+1} = (2n + 1) c J_n + n² sin² theta J_{n-1},
 
@@ -127,7 +127,7 @@ class RectifiedMonomial(AbstractLayer):
 
 
 def _acute_arcs(versine: Float[Array, "..."]) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
-    """The `arcs` of an obtuse angle pi - u: u / pi, which pi - u would round away, and (sin u - u cos u) / pi."""
+    """The `arcs` of an obtuse angle pi - u: u / pi, which rounding of pi - u would lose, and (sin u - u cos u) / pi."""
     return arcs(jnp.ones_like(versine, bool), versine)
 
 
@@ -139,7 +139,7 @@ def _half_double_factorial(n: int) -> float:
 def arc_cosine_kernels_of_degree(
     degree: int, obtuse: Array, versine: Float[Array, "..."]
 ) -> tuple[Float[Array, "..."], Float[Array, "..."], Float[Array, "..."]]:
-    """The kernel k_n of Cho and Saul, normalised to 1 at angle 0, then 1 - k_n, and k_{n-1} (0 for n = 0).
+    """The kernel k_n of Cho and Saul, normalised to 1 at angle 0, then 1 - k_n, then k_{n-1} (0 for n = 0).
 
     With r_n = n² / (4n² - 1), the recurrence of `RectifiedMonomial` is k_{n+1} = c k_n + r_n sin² theta k_{n-1}. At
     acute angles, c = 1 - v, it is carried in the gaps g_n = 1 - k_n,

@@ -17,7 +17,7 @@ Method = Literal["nearest", "linear", "cubic", "lanczos3", "lanczos5"]
 
 
 class ImageResize(AbstractLayer):
-    r"""A field resampled on another grid by `jax.image.resize`, the same at every coordinate.
+    r"""A field resampled on another grid by `jax.image.resize`, in the same way for every coordinate.
 
     This is a linear map of positions, h(p) = sum_i A(p, i) x(i), so
 
@@ -93,7 +93,7 @@ class ImageResize(AbstractLayer):
         raise _masked()
 
     def push(self, state: State) -> State:
-        """The moments resampled along the positions of x and along those of y."""
+        """The moments, resampled along the positions of x and along the positions of y."""
         grid, sites = state.grid, self.over(state.grid.sites)
         if grid.mask_x is not None:
             raise _masked()

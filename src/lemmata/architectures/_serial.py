@@ -1,4 +1,4 @@
-"""Layers one after another, and the usual fully connected networks."""
+"""Layers one after another, and the common fully connected networks."""
 
 import itertools
 import math
@@ -83,7 +83,7 @@ class Serial(AbstractLayer):
 
 
 def parts(network: AbstractLayer) -> list[AbstractLayer]:
-    """The layers of a network in turn, those of every `Serial` in it by themselves."""
+    """The layers of a network in their order. Layers inside a `Serial` are listed separately."""
     if type(network) is not Serial:
         return [network]
     return [part for layer in network.layers for part in parts(layer)]
@@ -122,7 +122,7 @@ def fully_connected(
         bias_std: standard deviation of every bias, the readout's too; no biases at 0.
         readout_std: standard deviation of the readout's weights.
         outputs: outputs of the readout.
-        parameterization: of the Dense layers. `"ntk"` and `"standard"` are the same for all layers; `"mean-field"`,
+        parameterization: of the Dense layers. `"ntk"` and `"standard"` are equal for all layers. `"mean-field"`,
             `"maximal-update"` and any `LayerExponents` treat the first layer, the hidden layers and the readout
             differently.
 

@@ -49,7 +49,7 @@ def with_standard_error(
     activation or another softmax, it has a bias of order 1/`draws`. More replicates do not lower this bias, and the
     standard error does not show it. To see the bias, compare `draws` with twice as many.
 
-    With N = n + m points on s positions, a replicate stores up to 48 matrices of N s rows at once, and costs `draws`
+    Let N = n + m points have s positions. A replicate stores up to 48 matrices of N s rows at once, and costs `draws`
     products of such matrices.
 
     Args:

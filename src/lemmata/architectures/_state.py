@@ -1,4 +1,4 @@
-"""The data that an infinitely wide layer passes on: covariances between two inputs, and the variance of each."""
+"""The data that an infinitely wide layer passes on: covariances between two inputs, and the variances of each input."""
 
 import dataclasses
 import math
@@ -23,13 +23,13 @@ class Law:
     Attributes:
         gaussian: whether the coordinates at all inputs are jointly Gaussian with mean 0, as every moment formula of an
             activation assumes.
-        centred: the innermost level of branches at which the coordinates have mean 0 given everything outside that
-            level; -1 if their mean is not known to be 0.
+        centred: the innermost level of branches at which the coordinates have mean 0, given everything outside that
+            level. It is -1 if their mean is not known to be 0.
         level: how many layers of branches (`Parallel`, `Multiply`, `Concatenate`) surround this one.
         wide: whether averages over coordinates settle at their means as the network widens; this is not so at its
             inputs.
         fresh: the innermost level of branches inside which the coordinates were drawn independently from one
-            distribution, given everything outside that level; -1 if they do not have one distribution.
+            distribution, given everything outside that level. It is -1 if they do not have one distribution.
     """
 
     gaussian: bool = True
@@ -83,7 +83,10 @@ class Means(NamedTuple):
 
 
 class Centred(NamedTuple):
-    """The moments of points minus their means over coordinates: arrays like those of a `State` with the same names."""
+    """The moments of points minus their means over coordinates.
+
+    The arrays have the names and shapes of those in a `State`.
+    """
 
     nngp: Float[Array, "..."]
     xx: Float[Array, "..."]
@@ -92,7 +95,7 @@ class Centred(NamedTuple):
 
 
 class Grid(eqx.Module):
-    """Where fields have their vectors, and what is known of pairs of these positions; by default no grid: vectors.
+    """The positions of fields, and what is known of pairs of positions. By default there is no grid, only vectors.
 
     Attributes:
         sites: the shape of the grid of positions; () for vectors.
@@ -125,25 +128,25 @@ class Grid(eqx.Module):
 class State(eqx.Module):
     """The second moments of one layer's outputs, between inputs x and inputs y, at infinite width.
 
-    All four arrays broadcast to one shape, so one `push` can compute a single pair (scalars), the diagonal (vectors) or
-    a whole matrix: `nngp` and `ntk` of shape (n, m), `xx` of shape (n, 1), `yy` of shape (1, m).
+    All four arrays broadcast to one shape. So one `push` can compute a single pair (scalars), the diagonal (vectors) or
+    a whole matrix. For a matrix, `nngp` and `ntk` have the shape (n, m), `xx` has (n, 1), and `yy` has (1, m).
 
     If inputs are fields, vectors at the positions of a grid of shape `sites`, the axes of positions come first. The
-    shape is sites + (n, m) if only equal positions of x and y are stored, and sites + sites + (n, m) with `pairs`,
-    where the positions of x come before those of y. A layer that acts on each position separately can ignore them.
+    shape is sites + (n, m) if only equal positions of x and y are stored. With `pairs`, it is sites + sites + (n, m),
+    and the positions of x come before those of y. A layer that acts on each position separately can ignore them.
 
     Attributes:
         nngp: E[h(x) h(y)], the covariance of one coordinate of the outputs.
         ntk: the tangent kernel <dh(x)/dparams, dh(y)/dparams> of one coordinate of the outputs.
         xx: E[h(x)^2].
         yy: E[h(y)^2].
-        fan_in: the number of coordinates (at one position); the standard parameterisation depends on it to leading
-            order.
+        fan_in: the number of coordinates (at one position). The leading order of the standard parameterisation depends
+            on it.
         law: other known properties of the coordinates; by default, they are Gaussian with mean 0.
         means: the means of the coordinates, if these are known and may differ from 0.
         grid: the positions of fields; by default the inputs are vectors.
-        versine: 1 - |nngp| / sqrt(xx yy), an array like nngp, if it is known more accurately than from nngp: in a
-            correlation near 1 or -1, rounding loses the angle. `replace` discards it together with its moments.
+        versine: 1 - |nngp| / sqrt(xx yy), an array like nngp, if it is known more accurately than nngp determines it.
+            In a correlation near 1 or -1, rounding loses the angle. `replace` discards it together with its moments.
         centred: the moments of the inputs after subtracting their means. Computing them from the moments of the inputs
             would cancel. They are discarded in the same cases as the versine.
     """
@@ -229,7 +232,7 @@ def less_mean(x: Float[Array, "*n d"]) -> Float[Array, "*n d"]:
 
 
 def _pair_moments(x: Float[Array, " d"], y: Float[Array, " d"]) -> tuple[Array, Array, Array, Array]:
-    # The three products are contracted by the same operation, so that for y equal to x they agree to the last bit.
+    # the three products are contracted by the same operation; therefore they agree to the last bit if y equals x
     nngp, xx, yy = jax.vmap(jnp.dot)(jnp.stack([x, x, y]), jnp.stack([y, x, y])) / x.size
     whole = (value[None, None] for value in (nngp, xx, yy))
     return nngp, xx, yy, input_versines(x[None], y[None], *whole)[0, 0]

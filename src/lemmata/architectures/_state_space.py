@@ -44,12 +44,12 @@ class StateSpace(AbstractLayer):
     Both sums are recurrences in t and in t', so they cost N operations for each pair of positions.
 
     Outputs have mean 0 but are not a Gaussian process, because a product of k and u is not Gaussian. A Dense layer,
-    which mixes the channels, comes before an activation. At the inputs of a network, there are too few channels for
-    averages over them to settle, so put a Dense layer before this layer, too.
+    which mixes the channels, comes before an activation. At the inputs of a network, there are too few channels to
+    average over. So put a Dense layer before this layer, too.
 
     Args:
         poles: their number N, for l_n = -1/2 + i pi n with n = 0 ... N - 1; or the poles themselves.
-        steps: time steps, which the channels use in turn; R is then also a mean over them.
+        steps: time steps. The channels use them in turn, so R is then also a mean over them.
         weight_std: w.
         skip_std: standard deviation of the direct path from u(t) to y(t); none at 0.
         train_poles: whether the poles are trained.
@@ -217,7 +217,7 @@ def _response(
 
 
 def _filtered(values: Array, decay: Array, first: Array, second: Array | None) -> Array:
-    """sum_s (first + second s) decay^s values(t - s), by its recurrence in t along the leading axis."""
+    """sum_s (first + second s) decay^s values(t - s), computed by its recurrence in t along the leading axis."""
     zero = jnp.zeros_like(values[0], decay.dtype)
 
     def advance(sums: tuple[Array, Array | None], value: Array) -> tuple[tuple[Array, Array | None], Array]:

@@ -1,4 +1,4 @@
-"""The tangent kernel of a finite network or of any function, in blocks, and its products with vectors."""
+"""The tangent kernel of a finite network or of any function in blocks, and its products with vectors."""
 
 import math
 from functools import partial
@@ -28,8 +28,8 @@ from ._shapes import of_shapes, traced
 # Bytes in memory besides points, parameters and result, if the caller does not set another number.
 _WORKING_SET = 2**28
 # A symmetric kernel is computed in this many rows of blocks, so only little more than half of it is computed. No block
-# has fewer rows than this, counted with their outputs, because products of shorter blocks are slower than twice as
-# many.
+# has fewer rows than this, counted with their outputs. Products of shorter blocks are slower than twice as many long
+# ones.
 _STRIPES, _SHORTEST = 4, 256
 
 
@@ -47,15 +47,15 @@ def tangent_gram(
     """The finite tangent kernel Theta(x_i, y_j)_ab = <df_a(x_i)/dparams, df_b(y_j)/dparams>.
 
     The gradients of `Dense` layers are products (output gradient times input) and are never formed. So a network of
-    layers costs, for each layer, one gradient by its outputs for each point and output, and one matrix product. The
-    gradients of other layers with parameters are formed. For a plain function, either all gradients are formed, or one
-    at a time, along which the outputs are differentiated. The method with fewer operations is used. The plan of a
+    layers costs little for each layer: one gradient by its outputs for each point and output, and one matrix product.
+    The gradients of other layers with parameters are formed. For a plain function, either all gradients are formed, or
+    one at a time, along which the outputs are differentiated. The method with fewer operations is used. The plan of a
     result above 1 GiB is printed to standard error.
 
     Args:
         network: a function f(params, x) of one point, or an object with such an `apply`; layers of this subpackage use
             a faster algorithm. Outputs of any shape count as k = their number.
-        params: the parameters at which the kernel is computed, a tree of arrays; leaves that are not floating-point
+        params: the parameters at which the kernel is computed, as a tree of arrays. Leaves that are not floating-point
             numbers are fixed.
         x: points of any shape, one in each row.
         y: other points; `None` means `x` itself, and then half of the blocks are computed.
@@ -113,7 +113,7 @@ def tangent_product(
     *,
     working_set: int = _WORKING_SET,
 ) -> Inexact[Array, "n *out"]:
-    """The product (Theta v)_ia = sum_jb Theta(x_i, y_j)_ab v_jb, without the kernel: one gradient, one derivative.
+    """The product (Theta v)_ia = sum_jb Theta(x_i, y_j)_ab v_jb without the kernel, by one gradient and one derivative.
 
     The gradient u of sum_jb v_jb f_b(y_j) by the parameters is the direction along which the outputs at all x_i are
     differentiated. Both passes process the points in batches. So the cost is that of a few passes over the data. The
@@ -343,7 +343,8 @@ def _transposed(tile: Array) -> Array:
 
 @partial(jax.jit, donate_argnums=0)
 def _place(matrix: Array, tile: Array, row: Int[ArrayLike, ""], column: Int[ArrayLike, ""]) -> Array:
-    # The matrix is donated, so the tile is written into it: `.at[].set` outside jit would copy the whole each time.
+    # the matrix is donated, so the tile is written into it; outside jit, `.at[].set` would copy the whole matrix each
+    # time
     return jax.lax.dynamic_update_slice(matrix, tile, (row, column, *(0 for _ in tile.shape[2:])))
 
 

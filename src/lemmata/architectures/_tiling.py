@@ -26,7 +26,10 @@ _TILE, _SYMMETRIC_TILE, _FIELD_TILE = 512, 256, 2**16
 
 
 def cross_entries(entries: NetworkEntries, x: Array, y: Array) -> Array:
-    """The matrix of all pairs, with its diagonal by the recursion if y is x; an error if a diagonal is not finite."""
+    """The matrix of all pairs.
+
+    If y is x, the recursion gives its diagonal, and a diagonal that is not finite is an error.
+    """
     check_rows(x, y)
     check_points(entries.network, x)
     check_points(entries.network, y)
@@ -162,7 +165,8 @@ def _tiled(
 ) -> Array:
     """The matrix from tiles that stay in the cache through all layers; with `mirrored`, each is written twice."""
     # A tile is written one step after it was computed. If it were written in the same step, the compiler would compute
-    # it entry by entry in the matrix, on one core. The first step writes zeros where the second writes the first tile.
+    # it inside the matrix, entry by entry, on one core. The first step writes zeros where the second writes the first
+    # tile.
     corners = jnp.asarray([starts[0], *starts], jnp.int32)
     rows, columns = shape
 

@@ -67,7 +67,7 @@ class TransposedWindow(Window):
         return (self.size[axis] - 1) * self.dilation[axis] + 1
 
     def _frame(self, length: int, axis: int) -> tuple[int, int, int]:
-        """The padding before and after a line of positions when spread apart, and the number of new positions."""
+        """The padding before and after a line of spread positions, and the number of new positions."""
         extent, stride = self._extent(axis), self.strides[axis]
         if self.padding == "VALID":
             more = max(extent - stride, 0)
@@ -99,15 +99,15 @@ class ConvTranspose(Serial):
 
         nngp'(p, q) = w² / count sum_o nngp((p + e o - a) / s, (q + e o - a) / s) + b²,
 
-    over the places where both are positions. A window contains one position in prod(s), so variances are smaller by
+    over the places where both are positions. A window contains one position in prod(s). So variances are smaller by
     this factor than those of a convolution with the same weights.
 
     Args:
         width: the number of output channels.
         window: the window's size along each axis of positions: 3 or (3,) for sequences, (3, 3) for images. weight_std,
             bias_std, parameterization: as in `Dense`.
-        strides: how many times finer the grid becomes along each axis; 1 if not given. dilation, padding: as in
-            `TransposedWindow`, but `"SAME"` if not given.
+        strides: how many times finer the grid becomes along each axis; 1 by default. dilation, padding: as in
+            `TransposedWindow`, but `"SAME"` by default.
 
     Raises:
         SettingError: for the same reasons as `Window` and `Dense`.

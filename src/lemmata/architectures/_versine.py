@@ -1,8 +1,8 @@
 """The versine 1 - |c| of a correlation c: it keeps the angle that c itself rounds away near 1 and -1.
 
-A correlation within eps of 1 determines its angle up to sqrt(eps); the versine, which is half of the squared angle
-there, up to eps. So states store it beside the covariances, whose sign is that of c, if a layer has a form for it that
-does not cancel.
+A correlation within eps of 1 determines its angle up to sqrt(eps). The versine is half of the squared angle there, and
+determines the angle up to eps. So states store the versine beside the covariances, if a layer has a form for it that
+does not cancel. The sign of c is the sign of the covariance.
 """
 
 import functools
@@ -18,10 +18,10 @@ from lemmata.kernels import squared_distances
 
 from ._correlation import angle_and_bow, half_angle, safe_sqrt
 
-# Up to this number of coordinates, or of entries in all, the differences of all pairs cost no more than a repair of the
-# near ones or its compilation.
+# For up to this many coordinates, or entries in all, the differences of all pairs cost no more than repairing the near
+# pairs, or compiling the repair.
 _FEW_COORDINATES, _FEW_NUMBERS = 8, 2**20
-# 1 - c has lost more than two digits below this; it is then taken from the difference of the normalised points.
+# below this, 1 - c has lost more than two digits; it is then computed from the difference of the normalised points
 NEAR = 1e-2
 
 
@@ -33,7 +33,7 @@ def input_versines(
     yy: Float[Array, "1 m"],
     own: bool = False,
 ) -> Float[Array, "n m"]:
-    """1 - |cos| of the angle between points: |x/|x| -+ y/|y||² / 2 if that is small; 1 at a point 0.
+    """1 - |cos| of the angle between points. If it is small, it is |x/|x| -+ y/|y||² / 2. At a point 0 it is 1.
 
     Args:
         x: points.
@@ -130,7 +130,7 @@ def angle_of(nngp: Float[Array, "..."], versine: Float[Array, "..."]) -> Float[A
 def after_bend(
     nngp: Float[Array, "..."], versine: Float[Array, "..."], a: float | Array, b: float | Array = 1.0
 ) -> tuple[Float[Array, "..."], Float[Array, "..."], Float[Array, "..."]]:
-    """E[phi' phi'], and correlation and versine of the outputs, for phi of slope a below 0 and b above.
+    """E[phi' phi'], and correlation and versine of the outputs, for a phi with slope a below 0 and slope b above 0.
 
     Let u = min(theta, pi - theta), vers = 1 - cos u and bow = (sin u - u cos u) / pi. The correlation c is 1 - vers +
     (b - a)² bow / (a² + b²) for theta below pi/2, and [(b - a)² bow - 2 a b cos u] / (a² + b²) above it. This is the
@@ -183,7 +183,8 @@ class Term(NamedTuple):
 def versine_of_sum(one: Term, other: Term) -> Float[Array, "..."]:
     """The versine of a sum of two terms with products of mean 0.
 
-    With r_i and q_i the terms' shares of the two standard deviations, P_i = r_i q_i and c_i their correlations,
+    Let r_i and q_i be the terms' shares of the two standard deviations, let P_i = r_i q_i, and let c_i be their
+    correlations. Then
 
         1 -+ c = (1 - P_1 - P_2) + P_1 (1 -+ c_1) + P_2 (1 -+ c_2), where 1 - P_1 - P_2 = (r_1 q_2 - r_2 q_1)² / (1 +
         P_1 + P_2),

@@ -95,7 +95,7 @@ class Window(eqx.Module):
         return values
 
     def visible(self, mask: Bool[Array, "..."], groups: list[tuple[int, ...]]) -> Bool[Array, "..."]:
-        """Where windows hold something, given where positions do: the same positions, or where whole windows do.
+        """Where windows hold something: at the same positions as before, or where a whole window is filled.
 
         Raises:
             SettingError: for padding that depends on where the filled positions end.
@@ -116,7 +116,7 @@ class Window(eqx.Module):
         return jnp.concatenate(self.shown(x, [(axis,) for axis in range(len(self.size))]), axis=-1)
 
     def shown(self, values: Float[Array, "..."], groups: list[tuple[int, ...]]) -> list[Float[Array, "..."]]:
-        """The values at each place of the window, for all its positions.
+        """For each place in the window, the values that all positions of the window have there.
 
         `groups` has the same meaning as in `total`.
         """
@@ -149,7 +149,7 @@ class Window(eqx.Module):
         return jnp.pad(values, widths, mode="wrap" if self.padding == "CIRCULAR" else "constant")
 
     def _cut(self, padded: Array, values: Array, axis: int, group: tuple[int, ...], place: int) -> Array:
-        """The values at one place of the window, for all positions of the window along an axis."""
+        """The values at one place in the window along an axis, for all positions of the window."""
         count, stride = self._frame(values.shape[group[0]], axis)[2], self.strides[axis]
         start = place * self.dilation[axis]
         for own in group:

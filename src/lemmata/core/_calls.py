@@ -1,4 +1,4 @@
-"""What a user's function or model answers, or an error that names it."""
+"""The answers of a user's function or model, checked. An error names the function or model."""
 
 from collections.abc import Callable
 from typing import Any

@@ -12,8 +12,8 @@ _starting = threading.Lock()
 def started(process: Any) -> Any:
     """Start a process of `multiprocessing` in which no file of the current folder is imported, and return it.
 
-    Its Python is started with `-c`, for which the current folder would come before the standard library: a `signal.py`
-    there would run.
+    Python is started with `-c`. Without this step, the current folder would come before the standard library, and a
+    `signal.py` there would run.
 
     Args:
         process: that was not started.

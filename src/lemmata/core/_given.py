@@ -1,4 +1,4 @@
-"""Arrays of users or of their models, as arrays of NumPy: tensors, tables of several types, and errors for the rest."""
+"""Arrays of users or their models, converted to NumPy; what cannot be converted is refused."""
 
 import contextlib
 import math
@@ -52,7 +52,7 @@ def array_of(name: str, values: Any) -> np.ndarray:
         # A tensor of PyTorch that still collects gradients does not convert itself.
         array = np.asarray(values.detach().cpu() if callable(getattr(values, "detach", None)) else values)
         if array.dtype.kind in "US" and isinstance(values, list | tuple):
-            # NumPy turns the numbers and missing entries beside texts into texts, for example "nan".
+            # NumPy turns numbers and missing entries into texts, for example "nan", if there are texts beside them.
             own = np.asarray(values, dtype=object)
             texts = all(isinstance(entry, str | bytes) for entry in own.ravel().tolist())
             return array if texts else own

@@ -1,4 +1,7 @@
-"""A memory plan before any large computation: say the bytes, then block, subsample or refuse."""
+"""A memory plan before any large computation.
+
+It counts the bytes, and the computation is then blocked, subsampled or refused.
+"""
 
 import dataclasses
 import os

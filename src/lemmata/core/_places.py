@@ -29,7 +29,8 @@ class Place(NamedTuple):
 
     Args:
         name: of the argument.
-        kinds: of its entries, with NumPy's abbreviations; other kinds become the first one. Empty: any.
+        kinds: the kinds of entries, by NumPy's abbreviations. Entries of other kinds are converted to the first kind.
+            Empty: any.
         axes: the allowed numbers of axes with the least for more, or None for any number.
         of_jax: whether arrays of JAX are taken.
         of_numpy: whether arrays of NumPy are taken.
@@ -181,7 +182,10 @@ class Place(NamedTuple):
 
 
 class LikePlace(NamedTuple):
-    """Of NumPy's `ArrayLike`: numbers or labels, which the function reads itself, after complex numbers are refused."""
+    """An argument annotated with NumPy's `ArrayLike`: numbers or labels.
+
+    Complex numbers are refused, and the function reads the rest itself.
+    """
 
     name: str
     optional: bool

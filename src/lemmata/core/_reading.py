@@ -1,9 +1,9 @@
-"""One reader for every array that users pass: the annotations of the public interface define the accepted values.
+"""One reader for every array that users pass. The annotations of the public interface define the accepted values.
 
-The `__init__` of a subpackage ends with `read_arguments(__name__)`. Each public function, and each method of a public
-class, then reads the arguments that are annotated as arrays before its own code sees them. Lists, frames, tensors and
-arrays of another library or type become arrays of the annotated kind. Texts, complex numbers if real ones are meant,
-ragged lists, None, and another number of axes are refused in one line that names the argument. A JAX array is passed on
+The `__init__` of a subpackage ends with `read_arguments(__name__)`. Public functions, and methods of public classes,
+then read all arguments that are annotated as arrays before their own code sees them. Lists, frames, tensors and arrays
+of another library or type become arrays of the annotated kind. Texts, complex numbers if real ones are meant, ragged
+lists, None, and another number of axes are refused in one line that names the argument. A JAX array is passed on
 unchanged, so reading it changes no result. If a function then fails in another library's words, the argument whose
 shape or type does not fit is named.
 """

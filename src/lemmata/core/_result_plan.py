@@ -52,7 +52,7 @@ class ResultPlan:
         )
 
     def require(self, near: Any = None, *, remedy: str) -> None:
-        """Refuse a result of more than 64 MiB whose plan does not fit; print the plan of a result of more than 1 GiB.
+        """Refuse a result of more than 64 MiB whose plan does not fit. Print the plan of a result of more than 1 GiB.
 
         Args:
             near: the array on whose device the result will be; None means this machine.
@@ -74,7 +74,7 @@ def free_bytes(x: Any = None) -> int:
     """Free memory if an array is: of this machine, or of its device, if it says.
 
     Args:
-        x: the array; for an unknown array, or None, the memory is that of the machine.
+        x: the array. For an unknown array, or None, the memory is the memory of the machine.
     """
     try:
         device: Any = next(iter(x.devices()))

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from lemmata.errors import LemmataError, SettingError, SolverError
 
-# Tasks that wait at an executor: enough for some hundred workers, few enough for a scheduler's memory.
+# how many tasks wait at an executor: enough for some hundred workers, and few enough for a scheduler's memory
 WAITING = 1024
 
 
@@ -34,7 +34,7 @@ def check_executor(executor: object) -> None:
 def completed(
     executor: Executor, function: Callable[..., Any], tasks: Iterable[tuple], name: Callable[[tuple], str]
 ) -> Iterator[tuple[tuple, Any]]:
-    """Each task with function(*task), in the order in which they come back.
+    """Yield each task with function(*task), in the order in which the results return.
 
     At most 1,024 tasks wait at the executor. The first error ends it: tasks that have not begun are cancelled.
 

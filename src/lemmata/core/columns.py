@@ -51,7 +51,7 @@ def signs_of(x: Float[np.ndarray, "n d"], thresholds: Float[np.ndarray, " d"]) -
 
 
 def named(names: Any, d: int | None = None, what: str = "names") -> tuple[str, ...]:
-    """The names of inputs, from a list of them or from their number.
+    """The names of inputs, from a list of names or from the number of inputs.
 
     Args:
         names: names, or how many inputs there are.

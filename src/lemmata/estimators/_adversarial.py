@@ -130,7 +130,7 @@ class AdversarialKernelClassifier(ClassifierMixin, BaseEstimator):
     def decision_function(self, X):
         """The outputs (m, k) for k > 2 classes.
 
-        For two classes, their difference (m,), positive for the second class.
+        For two classes, their difference (m,), which is positive for the second class.
         """
         outputs = self._outputs(X)
         return outputs[:, 1] - outputs[:, 0] if len(self.classes_) == 2 else outputs

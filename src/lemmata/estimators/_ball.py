@@ -1,4 +1,4 @@
-"""Inputs in the unit ball, for the estimators whose theory speaks of it."""
+"""Inputs in the unit ball, for estimators whose theory assumes this."""
 
 import warnings
 from typing import Any
@@ -44,7 +44,7 @@ def ball_scale(inputs: Float[np.ndarray, "n d"], normalise: Any) -> tuple[int, f
 
 
 def longest_row(rows: Float[np.ndarray, "n d"], what: str) -> tuple[int, float]:
-    """The row of largest norm and its norm, also if squares of the entries overflow or underflow.
+    """The row of largest norm, and its norm. They are right even if squares of the entries overflow or underflow.
 
     Args:
         rows: a matrix.

@@ -24,7 +24,7 @@ class KernelBarlowTwins(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     It is the limit of gradient flow on |C - I|² from a small start, where C is the cross-correlation of the embeddings.
     This is an infinitely wide network with that tangent kernel, trained with Barlow Twins' loss without normalisation
     (Simon et al., 2023). Components are the leading modes of the information that the views share, the fastest first.
-    Without views, each row is its own view, and the embedding is that of kernel PCA without centring, whitened.
+    Without views, each row is its own view, and the embedding is whitened kernel PCA without centring.
 
     Args:
         kernel: a kernel of lemmata; None is an RBF kernel whose squared lengthscale is half the number of columns.

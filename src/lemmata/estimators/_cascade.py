@@ -32,7 +32,7 @@ class AbstractCascadeEstimator(BaseEstimator):
     random_state: Any
 
     def _train(self, points: Float[np.ndarray, "n d"], targets: Float[np.ndarray, "k n"]) -> None:
-        """Steps in function space on batches of one size, in an order of its own each epoch."""
+        """Steps in function space on batches of one size. Each epoch has its own order of the rows."""
         widths, batch, epochs = self._checked()
         low, high = points.min(axis=0), points.max(axis=0)
         self.scale_ = np.where(high > low, high - low, 1.0)
@@ -147,8 +147,9 @@ class CascadeRegressor(MultiOutputMixin, RegressorMixin, AbstractCascadeEstimato
 class CascadeClassifier(ClassifierMixin, AbstractCascadeEstimator):
     """Classification with cascades of packages of polyharmonic splines, trained in the space of functions.
 
-    For each class, one cascade is fitted to 1 for its rows and -1 for the others (one cascade for two classes). The
-    class with the largest output is predicted. Inputs are divided by their range and centred. See `CascadeRegressor`.
+    For each class, one cascade is fitted to 1 for the rows of this class and -1 for all other rows. For two classes,
+    there is only one cascade. The class with the largest output is predicted. Inputs are divided by their range and
+    centred. See `CascadeRegressor`.
 
     Args:
         widths: of the packages after the first one; () is a single package. Equal neighbours start as the identity.
@@ -161,8 +162,8 @@ class CascadeClassifier(ClassifierMixin, AbstractCascadeEstimator):
 
     Attributes:
         classes_: the labels.
-        cascade_: the cascades, with one output for each class; one output for two classes. scale_, shift_: inputs are X
-            / scale_ - shift_.
+        cascade_: the cascades, with one output for each class, or one output for two classes. scale_, shift_: inputs
+            are X / scale_ - shift_.
 
     Example:
         >>> import numpy as np
@@ -201,7 +202,7 @@ class CascadeClassifier(ClassifierMixin, AbstractCascadeEstimator):
         return self
 
     def decision_function(self, X):
-        """The outputs (m, k) for k > 2 classes; for two classes, the one output (m,), positive for the second class."""
+        """The outputs (m, k) for k > 2 classes. For two classes, the one output (m,), positive for the second class."""
         outputs = self._outputs(X)
         return outputs[:, 0] if len(self.classes_) == 2 else outputs
 

@@ -16,7 +16,8 @@ from lemmata.solvers import CentredModes, Modes, centred_modes
 
 from ._rows import MISSED, root_mean_square
 
-# Rows up to which "auto" is exact; products n p² of rows and centres that it spends beyond, and centres at most.
+# the number of rows up to which "auto" is exact; beyond it, the products n p² of rows and centres; the largest number
+# of centres
 _EXACT, _WORK, _MOST = 10_000, 4e12, 3000
 # The number of rows at which leave-one-out errors are computed, and the smallest number at which only rows that are not
 # centres are used.
@@ -136,8 +137,8 @@ def _price(errors: list[np.ndarray], doublings: float) -> tuple[float, float]:
     """The least and largest share of the mean error that further centres are estimated to save.
 
     The last doubling of the number of centres has saved d, the one before c. At most, each further doubling saves d, or
-    the standard error of d if that is more. At least, each doubling saves d / c of the doubling before, and at most
-    half of it.
+    the standard error of d if that is more. At least, each doubling saves d / c of what the doubling before saved, and
+    at most half of it.
 
     Args:
         errors: of the rows set aside, from a quarter, a half and all of the centres.
@@ -202,7 +203,7 @@ def warn_of_least_squares(found: OnCentres, setting: str) -> None:
 def crosses(
     kernel: AbstractKernel, x: Float[np.ndarray, "m *shape"], points: Float[np.ndarray, "n *shape"]
 ) -> Iterator[tuple[Int[np.ndarray, " r"], Float[Array, "r n"]]]:
-    """The cross matrix K(x, points) in blocks of rows of at most 128 MiB: the numbers of the rows, and K.
+    """The cross matrix K(x, points) in blocks of rows of at most 128 MiB, each with the numbers of its rows.
 
     Nothing is compiled where NumPy takes less time.
 
@@ -214,7 +215,8 @@ def crosses(
     rows, fitted = max(1, min(len(x), _BLOCK // (8 * len(points)))), jnp.asarray(points)
     by_numpy = takes_numpy(kernel, points, len(x) * len(points))
     for start in range(0, len(x), rows):
-        first = min(start, len(x) - rows)  # the last block goes back to the size of the others: one compilation
+        # the last block starts earlier, so that it has the size of the others and needs no second compilation
+        first = min(start, len(x) - rows)
         found = kernel.numpy_cross(x[first : first + rows], points) if by_numpy else None
         block = gram(kernel, jnp.asarray(x[first : first + rows]), fitted) if found is None else jnp.asarray(found)
         yield np.arange(start, first + rows), block[start - first :]

@@ -41,8 +41,8 @@ class TangentKernelClassifier(ClassifierMixin, BaseEstimator):
     Attributes:
         classes_: the labels.
         regressor_: the fit to the indicators.
-        sharpness_: the factor of the outputs before the softmax, if `time` is None; 0 if the leave-one-out outputs are
-            no better than chance.
+        sharpness_: the factor of the outputs before the softmax, if `time` is None. It is 0 if the leave-one-out
+            outputs are no better than chance.
 
     Example:
         >>> import numpy as np
@@ -112,7 +112,7 @@ class TangentKernelClassifier(ClassifierMixin, BaseEstimator):
 
     @available_if(lambda self: self.time is None)
     def predict_proba(self, X):
-        """Probabilities (m, k): the softmax of `sharpness_` times the outputs."""
+        """Probabilities (m, k), the softmax of `sharpness_` times the outputs."""
         outputs = self._outputs(X)
         return softmax(self.sharpness_ * outputs, axis=1)
 

@@ -24,11 +24,11 @@ class ConvolutionalDeepKernelMachineClassifier(ClassifierMixin, BaseEstimator):
 
     Layers are Gram matrices of inducing points (Milsom et al., 2024). Each block of ReLU and 3 x 3 convolution has a
     learned Gram matrix. The objective is the bound on the log density of centred indicators of the classes under normal
-    noise, minus `stiffness` times the divergence of each matrix from the one that the previous block implies. Adam
-    maximises it over all rows at once, together with the inducing patches, the weights between inducing points, the
-    noise and the scale. At an infinite stiffness the Gram matrices are those of random networks. Images are pooled over
-    all sites, and their class is that of the largest posterior mean. Made for hundreds of small images; a step takes
-    time in proportion to images, sites and the squares of inducing points.
+    noise. For each matrix, `stiffness` times its divergence from the matrix that the previous block implies is
+    subtracted. Adam maximises it over all rows at once, together with the inducing patches, the weights between
+    inducing points, the noise and the scale. At an infinite stiffness the Gram matrices are those of random networks.
+    Images are pooled over all sites, and their class is that of the largest posterior mean. Made for hundreds of small
+    images; a step takes time in proportion to images, sites and the squares of inducing points.
 
     Args:
         shape: of an image, (h, w) or (h, w, c), if the rows of X are its entries in that order. None means a square of
@@ -139,7 +139,7 @@ class ConvolutionalDeepKernelMachineClassifier(ClassifierMixin, BaseEstimator):
     def decision_function(self, X):
         """The posterior means (m, k) for k > 2 classes.
 
-        For two, their difference (m,), positive for the second class.
+        For two classes, their difference (m,), which is positive for the second class.
         """
         check_is_fitted(self)
         images = self._images(points_of(self, X))

@@ -23,15 +23,15 @@ class DeepKernelMachineClassifier(ClassifierMixin, BaseEstimator):
     """Least-squares classification with a deep kernel machine of ReLU layers on inducing points.
 
     A kernel method whose kernel is learned. The Gram matrix of every layer at the inducing points is free. It moves
-    away from the matrix of an infinitely wide network if the labels gain more than `nu` times the Gaussian divergence
-    costs (`lemmata.subjects.machines.SparseMachine`; Yang et al., 2023). Inputs are centred and divided by one number.
-    Factors, inducing points and noise are trained by Adam on all rows; the time of a step and the memory are linear in
+    away from the matrix of an infinitely wide network if this gains more for the labels than `nu` times the Gaussian
+    divergence (`lemmata.subjects.machines.SparseMachine`; Yang et al., 2023). Inputs are centred and divided by one
+    number. Adam trains factors, inducing points and noise on all rows. The time of a step and the memory are linear in
     the rows.
 
     Args:
         layers: of learned Gram matrices, at least 1.
-        nu: the weight of each layer's divergence, in nats of all rows' log likelihood. 0 does not restrict the layers;
-            infinity keeps them at the prior, the sparse Gaussian process of an infinitely wide network.
+        nu: the weight of each layer's divergence, in nats of all rows' log likelihood. 0 does not restrict the layers.
+            Infinity keeps them at the prior, the sparse Gaussian process of an infinitely wide network.
         inducing: how many inducing points, at most; rows chosen at random to start with.
         steps: of Adam.
         learning_rate: of Adam.

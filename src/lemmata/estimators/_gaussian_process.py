@@ -35,10 +35,10 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     Each column of the targets is centred and divided by its root mean square. Then it fits the prior, whose scale is
     that of the network's initial outputs. Standard deviations are returned in the units of the targets.
 
-    On centres z, the posterior is the variational one (Titsias, 2009): that of a process whose values at z contain all
-    information of the rows. Let psi(x) = G^T K(z, x), where sum_i psi_i psi_i^T is diagonal with entries a_j. Its
-    variance is K(x, x) - sum_j psi_j(x)² a_j / (a_j + noise). It is neither an upper nor a lower bound of the posterior
-    variance; far from the centres, it is the prior's, as it should be.
+    On centres z, the posterior is the variational posterior (Titsias, 2009). It is the posterior of a process whose
+    values at z contain all information of the rows. Let psi(x) = G^T K(z, x), where sum_i psi_i psi_i^T is diagonal
+    with entries a_j. Its variance is K(x, x) - sum_j psi_j(x)² a_j / (a_j + noise). It is neither an upper nor a lower
+    bound of the posterior variance. Far from the centres, it equals the prior's variance, as it should.
 
     Args:
         network: a layer of `lemmata.architectures`; None is three hidden ReLU layers with biases of standard deviation
@@ -53,10 +53,10 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         log_evidence_bound_: a lower bound of it (Titsias' on centres); equal to `log_evidence_` if the fit is exact.
         centres_: the number of centres; None if the fit is exact.
         price_: see `KernelRegressor`.
-        jitter_: the amount that had to be added to the diagonal besides the noise; on centres, to the diagonal of their
-            own Gram matrix.
+        jitter_: the amount that had to be added to the diagonal besides the noise. On centres, it is added to the
+            diagonal of the centres' Gram matrix.
         offset_: the mean of the targets, a number or (k,).
-        target_scale_: the number by which centred targets are divided, a number or (k,); 1 for a column that is
+        target_scale_: the number by which centred targets are divided, a number or (k,). It is 1 for a column that is
             constant up to rounding.
 
     Example:
@@ -100,7 +100,7 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             ApproximationWarning: for a fit on centres with centres = "auto".
             ContradictionWarning: for equal inputs with different targets, if noise = 0.
             InterpolationWarning: if noise = 0 and the fit misses a row by more than a thousandth of the targets' root
-                mean square, because the Gram matrix is singular up to rounding.
+                mean square. The reason is that the Gram matrix is singular up to rounding.
         """
         rows = training_rows(self, X, y, sample_weight, multi_output=True, y_numeric=True)
         count = centres_for(self.centres, len(rows.points))

@@ -26,7 +26,7 @@ class InContextRegressor(RegressorMixin, BaseEstimator):
 
     The transformer belongs to a class of functions and has explicit weights. Its layers compute universal features of
     the examples and of the query, run proximal gradient on the Lasso (1/N) |y - Phi rho|² + penalty |rho|_1, and return
-    <phi, rho> (Li et al., 2025, Lemma 4, with the factor N that their Attn2 lacks).
+    <phi, rho>. See Li et al. (2025), Lemma 4; their Attn2 lacks the factor N.
 
     Its theory is about inputs in the unit ball. So inputs are divided by the largest norm of a training row; targets
     are centred and divided by their standard deviation.
@@ -128,7 +128,7 @@ class InContextRegressor(RegressorMixin, BaseEstimator):
         return self
 
     def predict(self, X):
-        """Predictions (m,) at the inputs X (m, d): one forward pass for each row, in blocks of rows.
+        """Predictions (m,) at the inputs X (m, d). Each row takes one forward pass, in blocks of rows.
 
         Rows outside the ball are answered too, if no theory speaks: features are constant far out.
         """

@@ -39,7 +39,7 @@ from ._rows import (
 
 # Candidates for the ridge, in units of the mean of the Gram matrix's diagonal.
 _RIDGES = np.logspace(-8, 2, 21)
-# Rows up to which a Gram matrix has its eigensystem; beyond them Cholesky factors take its place in memory.
+# up to this number of rows, a Gram matrix has an eigensystem; beyond it, Cholesky factors replace the matrix in memory
 SMALL = 2000
 # Rows whose leave-one-out errors choose a ridge beyond that.
 _JUDGES = 1000
@@ -91,9 +91,9 @@ class AbstractKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return self
 
     def _fit(self, X, y, sample_weight, judges: int = 0) -> tuple[Rows, np.ndarray]:
-        """Solve; some of the rows, and their leave-one-out residuals (m, k), times the roots of the weights.
+        """Solve, and return some of the rows with their leave-one-out residuals (m, k), times the roots of the weights.
 
-        For few rows, these are all rows; for many, they are `judges` rows; 0 requests none.
+        For few rows, these are all rows. For many rows, there are `judges` of them; 0 requests none.
         """
         rows = training_rows(self, X, y, sample_weight, multi_output=True, y_numeric=True).merged()
         self._ridge, self._time = (not_negative(name, getattr(self, name)) for name in ("ridge", "time"))
@@ -210,7 +210,7 @@ class AbstractKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
 
 def weighted_system(kernel: AbstractKernel, points: np.ndarray, roots: np.ndarray) -> SystemInPlace:
-    """The Gram matrix times the roots of weights on both sides, in one array, ready to be factorised.
+    """The Gram matrix times the roots of weights on both sides, in one array that can be factorised.
 
     Args:
         kernel: with leaves of JAX.
@@ -227,8 +227,9 @@ def weighted_system(kernel: AbstractKernel, points: np.ndarray, roots: np.ndarra
 class KernelRegressor(AbstractKernelRegressor):
     """Regression with any lemmata kernel, in closed form.
 
-    Predictions are K(x, X) (K + ridge I)^-1 (y - mean) + mean. If `time` is given, they are those of the gradient flow
-    df/dt = -K (f - y) from the mean, stopped at that time (an infinitely wide network trained for that long).
+    Predictions are K(x, X) (K + ridge I)^-1 (y - mean) + mean. If `time` is given, they are the predictions of the
+    gradient flow df/dt = -K (f - y) from the mean, stopped at that time. This is an infinitely wide network trained for
+    that long.
 
     Args:
         kernel: a kernel; None is an RBF kernel whose squared lengthscale is half the number of columns.
@@ -244,13 +245,13 @@ class KernelRegressor(AbstractKernelRegressor):
     Attributes:
         kernel_: the kernel that is used.
         ridge_: the ridge that is used, if `time` is None.
-        jitter_: the amount that had to be added to the diagonal besides the ridge; on centres, to the diagonal of their
-            own Gram matrix.
+        jitter_: the amount that had to be added to the diagonal besides the ridge. On centres, it is added to the
+            diagonal of the centres' Gram matrix.
         offset_: the mean of the targets.
         centres_: the number of centres; None if the fit is exact.
-        price_: the smallest and the largest share of the squared error that the exact fit is estimated to save; (0, 0)
-            if the fit is exact. They come from leave-one-out errors on 2,000 rows with a quarter, a half and all of the
-            centres.
+        price_: the smallest and the largest share of the squared error that the exact fit is estimated to save. It is
+            (0, 0) if the fit is exact. They come from leave-one-out errors on 2,000 rows with a quarter, a half and all
+            of the centres.
 
     Example:
         >>> import numpy as np
@@ -276,15 +277,15 @@ class KernelRegressor(AbstractKernelRegressor):
 
 
 class TangentKernelRegressor(AbstractKernelRegressor):
-    """An infinitely wide network trained by gradient flow on squared loss: regression with its tangent kernel.
+    """An infinitely wide network trained by gradient flow on squared loss. This is regression with its tangent kernel.
 
     With `time`, the network is trained for that long, from outputs at the mean of the targets (the mean over initial
-    draws); infinity means training to the end, which interpolates. Otherwise, predictions are those of kernel ridge
+    draws). Infinity means training to the end, which interpolates. Otherwise, predictions are those of kernel ridge
     regression, which is training with the penalty ridge |w - w_0|².
 
-    With a network of your own, the inputs X of all methods may be the inputs that it reads: fields (n, *sites,
-    channels), or, for `OnGraphs` (for example `graph_network(depth)`), a list of graphs of any sizes, in the forms that
-    `graph_points` accepts.
+    With a network of your own, the inputs X of all methods may be the inputs that it reads. They may be fields (n,
+    *sites, channels). For `OnGraphs` (for example `graph_network(depth)`), they may be a list of graphs of any sizes,
+    in the forms that `graph_points` accepts.
 
     Args:
         network: a layer of `lemmata.architectures`; None is three hidden ReLU layers with biases of standard deviation
@@ -298,13 +299,13 @@ class TangentKernelRegressor(AbstractKernelRegressor):
     Attributes:
         kernel_: the tangent kernel.
         ridge_: the ridge that is used, if `time` is None.
-        jitter_: the amount that had to be added to the diagonal besides the ridge; on centres, to the diagonal of their
-            own Gram matrix.
+        jitter_: the amount that had to be added to the diagonal besides the ridge. On centres, it is added to the
+            diagonal of the centres' Gram matrix.
         offset_: the mean of the targets.
         centres_: the number of centres; None if the fit is exact.
-        price_: the smallest and the largest share of the squared error that the exact fit is estimated to save; (0, 0)
-            if the fit is exact. They come from leave-one-out errors on 2,000 rows with a quarter, a half and all of the
-            centres.
+        price_: the smallest and the largest share of the squared error that the exact fit is estimated to save. It is
+            (0, 0) if the fit is exact. They come from leave-one-out errors on 2,000 rows with a quarter, a half and all
+            of the centres.
 
     Example:
         >>> import numpy as np

@@ -10,8 +10,8 @@ import numpy as np
 def numpy_leaves(tree: Any) -> Any:
     """The tree with NumPy arrays of numbers in place of JAX's.
 
-    A JAX array of float64 becomes float32 if it is copied to a process, or loaded in a process, in which JAX's x64 is
-    off. A NumPy array does not. Fitted arrays are stored in this way.
+    A JAX array of float64 becomes float32 if it is copied to a process, or loaded in a process, in which JAX's x64 mode
+    is off. A NumPy array does not. Fitted arrays are stored in this way.
 
     Args:
         tree: a kernel, a spectrum, parameters.

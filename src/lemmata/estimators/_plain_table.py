@@ -12,6 +12,8 @@ from lemmata.errors import DataError, SettingError, shortened
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 YEAR = 365.2425
 _GAPS = "[ \u00a0\u202f'’]"
+_NEGATIVE = r"^\(\s*([^()]*\d[^()]*?)\s*\)$"
+"""A negative number as accountants write it: (12.50)."""
 _WAVES = {"year": ("part of the year", YEAR), "day": ("time of day", 1.0)}
 _TRUTH = {"true": "1", "false": "0"}
 
@@ -19,23 +21,26 @@ _TRUTH = {"true": "1", "false": "0"}
 class PlainTable(TransformerMixin, BaseEstimator):
     """A data frame of pandas or polars as a polars one that scikit-learn's encoders can use.
 
-    A pipeline needs it only if its table has cells that scikit-learn cannot read: dates, numbers written as texts (with
-    decimal commas or units, or words for missing values), infinite cells, or names of columns that are not texts.
+    A pipeline needs it only if its table has cells that scikit-learn cannot read. These are dates, numbers written as
+    texts (with decimal commas or units, or words for missing values), infinite cells, or names of columns that are not
+    texts.
 
-    A date becomes the days since 1970-01-01. Its parts are further columns. "sold: Monday" and so on are 1 on that
-    weekday. "sold: part of the year (sine)" and the cosine give the part of the year. The time of day has two such
+    A date becomes the days since 1970-01-01. The parts of a date are further columns. "sold: Monday" and so on are 1 on
+    that weekday. "sold: part of the year (sine)" and the cosine give the part of the year. The time of day has two such
     columns, too. They are 0 if the date is missing.
 
     Args:
         columns: the names of the columns to keep, as texts. A column whose name is a number or a tuple is named by
             `str`.
-        numbers: those of them whose cells are numbers. A cell that cannot be read as a number is missing; if it has a
-            digit, there is a warning.
+        numbers: the names of the columns whose cells are numbers. A cell that cannot be read as a number is missing; if
+            it has a digit, there is a warning.
         decimal: the mark before decimals in texts, "." or ",".
         dates: for each column of dates, the parts: some of "weekday", "year" and "day".
-        formats: for each column of dates that are texts, their format, as "%d/%m/%Y"; without one the year is first.
+        formats: for each column of dates that are texts, their format, as in "%d/%m/%Y". A slash stands for any blanks,
+            points, commas and hyphens, as in "%m/%d/%Y/%I:%M/%p" for 1/30/2024 9:15 AM. Without a format, the year is
+            first.
         missing: cells of number columns that mean a missing value, as texts: "999".
-        units: for each column whose numbers have a unit before or behind them, the unit: "€".
+        units: for each column whose numbers have a unit before or behind them, the unit, for example "€".
 
     Raises:
         DataError: if a column is missing from a table.
@@ -151,6 +156,7 @@ def _numbers(column: pl.Series, decimal: str, missing: Any) -> pl.Series:
         column = column.cast(pl.String)
     if column.dtype == pl.String:
         texts = column.str.strip_chars().str.replace(r"^\u2212([\d.,])", "-$1")  # a typeset minus
+        texts = texts.str.replace(_NEGATIVE, "-$1")
         texts = texts.set(texts.is_in(list(missing)).fill_null(False), None)
         lower = texts.str.to_lowercase()
         texts = pl.select(pl.when(lower.is_in(list(_TRUTH))).then(lower.replace(_TRUTH)).otherwise(texts)).to_series()
@@ -195,10 +201,16 @@ def _days(column: pl.Series, format: str | None) -> pl.Series:
             if texts.null_count() == len(texts):  # there is no date to guess a format from
                 return pl.Series(name, [None] * len(texts), dtype=pl.Float64)
             column = texts.str.to_datetime(strict=False, time_unit="us")
-        elif "%H" in format and "%Y" not in format:
+        elif "%H" in format and "%d" not in format:
             column = texts.str.to_time(format, strict=False)
         else:
-            column = texts.str.replace_all("[.-]", "/").str.to_date(format, strict=False)
+            texts = texts.str.replace_all(r"[\s./,-]+", "/")
+            timed = ":" in format
+            column = (
+                texts.str.to_datetime(format, strict=False, time_unit="us")
+                if timed
+                else texts.str.to_date(format, strict=False)
+            )
     if column.dtype == pl.Time:
         column = column.cast(pl.Duration("us"))
     if isinstance(column.dtype, pl.Datetime) and column.dtype.time_zone is not None:

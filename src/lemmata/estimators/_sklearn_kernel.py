@@ -22,18 +22,19 @@ _SHOWN = 20
 class SklearnKernel(Kernel):
     """A lemmata kernel in scikit-learn: for `GaussianProcessRegressor`, and as a function for `SVC` and `KernelRidge`.
 
-    Its hyper-parameters are positive numbers inside the kernel, named by their paths: `"lengthscale"` of an RBF kernel,
-    `"left.lengthscale"` in a sum, `"network.layers.0.weight_std"` in the kernel of a network. An array of positive
-    numbers, such as a lengthscale for each column, gives a hyper-parameter for each of them. scikit-learn optimises
-    their logarithms theta between the bounds, with gradients from JAX. Matrices are computed in float64, whether
-    JAX's x64 is on or not. Sums and products with scikit-learn's own kernels work.
+    Its hyper-parameters are positive numbers inside the kernel, named by their paths. Examples are `"lengthscale"` of
+    an RBF kernel, `"left.lengthscale"` in a sum, and `"network.layers.0.weight_std"` in the kernel of a network. An
+    array of positive numbers, such as a lengthscale for each column, gives a hyper-parameter for each number.
+    scikit-learn optimises their logarithms theta between the bounds, with gradients from JAX. Matrices are computed in
+    float64, whether JAX's x64 mode is on or not. Sums and products with scikit-learn's own kernels work.
 
     Args:
         kernel: the kernel K.
         learn: paths of the hyper-parameters, none by default. Numbers that are to be equal are one hyper-parameter:
             `"network.layers.0.weight_std = network.layers.2.weight_std"`. Arrays that are equal have one shape.
         value_bounds: the least and the largest value, of all or of each hyper-parameter, shape (2,) or (k, 2).
-        values: the hyper-parameters, in the order of `learn`; None keeps those of the kernel. scikit-learn sets it.
+        values: the hyper-parameters, in the order of `learn`. None keeps the values of the kernel. scikit-learn sets
+            it.
 
     Raises:
         SettingError: at any use, if the kernel is not a kernel of lemmata, or a path does not lead to a positive
@@ -122,7 +123,7 @@ class SklearnKernel(Kernel):
         self.values = np.exp(np.asarray(theta, float))
 
     def __repr__(self):
-        """The kernel with its current parameters, and those of them that are learnt."""
+        """The kernel with its current parameters, and the parameters that are learnt."""
         try:
             with jax.enable_x64(True):
                 shown = jax.tree.map(_rounded, self._current())

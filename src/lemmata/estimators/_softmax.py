@@ -36,10 +36,10 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Regression with a two-layer softmax network trained for a time, or with its kernel at infinite width.
 
     With `width=None`, predictions are exactly those of gradient flow df/dt = -K (f - y) with K(x, x') = <x, x'>
-    exp(sigma² <x, x'>). With a width, they are those of a network with that many hidden units, drawn at the symmetric
-    initialisation and trained by gradient descent on all rows. It is trained m times as long, because its tangent
-    kernel is m times the kernel of one output. So the same time means the same training. Training stops before it
-    interpolates unless `time` is long.
+    exp(sigma² <x, x'>). With a width, they are the predictions of a network with that many hidden units. It is drawn at
+    the symmetric initialisation and trained by gradient descent on all rows. It is trained m times as long, because its
+    tangent kernel is m times the kernel of one output at infinite width. So the same time means the same training.
+    Training stops before it interpolates unless `time` is long.
 
     The theory of these networks is about inputs in the unit ball and targets of length at most 1. So inputs are divided
     by the largest norm of a training row. Targets are centred and then divided by their largest norm.
@@ -47,7 +47,7 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     Args:
         width: hidden units, even; None is the limit of infinite width.
         sigma: standard deviation of the weights at initialisation. With 0 the kernel is linear.
-        time: training time in units in which the flow is df/dt = -K (f - y); infinity is allowed if `width` is None.
+        time: training time in units in which the flow is df/dt = -K (f - y). Infinity is allowed if `width` is None.
             None takes 1 / ridge, for the ridge of smallest leave-one-out error in kernel ridge regression. The reason
             is that ridge r and time 1/r shrink a mode of eigenvalue a by a/(a + r) and 1 - exp(-a/r). The time is
             between 0.1 and 10,000 divided by the largest eigenvalue of K, and it is the same for every width.
@@ -90,12 +90,12 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             y: targets (n,) or (n, k).
 
         Raises:
-            DataError: for a row of norm above 1 with `normalise=False`, a row whose inputs or centred targets have a
-                norm that overflows, or, if `time` is None, inputs so short that the kernel underflows. The message
+            DataError: for a row of norm above 1 with `normalise=False`, or a row whose inputs or centred targets have a
+                norm that overflows. If `time` is None, also for inputs so short that the kernel underflows. The message
                 names the row.
-            SettingError: for a width that is not an even integer, a sigma that is negative or so large that the kernel
-                overflows, a negative time, a time for which a network needs more than a million steps, or a value of
-                another type.
+            SettingError: for a width that is not an even integer; for a sigma that is negative or so large that the
+                kernel overflows; for a negative time, or a time for which a network needs more than a million steps;
+                for a value of another type.
             SolverError: if the training of the network diverged.
         """
         with refusing_in_one_line():
@@ -153,16 +153,17 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def predict_at(self, time, X):
         """Predictions of the same training at other times.
 
-        Exact for infinite width. A network either trains again from its first weights in the steps of `fit`, or
-        continues from its last weights in steps of 1/2 divided by the largest eigenvalue of H at initialisation.
-        Between two steps, weights are interpolated, so an answer does not depend on the other requested times.
+        Exact for infinite width. For other times, a network either trains again from its first weights in the steps of
+        `fit`, or continues from its last weights. The continued steps are 1/2 divided by the largest eigenvalue of H at
+        initialisation. Between two steps, weights are interpolated, so an answer does not depend on the other requested
+        times.
 
         Args:
             time: one time, or several.
             X: inputs (p, d).
 
         Returns:
-            (p,) or (p, k) for one time; a leading axis for several.
+            (p,) or (p, k) for one time. For several times, there is a leading axis.
 
         Raises:
             SettingError: for a time that is not a number of at least 0, or for which a network needs more than a
@@ -191,7 +192,7 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return outputs if times.ndim else outputs[0]
 
     def _outputs(self, times: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Outputs at all times, in the units of training: (s, p, k)."""
+        """Outputs at all times, in the units of training, of shape (s, p, k)."""
         with jax.enable_x64(True):
             if self.width is not None:
                 each = [self._network.predict(jax_leaves(self._params(time)), jnp.asarray(x)) for time in times]
@@ -278,7 +279,9 @@ def default_time(kernel: Spectrum, y: Float[Array, "n k"]) -> float:
 def largest_eigenvalue(
     network: SoftmaxNetwork, params: dict[str, Array], x: Float[Array, "n d"], outputs: int
 ) -> Float[Array, ""]:
-    """The largest eigenvalue of H, by 50 power iterations without forming it (a little below, for a step size).
+    """The largest eigenvalue of H by 50 power iterations, without forming H.
+
+    It is a little too small, which suits a step size.
 
     Args:
         network: the network.

@@ -1,4 +1,4 @@
-"""Any class with a spectrum of which only the bound is known: frequencies by a random walk."""
+"""Any class of functions with a known bound on its spectrum. A random walk draws its frequencies."""
 
 from collections.abc import Callable
 

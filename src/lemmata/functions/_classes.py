@@ -46,7 +46,7 @@ class AbstractFunctionClass(eqx.Module):
 
     @abc.abstractmethod
     def frequencies(self, normal: Float[Array, "n e"]) -> Float[Array, "n d"]:
-        """Frequencies of the density |omega| F_sup(omega) / moment, one for each row of `columns` normal numbers."""
+        """Frequencies with density |omega| F_sup(omega) / moment, one for each row of `columns` normal numbers."""
 
     @property
     @abc.abstractmethod

@@ -34,7 +34,7 @@ def ridge_moment(direction: Float[Array, " d"], profile: float) -> float:
 
 
 def logistic_moment(direction: Float[Array, " d"]) -> float:
-    """Of the logistic function of <a, x> + b: |a|/4, its largest slope, since the derivative is positive definite.
+    """The moment of the logistic function of <a, x> + b: |a|/4, its largest slope. Its derivative is positive definite.
 
     Args:
         direction: a.
@@ -43,9 +43,9 @@ def logistic_moment(direction: Float[Array, " d"]) -> float:
 
 
 def radial_moment(transform: Callable[[Float[np.ndarray, " n"]], Array], dimension: int) -> float:
-    """Of a radial function, F(omega) = F(|omega|): the sphere's surface times the integral of r^d |F(r)|.
+    """The moment of a radial function, F(omega) = F(|omega|): the sphere's surface times the integral of r^d |F(r)|.
 
-    By the trapezoidal rule in the logarithm of r between 1e-8 and 1e8: to about ten digits for smooth F.
+    It is computed by the trapezoidal rule in the logarithm of r between 1e-8 and 1e8, to about ten digits for smooth F.
 
     Args:
         transform: F as a function of the length.

@@ -43,9 +43,9 @@ def log_pair_cover(dimension: int, epsilon: float) -> float:
 def log_class_cover(functions: AbstractFunctionClass, epsilon: float) -> float:
     """A cover of a class: f - f(0) to within C_F epsilon in the supremum norm over the unit ball, in logarithms.
 
-    Cosines: 2 m log(1 + 2/epsilon), amplitudes and phases in m discs. Logistic networks: m log(1 + 1/epsilon),
-    coefficients in intervals. Linear functions: d log(1 + 2/epsilon). Gaussian bumps, with the number of bumps that the
-    class draws: k log(1 + 4/epsilon) + k d log(1 + 8/epsilon), weights and centres.
+    Cosines: 2 m log(1 + 2/epsilon), amplitudes and phases in m discs. Logistic networks: m log(1 + 1/epsilon), for
+    coefficients in intervals. Linear functions: d log(1 + 2/epsilon). Gaussian bumps: k log(1 + 4/epsilon) + k d log(1
+    + 8/epsilon), for weights and centres, where k is the number of bumps that the class draws.
 
     Args:
         functions: the class.

@@ -1,4 +1,4 @@
-"""Functions on the cube {-1, 1}^d: the transform to the products of coordinates, degrees, influences."""
+"""Functions on the cube {-1, 1}^d: the transform to the products of coordinates, the degrees, and the influences."""
 
 import jax
 import jax.numpy as jnp

@@ -58,7 +58,7 @@ def sample_features(
 def features_of(
     functions: AbstractFunctionClass, normal: Float[Array, "n e"], sharpness: float | Array
 ) -> UniversalFeatures:
-    """The same from standard normal numbers, `columns` of the class and one more for each feature.
+    """The features of `features` from standard normal numbers: `columns` of the class and one more for each feature.
 
     Args:
         functions: the class.
@@ -72,7 +72,7 @@ def features_of(
 def step_density(t: Float[Array, "*s"], length: Float[Array, "*#s"], theta: Float[Array, "*#s"]) -> Float[Array, "*s"]:
     """gamma(t): how steps at t add up to g(z) = (cos(length z + theta) - cos(theta)) / length on [-1, 1].
 
-    g(z) is the integral of gamma over t < z. On [-1, 1], gamma = g'; on an interval of length |g(-1)| below -1, gamma =
+    g(z) is the integral of gamma over t < z. On [-1, 1], gamma = g'. On an interval of length |g(-1)| below -1, gamma =
     sign g(-1) (li2025incontext, equation 82). |gamma| <= 1.
 
     Args:

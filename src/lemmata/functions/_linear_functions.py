@@ -22,9 +22,9 @@ def mean_projection(dimension: int) -> float:
 class LinearFunctions(AbstractFunctionClass):
     """f(x) = <a, x> + b with |a| <= slope and |b| <= shift: C_F = shift + slope / E|u_1|, u uniform on the sphere.
 
-    Linear functions have no spectrum away from 0, and features need one. On the unit ball, <a, x> is, to within length²
-    |a| / 6, the mean of |a| sign(<u, a>) sin(length <u, x>) / (length E|u_1|) over u: directions that work for every a.
-    No bound on the spectra of all of them has a smaller moment.
+    Linear functions have no spectrum away from 0, and features need one. On the unit ball, <a, x> is the mean of |a|
+    sign(<u, a>) sin(length <u, x>) / (length E|u_1|) over u, to within length² |a| / 6. These directions work for every
+    a. No bound on the spectra of all of them has a smaller moment.
 
     Args:
         dimension: d.
@@ -61,7 +61,7 @@ class LinearFunctions(AbstractFunctionClass):
         return self.length * normal / jnp.linalg.norm(normal, axis=1, keepdims=True)
 
     def function(self, normal: Float[Array, "k e"]) -> "LinearFunction":
-        """A uniform in its ball, b in its interval."""
+        """A function with a uniform in its ball and b uniform in its interval."""
         radius, level = jax.scipy.stats.norm.cdf(normal[0, :2])
         way = normal[0, 2:] / jnp.linalg.norm(normal[0, 2:])
         a = self.slope * radius ** (1 / self.dimension) * way

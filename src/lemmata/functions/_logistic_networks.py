@@ -45,7 +45,9 @@ class LogisticNetworks(AbstractFunctionClass):
         return 1, len(self.sizes)
 
     def frequencies(self, normal: Float[Array, "n e"]) -> Float[Array, "n d"]:
-        """A line with probability proportional to sizes_j |a_j|, and u a_j on it with the density 2 u / sinh(pi u).
+        """Choose line j with probability proportional to sizes_j |a_j|.
+
+        On it, take u a_j, where u has the density 2 u / sinh(pi u).
 
         The characteristic function of that density is sech²(t/2), so u is the mean of two hyperbolic secant variables
         (2/pi) log tan(pi U/2).

@@ -54,11 +54,11 @@ class SobolevBall(eqx.Module):
     dimension: int = eqx.field(static=True)
 
     def eigenvalues(self, count: int) -> Float[Array, " count"]:
-        """The largest values of (1 + |k|²)^(-s), descending: squared semi-axes of the ball in L2."""
+        """The largest values of (1 + |k|²)^(-s), descending. They are the squared semi-axes of the ball in L2."""
         return (1.0 + jnp.asarray(lattice_norms(self.dimension, count))) ** -self.smoothness
 
     def width(self, n: int) -> Float[Array, ""]:
-        """The squared Kolmogorov n-width in L2: the (n+1)-th of these values (Kolmogorov, 1936).
+        """The squared Kolmogorov n-width in L2. It is the (n+1)-th of the eigenvalues (Kolmogorov, 1936).
 
         It is the smallest possible value of the largest squared error over the ball for approximation from a linear
         space of n dimensions. The span of the n smallest frequencies attains it.

@@ -66,11 +66,11 @@ def spectral_moment(
 
     The standard error compares neighbouring strata. `truncation` continues the last two half decades geometrically
     beyond |omega| = 1e6; frequencies below 1e-6 are left out. A moment is called infinite if these half decades hold
-    more than 1e-6 of the value and do not fall by a tenth, because spectra with slower tails cannot be distinguished
-    from infinite ones. Atoms and lines of F are not detected, because they have no density.
+    more than 1e-6 of the value and do not fall by a tenth. The reason is that spectra with slower tails cannot be
+    distinguished from infinite ones. Atoms and lines of F are not detected, because they have no density.
 
     Args:
-        transform: F, or a bound of it, one value for each row; f(x) = integral of exp(i <omega, x>) F(omega).
+        transform: F, or a bound of F, with one value for each row; f(x) = integral of exp(i <omega, x>) F(omega).
         dimension: d.
         key: randomness.
         number: of frequencies.

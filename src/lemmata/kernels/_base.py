@@ -22,7 +22,7 @@ from lemmata.core import known
 
 from ._parameters import check_number, counting, learnable
 
-# Rows of a tile of vectors: one of float32 and its points fit into the cache of a core.
+# rows of a tile of vectors; a tile of float32 and its points fit into the cache of a core
 _TILE_ROWS = 504
 
 
@@ -37,9 +37,9 @@ class AbstractKernel(eqx.Module):
 
     Attributes:
         exactly_symmetric: whether `cross(x, x)`, given one array twice, is symmetric to the bit already.
-        cheap_points: whether the work for one point alone is known to be little beside that for its pairs. `gram` then
-            computes tiles that stay in the cache, each of which repeats it. For `Sum`, `Product`, `Scale` and `Power`
-            their parts decide.
+        cheap_points: whether the work for one point alone is known to be small compared with the work for its pairs.
+            `gram` then computes tiles that stay in the cache. Each tile repeats the work for its points. For `Sum`,
+            `Product`, `Scale` and `Power` their parts decide.
         numpy_entries: entries of all matrices together up to which `numpy_cross`, where it gives any, takes less of the
             processor's time than to compile `cross` and to evaluate it.
     """
@@ -64,7 +64,7 @@ class AbstractKernel(eqx.Module):
         return jax.vmap(lambda a: self(a, a))(x)
 
     def tile_rows(self, shape: tuple[int, ...]) -> int | None:
-        """Rows of a tile of points of this shape that stays in the cache; None where `gram` takes all at once."""
+        """Rows of a tile of points of this shape that stays in the cache. None if `gram` computes all rows at once."""
         return _TILE_ROWS if self.cheap_points and len(shape) == 2 else None
 
     def numpy_cross(
@@ -78,7 +78,7 @@ class AbstractKernel(eqx.Module):
         """
         return None
 
-    # The operations are kernels themselves, so their module needs this class first: it is imported when one is built.
+    # the operations are kernels themselves, so their module needs this class first; it is imported when one is built
 
     def __add__(self, other: "AbstractKernel") -> "AbstractKernel":
         """The sum of two kernels."""
@@ -163,7 +163,7 @@ class Product(AbstractKernel):
 
 
 class Scale(AbstractKernel):
-    """K(x, y) = factor kernel(x, y) with a positive factor; written `factor * kernel`.
+    """K(x, y) = factor kernel(x, y) with a positive factor, written `factor * kernel`.
 
     Raises:
         SettingError: if the factor is known and not positive.
@@ -200,7 +200,7 @@ class Scale(AbstractKernel):
 
 
 class Power(AbstractKernel):
-    """K(x, y) = kernel(x, y)^exponent for an integer exponent of at least 1; written `kernel ** exponent`.
+    """K(x, y) = kernel(x, y)^exponent for an integer exponent of at least 1, written `kernel ** exponent`.
 
     Raises:
         SettingError: if the exponent is not an integer or is below 1.

@@ -32,9 +32,9 @@ def gram_on_disk(
     working_set: int | None = None,
     executor: Executor | None = None,
 ) -> Any:
-    """The matrix of `gram` as a zarr array (n, m) at `path`, without ever holding it in memory.
+    """The matrix of `gram` as a zarr array (n, m) at `path`. It is never completely in memory.
 
-    The chunks are the tiles of `gram_plan`; if `y` is None, half of them are computed and the others are their
+    The chunks are the tiles of `gram_plan`. If `y` is None, half of the tiles are computed, and the others are their
     transposes. A tile counts when it is completely written. So the same call continues an interrupted or killed run,
     and computes only the missing tiles. A folder of another problem is refused. The digests of the points and of the
     kernel's description are compared, and the values of the first finished tile are computed again. For the other
@@ -42,14 +42,15 @@ def gram_on_disk(
 
     With an `executor`, its workers compute the tiles and write each into its own chunks. A tile whose worker died has
     no marker. The next worker that the executor chooses computes it, or the next call does. Workers read the points
-    from the folder, which they see under the same path: on one machine, or on storage that all share. On processors of
-    one kind and the same threads the matrix is, bit for bit, that of a call without executor.
+    from the folder, under the same path for all. So they run on one machine, or on storage that all share. If the
+    processors are of one kind and use equally many threads, the matrix equals that of a call without executor, bit for
+    bit.
 
     Args:
         kernel: the kernel K.
         x: points, one in each row.
         y: other points; `None` means `x` itself.
-        path: the folder of the array; one that is there is continued, with the tiles that it has.
+        path: the folder of the array. An existing array is continued with the tiles that it has.
         block: rows of a tile; a folder that is continued keeps its own number, and a note on standard error says so.
         working_set: bytes that the work of each worker may take besides the points; `None` is 256 MiB.
         executor: any `concurrent.futures.Executor`, such as that of a Dask client (`client.get_executor()`); None
@@ -60,7 +61,7 @@ def gram_on_disk(
 
     Raises:
         DataError: if the folder contains other files, a damaged array (the message names the tile) or the matrix of
-            another problem; also if the disk is full, or if the folder is not writable.
+            another problem. It is also raised if the disk is full, or if the folder is not writable.
         MemoryPlanError: if a tile does not fit into memory or the matrix onto the disk; the message states the plan.
         SettingError: if zarr is not installed or the executor has another type, and for the same reasons as `gram`.
         SolverError: if the executor died or a worker did not answer; the message names the tile. Finished tiles are
@@ -125,7 +126,7 @@ def _fill(
         return
     kernel, x, y = problem
     share_points(folder, x, y)
-    call = uuid.uuid4().hex  # a scheduler that knows a task answers with its earlier result
+    call = uuid.uuid4().hex  # a scheduler answers a known task with its earlier result
     where = str(folder.absolute())
     tasks = ((where, plan, kernel, float64_enabled(), i, j, call) for i, j in missing)
     for _ in completed(executor, compute_tile, tasks, lambda task: f"tile {tile_name(*task[4:6])} in {task[0]}"):

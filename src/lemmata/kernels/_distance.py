@@ -50,8 +50,8 @@ def squared_distances(
         x: points.
         y: points.
         scales: one number for each coordinate, by which differences are divided; None is 1 for each.
-        unit: a power of two, or one for each coordinate, by which points are multiplied without rounding; None is 1. It
-            is a constant for derivatives.
+        unit: a power of two, or one for each coordinate. Points are multiplied by it without rounding. None is 1. It is
+            a constant for derivatives.
     """
     return _all_pairs(x, None if y is x else y, unit, scales)
 
@@ -88,14 +88,15 @@ def _by_product(own: bool, x: Array, y: Array, unit: Array | None, scales: Array
     norms = squares_of(a)[:, None] + squares_of(b)[None, :]
     diagonal = own & (jnp.arange(len(x))[:, None] == jnp.arange(len(y))[None, :])
     squares = jnp.where(diagonal, 0.0, norms - 2 * _product(a, b))
-    # Near, and if the norms overflow: inf - inf. The repair finds them again, since what it is given is stored.
+    # near, and also if the norms overflow, because then the difference is inf - inf The repair finds them again, since
+    # what it is given is stored.
     near = lambda: ~(squares >= _NEAR * norms) & ~diagonal
     repaired = lambda: _repaired(own, _in_units(x, unit), _in_units(y, unit), scales, squares, near())
     return jax.lax.cond(jnp.any(near()), repaired, lambda: squares)
 
 
 def _repaired(own: bool, x: Array, y: Array, scales: Array | None, squares: Array, near: Array) -> Array:
-    """The squares, those of near pairs from their differences."""
+    """The squares, in which near pairs are recomputed from their differences."""
     # Repairs take the points as given: centring them rounds, which a small difference would feel.
     exact = lambda point, others: jnp.sum(_in_units(point - others, None, scales) ** 2, axis=1)
 
@@ -106,8 +107,8 @@ def _repaired(own: bool, x: Array, y: Array, scales: Array | None, squares: Arra
     by_rows = lambda squares, near: jax.lax.map(repair_row, (x, squares, near))
     if own:
         return by_rows(squares, near)
-    # If the points of one set are in the other, each row usually has one near pair. Such pairs are repaired for all
-    # rows at once. Further near pairs (clusters, duplicates) are repaired row by row, only if there are any.
+    # If the points of one set are also in the other set, each row usually has one near pair. Such pairs are repaired
+    # for all rows at once. Further near pairs (clusters, duplicates) are repaired row by row, only if there are any.
     rows, nearest = jnp.arange(len(x)), jnp.argmin(jnp.where(near, squares, jnp.inf), axis=1)
     first = jnp.where(near[rows, nearest], exact(x, y[nearest]), squares[rows, nearest])
     squares, near = squares.at[rows, nearest].set(first), near.at[rows, nearest].set(False)
@@ -116,8 +117,8 @@ def _repaired(own: bool, x: Array, y: Array, scales: Array | None, squares: Arra
 
 @_by_product.defjvp
 def _by_product_jvp(own, primals, tangents):
-    # d |x_i - y_j|^2 = 2 <x_i - y_j, dx_i - dy_j>, in products about the same centre: the repair above only corrects
-    # rounding, and must not be differentiated.
+    # d |x_i - y_j|^2 = 2 <x_i - y_j, dx_i - dy_j>, in products about the same centre. The repair above only corrects
+    # rounding, so it must not be differentiated.
     (x, y, unit, _), (dx, dy, _, _) = primals, tangents
     u, v, du, dv = (_in_units(each, unit) for each in (x, y, dx, dy))
     return _by_product(own, x, y, unit, None), _moved_points(u, v, du, dv, None)

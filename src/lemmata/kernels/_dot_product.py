@@ -41,8 +41,8 @@ class Linear(AbstractKernel):
 class Polynomial(AbstractKernel):
     """K(x, y) = (<x, y> / scale + offset)^degree.
 
-    With offset 0, it is homogeneous; with a positive offset, its feature space contains every monomial up to the
-    degree.
+    With offset 0, the kernel is homogeneous. With a positive offset, its feature space contains every monomial up to
+    the degree.
 
     >>> import jax.numpy as jnp
     >>> from lemmata.kernels import Polynomial

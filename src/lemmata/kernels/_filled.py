@@ -13,19 +13,20 @@ from jaxtyping import Array, Float
 from ._base import AbstractKernel
 from ._tiles import checked_finite, checked_symmetric, cross_tile, diagonal_tile, refused_points
 
-# The rows of a tile of vectors are an odd multiple of 8: in arrays whose rows are a power of two of bytes apart,
-# columns share few places of a cache, and a transpose takes three times as long.
+# The rows of a tile of vectors are an odd multiple of 8. If rows were a power of two of bytes apart, columns would
+# share few places of a cache, and a transpose would take three times as long.
 _STEP = 16
 # If the work for a single point is expensive, each point is in half as many tiles.
 _WIDE_SIDE = 1160
-# Tiles that are computed at once: XLA shares the operations of one between cores, but many are too short for that.
+# the number of tiles that are computed at once; XLA shares the operations of one tile between cores, but many are too
+# short for this
 _WORKERS = min(4, os.cpu_count() or 1)
 # JAX takes over an array without a copy if it begins at a multiple of this number of bytes.
 _ALIGNED = 64
 
 
 class _Axis(NamedTuple):
-    """The points of one side in tiles of one size, of which the last goes back to end with the points.
+    """The points of one side in tiles of one size. The last tile is shifted back so that it ends with the points.
 
     Attributes:
         starts: the first row of each tile.
@@ -69,7 +70,7 @@ def filled(
                 return np.asarray(checked_finite(cross_tile(kernel, left, columns.tiles[j]), first))
             if vectors or not kernel.exactly_symmetric:
                 return np.asarray(checked_symmetric(left, *diagonal_tile(kernel, left), first[0]))
-            # Two points of a field take part as those of two fields: one program serves all tiles.
+            # Two points of a field are treated as points of two fields, so that one program serves all tiles.
             tile = np.asarray(checked_finite(cross_tile(kernel, left, left), first))
         tile = (tile + tile.T) / 2
         np.fill_diagonal(tile, diagonal[first[0] : first[0] + len(tile)])

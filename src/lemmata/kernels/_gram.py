@@ -17,8 +17,8 @@ from ._plan import GramPlan, check_blocks, gram_plan, size
 from ._points import UNKNOWN, checked_problem, entries
 from ._tiles import checked_finite, checked_symmetric, symmetrised, tile_of
 
-# Matrices with fewer bytes than the first number are always computed at once; those with more than the second never.
-# Between, they are computed at once if memory for four of them is free.
+# Matrices with fewer bytes than the first number are always computed at once, and matrices with more than the second
+# never. Between, they are computed at once if memory for four of them is free.
 _SMALL, _LARGE = 2**26, 2**30
 # Entries of a matrix that is computed as a whole.
 _AT_ONCE = 2**20
@@ -36,12 +36,12 @@ def gram(
 ) -> Float[Array, "n m"]:
     """The Gram matrix K(x_i, x_j), or the cross matrix K(x_i, y_j) if `y` is given.
 
-    The symmetric form is exactly symmetric. It computes only the tiles on and above the diagonal, if there are
-    tiles: on a CPU, for vectors and more than 2^20 entries, tiles that fit into the cache, if the kernel declares that
-    the work for one point is small (`AbstractKernel.cheap_points`). With `block` or `working_set`, tiles are square.
-    The peak of memory is then the output, the working set, and once about 100 MiB for the compiler, which no plan
-    counts. Matrices above 1 GiB always have a plan (`gram_plan`), which is printed to standard error, and are refused
-    if the plan does not fit into free memory.
+    The symmetric form is exactly symmetric. If there are tiles, it computes only the tiles on and above the diagonal.
+    On a CPU, matrices of vectors with more than 2^20 entries have tiles that fit into the cache, if the kernel declares
+    that the work for one point is small (`AbstractKernel.cheap_points`). With `block` or `working_set`, tiles are
+    square. The peak of memory is then the output, the working set, and once about 100 MiB for the compiler, which no
+    plan counts. Matrices above 1 GiB always have a plan (`gram_plan`), which is printed to standard error, and are
+    refused if the plan does not fit into free memory.
 
     Args:
         kernel: the kernel K.
@@ -57,7 +57,7 @@ def gram(
             row.
         SettingError: if both block and working set are given, or one of them is not a whole number above 0. It is also
             raised if the kernel is not a kernel of lemmata, an entry is not finite, or K(x, y) and K(y, x) differ by
-            more than rounding. With tiles, only those on the diagonal are checked for symmetry.
+            more than rounding. With tiles, only the diagonal tiles are checked for symmetry.
         MemoryPlanError: if the matrix does not fit; the message states the plan.
 
     Example:

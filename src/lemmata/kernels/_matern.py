@@ -2,14 +2,14 @@
 
     M_nu(s) = 2^(1 - nu) / Gamma(nu) s^nu K_nu(s),    M_nu(0) = 1.
 
-Write nu = mu + n with |mu| <= 1/2. Below s = 2, K_mu and K_(mu+1) are Temme's series (1975); above, they are
-sqrt(pi / (2 s)) exp(-s) times Chebyshev series in 4/s - 1. From there, with the M of positive order only,
+Write nu = mu + n with |mu| <= 1/2. Below s = 2, K_mu and K_(mu+1) are computed by Temme's series (1975). Above, they
+are sqrt(pi / (2 s)) exp(-s) times Chebyshev series in 4/s - 1. From there, with the M of positive order only,
 
     M_(a+1)(s) = M_a(s) + s² / (4 a (a - 1)) M_(a-1)(s),
 
-in which all terms are positive, so nothing cancels and nothing overflows. From nu = 32 on, the uniform expansion
-of Debye has a fixed cost (DLMF 10.41.4). The order is a Python number, so everything that depends only on it is
-computed once, by NumPy and SciPy.
+All terms are positive, so nothing cancels and nothing overflows. From nu = 32 on, the uniform expansion of Debye has a
+fixed cost (DLMF 10.41.4). The order is a Python number, so everything that depends only on it is computed once, by
+NumPy and SciPy.
 """
 
 import functools
@@ -30,7 +30,7 @@ _FAR = 1e6  # exp(-1000) is 0 in every precision
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
 def matern_function(nu: float, t: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """M_nu(s) as a function of t = s², for a number nu > 0; K_0(s) itself for nu = 0.
+    """M_nu(s) as a function of t = s², for a number nu > 0. For nu = 0, it is K_0(s).
 
     It is exp(-s), (1 + s) exp(-s) and (1 + s + s²/3) exp(-s) for nu = 1/2, 3/2 and 5/2. Its derivative by t is
     -M_(nu-1) / (4 (nu - 1)) for nu > 1, -K_0 / 2 for nu = 1, and for nu < 1
@@ -86,15 +86,15 @@ def _half_integer(nu: float, t: Array, s: Array) -> Array:
     """A polynomial times exp(-s)."""
     if nu <= 2.5:
         return {0.5: 1.0, 1.5: 1.0 + s, 2.5: 1.0 + s + t / 3}[nu] * jnp.exp(-s)
-    # one half now and one half at the end, so that large powers of s neither overflow nor underflow
+    # one half is multiplied now and the other half at the end, so that large powers of s neither overflow nor underflow
     half = jnp.exp(-s / 2)
     return _upwards(1.5, round(nu - 1.5), t / 4, half, (1.0 + s) * half) * half
 
 
 def _near(mu: float, whole: int, s: Array) -> Array:
     """M by Temme's series, for 0 < s <= 2."""
-    # In Temme's notation, with all sequences times (s/2)^mu, so that they neither overflow nor underflow: K_mu = sum of
-    # c_k f_k and K_(mu+1) = (2/s) sum of c_k (p_k - k f_k).
+    # In Temme's notation, K_mu = sum of c_k f_k and K_(mu+1) = (2/s) sum of c_k (p_k - k f_k). All sequences are
+    # multiplied by (s/2)^mu, so that they neither overflow nor underflow.
     first, second = _temme_constants(mu)
     logarithm = jnp.log(_SPLIT / s)
     power = jnp.exp(-2 * mu * logarithm)
@@ -104,7 +104,7 @@ def _near(mu: float, whole: int, s: Array) -> Array:
     square, c = s**2 / 4, jnp.ones_like(s)
     own, above = f, jnp.zeros_like(s)
     for k in range(1, (_POWERS if s.dtype == jnp.float64 else _SINGLE_POWERS) + 1):
-        # Products with reciprocals, which are numbers: a division takes several times as long.
+        # The code multiplies by reciprocals, which are numbers, because a division takes several times as long.
         f = (k * f + p + q) * (1 / (k**2 - mu**2))
         p, q, c = p * (1 / (k - mu)), q * (1 / (k + mu)), c * (square * (1 / k))
         own = own + c * f

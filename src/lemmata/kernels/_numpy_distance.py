@@ -64,7 +64,7 @@ def _repair(
 
 
 def numpy_matern(nu: float) -> Callable[[Float[np.ndarray, "a m"]], Float[np.ndarray, "a m"]]:
-    """The Matérn kernel from squares of |x - y| / lengthscale, which it overwrites, for nu = 1/2, 3/2 or 5/2.
+    """The Matérn kernel for nu = 1/2, 3/2 or 5/2, from squares of |x - y| / lengthscale, which are overwritten.
 
     Args:
         nu: the order.

@@ -9,7 +9,7 @@ from lemmata.core import mirror
 from ._base import AbstractKernel, Power, Product, Scale, Sum
 from ._tiles import checked_finite
 
-# Rows of a tile: tiles below the diagonal are copies, and those on it are computed whole.
+# rows of a tile; tiles below the diagonal are copies, and tiles on the diagonal are computed completely
 _TILE = 512
 
 

@@ -14,14 +14,15 @@ from ._stationary import RBF
 class OddEvenKernel(AbstractKernel):
     """K(x, y) = exp(-|x - y|²/(2 l²)) + weight δ(x, y) exp(-|x - y|²/(2 l_oe²)), for points of whole numbers.
 
-    δ(x, y) is 1 if every coordinate of x has the same parity as that of y, and 0 otherwise. For nuclei, x = (Z, N). In
-    each of the classes even-even, even-odd, odd-even and odd-odd, the second term adds its own smooth function to the
-    smooth first term. With the coordinates' signs s = (-1)^x,
+    δ(x, y) is 1 if x and y have the same parity in every coordinate, and 0 otherwise. For nuclei, x = (Z, N). In each
+    of the classes even-even, even-odd, odd-even and odd-odd, the second term adds its own smooth function to the smooth
+    first term. With the coordinates' signs s = (-1)^x,
 
         δ(x, y) = product over coordinates i of (1 + s_i(x) s_i(y))/2,
 
-    so that K is positive semidefinite. Kernel ridge regression with it and the ridge λ is the sum of two regressions,
-    one term each, with the ridges λ and λ/weight (`lemmata show regression.odd_even.effective_kernel`).
+    so that K is positive semidefinite. Kernel ridge regression with this kernel and the ridge λ is the sum of two
+    regressions, one for each term, with the ridges λ and λ/weight (`lemmata show
+    regression.odd_even.effective_kernel`).
 
     A coordinate that is not a whole number has the parity of the nearest one; derivatives keep the parities fixed.
 
@@ -41,8 +42,8 @@ class OddEvenKernel(AbstractKernel):
 
     Raises:
         SettingError: if a length scale is known and not positive, the weight is negative, or a coordinate is not a
-            whole number of at least 0 or is named twice. It is also raised for points that lack a named coordinate, or
-            whose number of coordinates differs from that of the length scales.
+            whole number of at least 0 or is named twice. It is also raised for points without a named coordinate, or
+            with another number of coordinates than length scales.
 
     Reference: tang2024charge.
     """
@@ -75,7 +76,7 @@ class OddEvenKernel(AbstractKernel):
         return smooth + self.weight * jnp.where(same, second, 0.0)
 
     def cross(self, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n m"]:
-        """The smooth cross matrix, and the second one within classes of parities."""
+        """The smooth cross matrix, and the second term's matrix within classes of equal parity."""
         same = jnp.all(self._odd(x)[:, None, :] == self._odd(y)[None, :, :], axis=-1)
         smooth, second = (scaled.cross(x, y) for scaled in self._terms(x))
         return smooth + self.weight * jnp.where(same, second, 0.0)

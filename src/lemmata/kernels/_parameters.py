@@ -81,7 +81,7 @@ def check_number(
 
 
 def for_columns(name: str, value: Any, x: Array | np.ndarray) -> Any:
-    """One number, or one for each column of the points, in their precision.
+    """One number, or one for each column of the points, in the precision of the points.
 
     Raises:
         SettingError: if the number of values is neither of the two.

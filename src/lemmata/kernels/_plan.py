@@ -19,11 +19,11 @@ from ._base import AbstractKernel
 from ._points import checked_problem, entries
 from ._tiles import cross_tile, diagonal_tile
 
-# Besides the output: a quarter of a gigabyte by default.
+# bytes besides the output: a quarter of a gigabyte by default
 WORKING_SET = 2**28
 
-# The allocator keeps what is freed, in pieces that the next tile does not always fit into: resident memory was up to
-# 2.9 times what the compiled tile holds (`benchmarks/gram_memory.py`).
+# The allocator keeps freed memory in pieces that do not always fit the next tile. So resident memory was up to 2.9
+# times what the compiled tile holds (`benchmarks/gram_memory.py`).
 _KEPT = 3
 
 # The memory of compiled tiles, for the last plans.
@@ -122,7 +122,7 @@ def gram_plan(
         working_set: bytes that the work may take besides points and output; `None` is 256 MiB.
 
     Raises:
-        SettingError: if both block and working set are given, or one of them is not a whole number above 0; if the
+        SettingError: if both block and working set are given, if one of them is not a whole number above 0, or if the
             kernel is not a kernel of lemmata.
         MemoryPlanError: if not even a tile of one entry fits in the working set.
         ShapeError, DataError: for the same reasons as `gram`.

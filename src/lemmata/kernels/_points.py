@@ -134,10 +134,10 @@ def _array(name: str, given: Any) -> Any:
 
 
 def _finite(name: str, points: Array) -> bool:
-    """Whether the points are known, refused if they are and one is not finite."""
+    """Whether the points are known. Known points with an entry that is not finite are refused."""
     try:
-        # A sum of finite numbers may overflow. So a finite sum shows that all are finite, but an infinite one does not
-        # show that one is not.
+        # A sum of finite numbers may overflow. A finite sum shows that all entries are finite, but an infinite sum does
+        # not show that an entry is infinite.
         if has_finite_sum(points):
             return True
         finite = np.isfinite(np.asarray(points)).reshape(len(points), -1).all(axis=1)

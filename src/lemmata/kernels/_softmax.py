@@ -10,7 +10,7 @@ from ._parameters import check_number, learnable
 
 
 class SoftmaxTangent(AbstractKernel):
-    """K(x, y) = <x, y> exp(sigma² <x, y>): each output's tangent kernel of a wide two-layer softmax network.
+    """K(x, y) = <x, y> exp(sigma² <x, y>), the tangent kernel of each output of a wide two-layer softmax network.
 
     The network is F(x)_l = m <a_l, S(x)>, where S(x) is the softmax of (<w_1, x>, ..., <w_m, x>) and the w_r are
     trained. The kernel of outputs l, l' at width m is
@@ -22,7 +22,7 @@ class SoftmaxTangent(AbstractKernel):
     Source: gu2024softmax, Definitions 3.6 and 3.7; the limit is derived in comments here.
 
     K is strictly positive definite on distinct points other than 0 if sigma > 0, and K(0, y) = 0. With sigma = 0, it is
-    the linear kernel <x, y>: all units start equal, except for their signs.
+    the linear kernel <x, y>, because all units start equal, except for their signs.
 
     >>> import jax.numpy as jnp
     >>> from lemmata.kernels import SoftmaxTangent

@@ -25,11 +25,11 @@ _ROUGHEST, _SMOOTHEST = 1e-30, 1e15
 
 
 class _Stationary(AbstractKernel):
-    """A kernel of |x - y|² / lengthscale², with the points and the lengthscale in units of a power of two near it.
+    """A kernel of |x - y|² / lengthscale², with points and lengthscale divided by a power of two near the lengthscale.
 
     With a lengthscale for each column, the square is sum_k (x_k - y_k)² / lengthscale_k². Multiplication by a power of
-    two does not round. So values are those of the given points, and squares neither overflow nor underflow if the ratio
-    does not.
+    two does not round. So values belong to the given points without rounding. Squares neither overflow nor underflow if
+    the ratio does not.
     """
 
     lengthscale: eqx.AbstractVar[Float[Array, "*columns"]]
@@ -157,7 +157,7 @@ class Matern(_Stationary):
     half-integers have closed forms, too. Every other nu is computed to rounding at a few times their cost.
 
     Derivatives exist by the points and by the lengthscale. At x = y, the derivative by the points is 0. For nu <= 1/2,
-    the kernel has a kink or a cusp there, and 0 is a subgradient. nu is part of the structure and has no derivative.
+    the kernel has a kink or a cusp at x = y, and 0 is a subgradient. nu is part of the structure and has no derivative.
 
     >>> import jax.numpy as jnp
     >>> from lemmata.kernels import Matern, gram
@@ -170,8 +170,8 @@ class Matern(_Stationary):
         lengthscale: a positive number in the units of the points, or an array of one for each column.
 
     Raises:
-        SettingError: if nu is not a finite number above 0, or is traced by JAX; if a lengthscale is known and not
-            positive, or there is not one for each column of the points.
+        SettingError: if nu is not a finite number above 0, or is traced by JAX. It is also raised if a lengthscale is
+            known and not positive, or if there is not one for each column of the points.
 
     Reference: Rasmussen & Williams 2006, equation 4.14.
     """

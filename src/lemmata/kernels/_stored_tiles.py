@@ -84,8 +84,8 @@ def write_tile(
         for chunk in chunks_of(plan, folder, i, j):
             for draft in chunk.parent.glob(f"{chunk.name}.*.partial"):  # of a writer that was killed
                 draft.unlink(missing_ok=True)
-            # Zarr reads what is there before it writes a part. A whole chunk stays until the new one replaces it,
-            # because another process that was believed dead may have written it and its marker.
+            # Zarr reads what is there before it writes a part. A whole chunk stays until the new one replaces it. The
+            # reason is that another process that was believed dead may have written it and its marker.
             if chunk.is_file() and chunk.stat().st_size != plan.block**2 * plan.itemsize:
                 chunk.unlink(missing_ok=True)
         stored[rows, columns] = values

@@ -32,8 +32,8 @@ def tile_of(kernel: AbstractKernel, x: Array, y: Array | None, block: int) -> Ca
         checked_symmetric(x, *diagonal_tile(kernel, x[:2]))
 
     def rows(points: Array, i: int) -> tuple[Array, int]:
-        # The last tile is shifted back so that it ends with the points and one compiled shape is enough; the repeated
-        # part is cut off.
+        # The last tile is shifted back so that it ends with the points, and the repeated part is cut off. So one
+        # compiled shape is enough.
         first = min(i * block, max(len(points) - block, 0))
         return points[first : first + block], i * block - first
 
@@ -51,7 +51,7 @@ def tile_of(kernel: AbstractKernel, x: Array, y: Array | None, block: int) -> Ca
 
 
 def refused_points(kernel: AbstractKernel, x: Array, y: Array | None) -> Float[Array, " n"]:
-    """K(x_i, x_i), so that a kernel that refuses points may refuse them: compiled, it can refuse nothing.
+    """K(x_i, x_i). It is computed so that a kernel can refuse points, because a compiled kernel cannot refuse anything.
 
     Args:
         kernel: the kernel.

@@ -44,8 +44,8 @@ class TorusSobolev(AbstractKernel):
 def _difference(x: Float[Array, " d"], y: Float[Array, " d"], period: float | Float[Array, "*d"]) -> Float[Array, " d"]:
     """X - y up to whole periods, rounded as numbers of a period are.
 
-    The remainder of a floating-point number is exact, but the difference of two large numbers is not: its rounding
-    error may be many periods, and different for each pair.
+    The remainder of a floating-point number is exact, but the difference of two large numbers is not. Its rounding
+    error may be many periods, and it differs from pair to pair.
     """
     whole = x - y
     return jnp.where(jnp.abs(whole) < period, whole, jnp.fmod(x, period) - jnp.fmod(y, period))
@@ -79,7 +79,8 @@ class Periodic(AbstractKernel):
 
     Args:
         period: a positive number in the units of the points, or an array of one for each column.
-        lengthscale: a positive number without units, or an array of one for each column; it then divides each term.
+        lengthscale: a positive number without units, or an array with one for each column. An array divides each term
+            separately.
 
     Raises:
         SettingError: if a setting is known and not positive, or is an array of another length than points have columns.

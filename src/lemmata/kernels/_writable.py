@@ -14,7 +14,7 @@ from ._points import checked_problem
 
 
 def writable_gram(kernel: AbstractKernel, x: Float[Array, "n *shape"]) -> Float[np.ndarray, "n columns"]:
-    """The Gram matrix K(x_i, x_j) in a new array of NumPy, exactly symmetric, for factorisations in place.
+    """The Gram matrix K(x_i, x_j) in a new array of NumPy, for factorisations in place. It is exactly symmetric.
 
     Only tiles on and above the diagonal are computed, in one compiled shape. The matrix is the only array of its size.
     A Cholesky factor can replace it. In contrast, `gram` gives an array of JAX, which cannot be written to.

@@ -1,4 +1,4 @@
-"""Kernels of a finite network at its parameters: of any function f(params, x)."""
+"""Kernels of a finite network, or of any function f(params, x), at given parameters."""
 
 import math
 from typing import Any, Literal
@@ -36,10 +36,10 @@ class EmpiricalKernel(eqx.Module):
         working_set: bytes of gradients, activations and products that may be in memory at once, besides the result; at
             least those of two points.
 
-    The methods raise ShapeError if points are empty, have different shapes or do not fit the function; PrecisionError
-    for half precision; SettingError for parameters without a floating-point number or an output that does not exist;
-    MemoryPlanError if the result and the working set need more bytes than are free; and SolverError if the kernel is
-    not finite. The plan of a result above 1 GiB is printed to standard error.
+    The methods raise these errors. ShapeError: points are empty, have different shapes or do not fit the function.
+    PrecisionError: half precision. SettingError: parameters without a floating-point number, or an output that does not
+    exist. MemoryPlanError: the result and the working set need more bytes than are free. SolverError: the kernel is not
+    finite. The plan of a result above 1 GiB is printed to standard error.
 
     Example:
         >>> import jax.numpy as jnp
@@ -67,7 +67,7 @@ class EmpiricalKernel(eqx.Module):
     def gram(
         self, x: Shaped[Array, "n *point"], y: Shaped[Array, "m *point"] | None = None, *, outputs: Outputs = "all"
     ) -> Inexact[Array, "n m *outputs"]:
-        """The matrix Theta(x_i, y_j), y = x by default; see `tangent_gram` for how."""
+        """The matrix Theta(x_i, y_j), where y = x by default. `tangent_gram` says how it is computed."""
         found = tangent_gram(self.f, self.params, x, y, **options(outputs), working_set=self.working_set)
         return self._finite("tangent kernel", found, x, x if y is None else y)
 
@@ -123,7 +123,7 @@ class EmpiricalKernel(eqx.Module):
 
         The flow is dparams/dt = -grad 1/2 sum_ia (f_a(train_i) - targets_ia)², in the time of `train`. The kernel is
         differentiated along that direction: no third-order tensor is formed, and the cost is about three times the
-        kernel's. At infinite width it vanishes; at width m it is of order 1/m in the NTK parameterisation.
+        kernel's. At infinite width, the velocity vanishes. At width m, it is of order 1/m in the NTK parameterisation.
 
         Args:
             train: the points of the loss.

@@ -4,9 +4,9 @@ This theory is about a transformer whose weights are written down, not trained. 
 compute n features of every token (Attn0, FF0). Then they repeat a step of proximal gradient (Attn1, FF1) and a
 prediction (Attn2, FF2). It leaves unexplained whether training would find such weights.
 
-Rows of the residual stream, in order: x and a one (d+1), y, w (1 for examples, 0 for the query), phi (n+1), rho
-(n+1), lambda, the prediction. The accelerated transformer has n+1 more rows after rho. Its rho is the point at which
-the next gradient is computed, and the new rows contain the last iterate.
+These are the rows of the residual stream, in order: x and a one (d+1), y, w (1 for examples, 0 for the query), phi
+(n+1), rho (n+1), lambda, the prediction. The accelerated transformer has n+1 more rows after rho. Its rho is the point
+at which the next gradient is computed, and the new rows contain the last iterate.
 """
 
 from typing import Any
@@ -134,7 +134,7 @@ class InContextTransformer(eqx.Module):
         queries: Float[Array, "m d"],
         stable: bool = True,
     ) -> tuple[Float[Array, "t p m"], Float[Array, "t m"]]:
-        """Rho after each of the T steps, and the prediction, for each query; memory O((N + T m) n).
+        """Rho after each of the T steps, and the prediction, for each query. The memory is O((N + T m) n).
 
         Args:
             x: inputs of the examples.

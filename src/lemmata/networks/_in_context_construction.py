@@ -42,15 +42,16 @@ def construct_transformer(
         temperature: tau; None is 10^4 in float64, near the best value for the form that cancels, and (6 eps)^(-1/3) in
             types with fewer digits.
         sharpness: tau of the features, 1/sqrt(epsilon) in the source.
-        step: eta; None is 1/(2(n + 1)), the largest at which the source's proof holds (it writes 1/(2n)).
+        step: eta. None is 1/(2(n + 1)), the largest step at which the source's proof holds. The source writes 1/(2n).
         accelerated: with momentum.
         as_printed: without the factor N in Attn2.
         dtype: of the weights.
 
     Raises:
-        SettingError: for fewer than 1 feature, an even number of layers, fewer than 2 examples, a temperature,
-            sharpness or step that is not positive and finite in this type, a negative or infinite penalty, a class of
-            infinite Barron parameter, or a temperature at which all targets up to that parameter are rounded to 0.
+        SettingError: for fewer than 1 feature, an even number of layers, or fewer than 2 examples; for a temperature,
+            sharpness or step that is not positive and finite in this type; for a negative or infinite penalty; for a
+            class of infinite Barron parameter; for a temperature at which all targets up to that parameter are rounded
+            to 0.
     """
     sizes = {"number of features": number, "layers": layers, "examples": examples}
     number, layers, examples = (whole(name, value) for name, value in sizes.items())

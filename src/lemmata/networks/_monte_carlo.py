@@ -147,7 +147,7 @@ def _check(draws: Any, outputs: Outputs, nngp: bool) -> None:
 def infinite_width(estimates: Sequence[KernelEstimate], widths: Sequence[int]) -> KernelEstimate:
     r"""The limit K_inf of kernels K(m) = K_inf + c / m measured at several widths m, entry by entry.
 
-    Weighted least squares with weights w = 1 / standard_error²: with averages <.> under these weights,
+    This is weighted least squares with weights w = 1 / standard_error². Let <.> be averages under these weights. Then
 
         K_inf = <K> - c <1/m>,  c = <(1/m - <1/m>) K> / <(1/m - <1/m>)²>,
         Var K_inf = 1 / sum w + <1/m>² / (sum w <(1/m - <1/m>)²>).
@@ -164,7 +164,7 @@ def infinite_width(estimates: Sequence[KernelEstimate], widths: Sequence[int]) -
         ShapeError: if widths and estimates differ in number or estimates in shape.
 
     An entry whose standard error is 0 at every width does not depend on the draw, and is fitted with equal weights. If
-    its standard error is 0 at some widths only, the entry counts as exact at these widths and is fitted to them alone.
+    its standard error is 0 at some widths only, the entry counts as exact there and is fitted to these widths alone.
     """
     if len(widths) != len(estimates) or len({found.mean.shape for found in estimates}) > 1:
         raise ShapeError(
@@ -176,7 +176,8 @@ def infinite_width(estimates: Sequence[KernelEstimate], widths: Sequence[int]) -
         raise SettingError("widths", found=list(widths), rule="at least two different positive numbers")
     means, errors = (jnp.stack([getattr(found, name) for found in estimates]) for name in ("mean", "standard_error"))
     inverse = jnp.asarray(1.0 / np.asarray(widths), means.dtype).reshape(-1, *(1 for _ in means.shape[1:]))
-    # Weights relative to the smallest error, so that an error of 0 is a weight of 1 and any other then of almost 0.
+    # weights relative to the smallest error, so an error of 0 has weight 1 and any other error then has a weight of
+    # almost 0
     smallest = jnp.min(errors, axis=0)
     floor = jnp.maximum(smallest, jnp.finfo(means.dtype).tiny)
     weights = (floor / jnp.maximum(errors, floor)) ** 2

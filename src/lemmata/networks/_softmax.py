@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.errors import SettingError
 
-# Entries of features of units that are held at once: a quarter of a gigabyte in float64.
+# how many entries of features of units are stored at once: a quarter of a gigabyte in float64
 _ENTRIES = 2**25
 # Entries of a block of logits that stay in a processor's cache: 16 MiB in float64.
 _CACHED = 2**21
@@ -72,8 +72,8 @@ class SoftmaxNetwork(eqx.Module):
     def apply(self, params: dict[str, Array], x: Float[Array, " d"]) -> Float[Array, " k"]:
         """F(x). The signs pass no gradient, so descent on all of `params` only trains W."""
         sign = jax.lax.stop_gradient(params["sign"])
-        # The two members of all pairs go through the same operations side by side. So, at the symmetric initialisation,
-        # every pair cancels to the last bit. One product with W may round its columns differently.
+        # The two members of all pairs go through the same operations at the same time. So, at the symmetric
+        # initialisation, every pair cancels to the last bit. One product with W may round its columns differently.
         odd, even = params["weight"][:, 0::2], params["weight"][:, 1::2]
         logits = jnp.stack([x @ odd, x @ even])
         mass = jnp.exp(logits - jax.scipy.special.logsumexp(logits))
@@ -105,7 +105,7 @@ class SoftmaxNetwork(eqx.Module):
     def step(
         self, params: dict[str, Array], x: Float[Array, "n d"], y: Float[Array, "n k"], rate: Float[Array, ""]
     ) -> dict[str, Array]:
-        """W - rate times the gradient: one step of full-batch descent (Definition 3.5 of the same source)."""
+        """W - rate times the gradient. This is one step of full-batch descent (Definition 3.5 of the same source)."""
         return {**params, "weight": params["weight"] - rate * self.gradient(params, x, y)}
 
     def tangent(
@@ -128,7 +128,7 @@ class SoftmaxNetwork(eqx.Module):
     def tangent_product(
         self, params: dict[str, Array], x: Float[Array, "n d"], v: Float[Array, "n k"]
     ) -> Float[Array, "n k"]:
-        """H times the vector with entries v_il, without forming H: six matrix products of an n x m matrix.
+        """H times the vector with entries v_il, without forming H. It takes six matrix products of an n x m matrix.
 
         Args:
             params: W and a, at which H is taken.
@@ -160,7 +160,7 @@ def _gradient(
     blocks = -(-len(x) // size)
     if blocks == 1:
         return m * of((x, y))
-    # A row of zeros adds nothing: its column of x' is 0.
+    # A row of zeros adds nothing, because its column of x' is 0.
     padded = lambda rows: jnp.pad(rows, ((0, blocks * size - len(x)), (0, 0))).reshape(blocks, size, -1)
     add = lambda total, rows: (total + of(rows), None)
     total, _ = jax.lax.scan(add, jnp.zeros_like(weight), (padded(x), padded(y)))

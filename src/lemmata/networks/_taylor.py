@@ -1,4 +1,4 @@
-"""The Taylor expansion of a network in its parameters: the linearised network, and those of higher order."""
+"""The Taylor expansion of a network in its parameters. Order 1 is the linearised network."""
 
 import math
 from collections.abc import Callable
@@ -66,8 +66,8 @@ class TaylorExpansion(eqx.Module):
 def linearize(f: Any, params: Any) -> Any:
     """The linearised network f(p, x) + f'(p, x)[q - p] as a function of (q, x): `taylor_expand` of order 1.
 
-    Its tangent kernel is that of f at p, for all parameters q, so it trains as the solvers predict from that
-    kernel: `gradient_flow` on squared loss, `loss_flow` on any smooth one.
+    Its tangent kernel is the tangent kernel of f at p, for all parameters q. So it trains as the solvers predict from
+    this kernel: `gradient_flow` on squared loss, `loss_flow` on any smooth loss.
 
     Args:
         f: the function f(params, x), or anything with such an `apply`; of modules see `taylor_expand`.
@@ -89,11 +89,11 @@ def linearize(f: Any, params: Any) -> Any:
 def taylor_expand(f: Any, params: Any, order: int | float) -> Any:
     """The Taylor polynomial of f in its parameters, about `params`, as a function of (params, x) with the same call.
 
-    The remainder is of order |q - p|^(order + 1); if f is a polynomial of that degree in its parameters, there is
-    none. `equinox_function`, `flax_function` and `torch_function` make the pair (f, params) of a module. With
-    JAX arrays it is a `TaylorExpansion`, which `train` trains. If the parameters are tensors, for example those of
-    `torch_function`, the result is a function of tensors that autograd differentiates and any optimiser of PyTorch
-    trains (`train` works only for JAX). Later changes of the tensors in place do not move the centre.
+    The remainder is of order |q - p|^(order + 1). If f is a polynomial of that degree in its parameters, there is no
+    remainder. `equinox_function`, `flax_function` and `torch_function` make the pair (f, params) of a module. With JAX
+    arrays it is a `TaylorExpansion`, which `train` trains. If the parameters are tensors, for example those of
+    `torch_function`, the result is a function of tensors. autograd differentiates it, and any optimiser of PyTorch
+    trains it (`train` works only for JAX). Later changes of the tensors in place do not move the centre.
 
     Args:
         f: the function f(params, x), or anything with such an `apply`.
@@ -101,9 +101,9 @@ def taylor_expand(f: Any, params: Any, order: int | float) -> Any:
         order: of the polynomial, at least 1.
 
     Raises:
-        SettingError: for an order that is not a whole number of at least 1, for an argument that is not a function, for
-            parameters without a floating-point number, and for the variables of a Flax module in place of its
-            parameters. A call raises it for outputs that are not floating-point numbers.
+        SettingError: for an order that is not a whole number of at least 1; for an argument that is not a function; for
+            parameters without a floating-point number; for the variables of a Flax module in place of its parameters. A
+            call raises it for outputs that are not floating-point numbers.
         ShapeError: at a call with parameters that are not like `params`.
 
     Example:
@@ -133,7 +133,7 @@ Terms = Callable[[Any], tuple[Any, ...]]
 
 
 def _with_next(terms: Terms, moved: Any) -> Terms:
-    """Own -> (f, f'[moved], ..., and one derivative more), from the function without the last one."""
+    """From a function that returns (f, f'[moved], ...), a function that returns one derivative more."""
 
     def longer(own: Any) -> tuple[Any, ...]:
         values, slopes = jax.jvp(terms, (own,), (moved,))

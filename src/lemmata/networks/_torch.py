@@ -30,17 +30,17 @@ class TorchEmpiricalKernel(eqx.Module):
 
     Args:
         module: a `torch.nn.Module` with floating-point parameters in single or double precision.
-        working_set: bytes of gradients and products that may be in memory at once, besides the result; at least those
-            of two points.
+        working_set: bytes of gradients and products that may be in memory at once, besides the result. It is at least
+            the bytes for two points.
 
     Raises:
         SettingError: if PyTorch is not installed, or if the argument is not a module or has no parameters that need
             gradients.
         PrecisionError: for parameters in half precision.
 
-    The methods raise ShapeError for points that are empty, of different shapes, or that the module refuses;
-    SettingError for a module with dropout or batch normalisation in training mode; MemoryPlanError for a result that
-    does not fit into free memory; and SolverError for results that are not finite.
+    The methods raise these errors. ShapeError: points are empty, have different shapes, or are refused by the module.
+    SettingError: the module has dropout or batch normalisation in training mode. MemoryPlanError: the result does not
+    fit into free memory. SolverError: results are not finite.
     """
 
     module: Any
@@ -166,7 +166,7 @@ class TorchEmpiricalKernel(eqx.Module):
         return _finite(what, found)
 
     def _kept(self, x: Any, y: Any, outputs: Outputs) -> tuple[int, slice, tuple[int, ...]]:
-        """Number of outputs, those of which gradients are needed, and the shape that is given of every pair."""
+        """The number of outputs, the outputs whose gradients are needed, and the shape of the result for every pair."""
         output = options(outputs).get("output")
         k = math.prod(self._output(x, y))
         if output is not None and not 0 <= output < k:

@@ -1,4 +1,4 @@
-"""A PyTorch module called at other parameters, also one whose layers share theirs."""
+"""A PyTorch module called with other parameters, even if its layers share parameters."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,9 +7,9 @@ from typing import Any
 def torch_call(module: Any, params: Mapping[str, Any], args: tuple[Any, ...], settings: Any = None) -> Any:
     """module(*args, **settings) with other tensors in place of parameters and buffers of these names.
 
-    `torch.func.functional_call` finds a tensor under all names that lead to it. If one module occurs in two places, it
-    replaces and restores the same tensor twice, and leaves its own tensor in the user's module. Here every module is
-    visited once, and tensors that different modules share are replaced in all of them.
+    `torch.func.functional_call` finds a tensor under all names that lead to it. If one module occurs in two places,
+    `functional_call` replaces and restores the same tensor twice, and leaves the wrong tensor in the user's module.
+    Here every module is visited once, and tensors that different modules share are replaced in all of them.
 
     Args:
         module: a `torch.nn.Module`.

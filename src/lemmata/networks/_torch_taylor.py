@@ -13,7 +13,7 @@ from ._torch_call import torch_call
 
 
 def torch_function(module: Any) -> tuple[Any, dict[str, Any]]:
-    """(f, params) of a PyTorch module: f(params, x) = module(x), with x in the module's form.
+    """(f, params) of a PyTorch module, where f(params, x) = module(x). x has the module's form.
 
     Args:
         module: a `torch.nn.Module`. Its parameters with `requires_grad` count; other parameters and buffers are part of
@@ -36,10 +36,10 @@ def torch_function(module: Any) -> tuple[Any, dict[str, Any]]:
 
 
 class TorchExpansion(eqx.Module):
-    """The Taylor polynomial of a function of tensors f(params, x) in its parameters; see `taylor_expand`.
+    """The Taylor polynomial in its parameters of a function of tensors f(params, x). See `taylor_expand`.
 
     Args:
-        f: the function; of its outputs, one tensor or a tuple of them.
+        f: the function. Its output is one tensor or a tuple of tensors.
         params: the centre, tensors by their names.
         order: of the polynomial, at least 1.
     """

@@ -44,7 +44,7 @@ def attention_scores(head: Head, tokens: Float[Array, "D T"]) -> Float[Array, "T
 
 
 def attend(heads: tuple[Head, ...], tokens: Float[Array, "D T"]) -> Float[Array, "D T"]:
-    """H plus what all heads add to it, each divided by N: one less than the tokens.
+    """H plus the contributions of all heads. These are divided by N, the number of tokens minus one.
 
     Args:
         heads: the heads.

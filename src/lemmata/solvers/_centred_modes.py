@@ -1,4 +1,4 @@
-"""Least squares on centres in its eigenbasis: every ridge and time, and leave-one-out errors of fewer centres."""
+"""Least squares on centres in its eigenbasis, for every ridge and time, with leave-one-out errors of fewer centres."""
 
 import dataclasses
 
@@ -20,10 +20,10 @@ from ._normal_equations import summed_rows, whitened
 
 # Rounding of sums that are whitened last may move the fit by this share of the targets; beyond it rows are whitened.
 _TOLERANCE = 1e-5
-# The rows of a block: as many as there are centres, so one compiled shape is enough; but at least this many rows, and
+# The rows of a block. There are as many as centres, so one compiled shape is enough; but at least this many rows, and
 # at most this many bytes.
 _ROWS, _BYTES = 1024, 2**27
-# Shares of the centres for which the problem is also solved: they show the gain of doubling the number of centres.
+# shares of the centres for which the problem is also solved; they show the gain of doubling the number of centres
 _LEVELS = (0.25, 0.5, 1.0)
 
 
@@ -132,7 +132,7 @@ def centred_modes(
         x: points, one in each row.
         y: targets, times the roots of the weights.
         centres: z.
-        aside: the rows for the leave-one-out errors; they are part of the fit as well.
+        aside: the rows for the leave-one-out errors. They also take part in the fit.
         roots: the roots of the weights w; None is 1 for each row.
         ridge: the smallest ridge that matters, for the estimate of rounding; 0 whitens every row first.
 

@@ -24,7 +24,7 @@ def centred_regression(
     """Least squares over the span of K(., z) for random rows z of x, solved directly by `subset_of_regressors`.
 
     The solution costs n p kernel entries and n p² operations for p centres, or twice this without a ridge, and memory
-    for five p x p squares of float64. More centres lower the error; the same key gives the same centres.
+    for five p x p squares of float64. More centres lower the error. The same key always gives the same centres.
 
     Args:
         kernel: the kernel K.

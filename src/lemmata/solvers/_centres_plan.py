@@ -14,12 +14,12 @@ from lemmata.kernels import AbstractKernel
 from ._kernel_rows import rows_bytes
 from ._operators import BLOCK_BYTES
 
-# K(z, z) or the whitened square, its copy with the ridge, its factor, the factor of K(z, z), and the working memory of
-# a factorisation.
+# the squares in memory: K(z, z) or the whitened square, its copy with the ridge, its factor, the factor of K(z, z), and
+# the working memory of a factorisation
 _SQUARES = 5
 # A block in float64, its whitened form, and the next block, besides the kernel's memory while it computes one.
 _COPIES = 3
-# A block has at most so many bytes, which the allocator uses again for the next one, or so many rows.
+# the limits of a block: this many bytes, which the allocator uses again for the next block, or this many rows
 _BLOCK, _FEW_ROWS = 2**24, 1024
 # Plans above this many bytes are printed.
 _ANNOUNCED = 2**30
@@ -59,7 +59,7 @@ class CentresPlan:
         """Refuse a plan that does not fit into free memory; print one of more than 1 GiB to standard error.
 
         Args:
-            near: the array on whose device the squares will be; None means this machine.
+            near: the array on whose device the squares will be. None means this machine.
 
         Raises:
             MemoryPlanError: if it does not fit into memory; the message states the plan, the free memory, and how many

@@ -16,7 +16,7 @@ from ._operators import KernelOperator, MatrixOperator, as_operator, refuse_curv
 
 Product = Callable[[Float[Array, "n k"]], Float[Array, "n k"]]
 
-_TOLERANCES = {8: 1e-8, 4: 2e-4}  # by the bytes of a number: about the square root of its eps
+_TOLERANCES = {8: 1e-8, 4: 2e-4}  # by the number of bytes of a number; about the square root of its eps
 _ROUNDING = 16.0  # the multiple of n eps |K| by which a product with K may be wrong, as for eigenvalues in spectra
 
 
@@ -58,15 +58,15 @@ def conjugate_gradients(
 
     K enters only through products. The error in the norm |e|_A² = e^T A e of A = K + ridge I falls at least like 2
     ((sqrt(c) - 1)/(sqrt(c) + 1))^i. Here c is the condition number of A, or of P^-1 A with a preconditioner P. Columns
-    of y are solved side by side, each with its own steps. If the residual that the recursion carries is small and the
-    true one is not, the iteration starts again from the true one.
+    of y are solved side by side, each with its own steps. If the residual of the recursion is small but the true
+    residual is not, the iteration starts again from the true residual.
 
     Args:
         matrix: K, or an operator such as `KernelOperator(kernel, x)`, or any function v -> K v of (n, k) arrays.
         y: targets, one row for each point.
         ridge: the ridge on the diagonal, at least 0.
-        tolerance: of the relative residual of each column; None is 1e-8 if y is float64 and 2e-4 if it is float32,
-            about the square root of the rounding error.
+        tolerance: of the relative residual of each column. None is 1e-8 if y is float64 and 2e-4 if it is float32,
+            which is about the square root of the rounding error.
         preconditioner: v -> P^-1 v with P positive definite, such as `Preconditioner(...)`.
         most: iterations that are allowed.
 
@@ -76,8 +76,8 @@ def conjugate_gradients(
         NotPositiveDefiniteError: if a direction of negative curvature shows that K is not positive semidefinite.
         SettingError: for a negative ridge, a tolerance or limit that is not positive, or a K that is neither a matrix
             nor a function.
-        ShapeError: if K is not square and symmetric up to rounding, if the shapes of K, y and the preconditioner do not
-            fit each other, or if one of them is empty.
+        ShapeError: if K is not square and symmetric up to rounding; if the shapes of K, y and the preconditioner do not
+            fit each other; if one of them is empty.
         DataError: for entries that are not finite.
         PrecisionError: for arrays in half precision.
 

@@ -25,10 +25,10 @@ def cross_entropy_flow(
     start: tuple[Float[Array, "n k"], Float[Array, "t k"] | None] | None = None,
     tolerance: float = 1e-8,
 ) -> LossPath:
-    """Logits of the gradient flow df/dt = -K (softmax(f) - Y) of the summed cross-entropy, with Y one-hot labels.
+    """Logits of the gradient flow df/dt = -K (softmax(f) - Y) of the summed cross-entropy. Y are one-hot labels.
 
-    It trains the linearisation of a network with tangent kernel K (the same for each output) on -sum_i log
-    softmax(f_i)_{label i}. This is `loss_flow` under that loss; see there for the method. Along it the loss falls at
+    It trains the linearisation of a network with tangent kernel K, equal for all outputs, on -sum_i log
+    softmax(f_i)_{label i}. This is `loss_flow` under that loss, which describes the method. Along it the loss falls at
     the rate tr (S - Y)^T K (S - Y) with S = softmax(f).
 
     Args:

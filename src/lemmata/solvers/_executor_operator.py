@@ -1,4 +1,4 @@
-"""Products with a kernel's Gram matrix on the workers of any executor, its blocks computed on the fly."""
+"""Products with a kernel's Gram matrix on the workers of any executor. Its blocks are computed when they are needed."""
 
 import contextlib
 import functools
@@ -22,18 +22,19 @@ from ._shared_vectors import runs_of_rows, scratch, shared_product
 class ExecutorOperator:
     """The Gram matrix of a kernel on points, whose products are computed in blocks by the workers of an executor.
 
-    The blocks are those of a `KernelOperator` with the same `block`, computed when they are needed and dropped. A task
-    is a run of blocks. If a worker dies, the executor may give its task to another one, as Dask does. Points are read
-    by each worker once, and each vector once a product, from a folder that all see under the same path: they do not
-    pass through a scheduler. The product does not depend on which workers computed it, to the bit on processors of one
-    kind with the same threads. Use it as a context: outside of it the folder is gone.
+    The blocks are those of a `KernelOperator` with the same `block`. They are computed when they are needed, and not
+    stored. A task is a run of blocks. If a worker dies, the executor may give its task to another one, as Dask does.
+    Each worker reads the points once, and each vector once in a product. It reads them from a folder that all workers
+    see under the same path, so they do not pass through a scheduler. The product does not depend on which workers
+    computed it. On processors of one kind with the same threads, this holds to the bit. Use it as a context: outside of
+    it the folder is gone.
 
     Args:
         kernel: the kernel K.
         x: points, one in each row.
         executor: any `concurrent.futures.Executor`, such as that of a Dask client (`client.get_executor()`).
-        block: rows of a block; None means as many rows as fill 128 MiB.
-        tasks: at most so many a product; some four a worker keep all of them busy.
+        block: rows of a block. None means as many rows as fill 128 MiB.
+        tasks: the largest number of tasks in a product. About four tasks for each worker keep all workers busy.
         folder: a folder in which workers on other machines see the points; None is a folder on this machine.
 
     Raises:

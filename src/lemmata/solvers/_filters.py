@@ -34,7 +34,7 @@ def flow_filter(values: Float[Array, " n"], time: float | Float[Array, ""]) -> F
 
 
 def truncation_filter(values: Float[Array, " n"], least: float | Float[Array, ""]) -> Float[Array, " n"]:
-    """1/a for eigenvalues a >= least, 0 below: regression on principal components.
+    """1/a for eigenvalues a >= least, and 0 for smaller ones. This is regression on principal components.
 
     Args:
         values: eigenvalues a, not negative.

@@ -19,8 +19,8 @@ class Posterior(eqx.Module):
 
     Args:
         mean: at the other points.
-        covariance: of the noise-free function there, the same for every column of y; only its diagonal if only prior
-            variances were given.
+        covariance: the covariance of the noise-free function there, equal for all columns of y. If only prior variances
+            were given, it is only its diagonal.
     """
 
     mean: Float[Array, "t *k"]
@@ -71,7 +71,7 @@ def posterior(solution: Solution, cross: Float[Array, "t columns"], prior: Float
 def log_evidence(
     K: Float[Array, "n columns"], y: Float[Array, "rows *k"], noise: float | Float[Array, ""]
 ) -> Float[Array, ""]:
-    """The log marginal likelihood log p(y) for y ~ N(0, K + noise I), summed over columns; differentiable.
+    """The log marginal likelihood log p(y) for y ~ N(0, K + noise I), summed over columns. It is differentiable.
 
     -1/2 y^T (K + noise I)^-1 y - 1/2 log det(K + noise I) - n/2 log(2 pi). It is NaN if K + noise I is not positive
     definite.

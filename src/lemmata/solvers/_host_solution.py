@@ -60,7 +60,7 @@ def own_gram(rows: KernelRows, kernel: AbstractKernel, z: Float[np.ndarray, "p *
 
 
 class HostSolution(NamedTuple):
-    """(W + (ridge + shift) I) b = v for the whitened square W, and functions of its solution.
+    """The solution b of (W + (ridge + shift) I) b = v for the whitened square W, and functions of b.
 
     Attributes:
         alpha: L^-T b.

@@ -1,4 +1,4 @@
-"""Kernel ridge regression whose Cholesky factor takes the place of the Gram matrix: one matrix in memory."""
+"""Kernel ridge regression with one matrix in memory. The Cholesky factor replaces the Gram matrix."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -75,7 +75,8 @@ class SystemInPlace:
     def factorise(self, ridge: float) -> float:
         """Put the Cholesky factor of A + (ridge + jitter) I into the lower triangle; returns the jitter.
 
-        The jitter is 0 if that succeeds, and else the first of eps tr A, 10 eps tr A, ... 1e5 eps tr A that does.
+        The jitter is 0 if that succeeds. Otherwise it is the first of eps tr A, 10 eps tr A, ... 1e5 eps tr A that
+        succeeds.
 
         Args:
             ridge: at least 0.

@@ -1,4 +1,4 @@
-"""Rows K(x, z) of a kernel at given centres as arrays of NumPy: one small program is compiled, or none."""
+"""Rows K(x, z) of a kernel at given centres, as arrays of NumPy. At most one small program is compiled."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ class KernelRows:
 
     def __init__(self, kernel: AbstractKernel, z: Float[Array | np.ndarray, "p *shape"], rows: int = TILE):
         self._kernel, self._z = kernel, np.asarray(z)
-        # Vectors after the last one cost less than another compilation; fields may cost more.
+        # extra vectors after the last one cost less than another compilation; extra fields may cost more
         self._rows = TILE if self._z.ndim == 2 else max(1, min(rows, TILE))
         self.by_numpy = takes_numpy(kernel, self._z, rows * len(self._z))
         with jax.enable_x64(True):
@@ -82,7 +82,7 @@ class KernelRows:
 
 
 def rows_bytes(kernel: AbstractKernel, z: Float[Array, "p *shape"], rows: int) -> int:
-    """`KernelRows.bytes`, also of traced arrays, of which only the shapes matter.
+    """`KernelRows.bytes`, also for traced arrays, because only their shapes matter.
 
     Args:
         kernel: the kernel K.

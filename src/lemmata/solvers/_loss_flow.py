@@ -28,7 +28,7 @@ class LossPath(eqx.Module):
         path: outputs at the training points and the others.
         loss: its value at the training points, one a time.
         error: at each time the largest difference of an output from the same flow integrated at ten times the
-            tolerance: an estimate of the error of that method, which has no meaning below the tolerance; at inf, the
+            tolerance. It estimates the error of the method, and has no meaning below the tolerance. At inf, it is the
             last step of Newton's method.
         steps: steps of the integrator, rejected ones included, and of Newton's method.
     """
@@ -52,21 +52,21 @@ def loss_flow(
 ) -> LossPath:
     """Outputs of the flow df/dt = -K grad_f loss(f, y), of any smooth loss of the outputs at the training points.
 
-    It trains the linearisation of a network with tangent kernel K; elsewhere df_*/dt = -K_cross grad_f loss. With
-    `damping`, it is the flow with momentum f'' + damping f' = -K grad_f loss, f'(0) = 0. The heavy ball with learning
-    rate h² and momentum 1 - damping h follows this flow to first order in h. A loss that is a mean of n terms has 1/n
-    of their sum's gradient, and the same outputs at n times the time.
+    The flow trains the linearisation of a network with tangent kernel K. Elsewhere, df_*/dt = -K_cross grad_f loss.
+    With `damping`, it is the flow with momentum f'' + damping f' = -K grad_f loss, f'(0) = 0. The heavy ball with
+    learning rate h² and momentum 1 - damping h follows this flow to first order in h. A loss that is a mean of n terms
+    has 1/n of their sum's gradient, and the same outputs at n times the time.
 
     The equation is integrated along the eigenvectors of K, each in units of the outputs that it moves. Explicit steps
     (Tsitouras 5/4) are used first. If more than 10^4 of them are needed, implicit steps (Kvaerno 5/4, with systems of
-    all outputs) are used. The local error is kept below the tolerance; `error` reports the whole. At t = inf the
-    outputs are those of least loss in f(0) + range K, by Newton's method, for a loss whose Hessian is positive
+    all outputs) are used. The local error is kept below the tolerance; `error` reports the whole. At t = inf, the
+    outputs have the least loss in f(0) + range K. Newton's method finds them, for a loss whose Hessian is positive
     definite. As in `gradient_flow`, eigenvectors that cannot be distinguished from null count while t times the
     rounding error is at most 1.
 
     Args:
-        K: the Gram matrix of the training points, the same for each output; or of all pairs of outputs (n, n, k, k), as
-            returned by `EmpiricalKernel.gram`.
+        K: the Gram matrix of the training points, equal for all outputs. Or K may be the Gram matrix of all pairs of
+            outputs (n, n, k, k), as returned by `EmpiricalKernel.gram`.
         loss: loss(f, y), one number, differentiable by JAX; f are the outputs at all training points.
         y: targets of any kind, one row for each point.
         time: times t >= 0, in any order.
@@ -78,7 +78,7 @@ def loss_flow(
     Raises:
         SettingError: for a negative time, a damping that is not positive, a tolerance outside (0, 1), or a loss that is
             not real. It is also raised for t = inf, if the Hessian is not positive definite or no minimum is found.
-        ShapeError: if K is not symmetric up to rounding, if K, y, cross or start do not fit each other, or if the loss
+        ShapeError: if K is not symmetric up to rounding; if K, y, cross or start do not fit each other; if the loss
             cannot be computed or is not one number.
         DataError: for entries that are not finite, or if the loss or its gradient is not finite at the start.
         NotPositiveDefiniteError: if K has an eigenvalue that is negative by more than rounding; the message states the

@@ -38,7 +38,7 @@ class OutputLoss(eqx.Module):
 
 @eqx.filter_jit
 def largest_curvature(loss: OutputLoss, f: Float[Array, "n c"], y: Any) -> Float[Array, ""]:
-    """About the largest |eigenvalue| of the Hessian of the loss at some outputs, from below: by the power method.
+    """The largest |eigenvalue| of the Hessian of the loss at some outputs, estimated from below by the power method.
 
     Args:
         loss: of the outputs.

@@ -31,7 +31,7 @@ class OutputModes(eqx.Module):
 
     @property
     def unit(self) -> Float[Array, " n"]:
-        """The largest output that an eigenvector moves; 1 for those that move none."""
+        """The largest output that an eigenvector moves. It is set to 1 for an eigenvector that moves none."""
         unit = jnp.maximum(self.values, jnp.max(jnp.abs(self.parts), axis=0, initial=0.0))
         return jnp.where(unit > 0, unit, 1.0)
 
@@ -51,7 +51,7 @@ class OutputModes(eqx.Module):
         return jnp.einsum("im,smc->sic", self.left, moved), jnp.einsum("im,smc->sic", self.parts / self.unit, moved)
 
     def counted(self, times: np.ndarray, damping: float | None) -> Bool[Array, "s n 1"]:
-        """Which eigenvectors count at a time: those at the rounding error count while they cannot have converged."""
+        """Which eigenvectors count at a time. Those at the rounding error count while they cannot have converged."""
         elapsed = jnp.asarray(times if damping is None else times / damping)
         return ((self.values > 0) | (elapsed[:, None] * self.floor <= 1))[:, :, None]
 
@@ -101,7 +101,7 @@ def _integrated(
     modes: OutputModes, loss: OutputLoss, first: Array, y: Array, times: np.ndarray, tolerance: float,
     damping: float | None, ways: tuple[bool, ...],
 ) -> tuple[Float[Array, "s n c"], bool, int]:  # fmt: skip
-    """The coordinates at increasing times, whether it took implicit steps, and the number of all."""
+    """The coordinates at increasing times, whether implicit steps were taken, and the number of all steps."""
     steps, drag = 0, None if damping is None else jnp.asarray(damping, float)
     known, wanted = jnp.asarray(times), jnp.asarray(tolerance, float)
     for stiff in ways:

@@ -1,4 +1,4 @@
-"""Low-rank approximations of a Gram matrix by columns or by random products, and preconditioners made of them."""
+"""Low-rank approximations of a Gram matrix, from columns or random products, and preconditioners made from them."""
 
 import equinox as eqx
 import jax
@@ -175,9 +175,9 @@ def _check_rank(rank: int, n: int) -> None:
 class Preconditioner(eqx.Module):
     """v -> P^-1 v for P = U diag(a + ridge) U^T + ridge (I - U U^T), from an approximation of low rank.
 
-    Let K^ = U diag(a) U^T <= K. The condition number of P^-1 (K + ridge I) is at most 1 + |K - K^| / ridge, which is at
-    most 1 + tr (K - K^) / ridge; this is the method `condition`. Without a ridge, the smallest a_i > 0 replaces it on
-    the complement, and no bound holds.
+    Let K^ = U diag(a) U^T <= K. The condition number of P^-1 (K + ridge I) is at most 1 + |K - K^| / ridge. The method
+    `condition` returns an upper bound of this, 1 + tr (K - K^) / ridge. Without a ridge, the smallest a_i > 0 replaces
+    it on the complement, and no bound holds.
 
     Args:
         low_rank: from `randomly_pivoted_cholesky` or `nystrom_approximation`.

@@ -77,7 +77,7 @@ def momentum_descent(
 def _momentum_filter(
     values: Float[Array, " n"], bits: Array, rate: Number, momentum: Number, nesterov: bool
 ) -> Float[Array, " n"]:
-    """Phi after s steps from phi_0 = phi_{-1} = 0, by repeated squaring of the affine recursion, s by its bits.
+    """Phi after s steps from phi_0 = phi_{-1} = 0. The affine recursion is squared repeatedly, following the bits of s.
 
     Let c = rate a. For the heavy ball, phi_{s+1} = (1 + m - c) phi_s - m phi_{s-1} + rate. For Nesterov's method,
     phi_{s+1} = (1 - c) ((1 + m) phi_s - m phi_{s-1}) + rate.
@@ -102,7 +102,7 @@ def _momentum_filter(
 def _root_filter(
     values: Float[Array, " n"], count: Float[Array, ""], rate: Number, momentum: Number, nesterov: bool
 ) -> tuple[Bool[Array, " n"], Float[Array, " n"]]:
-    """Phi after s steps from the roots of the recursion, and for which modes that keeps its digits.
+    """Phi after s steps from the roots of the recursion, and the modes for which this keeps its digits.
 
     Let c = rate a, and let p be 1 (heavy ball) or 1 + m (Nesterov). The roots 1 - d and 1 - D, |d| <= |D|, solve d² -
     (1 - m + p c) d + c = 0; they may be complex. Since phi_0 = phi_{-1} = 0 and d D = rate a,

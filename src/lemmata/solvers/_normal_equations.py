@@ -57,7 +57,8 @@ def normal_equations(
 ) -> tuple[Any, Any]:
     """W = sum_i f_i f_i^T and v = sum_i f_i y_i with f_i = L^-1 K(z, x_i), from blocks of rows; sums in float64.
 
-    If sums are whitened last, they cost half as much, and |L^-1|² multiplies their rounding: see `moved_by_rounding`.
+    If the sums are whitened last, they cost half as much, but |L^-1|² multiplies their rounding (see
+    `moved_by_rounding`).
 
     Args:
         kernel: the kernel K.
@@ -82,7 +83,7 @@ def summed_blocks(
 ) -> tuple[Any, Any]:
     """The sums of f_i f_i^T and f_i y_i over blocks of rows, with f_i = L^-1 K(z, x_i), or K(z, x_i) without a factor.
 
-    On the processor sums are those of BLAS (`summed_rows`), and only the lower triangle of the square has meaning.
+    On the processor, BLAS computes the sums (`summed_rows`), and only the lower triangle of the square has meaning.
 
     Args:
         kernel: the kernel K.
@@ -97,7 +98,7 @@ def summed_blocks(
         return summed_rows(own, None if factor is None else np.asarray(factor), np.asarray(x), np.asarray(y), rows)
     square, product = 0.0, 0.0
     for start in range(0, len(x), rows):
-        # the last block starts earlier to have the size of the others: one compilation
+        # the last block starts earlier, so that it has the size of the others and needs no second compilation
         first = min(start, len(x) - rows)
         features = kernel_block(kernel, x[first : first + rows], z)[start - first : rows].T
         if factor is not None:
@@ -114,7 +115,7 @@ def summed_rows(
     rows: int,
     roots: Float[np.ndarray, " n"] | None = None,
 ) -> tuple[Float[np.ndarray, "p p"], Float[np.ndarray, "p k"]]:
-    """`summed_blocks` by BLAS and LAPACK, in place; the next block is computed while one is added.
+    """`summed_blocks` by BLAS and LAPACK, in place. The next block is computed while one is added.
 
     Only the lower triangle of the square has meaning, and little more is computed: strips of columns, by NumPy's matrix
     product. (BLAS has a function for the half, but SciPy's holds the lock of the interpreter, so that no thread could
@@ -159,12 +160,12 @@ def whitened_rows(factor: Float[np.ndarray, "p p"], features: Float[np.ndarray, 
 
 
 def whitened(square: Any, product: Any, factor: Float[Array | np.ndarray, "p p"] | None) -> tuple[Any, Any]:
-    """L^-1 times the sums (times L^-T, for the square one); without a factor, the sums are not changed.
+    """L^-1 times the sums, and for the square also times L^-T. Without a factor, the sums are not changed.
 
     The square result is symmetric.
 
     Args:
-        square: the sum of f_i f_i^T, of which only the lower triangle has meaning; on the processor it is overwritten.
+        square: the sum of f_i f_i^T, of which only the lower triangle has meaning. On the processor it is overwritten.
         product: the sum of f_i y_i.
         factor: L, or None.
     """
@@ -194,9 +195,9 @@ def moved_by_rounding(
 
     Sums of K_zn K_nz and K_zn y have errors of a few eps s_j s_l and eps s_j |y| with s_j = |K(z_j, x)|, which are
     assumed to be independent. Let G² = sum_j s_j² |L^-1 e_j|². The errors amount to e = eps G (|s alpha| + |y|) in (W +
-    ridge) b = v, and e moves the fit W^1/2 b by at most |e| / (2 sqrt(ridge)). The estimate allows for eight eps. On
-    RBF and Matern kernels of 300 and 1000 centres and ridges from 1e-4 to 1, the fit moved by 0.1 to 3 times the
-    estimate with one eps.
+    ridge) b = v, and e moves the fit W^1/2 b by at most |e| / (2 sqrt(ridge)). The estimate allows for eight eps. RBF
+    and Matern kernels were tried with 300 and 1000 centres and ridges from 1e-4 to 1. The fit moved by 0.1 to 3 times
+    the estimate with one eps.
 
     Args:
         factor: L.

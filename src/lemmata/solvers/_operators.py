@@ -149,7 +149,8 @@ def kernel_product(
         block: rows of a block; None means as many rows as fill 128 MiB.
 
     Raises:
-        ShapeError: if the shapes of x, y and v do not fit each other, one of them is empty, or a block has no rows.
+        ShapeError: if the shapes of x, y and v do not fit each other, if one of them is empty, or if a block has no
+            rows.
 
     Example:
         >>> import jax.numpy as jnp

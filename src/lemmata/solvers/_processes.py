@@ -1,4 +1,4 @@
-"""Products with a kernel's Gram matrix on several processes, each of one thread."""
+"""Products with a kernel's Gram matrix on several processes. Each process has one thread."""
 
 import multiprocessing
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from ._checks import check_numbers
 from ._operators import KernelOperator, rows_of_a_block
 from ._product_process import serve
 
-# The memory of Python, JAX and the compiled product without arrays: 319 MiB resident with 500 points.
+# the memory of Python, JAX and the compiled product without arrays; 319 MiB were resident with 500 points
 _PROCESS_BYTES = 320 * 2**20
 # A block and what the kernel holds while it computes it.
 _COPIES = 4
@@ -27,13 +27,13 @@ class ProcessOperator:
     """The Gram matrix of a kernel on points, whose products are computed in blocks of rows by several processes.
 
     `KernelOperator` lets JAX share one block among threads, which JAX does for some operations only. Here, each process
-    takes the next block when it has finished one, and computes it on one thread. The product is that of a
+    computes on one thread, and takes the next block when it has finished one. The product equals that of a
     `KernelOperator` with the same block, to rounding. Kernel and points are sent once, each vector once a product. Use
     it as a context: outside of it no process is left. Processes end also if this one is killed, and if a product is
     interrupted, which closes the operator.
 
-    Processes are started afresh, which takes some seconds and imports the module of the program again: a script
-    guards what it runs by `if __name__ == "__main__":`. The kernel's class is to be found by its name in a module.
+    Processes are started afresh. This takes some seconds, and imports the module of the program again, so a script must
+    guard what it runs by `if __name__ == "__main__":`. The kernel's class is to be found by its name in a module.
 
     Args:
         kernel: the kernel K.

@@ -16,7 +16,7 @@ from ._checks import check_spectrum, check_targets, known
 
 
 class RidgePath(eqx.Module):
-    """Kernel ridge regression at several ridges, one leading entry a ridge.
+    """Kernel ridge regression at several ridges. The first axis is that of the ridges.
 
     Args:
         ridges: the ridges.

@@ -10,8 +10,8 @@ from ._in_place import SystemInPlace
 
 # Random vectors for traces, powers of the matrix and of its inverse, and columns of targets that are combined.
 _PROBES, _POWERS, _COLUMNS = 8, 6, 8
-# The ridge at which the guess factorises, in units of the mean of the diagonal; the gain that is needed to continue the
-# search.
+# The ridge at which the guess factorises, in units of the mean of the diagonal. Then the gain that is needed to
+# continue the search.
 _POLE, _GAIN = 1e-4, 1e-3
 
 
@@ -56,8 +56,8 @@ def least_left_out(
     """The fit at the ridge, out of a list, of nearly the least leave-one-out error.
 
     The search starts where generalised cross-validation of all rows, n |(A + r)^-1 y|² / (tr (A + r)^-1)², is smallest.
-    One Cholesky factor gives this approximately for all ridges r (`_guess`). It goes on to the better neighbour while
-    that lowers the leave-one-out error, which is exact at some of the rows, by a thousandth.
+    One Cholesky factor gives this approximately for all ridges r (`_guess`). From there, it moves to the better
+    neighbour as long as this lowers the leave-one-out error by a thousandth. This error is exact at some of the rows.
 
     Args:
         system: the Gram matrix A.
@@ -85,8 +85,9 @@ def _guess(
 ) -> Float[np.ndarray, " s"]:
     """Generalised cross-validation for all ridges, up to a factor, by projection on a block Krylov space.
 
-    The space is spanned by A^j B and (A + pole)^-j B, j = 0..6, for targets and random signs B. In this extended Krylov
-    space, y^T (A + r)^-2 y and the traces, estimated by Hutchinson, converge from both ends of the spectrum.
+    The space is spanned by A^j B and (A + pole)^-j B, j = 0..6, where B are the targets and random signs. In this
+    extended Krylov space, y^T (A + r)^-2 y and the traces, which Hutchinson's method estimates, converge from both ends
+    of the spectrum.
     """
     n, rng = len(y), np.random.default_rng(0)
     if y.shape[1] > _COLUMNS:

@@ -10,21 +10,26 @@ from lemmata.errors import SettingError, ShapeError
 
 from ._checks import check_targets
 
-_SMALL = 1e-2  # below it phi' comes from its series: seven terms leave less than eps
-_APART = 1e-5  # eigenvalues nearer than that share a derivative: rounding eps / _APART against _APART² / 24
+_SMALL = 1e-2  # below it, phi' is computed from its series; seven terms leave less than eps
+# eigenvalues that are closer than this share a derivative; rounding is then eps / _APART against an error of _APART² /
+# 24
+_APART = 1e-5
 
 
 def row_time_coefficients(
     K: Float[Array, "rows columns"], times: Float[Array, " t"], y: Float[Array, "n *k"]
 ) -> Float[Array, "n *k"]:
-    """The coefficients c of the flow df/dt = -K Xi' (f - y) from 0, which sees the i-th row for Xi_ii = times_i >= 0.
+    """The coefficients c of the flow df/dt = -K Xi' (f - y) from 0.
 
-    With Xi the diagonal matrix of the times (of a flow whose rows have constant weights: time times weight),
+    It sees the i-th row for the time Xi_ii = times_i >= 0.
+
+    Let Xi be the diagonal matrix of the times. If the rows of a flow have constant weights, each time is time times
+    weight. Then
 
         f = K c = (I - exp(-K Xi)) y,    elsewhere f(x) = K(x, X) c,    c = D phi(D K D) D y,
 
-    where D = Xi^(1/2) and phi(a) = (1 - exp(-a)) / a. There is no inverse in it: K may be singular, times may be 0,
-    and D K D is symmetric, unlike K Xi. Equal times t give `gradient_flow` at t.
+    where D = Xi^(1/2) and phi(a) = (1 - exp(-a)) / a. The formula has no inverse. So K may be singular, and times may
+    be 0. D K D is symmetric, unlike K Xi. Equal times t give `gradient_flow` at t.
 
     It may be traced and differentiated, also in reverse mode, in K, times and y. Derivatives of phi are divided
     differences in the eigenbasis of D K D, so equal eigenvalues do no harm. Derivatives of eigenvectors would divide by

@@ -14,10 +14,10 @@ def largest_learning_rate(
 ) -> Float[Array, ""]:
     """The rate below which descent on 1/2 sum |f - y|² / terms converges, and above which it diverges.
 
-    Let a_1 be the largest eigenvalue of K. The largest rate is 2 (1 + momentum) terms / a_1 for the heavy ball (without
-    momentum, gradient descent), or 2 (1 + momentum) terms / ((1 + 2 momentum) a_1) for Nesterov's method. Along a_1 a
-    root of the recursion leaves the unit circle there, at -1. `networks.stable_learning_rate` is half of it for
-    gradient descent.
+    Let a_1 be the largest eigenvalue of K. For the heavy ball, the largest rate is 2 (1 + momentum) terms / a_1;
+    without momentum, this is gradient descent. For Nesterov's method, it is 2 (1 + momentum) terms / ((1 + 2 momentum)
+    a_1). Along a_1 a root of the recursion leaves the unit circle there, at -1. `networks.stable_learning_rate` is half
+    of it for gradient descent.
 
     Args:
         K: the tangent kernel of the training points, one for each output, or of all pairs of outputs (n, n, k, k).

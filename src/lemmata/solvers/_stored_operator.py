@@ -19,10 +19,10 @@ class StoredOperator:
     """The symmetric matrix that `gram_on_disk` wrote, whose products read it tile by tile.
 
     Of the matrix two tiles are in memory at a time, in each worker. With an executor, a task is a run of tile rows. A
-    worker reads their tiles from the folder, which it sees under the same path, and the vector from a file in this
-    folder. Every row is summed in the same order. So, on processors of one kind with the same threads, the product is
-    bit for bit the one without an executor. Products cost the reading of n² numbers; if a kernel is computed faster
-    than it is read, `ExecutorOperator` is the better one.
+    worker reads the tiles from the folder, which it sees under the same path. It reads the vector from a file in this
+    folder. Every row is summed in the same order. So the product equals that without an executor, bit for bit, on
+    processors of one kind with the same threads. A product reads n² numbers. If computing a kernel is faster than
+    reading it, use `ExecutorOperator` instead.
 
     Args:
         path: the folder of the array.

@@ -40,12 +40,12 @@ class CentredRidge(eqx.Module):
         coefficients: alpha, one row a centre, in float64.
         ridge: the ridge, or several.
         jitter: the amount that was added to the diagonal of K(z, z) in the penalty.
-        shift: the amount that was added to the ridge of the whitened system besides the requested ridge; 0 if it has a
-            factor.
+        shift: the amount that was added to the ridge of the whitened system besides the requested ridge. It is 0 if the
+            system has a factor.
         residual: |(W + ridge I) b - v| / |v| of the whitened system W b = v, without the shift.
         condition: the condition number of W + (ridge + shift) I as 30 steps of power iteration find it, from below.
-        error: the mean squared error |K_nz alpha - y|² / n on the training points, summed over outputs, from the
-            accumulated matrices; exact to 1e-16 of the mean square of y times the condition.
+        error: the mean squared error |K_nz alpha - y|² / n on the training points, summed over outputs. It is computed
+            from the accumulated matrices, and exact to 1e-16 of the mean square of y times the condition.
         plan: the memory plan.
     """
 
@@ -94,7 +94,7 @@ def subset_of_regressors(
     is least squares on the span of the centres. With the training points as centres it is kernel ridge regression, to
     the jitter.
 
-    Whitening K_zn K_nz after it is summed costs half as much but loses digits, because |L^-1|² multiplies its rounding.
+    Whitening K_zn K_nz after the sum costs half as much. But it loses digits, because |L^-1|² multiplies the rounding.
     This is done if every ridge is above 0 and the loss of accuracy does not matter. In single precision, the entries
     have a larger error anyway. In double precision, `tolerance` limits how far the fit moves. If it turns out to move
     it further, or to leave no Cholesky factor, the rows are summed once more, whitened.
@@ -112,20 +112,21 @@ def subset_of_regressors(
         x: points, one in each row.
         y: targets, one row for each point.
         centres: z, points with the same number of columns.
-        ridge: the ridge, at least 0 (not divided by n), or several: all from the same accumulated matrices.
+        ridge: the ridge, at least 0 (not divided by n), or several ridges. All are solved from the same accumulated
+            matrices.
         block: rows of K_nz that are computed at once; None finds them from the working set.
         working_set: bytes for everything besides points and targets; None is the squares and 256 MiB.
-        tolerance: how far rounding of the sums may move the fit on x, as a share of |y|; 0 whitens every block of
+        tolerance: how far rounding of the sums may move the fit on x, as a share of |y|. 0 whitens every block of
             float64. 1e-4 halves the time. It changes a squared error of 1 % of the targets' by less than 1 in 400.
         executor: any `concurrent.futures.Executor`, such as that of a Dask client (`client.get_executor()`); None
             computes here.
-        tasks: with an executor, at most so many runs of blocks; each writes a p x p matrix of float64.
+        tasks: with an executor, the largest number of runs of blocks. Each run writes a p x p matrix of float64.
         folder: that all workers see under the same path; None is a folder of this machine.
 
     Raises:
         SettingError: for a negative ridge or tolerance, no ridge, or a matrix of ridges. It is also raised if both
-            block and working set are given, if one of these or tasks is not a whole number above 0, or if the executor
-            has another type.
+            block and working set are given; if one of these or tasks is not a whole number above 0; if the executor has
+            another type.
         ShapeError: if x, y and centres do not fit or are empty.
         DataError: for entries that are not finite, or if the disk is full or the folder is not writable.
         MemoryPlanError: if the plan does not fit into the working set or into free memory; the message states its

@@ -23,10 +23,10 @@ class Kriging(eqx.Module):
     Args:
         coefficients: alpha, one row for each point; P^T alpha = 0.
         trend: of the columns of the drift.
-        energy: alpha^T K alpha of every column of the targets: the squared semi-norm of the kernel's part.
+        energy: alpha^T K alpha for every column of the targets. It is the squared semi-norm of the kernel's part.
         noise: variances on the diagonal, one a point.
         matrix: K + noise on the diagonal.
-        basis: orthonormal columns: first those of the drift P = Q R, then their complement.
+        basis: orthonormal columns, first those of the drift P = Q R, then those of its complement.
         triangle: R.
         factor: the Cholesky factor of K + noise on the complement.
     """
@@ -51,7 +51,9 @@ class Kriging(eqx.Module):
         return cross @ self.coefficients + drift @ self.trend
 
     def weights(self, cross: Any, drift: Any) -> Float[Array, "t n"]:
-        """Weights w of the targets in the fit at other points: of all with P^T w = p those of least mean square error.
+        """The weights w of the targets in the fit at other points.
+
+        Among all w with P^T w = p, they have the least mean square error.
 
         Args:
             cross: K(other points, training points).
@@ -87,7 +89,7 @@ class Kriging(eqx.Module):
 
 
 def universal_kriging(K: Any, drift: Any, y: Any, noise: Any = 0.0) -> Kriging:
-    """Best linear unbiased prediction of f = P beta + (a random function with covariance K) from y = f + noise.
+    """Best linear unbiased prediction of f = P beta + (a random function with covariance K), from y = f + noise.
 
     K only has to be positive definite on weights w with P^T w = 0. Examples are r² ln r with an affine drift, and -r
     with a constant drift. alpha and beta solve
@@ -108,8 +110,9 @@ def universal_kriging(K: Any, drift: Any, y: Any, noise: Any = 0.0) -> Kriging:
 
     Raises:
         DataError: if the columns of the drift are linearly dependent at these points, or an entry is not finite.
-        NotPositiveDefiniteError: if K + noise is not positive definite on the complement of the drift, or so near to
-            singular that the solution misses its own targets by more than 1e-6 of their spread.
+        NotPositiveDefiniteError: if K + noise is not positive definite on the complement of the drift. It is also
+            raised if it is so near to singular that the solution misses its own targets by more than 1e-6 of their
+            spread.
         ShapeError: if K, drift, y and noise do not fit each other.
         SettingError: for a negative noise.
         PrecisionError: if float64 is off.
@@ -155,7 +158,7 @@ def _solve(K: Array, drift: Array, y: Array, noise: Array) -> Kriging:
 
 
 def _refuse_dependent(drift: Array, triangle: Array) -> None:
-    """Refuse a drift in which what a column adds to those before it is rounding, in units of that column."""
+    """Refuse a drift with a column that adds only rounding to the columns before it, in units of the column."""
     pivots, sizes = known(jnp.abs(jnp.diagonal(triangle))), known(jnp.max(jnp.abs(drift), axis=0))
     if pivots is None or sizes is None:
         return
@@ -190,7 +193,7 @@ def _refuse_indefinite(matrix: Array, inner: Array, factor: Array) -> None:
 
 
 def _refuse_missed(y: Array, fitted: Array) -> None:
-    """Refuse a solution of a system that is singular up to rounding: it misses the targets that it was solved for."""
+    """Refuse a solution that misses its own targets, because the system is singular up to rounding."""
     seen, reached = known(y), known(fitted)
     if seen is None or reached is None:
         return
@@ -261,7 +264,7 @@ def affine(z: Float[Array, "t d"], centre: Float[Array, " d"], unit: Float[Array
 
 
 def polyharmonic_spline(x: Any, y: Any, noise: Any = 0.0) -> PolyharmonicSpline:
-    """The spline of r² ln r with affine drift, in any dimension: in the plane the thin-plate spline.
+    """The spline of r² ln r with affine drift, in any dimension. In the plane, it is the thin-plate spline.
 
     It is the limit of regression with `PolyharmonicCovariance(b, c)` for b and c / b² without bound. Without noise, it
     is the interpolant of least semi-norm (integral of |w|^(d+2) |F f(w)|²)^(1/2). Affine functions are reproduced

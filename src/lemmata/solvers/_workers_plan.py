@@ -41,7 +41,7 @@ class SharedWork:
         return self.written + self.read + self.answered
 
     def seconds(self, cores: int, *, entry: float, operations: float, storage: float) -> float:
-        """Seconds at these rates if nothing overlaps; with overlaps, the time is less.
+        """Seconds at these rates if nothing overlaps. With overlaps, the time is shorter.
 
         Args:
             cores: of all machines together.

@@ -46,10 +46,11 @@ def learning_curve(
     is exact.
 
     The interval is for the result of a measurement, the mean over `resamples` random splits, with a nominal coverage of
-    90 %. With at least 30 solves, its ends are quantiles of such means, drawn from the solved splits, and widened by
-    the standard error of the solves. With fewer, they come from Student's distribution, with Johnson's correction for
-    skewness. Interpolated sizes get the wider of the neighbours' intervals, widened by half the change of the
-    correction between them and by 0.12 in the logarithm. `benchmarks/learning_curve_coverage.py` measures the coverage.
+    90 %. With at least 30 solves, its ends are quantiles of such means, which are drawn from the solved splits and
+    widened by the standard error of the solves. With fewer solves, its ends come from Student's distribution, with
+    Johnson's correction for skewness. Interpolated sizes get the wider of the neighbours' intervals, widened by half
+    the change of the correction between them and by 0.12 in the logarithm. `benchmarks/learning_curve_coverage.py`
+    measures the coverage.
 
     Cost: at each measured size at least 8 splits are solved, and enough to hold each row once in the smaller part of a
     split. The number of measured sizes is what N³ floating-point operations allow (5e7 if that is more). Both ends and
@@ -144,10 +145,10 @@ def _plan(model: HeldOut, sizes: np.ndarray, predicted: np.ndarray, ridge: float
 
 
 def _shrunk(point: Point, formula: float) -> Point:
-    """The point with its correction c of the formula reduced to c max(0, 1 - (s/c)^4), at the same interval.
+    """The point with its correction c of the formula reduced to c max(0, 1 - (s/c)^4). The interval stays the same.
 
-    If the formula is right, few solves would replace it by something worse: s is their standard error, relative to
-    the error. The correction moves by at most s, so the error stays inside the interval.
+    Here s is the standard error of the solves, relative to the error. If the formula is right, few solves would replace
+    it by something worse. The correction moves by at most s, so the error stays inside the interval.
     """
     if not (0 < formula < math.inf and point.error > 0 and point.standard_error > 0):
         return point

@@ -55,11 +55,11 @@ def deterministic_equivalent(
 
         n |(A + mu)^-1 y|² / ( [tr (A + mu)^-1]² - (1 - n/N) N tr (A + mu)^-2 ).
 
-    At n = N, it is generalised cross-validation; for N >> n, it is `omniscient_curve`. With ridge = 0, the limit ridge
-    -> 0 is computed: it diverges at n = rank(A), and for larger n, mu = 0. The formula treats the subset as free from
-    the eigenvectors. Rows of large leverage break that: with heavy tails, outlying or repeated rows or inputs of few
-    dimensions, and a small ridge, it is too low by factors of 2 to 100. There is no interval for that reason:
-    `learning_curve` checks and corrects this formula by direct solves, and gives one.
+    At n = N, it is generalised cross-validation. For N >> n, it is `omniscient_curve`. With ridge = 0, the limit ridge
+    -> 0 is computed. It diverges at n = rank(A); for larger n, mu = 0. The formula treats the subset as free from the
+    eigenvectors. Rows of large leverage violate this. With heavy tails, outlying or repeated rows, or inputs of few
+    dimensions, and a small ridge, the formula is too low by factors of 2 to 100. For this reason, there is no interval.
+    `learning_curve` checks and corrects this formula by direct solves, and gives an interval.
 
     It costs one pass over the eigenvectors a size, and can be compiled and differentiated.
 
@@ -98,7 +98,7 @@ def deterministic_equivalent(
 
 
 def sizes_of(sizes: Sequence[int] | Sequence[float] | Float[Array, " s"] | np.ndarray, total: int) -> np.ndarray:
-    """Numbers of training rows as an array, or a SettingError for others than 1 to `total` of them.
+    """Numbers of training rows as an array. SettingError for numbers outside 1 to `total`.
 
     Args:
         sizes: what was given.

@@ -11,7 +11,7 @@ from ._eigensystem import Spectrum
 # The inverse of the whole regularised matrix is used for the held-out rows up to this condition number. Then the
 # relative error of the results is about eps times this number, 1e-6.
 _CONDITION = 1e10
-_ENTRIES = 2_000_000  # entries of a batch of systems: 16 MB
+_ENTRIES = 2_000_000  # the number of entries in a batch of systems; 16 MB
 _CALL = 2e5  # the fixed cost of a split, in operations
 _SMALL = 100  # rows of a system below which the calls would cost more than the arithmetic
 
@@ -22,7 +22,7 @@ class HeldOut:
     Let n rows be used for training, and h = N - n rows be held out. Either the n x n system of the training rows is
     solved, or, for h < n, the h x h system of the held-out rows. For the second, let R be the inverse of A + ridge and
     alpha = R y. Then the residuals of rows H in a fit to all other rows are (R_HH)^-1 alpha_H. An intercept is an
-    unpenalised constant: the kernel's rows and columns and the targets are centred in each training part, and R becomes
+    unpenalised constant. The kernel's rows and columns and the targets are centred in each training part, and R becomes
     R - R 1 1^T R / (1^T R 1), the block of the inverse of the system bordered by ones.
 
     Args:
@@ -93,7 +93,7 @@ class HeldOut:
         if self.singular(ridge):
             weights = self._least_norm(system, target, ridge)
         else:
-            # Centred targets have no part along the ones, so the action of the system there is free: keep it definite.
+            # Centred targets have no part along the ones, so the system's action there is free and is kept definite.
             constant = self.largest / train.shape[1] if self.intercept else 0.0
             weights = _solve(system + ridge * np.eye(train.shape[1]) + constant, target)
         if self.intercept:  # columns are centred to eps times the condition number, but rows are not

@@ -16,10 +16,10 @@ def with_the_mean(curve: EquivalentCurve) -> EquivalentCurve:
     """The curve of a fit with a constant that is learned and not penalised, from the one between contrasts.
 
     The fit only sees contrasts of training rows, an (n-1)-dimensional part of the (N-1)-dimensional space orthogonal to
-    the ones. If this part is treated as free, the error along a direction orthogonal to it is that of n - 1 of N - 1
-    rows for the Gram matrix between contrasts. A held-out row contributes the direction e_h - 1_T / n. The mean of |.|²
-    of these directions is 1 + 1/n, which is the cost of estimating the mean. With the kernel 0, the error is exactly (1
-    + 1/n) times the variance. At n = N it is generalised cross-validation up to O(1/N).
+    the ones. If this part is treated as free, the error along a direction orthogonal to it is the error of n - 1 of N -
+    1 rows, for the Gram matrix between contrasts. A held-out row contributes the direction e_h - 1_T / n. The mean of
+    |.|² of these directions is 1 + 1/n, which is the cost of estimating the mean. With the kernel 0, the error is
+    exactly (1 + 1/n) times the variance. At n = N it is generalised cross-validation up to O(1/N).
 
     Args:
         curve: `deterministic_equivalent` of n - 1 of the N - 1 contrasts.
@@ -31,8 +31,8 @@ def with_the_mean(curve: EquivalentCurve) -> EquivalentCurve:
 def between_contrasts(of: Spectrum, y: Float[Array, "rows *k"]) -> tuple[Spectrum, Float[Array, "contrasts k"]]:
     """Eigensystem and targets in an orthonormal basis of the N - 1 directions orthogonal to the ones.
 
-    The basis is the image of the rows but the first under the reflection that takes the ones to the first. If the
-    Gram matrix is centred already (the ones are a null mode), its eigensystem is used, else a new one is computed.
+    The basis is the image of the rows but the first under the reflection that takes the ones to the first. If the Gram
+    matrix is centred already (the ones are a null mode), its eigensystem is used. Otherwise, a new one is computed.
     """
     values, vectors = np.asarray(of.resolved), np.asarray(of.eigenvectors)
     total = len(values)

@@ -35,9 +35,9 @@ class RitzValues(NamedTuple):
 def ritz_values(
     diagonal: Float[np.ndarray, " k"], beside: Float[np.ndarray, " k"], skews: Float[np.ndarray, " k"], eps: float
 ) -> RitzValues:
-    """Eigenvalues of the tridiagonal matrix with `beside` next to its diagonal.
+    """Eigenvalues of the tridiagonal matrix whose off-diagonal is `beside`.
 
-    The last number of `beside` couples to a vector outside the space.
+    The last number of `beside` couples to a vector outside the space, and is not used.
 
     It is cut if a vector was as short as rounding: there the space is invariant, and what follows is noise.
 
@@ -93,8 +93,8 @@ def three_term(product: Product, like: PyTree, key: Key[Array, ""], steps: int) 
 def with_basis(product: Product, like: PyTree, key: Key[Array, ""], steps: int) -> tuple[PyTree, Array, Array]:
     """Arnoldi with full orthogonalisation, from a uniformly random direction.
 
-    Returns: The basis, with a first axis for its vectors; the Hessenberg matrix, tridiagonal up to rounding if the
-    operator is symmetric; the length of the vector that points out of the space.
+    Returns: The basis, whose first axis is that of its vectors. The Hessenberg matrix, which is tridiagonal up to
+    rounding if the operator is symmetric. The length of the vector that points out of the space.
     """
     unravel = ravel_pytree(like)[1]
     run = decomp.hessenberg(steps, reortho="full", custom_vjp=False)
@@ -104,7 +104,7 @@ def with_basis(product: Product, like: PyTree, key: Key[Array, ""], steps: int) 
 
 @eqx.filter_jit
 def dense(product: Product, like: PyTree) -> Float[Array, "n n"]:
-    """The matrix itself, by one product for each column."""
+    """The matrix of the operator, computed by one product for each column."""
     return jax.lax.map(flattened(product, like), jnp.eye(ravel_pytree(like)[0].size, dtype=_dtype(like)))
 
 

@@ -96,8 +96,8 @@ def largest_eigenvalues(
     dimensions than products, the matrix is formed, and all is exact up to rounding. The precision is that of `like`.
 
     Args:
-        product: v -> A v, linear and symmetric, in JAX. Compiled code is reused for equal functions; `hessian_product`
-            gives products that share it.
+        product: v -> A v, linear and symmetric, in JAX. Compiled code is reused for equal functions, and
+            `hessian_product` gives products that share it.
         like: a vector or a pytree of floating-point arrays, of the shapes of v; its values do not matter.
         count: how many eigenvalues.
         tolerance: the distance of `upper`, as a share of the width of the spectrum that was met; sets the products.

@@ -39,29 +39,28 @@ def measured_curve(
     """The held-out squared error of kernel ridge regression trained on n of N rows, by direct solves on random subsets.
 
     `learning_curve` spends less on a whole curve than its eigensystem costs. This function spends up to 2e8 operations
-    on each size: the mean over balanced random splits, each solved exactly from the Gram matrix A = U diag(a) U^T. It
-    needs no assumption on the rows: they may be outlying, clustered or repeated. It also works at n equal to the rank
-    without ridge, where the equivalent is infinite. At n = N, if no row is left out, it is leave-one-out. Up to 24
+    on each size. It averages over balanced random splits, each solved exactly from the Gram matrix A = U diag(a) U^T.
+    It needs no assumption on the rows, which may be outlying, clustered or repeated. It also works at n equal to the
+    rank without ridge, where the equivalent is infinite. At n = N, if no row is left out, it is leave-one-out. Up to 24
     sizes are measured, at the nearest whole number; at others, the correction ln(measured / equivalent) is interpolated
     linearly in ln n.
 
     The interval is error * exp(-+ w), nominally at 95 %. Let s be the relative standard deviation over the B splits.
-    The width is w = t s v, where t is the 97.5 % point of Student's distribution with B - 1 degrees of freedom, v² =
-    1/B + 1/r, and r = `resamples`. This is for a measurement as a mean over r splits; None is for the mean over all
-    splits. Errors are skewed, so a mean over few of them is more often too low than too high. Upwards, w is multiplied
-    by 1 + g v (1 + 2 t²) / (6 t), where g >= 0 is the skewness over splits, as in Johnson's modified t. With B >= 30,
-    the part 1/r comes from means of r of the solved splits, drawn at random. Balanced splits vary less than the formula
-    allows. Interpolated sizes are given the widest of the two neighbours' w and half the change of the correction
-    between them.
+    The width is w = t s v. Here t is the 97.5 % point of Student's distribution with B - 1 degrees of freedom, v² = 1/B
+    + 1/r, and r = `resamples`. This is for a measurement as a mean over r splits; None is for the mean over all splits.
+    Errors are skewed, so a mean over few of them is more often too low than too high. Upwards, w is multiplied by 1 + g
+    v (1 + 2 t²) / (6 t), where g >= 0 is the skewness over splits, as in Johnson's modified t. With B >= 30, the part
+    1/r comes from means of r of the solved splits, drawn at random. Balanced splits vary less than the formula allows.
+    Interpolated sizes are given the widest of the two neighbours' w and half the change of the correction between them.
 
     Args:
         spectrum: the eigensystem of the Gram matrix A of all N rows.
         y: targets, one row for each point.
         sizes: numbers of training rows, 1 <= n <= N; at least 2 with an intercept.
-        ridge: the ridge on the diagonal of the Gram matrix of the training rows, at least 0; one number, or one for
-            each size.
+        ridge: the ridge on the diagonal of the Gram matrix of the training rows, at least 0. It is one number, or one
+            for each size.
         intercept: whether an unpenalised constant is learned with the kernel: each training part is centred separately.
-            The equivalent then is that of the contrasts of rows, which takes another eigendecomposition unless A is
+            The equivalent is then computed for contrasts of rows. This takes another eigendecomposition, unless A is
             centred already.
         solves: direct solves for each size, rounded up to balanced splits. 0 computes only the equivalent, without an
             interval. None takes as many as 2e8 operations allow, between 8 and 1000. If no more splits exist than are
@@ -148,7 +147,10 @@ def _equivalent(spectrum, y, counts, ridges, intercept) -> EquivalentCurve:
 
 @eqx.filter_jit
 def _at_sizes(spectrum, y, sizes: tuple[float, ...], ridges: Float[Array, " r"], intercept: bool) -> EquivalentCurve:
-    """For each ridge the curve at the sizes, compiled as a whole: one by one, operations take longer to compile."""
+    """For each ridge, the curve at the sizes.
+
+    It is compiled as a whole, because operations take longer to compile one by one.
+    """
 
     def at(ridge: Float[Array, ""]) -> EquivalentCurve:
         curve = deterministic_equivalent(spectrum, y, sizes, ridge)

@@ -28,10 +28,10 @@ class LearningCurve(eqx.Module):
         error: held-out squared error, summed over outputs, averaged over held-out rows and splits.
         standard_error: of `error`, from the spread over splits; 0 if every split was solved, NaN without solves.
         solves: the number of direct solves at each size; 0 if the correction is interpolated, or if nothing was solved.
-        correction: ln(error / the deterministic equivalent): how far the rows are from the assumption of the
-            equivalent, an eigenbasis that is free from them. Above ln 2 in absolute value, do not trust other
+        correction: ln(error / the deterministic equivalent). It shows how far the rows violate the assumption of the
+            equivalent that the eigenbasis is free from them. Above ln 2 in absolute value, do not trust other
             consequences of the equivalent (extrapolation, mu, learnability).
-        lower: lower end of the interval; NaN if nothing was solved, because then the error has no bound.
+        lower: lower end of the interval. It is NaN if nothing was solved, because then the error has no bound.
         upper: upper end.
         equivalent: the deterministic equivalent, without the correction.
     """
@@ -120,7 +120,7 @@ def measure(model: HeldOut, n: int, ridge: float, allowed: float | int, planned:
 
 
 def _widths(errors: np.ndarray, every: bool, of: Interval) -> tuple[float, float]:
-    """How far the logarithm of a measurement may be below and above that of the mean of these errors."""
+    """How far the logarithm of a measurement may be below and above the logarithm of the mean of these errors."""
     count, mean, spread = len(errors), float(errors.mean()), float(errors.std())
     if not spread > 0:  # all splits equal, or only one split
         return 0.0, 0.0

@@ -1,4 +1,4 @@
-"""Symmetric operators that are known by their products with vectors: Hessians and Gauss-Newton matrices."""
+"""Symmetric operators of which only products with vectors are known: Hessians and Gauss-Newton matrices."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""How smooth a target is in the eyes of a kernel, from noisy labels: the decay of its power above a floor."""
+"""How smooth a target is relative to a kernel, from noisy labels. It measures how its power decays above a floor."""
 
 import dataclasses
 import math
@@ -26,8 +26,8 @@ class Smoothness:
         error: its standard error from the scatter about the fit.
         slope: of log power against log index, -(s beta + 1).
         decay: beta in lambda_i ~ i^-beta, given or fitted.
-        indices: the first and the last index that are used: those where the signal is above the floor; all indices if
-            it was not removed.
+        indices: the first and the last index that are used. The signal is above the floor there. If the floor was not
+            removed, all indices are used.
         floor: the power of the noise in every mode; 0 if it was not removed.
         amplitude: A in E p_i = A i^slope + floor.
     """
@@ -62,26 +62,26 @@ def smoothness(
 
     where the floor is the mean power over the second half of the indices, minus the mean of A i^-(s beta + 1) there. So
     a power law without noise is fitted exactly. On such targets, the mean of s is right within 0.1. On others it is
-    biased. For example, take labels of cos 2 pi x and min(x, x'), where s = 1/2. It is 0.67 at 5000 rows and 0.72 at
-    2400, and 0.57 at 5000 without noise; the plain line over 100 indices gives 0.46, 0.32 and 0.51. It is fitted by the
-    quasi-likelihood of powers, sum_i p_i / E p_i + log E p_i, over the first half. Indices beyond the one where signal
-    and floor are equal have little weight; at least four indices must precede it.
+    biased. For example, take labels of cos 2 pi x and min(x, x'), where s = 1/2. The estimate is 0.67 at 5000 rows and
+    0.72 at 2400, and 0.57 at 5000 without noise. The plain line over 100 indices gives 0.46, 0.32 and 0.51. It is
+    fitted by the quasi-likelihood of powers, sum_i p_i / E p_i + log E p_i, over the first half. Indices beyond the one
+    at which signal and floor are equal have little weight. At least four indices must precede this index.
 
     Eigenvalues have no noise of labels. So, if beta is not given, it is the slope of log lambda_i against log i over
-    many more indices than show a signal: sqrt(n) <= i <= n/4, as far as they are above rounding. Kernels on an interval
-    have eigenvalues like (i + c)^-beta, where c is between -1/2 and a number that grows with the inverse lengthscale.
-    The slope there is beta i/(i + c). So the first indices, over which the signal is fitted, would give another beta
-    (2.5 in place of 2 for min(x, x')). Beyond n/4, eigenvalues of K/n differ from those of the kernel. At 1200 random
-    points, the fitted beta is within 2 per cent of the truth, and within 5 per cent for beta above 4. At 300 points, it
-    is within 4 and 8 per cent.
+    many more indices than show a signal. These are sqrt(n) <= i <= n/4, as far as eigenvalues are above rounding.
+    Kernels on an interval have eigenvalues like (i + c)^-beta, where c is between -1/2 and a number that grows with the
+    inverse lengthscale. The slope there is beta i/(i + c). So the first indices, over which the signal is fitted, would
+    give another beta (2.5 in place of 2 for min(x, x')). Beyond n/4, eigenvalues of K/n differ from those of the
+    kernel. At 1200 random points, the fitted beta is within 2 per cent of the truth, and within 5 per cent for beta
+    above 4. At 300 points, it is within 4 and 8 per cent.
 
     Args:
         spectrum: the eigensystem of the Gram matrix K (of K/n is the same).
         y: values or labels +-1, one in each row. Subtract a mean that is not part of the kernel's space before.
-        decay: beta, if it is known; None fits it to the eigenvalues. The standard error takes it as known.
+        decay: beta, if it is known. None fits beta to the eigenvalues. The standard error takes it as known.
         truncation: the last index of the fit; None is n/2.
-        remove_floor: False fits log p_i against log i over i <= truncation (100 if it is None) without change: the
-            plain truncation method, which is biased under noise.
+        remove_floor: False fits log p_i against log i over i <= truncation (100 if it is None), without removing the
+            floor. This is the plain truncation method, which is biased under noise.
 
     Raises:
         ShapeError: if y has another number of rows, or more than one column, or there are fewer than 24 rows.
@@ -182,7 +182,7 @@ def _without_floor(power: np.ndarray, decay: float, last: int) -> Smoothness:
             rule=f"at least {_LEAST_SEEN} such modes",
             remedy="use more rows, or a kernel whose leading modes contain the target",
         )
-    # The sandwich: inverses of the curvature of the objective, and the scatter of its slopes between them.
+    # the sandwich estimator: the scatter of the slopes of the objective between two inverses of its curvature
     design = (slopes / (signal + floor)).T
     scatter = (design * (power / (signal + floor) - 1)[:, None] ** 2).T @ design
     bread = np.linalg.inv(design.T @ design)
@@ -191,7 +191,7 @@ def _without_floor(power: np.ndarray, decay: float, last: int) -> Smoothness:
 
 
 def _line(x: np.ndarray, y: np.ndarray) -> tuple[float, float, float]:
-    """The slope of the line of least squares, its standard error from the residuals, and e^height at x = 0."""
+    """The slope of the least-squares line, its standard error from the residuals, and e^height at x = 0."""
     spread = np.sum((x - x.mean()) ** 2)
     slope = np.sum((x - x.mean()) * y) / spread
     height = y.mean() - slope * x.mean()

@@ -68,12 +68,12 @@ def trace_estimate(
 ) -> TraceEstimate:
     """The trace of a symmetric operator A that is only known by its products.
 
-    "hutchinson" is the mean of u'Au over random signs u, whose variance for each is 2 (|A|_F² - sum A_ii²). "xtrace"
+    "hutchinson" is the mean of u'Au over random signs u. The variance for each u is 2 (|A|_F² - sum A_ii²). "xtrace"
     (Epperly, Tropp and Webber 2024, by matfree) computes the trace on the range of A on half of the probes exactly. On
     the rest, it uses Hutchinson's estimate, averaged over the probe that is left out. It is far better if a few
     eigenvalues are large, as for networks, and no better if all are of similar size. If there are no more dimensions
-    than products, the diagonal is computed. Products are computed one after the other, so the memory is that of one
-    product.
+    than products, the diagonal is computed. Products are computed one after the other, so only the memory of one
+    product is needed.
 
     Args:
         product: v -> A v, linear and symmetric, in JAX.
@@ -127,7 +127,7 @@ def _left_out(product: Product, like: PyTree, key: Key[Array, ""], probes: int) 
 
 @eqx.filter_jit
 def probed(product: Product, like: PyTree, key: Key[Array, ""], probes: int) -> Float[Array, " probes"]:
-    """The numbers u'Au for some vectors u of random signs, one after the other.
+    """The numbers u'Au for some vectors u of random signs, computed one after the other.
 
     Args:
         product: v -> A v.

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 from lemmata.core import check_whole, known, require_float64
 from lemmata.errors import SettingError
 
-_PAD = 256  # degrees above the last one from which the recurrence begins: enough up to beta = 1500
+_PAD = 256  # the recurrence begins this many degrees above the last degree; this is enough up to beta = 1500
 
 
 class SphereSpectrum(eqx.Module):
@@ -28,7 +28,7 @@ class SphereSpectrum(eqx.Module):
 
     @property
     def eigenvalues(self) -> Float[Array, " K"]:
-        """lambda_k; infinite or 0 outside the range of float64."""
+        """lambda_k, which is infinite or 0 outside the range of float64."""
         return jnp.exp(self.log_eigenvalues)
 
     @property
@@ -55,9 +55,9 @@ def exponential_sphere_spectrum(beta: float | Float[Array, ""], dimension: int, 
         lambda_k = Gamma(p/2) (2/beta)^(p/2 - 1) I_(k + p/2 - 1)(beta),
         N_k = C(k + p - 1, p - 1) - C(k + p - 3, p - 1),     sum_k N_k lambda_k = exp(beta),
 
-    I the modified Bessel function. All is computed in logarithms: I_0 or I_1/2 scaled by exp(-beta), times ratios
-    I_(a+1)/I_a from their backward recurrence, which is stable for every beta. The function can be traced in beta; it
-    then holds to rounding for beta up to 1500.
+    I the modified Bessel function. All is computed in logarithms. I_0 or I_1/2, scaled by exp(-beta), is multiplied by
+    ratios I_(a+1)/I_a. These come from their backward recurrence, which is stable for every beta. The function can be
+    traced in beta; it then holds to rounding for beta up to 1500.
 
     Args:
         beta: the inverse temperature, positive.

@@ -126,7 +126,7 @@ def _fits(declared: Any, value: Any) -> bool:
 
 
 def _complex(parts: Any) -> Any:
-    """From real and imaginary parts along the last axis."""
+    """A complex array from real and imaginary parts along the last axis."""
     if isinstance(parts, jax.Array):
         return jax.lax.complex(parts[..., 0], parts[..., 1])
     return parts.view(np.result_type(parts, np.complex64))[..., 0]

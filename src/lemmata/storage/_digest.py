@@ -56,7 +56,7 @@ def read_file(
 
     Raises:
         MissingFileError: if there is no such file.
-        DataError: if it is not a safetensors file, or its bytes are not those of its digest.
+        DataError: if it is not a safetensors file, or if its digest does not fit its bytes.
     """
     try:
         check_file(path)

@@ -19,8 +19,8 @@ def save(value: Any, path: str | pathlib.Path) -> pathlib.Path:
     """Write a kernel, a network, a fitted estimator, or a tuple, list or dictionary of such, to one safetensors file.
 
     Arrays are stored to the bit. The rest is JSON: classes by their public names, fields and settings unchanged.
-    A function can be stored if it is one of JAX's named activations (those of `tanh()`, `silu()` and so on).
-    The file has a SHA-256 digest of all its bytes, which `load` compares.
+    A function can be stored if it is one of JAX's named activations, for example that of `tanh()` or `silu()`. The file
+    has a SHA-256 digest of all its bytes, which `load` compares.
 
     Args:
         value: an object of the library's public classes, or of a class given to `storable`.
@@ -61,8 +61,8 @@ def load(path: str | pathlib.Path) -> Any:
 
     Raises:
         MissingFileError: if there is no such file.
-        DataError: if a byte of the file changed, if it has another format or a newer version, or if it names a class
-            that is not known here.
+        DataError: if a byte of the file changed; if it has another format or a newer version; if it names a class that
+            is not known here.
         PrecisionError: if the file has JAX arrays in float64 and JAX's x64 is off.
     """
     tensors, metadata = read_file(path, lambda metadata: _has_digest(path, metadata))

@@ -55,7 +55,7 @@ CLASSES: dict[str, type] = {
 
 
 def storable(kind: type) -> type:
-    """Register a class, so that `save` and `load` find it by its name; usable as a decorator.
+    """Register a class, so that `save` and `load` find it by its name. It can be used as a decorator.
 
     The name is that of the module, without its private parts, and of the class.
 

@@ -1,8 +1,8 @@
 """Stored records of others: JSON read strictly, and values built by their declared types. Without JAX.
 
-A record is a dataclass (or a `TypedDict`), and its annotations are the schema: `Annotated[float, Numbers(low=0)]` is a
-number that is not negative. All faults of a file are reported in one line, with the file, the field's path, the value,
-the rule and the remedy.
+A record is a dataclass (or a `TypedDict`), and its annotations are the schema. For example, `Annotated[float,
+Numbers(low=0)]` is a number that is not negative. All faults of a file are reported in one line, with the file, the
+field's path, the value, the rule and the remedy.
 """
 
 from ._files import MOST_BYTES as MOST_BYTES

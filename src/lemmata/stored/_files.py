@@ -15,7 +15,7 @@ MOST_BYTES = 2**28
 
 
 def read_bytes(path: str | Path, what: str, rule: str, most: int = MOST_BYTES) -> bytes:
-    """The bytes of a regular file of moderate size; only this function opens stored records.
+    """The bytes of a regular file of moderate size. Stored records are opened only by this function.
 
     Args:
         path: the file.
@@ -47,7 +47,7 @@ def read_bytes(path: str | Path, what: str, rule: str, most: int = MOST_BYTES) -
 
 
 def sealed(key: str, values: dict[str, Any]) -> str:
-    """A file of a cache: JSON whose first line contains the key that it was made from and a digest of the rest.
+    """The text of a cache file. It is JSON, and its first line contains the key of its source and a digest of the rest.
 
     Args:
         key: the key of its source.

@@ -57,7 +57,10 @@ def _whole(digits: str) -> int | float:
 
 
 def _plain(value: Any, told: Told, literals: bool) -> Any:
-    """Parsed values as dictionaries and lists, each visited once; without recursion, since others chose the depth."""
+    """Parsed values as dictionaries and lists, each visited once.
+
+    There is no recursion, because others chose the depth.
+    """
     top: list[Any] = [None]
     waiting: list[tuple[Any, Any, str | int, Way | None, int]] = [(value, top, 0, None, 0)]
     while waiting:

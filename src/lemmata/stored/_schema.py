@@ -53,7 +53,9 @@ class Numbers:
 
 @dataclasses.dataclass(frozen=True)
 class As:
-    """The type by which a field is read, if its annotation says less: plain dictionaries with known keys.
+    """The type by which a field is read, if its annotation says less.
+
+    Such fields are plain dictionaries with known keys.
 
     Args:
         kind: that type.
@@ -94,7 +96,7 @@ def built(kind: Any, value: Any, told: Told, way: Way | None = None) -> Any:
 
 @functools.cache
 def _reader(kind: Any, allowed: Numbers | None = None) -> Reader:
-    """The reader of a type; `allowed` limits a number, or the plain floats of a dataclass."""
+    """The reader of a type. `allowed` limits a number, or the plain floats of a dataclass."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin is Annotated:
         other = next((part.kind for part in kind.__metadata__ if isinstance(part, As)), None)

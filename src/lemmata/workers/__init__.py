@@ -1,7 +1,7 @@
-"""Tasks with keys on any executor; processes that share the cores; a Dask scheduler's workers.
+"""Tasks with keys on any executor, processes that share the cores, and workers of a Dask scheduler.
 
-A task is a function of a module with arguments that can be sent. It is pure: one that is lost with its worker is run
-again by another.
+A task is a function of a module with arguments that can be sent. It must be pure, because a task that is lost with its
+worker is run again by another worker.
 """
 
 from ._cluster import scheduler_address as scheduler_address

@@ -19,7 +19,7 @@ from lemmata.errors import MissingFileError, SettingError
 from ._processes import Processes
 from ._tasks import told_line
 
-_PATIENCE = 5  # seconds for a scheduler to answer, and the same for one of its workers to connect
+_PATIENCE = 5  # seconds to wait for a scheduler to answer, and then for one of its workers to connect
 _SCHEMES = ("tcp", "tls", "ws", "wss")
 _ADDRESS = re.compile(rf"(?:({'|'.join(_SCHEMES)})://)?(\[[0-9A-Fa-f:.%]+\]|[^\s/:@\[\]]+):([0-9]{{1,5}})")
 _LARGEST = 2**20  # bytes of a scheduler file, which has less than a thousand
@@ -38,7 +38,7 @@ def workers(jobs: int = 1, dask: str | os.PathLike[str] | None = None) -> Iterat
             `dask scheduler --scheduler-file` writes.
 
     Raises:
-        SettingError: if both are given, if jobs is not a whole number above 0, if `dask` is not an address, or if the
+        SettingError: if both are given; if jobs is not a whole number above 0; if `dask` is not an address; if the
             scheduler does not answer or has no worker within seconds.
         MissingFileError: if there is no such scheduler file.
     """

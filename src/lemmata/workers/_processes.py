@@ -1,4 +1,4 @@
-"""Processes that share this machine's cores; a process that ends is replaced, and its task runs again."""
+"""Processes that share this machine's cores. If a process ends, it is replaced, and its task runs again."""
 
 import atexit
 import contextlib
@@ -33,8 +33,8 @@ class Processes(Executor):
     A process that ends is replaced, and its task runs again.
 
     Each process is newly started (a script guards its own code by `if __name__ == "__main__":`). JAX gets its share of
-    the cores in it, so two processes on two cores do not compete. If a task's process ends three times, killed or out
-    of memory, the task's result is a `BrokenExecutor`; the other tasks go on.
+    the cores in it, so two processes on two cores do not compete. If a task's process ends three times, because it is
+    killed or out of memory, the task's result is a `BrokenExecutor`. The other tasks continue.
 
     Args:
         jobs: how many processes.
@@ -194,7 +194,9 @@ def end_with_parent() -> None:
 
 
 def share_cores(threads: int, number: int) -> None:
-    """Start JAX in a process with its share of the threads: its pool has one for each core that it may use then.
+    """Start JAX in a process with its share of the threads.
+
+    Its thread pool has one thread for each core that it may use at this moment.
 
     The threads may run on any core afterwards, as others may use these.
 

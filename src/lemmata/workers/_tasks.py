@@ -1,4 +1,4 @@
-"""Tasks with keys on any executor: results and losses, one by one as they finish."""
+"""Tasks with keys on any executor. Results and losses are returned one by one as they finish."""
 
 import concurrent.futures
 import dataclasses
@@ -32,13 +32,13 @@ def finished(
     """Run tasks on an executor, and yield each key with its result when it is finished.
 
     A failure is a result as well, a `Lost`, and the other tasks go on. If the executor dies, the tasks that it has
-    received are lost, at most two for each of its workers, and the other tasks run here. If the caller stops listening,
+    received are lost, at most two for each of its workers. The remaining tasks run here. If the caller stops listening,
     tasks that have not begun are cancelled. A worker uses float64 if this process does; BLAS has one thread.
 
     Args:
-        executor: any executor of `concurrent.futures`; None runs the tasks here, one after the other.
+        executor: any executor of `concurrent.futures`. None runs the tasks here, one after the other.
         function: of a module, so that a worker finds it.
-        tasks: keys, each with the arguments of its call; the next one is requested when there is room for it.
+        tasks: keys, each with the arguments of its call. The next task is requested when there is room for it.
 
     >>> dict(finished(None, divmod, [("a", (7, 2)), ("b", (1, 0))]))
     {'a': (3, 1), 'b': Lost(key='b', error='ZeroDivisionError: integer division or modulo by zero')}

@@ -33,3 +33,11 @@ def test_a_population_of_any_private_file_gives_its_hypotheses(subject, place):
     node = _code.ast.parse(text).body[0]
     claim = _code.Definition("subjects/own/claims.py", node, text)
     assert [own.name for own in _code._of_expression(claim, "own.claims")] == ["points are apart"]
+
+
+def test_a_function_that_calls_itself_is_read_a_few_times(monkeypatch):
+    text = "def conditions(x):\n    return [Hypothesis('x is small', x, '<', 1), *conditions(x)]\n"
+    own = _code.Definition("subjects/own/claims.py", _code.ast.parse(text).body[0], text)
+    monkeypatch.setattr(_code, "population_of", lambda place, name: own if name == "conditions" else None)
+    found = list(_code._conditions(own.node, {}, "own.claims", 3))
+    assert [(each.name, each.asked) for each in found] == [("x is small", "< 1")] * 4

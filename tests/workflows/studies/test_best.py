@@ -18,7 +18,7 @@ from lemmata.workflows.studies._outlook import Candidate, evened
 from lemmata.workflows.studies._standing import beats_guessing
 from lemmata.workflows.studies._unfound import nothing
 from tests.workflows.studies import tables
-from tests.workflows.studies.test_answers import SEEN, SIZES, candidate, question
+from tests.workflows.studies.candidates import SEEN, SIZES, candidate, question
 
 
 def gained(name, loss, gain, **more):

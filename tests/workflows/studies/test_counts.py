@@ -18,7 +18,7 @@ from lemmata.workflows.studies._question import Question
 from lemmata.workflows.studies._repeats import copies
 from lemmata.workflows.studies._standing import beats_guessing
 from tests.workflows.studies import tables
-from tests.workflows.studies.test_answers import SEEN, candidate
+from tests.workflows.studies.candidates import SEEN, candidate
 
 WRONG = metric("accuracy", "classification")
 GUESSING = 0.28

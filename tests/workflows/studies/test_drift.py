@@ -49,6 +49,16 @@ def test_a_drift_is_named_only_where_older_rows_make_it_worse():
     assert sum(bool(drift(stretches([0.6] * 4, 0.2, seed), question)) for seed in range(100)) <= 11
 
 
+@pytest.mark.parametrize(("number", "named"), [(2, False), (3, True)])
+def test_two_stretches_show_no_drift(number, named):
+    """Of two stretches with the same difference any test would be sure."""
+    question, some = Question(UNIT, None, 400, 1.0, 1.0), stretches([0.6, 0.4, 0.7, 0.9], noise=1e-4)
+    losses = some.measured.losses["rmse"]
+    few = dataclasses.replace(losses, paired=tuple(own[:number] for own in losses.paired))
+    found = dataclasses.replace(some, measured=dataclasses.replace(some.measured, losses={"rmse": few}))
+    assert bool(drift(found, question)) == named
+
+
 def days(rows=600, seed=0, trend=0.0):
     """Columns of a table, one row a day."""
     rng = np.random.default_rng(seed)

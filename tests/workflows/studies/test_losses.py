@@ -114,6 +114,36 @@ def test_models_on_other_splits_are_compared_on_the_whole_table():
     assert means[1] == pytest.approx(means[0])
 
 
+@pytest.mark.parametrize("held", [4, 20, 60])
+@pytest.mark.parametrize("ordered", [False, True])
+def test_rows_that_are_held_out_count_once(held, ordered):
+    """Three splits hold out 3 m rows, or all 100: the rows of a mean, its standard error, and its largest row."""
+    unit, dataset, means = metric("rmse", "regression"), tables.waves(100), [0.5, 0.9, 0.4]
+    dataset = dataclasses.replace(dataset, order=np.arange(100.0)) if ordered else dataset
+    losses, _ = curve_of([told(means, held=held, variance=0.3)], 0, 100, dataset, unit)
+    assert losses.rows == min(3 * held, 100)
+    assert losses.mean[0] == losses.measured[0] == pytest.approx(0.6)
+    if ordered:
+        assert losses.se[0] == pytest.approx(np.std(means, ddof=1) * (2 / 3) ** 0.5 * stats.t.ppf(0.95, 2) / 1.645)
+        assert losses.tail == pytest.approx(0.9 / 1.8)
+        assert losses.shared == pytest.approx(losses.se[0] / 0.6)
+        return
+    trained = max(np.var(means, ddof=1) - 0.3 / held, 0.0)
+    assert losses.se[0] == pytest.approx(math.sqrt(trained / 3 + 0.3 / losses.rows))
+    assert losses.tail == pytest.approx(3.6 / (losses.rows * 0.6))
+    assert losses.shared == pytest.approx(math.sqrt(0.3 / losses.rows) / 0.6)
+
+
+def test_stretches_are_taken_in_pairs_from_the_sixth_on():
+    unit = metric("rmse", "regression")
+    dataset = dataclasses.replace(tables.waves(100), order=np.arange(100.0))
+    means = np.array([0.5, 0.9, 0.4, 0.7, 0.8, 0.3, 0.6])
+    for number, pairs in ((5, means[:5]), (6, [0.7, 0.55, 0.55]), (7, [0.6, 0.75, 0.45])):
+        losses, _ = curve_of([told(means[:number], held=4)], 0, 100, dataset, unit)
+        wide = stats.t.ppf(0.95, len(pairs) - 1) / 1.645
+        assert losses.se[0] == pytest.approx(np.std(pairs, ddof=1) * math.sqrt(2 / len(pairs)) * wide)
+
+
 def grouped(groups, rng):
     """A mean over groups with effects of their own, and the losses of one split that holds all of them out."""
     effects, rows = rng.exponential(size=groups), 10

@@ -5,7 +5,7 @@ import pytest
 
 from lemmata.workflows.studies._answers import HORIZON, answers
 from lemmata.workflows.studies._outlook import grounded
-from tests.workflows.studies.test_answers import FAST, SEEN, SLOW, candidate, question
+from tests.workflows.studies.candidates import FAST, SEEN, SLOW, candidate, question
 
 TOTAL = 320
 

@@ -13,7 +13,7 @@ from lemmata.workflows.studies._signal import Signal, signal
 from lemmata.workflows.studies._signal_held import of_held_out
 from lemmata.workflows.studies._signal_power import ALL, ONE, PRODUCT, SEVERAL
 from lemmata.workflows.studies._unfound import predicted
-from tests.workflows.studies.test_answers import question
+from tests.workflows.studies.candidates import question
 
 WIDE = np.random.default_rng(8).normal(size=(120, 40))
 

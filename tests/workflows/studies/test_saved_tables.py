@@ -16,7 +16,7 @@ pd = pytest.importorskip("pandas")
 def test_dates_take_the_estimators_of_lemmata_and_the_program_does_not(tmp_path):
     days = pd.date_range("2021-01-01", periods=ROWS * 3, freq="D")
     y = (days.day_of_week >= 5) * 3.0 + np.sin(2 * np.pi * days.day_of_year / 365) + 0.001 * np.arange(len(days))
-    for form in ("%Y-%m-%d", "%d/%m/%Y", "%d.%m.%Y"):
+    for form in ("%Y-%m-%d", "%d/%m/%Y", "%d.%m.%Y", "%m/%d/%Y %I:%M %p", "%b %d, %Y", "%d-%b-%y"):
         path = tmp_path / "days.csv"
         pd.DataFrame({"sold": days.strftime(form), "y": y}).to_csv(path, index=False)
         final = made(str(path), "linear")
@@ -46,6 +46,22 @@ def test_numbers_with_decimal_commas_and_words(tmp_path):
     said = final.model.predict(pd.read_csv(path, sep=";"))
     assert np.abs(said[50:] - 2 * x[50:]).max() < 200
     np.testing.assert_array_equal(final.model.predict(pl.read_csv(path, separator=";")), said)
+    again = run(final.code)
+    np.testing.assert_allclose(again["model"].predict(again["table"]), said, rtol=1e-9)
+
+
+@pytest.mark.parametrize("unit", ["", "$", " €"])
+def test_negative_numbers_in_brackets(unit, tmp_path):
+    """As accountants write them; (1,250.00) was a label that never repeats."""
+    x = np.random.default_rng(0).normal(size=200) * 1000
+    inside = [f"${abs(own):,.2f}" if unit == "$" else f"{abs(own):,.2f}{unit}" for own in x]
+    cells = [f"({text})" if own < 0 else text for own, text in zip(x, inside, strict=True)]
+    path = tmp_path / "books.csv"
+    pd.DataFrame({"x": cells, "z": np.arange(200) % 7, "y": 2 * x}).to_csv(path, index=False)
+    final = made(str(path), "linear")
+    said = final.model.predict(pd.read_csv(path))
+    assert np.abs(said - 2 * x).max() < 200
+    np.testing.assert_array_equal(final.model.predict(pl.read_csv(path)), said)
     again = run(final.code)
     np.testing.assert_allclose(again["model"].predict(again["table"]), said, rtol=1e-9)
 

@@ -12,7 +12,7 @@ from lemmata.workflows.studies._answers import answers
 from lemmata.workflows.studies._metrics import metric
 from lemmata.workflows.studies._question import Question
 from lemmata.workflows.studies._signal import Signal, signal
-from tests.workflows.studies.test_answers import FAST, SEEN, UNSEEN, candidate, question
+from tests.workflows.studies.candidates import FAST, SEEN, UNSEEN, candidate, question
 from tests.workflows.studies.test_signal_groups import grouped
 
 

@@ -320,7 +320,7 @@ def test_a_mark_before_decimals_is_taken(mark):
 
 @pytest.mark.parametrize("mark", ["", ";", " ", ".,", ", ", "point"])
 def test_another_mark_is_refused(mark):
-    with pytest.raises(SettingError, match=r"the mark before decimals must be \. or ,") as refused:
+    with pytest.raises(SettingError, match=r"the decimal mark must be \. or ,") as refused:
         check_decimal(mark)
     assert refused.value.found == repr(mark)
 

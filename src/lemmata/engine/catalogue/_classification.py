@@ -27,7 +27,9 @@ PROBLEMS = range(1, 8)
 
 
 def about(module: str) -> dict[str, Any]:
-    """The `ABOUT` of a section whose module is loaded: a word a facet, and a table for a claim that differs.
+    """The `ABOUT` of a section whose module is loaded.
+
+    It has a word for each facet, and a table for claims that differ.
 
     >>> import lemmata.subjects.high_dimension.ridgeless
     >>> about("lemmata.subjects.high_dimension.ridgeless")["tool"]

@@ -1,9 +1,9 @@
 """Fingerprints: the code that a verdict depends on, as digests that change when its meaning changes.
 
-A verdict depends on the code that its claim names, directly or through other code. For a class, this includes its
-fields and the methods whose names appear in this code. For a `singledispatch` function, it includes the functions that
-are registered for types that occur. It also includes derivatives that are given to a function by `@f.defjvp`. The place
-of a definition makes no difference.
+A verdict depends on the code that its claim names, directly or through other code. For a class, the code includes the
+fields of the class, and the methods whose names appear in this code. For a `singledispatch` function, it includes the
+functions that are registered for types that occur. It also includes derivatives that are given to a function by
+`@f.defjvp`. The place of a definition makes no difference.
 """
 
 import ast
@@ -62,7 +62,7 @@ def fingerprint(
         if methods:
             brief[node] = _hash([brief[node], *(brief[Node(*node[:2], name)] for name in methods)])
     alone = brief
-    # pieces that differ only in the names they use are distinguished by what these names refer to
+    # pieces that differ only in the names they use are distinguished by the pieces to which these names refer
     for _ in range(_ROUNDS):
         brief = {node: _hash([brief[node], *(_told(token, brief, data) for token in meaning(node).tokens)])
                  for node in nodes}  # fmt: skip
@@ -79,7 +79,7 @@ def fingerprint(
 
 
 def digest_of_modules(names: Iterable[str]) -> str:
-    """A digest of the text of all code that some modules reach, messages included; without layout and comments."""
+    """A digest of the text of all code that some modules reach. Messages count; layout and comments do not."""
     roots = [Node(name, own) for name in names if (module := module_of(name)) for own in ("", *module.definitions)]
     return _hash(sorted(_text(node) for node in reached(roots)))
 
@@ -161,7 +161,7 @@ def _reached(roots: frozenset[Node], names: frozenset[str]) -> frozenset[Node]:
 
 @functools.cache
 def _is_called_elsewhere(node: Node) -> bool:
-    """Whether other packages may call methods of a class: it derives from a class of theirs."""
+    """Whether other packages may call methods of a class, because it derives from one of their classes."""
     module = module_of(node.module)
     for statement in statements_of(node):
         for base in statement.bases if isinstance(statement, ast.ClassDef) else ():

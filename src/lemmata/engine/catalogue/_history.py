@@ -1,4 +1,4 @@
-"""The history of verdicts: for every claim the days on which its status became another one."""
+"""The history of verdicts. For every claim, it lists the days on which the status changed."""
 
 import datetime
 import functools
@@ -34,7 +34,7 @@ def history() -> dict[str, tuple[Change, ...]]:
 def extended_history(
     known: dict[str, tuple[Change, ...]], statuses: dict[str, str], day: str
 ) -> dict[str, tuple[Change, ...]]:
-    """The history with the statuses of a day; a status that stays is no change.
+    """The history with the statuses of a day added. A status that stays is not a change.
 
     >>> extended_history({"A": (Change("2026-01-01", "failed"),)}, {"A": "supported"}, "2026-02-01")["A"][1]
     Change(day='2026-02-01', status='supported')

@@ -1,9 +1,9 @@
 """The meaning of a piece of code: its syntax tree without the parts on which no result can depend.
 
-Left out are docstrings, annotations, messages (arguments of exceptions, of warnings and of assertions, prose), the
-words of claims, and which builtin errors an error of lemmata also is. Names of local variables, of positional
-parameters, and of lemmata's functions, classes and constants are replaced by their definitions. Names of attributes and
-of keywords stay, because the text does not show to which object they belong.
+Left out are docstrings, annotations, messages (arguments of exceptions, of warnings and of assertions, prose) and the
+words of claims. For an error of lemmata, the builtin errors among its bases are left out, too. Names of local
+variables, of positional parameters, and of lemmata's functions, classes and constants are replaced by their
+definitions. Names of attributes and of keywords stay, because the text does not show to which object they belong.
 """
 
 import ast
@@ -30,7 +30,7 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ListComp, ast.
 
 @dataclasses.dataclass(frozen=True)
 class Words:
-    """A string that is prose, unless code that belongs to it compares it or looks it up."""
+    """A string that is prose. It does not count as prose if code that belongs to it compares it or looks it up."""
 
     text: str
 
@@ -77,7 +77,7 @@ def meaning(node: Node) -> Meaning:
 
 
 def _joined(tokens: Iterable[Token]) -> Iterator[Token]:
-    """The tokens, with those between two nodes as one."""
+    """The tokens. All tokens between two nodes are joined into one."""
     for is_text, run in itertools.groupby(tokens, key=lambda token: isinstance(token, str)):
         if is_text:
             yield "\n".join(run)  # pyright: ignore[reportArgumentType, reportCallIssue]
@@ -184,7 +184,7 @@ class _Writer:
     # Definitions
 
     def class_header(self, part: ast.ClassDef, claim: bool = False) -> None:
-        """A class without its methods, docstring and name; of claims and populations without their words."""
+        """A class without its methods, docstring and name. Claims and populations also lose their words."""
         self.tokens.append("class")
         for each in (*part.decorator_list, *_counted_bases(self.module, part), *part.keywords):
             self.write(each)
@@ -371,7 +371,7 @@ def _is_words(statement: ast.stmt) -> bool:
 
 
 def _stored(body: list[ast.stmt]) -> Iterator[str]:
-    """Names that a function binds itself, in order, without those of inner functions and comprehensions."""
+    """The names that a function binds itself, in order. Names in inner functions and comprehensions are left out."""
     outer: set[str] = set()
     waiting: list[ast.AST] = list(body)
     found: list[str] = []

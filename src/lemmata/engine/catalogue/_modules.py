@@ -70,7 +70,7 @@ def module_of(name: str) -> Module | None:
     tree = tree_of(file)
     for statement in tree.body:
         _enter(module, statement)
-    for part in ast.walk(tree):  # imports inside functions are included; those at module level come first
+    for part in ast.walk(tree):  # imports inside functions are included; module-level imports come first
         if isinstance(part, (ast.Import, ast.ImportFrom)):
             for known, origin in _imported(module, part):
                 module.imports.setdefault(known, origin)
@@ -124,8 +124,8 @@ def modules(holding: Iterable[str]) -> Iterator[Module]:
 def resolved(module: Module | None, name: str) -> Node | str | None:
     """The definition that a name of a module refers to.
 
-    Returns: the definition in lemmata, through imports and the lists of names of packages; the dotted name of anything
-    that is imported, also of a module of lemmata; None for a name that the module does not define.
+    Returns: The definition in lemmata, found through imports and the lists of names of packages. For anything else that
+    is imported, also a module of lemmata, the dotted name. None for a name that the module does not define.
     """
     seen: set[tuple[str, str]] = set()
     while module is not None:
@@ -144,7 +144,7 @@ def resolved(module: Module | None, name: str) -> Node | str | None:
 
 
 def statements_of(node: Node) -> list[ast.stmt]:
-    """The statements that define a piece of code; for a class, its own statements are those that are not methods."""
+    """The statements that define a piece of code. For a class, these are its own statements without methods."""
     module = module_of(node.module)
     if module is None:
         return []

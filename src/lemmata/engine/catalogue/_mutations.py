@@ -1,4 +1,4 @@
-"""Mutations of claims, as they are recorded: the noticed wrong neighbours, and the distance of the nearest one."""
+"""Mutations of claims, as recorded: the wrong neighbours that were noticed, and the distance of the nearest one."""
 
 import collections
 import math
@@ -21,7 +21,7 @@ ALONE = "in component"
 
 
 def mutated(entry: dict[str, Any]) -> dict[str, Any] | None:
-    """The record of mutations for the claim as it was judged; None if there is none, or if it belongs to other code.
+    """The record of mutations for the claim as it was tested. None if there is none, or if it belongs to other code.
 
     Args:
         entry: the claim's entry of the catalogue.
@@ -74,7 +74,7 @@ def told_mutations(record: dict[str, Any] | None) -> str:
 
 
 def _farthest(nearest: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Neighbours of the whole prediction, then, for each way, the farthest neighbour of a component."""
+    """Neighbours of the whole prediction; then, for each kind of change, the farthest neighbour of a component."""
     alone = [own for own in nearest if own["part"] is not None]
     ways = {own["way"]: None for own in alone}
     far = lambda own: math.inf if own["amount"] is None else own["amount"]

@@ -53,7 +53,10 @@ def kept(name: str, read: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 
 
 def entries() -> dict[str, dict[str, Any]]:
-    """Every claim's words with its record: `verdict` and `fingerprint`; by name, in the order of the registry."""
+    """Every claim's words with its record, by name, in the order of the registry.
+
+    The record has `verdict` and `fingerprint`.
+    """
     known = records()
     if _merged.get("records") is not known:
         merged = {name: {**words, **judged(words)} for name, words in catalogue()["claims"].items()}

@@ -1,8 +1,8 @@
-"""Records of the last verification and search of every claim, one file for each section.
+"""Records of the last verification and search of every claim, with one file for each section.
 
 A record holds what cannot be read from the code: status, figures, the control's distance, the search, and the
-fingerprint of the code that was judged. It contains no times and no versions, so a change of a file is a change of a
-verdict. `costs.json` contains the approximate time of each claim.
+fingerprint of the tested code. It contains no times and no versions, so a change of a file is a change of a verdict.
+`costs.json` contains the approximate time of each claim.
 """
 
 import functools
@@ -28,7 +28,7 @@ _FAR = 4  # a cost is written again if it is wrong by more than this factor
 
 
 def spelled(class_name: str) -> str:
-    """A class's name as the last part of its claim's name.
+    """The class name of a claim, spelled as the last part of the claim's name.
 
     >>> spelled("AdamOnABatch"), spelled("RMSNormWidth"), spelled("Width2Depth")
     ('adam_on_a_batch', 'rms_norm_width', 'width2_depth')
@@ -68,7 +68,7 @@ def found_of(entry: dict[str, Any], what: str) -> dict[str, Any] | None:
 
 
 def write_records(place: str, classes: Iterable[str], given: dict[str, dict[str, Any]]) -> None:
-    """Replace records of one section in one step; those of its other claims are kept.
+    """Replace records of one section in one step. The records of its other claims are kept.
 
     Args:
         place: subject.section.
@@ -100,7 +100,7 @@ def _read(path: pathlib.Path) -> dict[str, Any]:
 
 
 def _laid_out(record: dict[str, Any]) -> str:
-    """A record with a line a figure, and a line a corner."""
+    """A record with one line for each figure and one line for each extra setting."""
     own = functools.partial(json.dumps, ensure_ascii=False, allow_nan=False)
     lines = []
     for name, value in record.items():

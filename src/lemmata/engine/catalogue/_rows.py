@@ -28,9 +28,9 @@ def described(entry: dict[str, Any]) -> dict[str, Any]:
     """An entry with its tag, subject, subject.section, status, tightness and search.
 
     `tightness` is a word for the typical problem of the last verdict. `search` is the record of a search for the worst
-    problem, and `loose` says whether the search needed less than a tenth of the constant. `walk` is the record of a
-    walk through the declared ranges, and `mutations` that of its wrong neighbours. `weak` says whether a distant
-    neighbour is not refuted.
+    problem. `loose` says whether the search needed less than a tenth of the constant. `walk` is the record of a walk
+    through the declared ranges, and `mutations` is the record of the claim's wrong neighbours. `weak` says whether a
+    distant neighbour is not refuted.
 
     Args:
         entry: the entry of a claim, which the catalogue may or may not contain.
@@ -63,7 +63,7 @@ def older(entry: dict[str, Any]) -> str:
 
 
 def older_by_kept(entry: dict[str, Any]) -> str:
-    """What `older` says, for callers that ask about all claims: the digests are kept, as the catalogue is."""
+    """The text of `older`, for callers that ask about all claims. The digests are cached, like the catalogue."""
     record = records().get(entry["name"])
     return "" if record is None else told_state(record, Fingerprint(**_all_prints()[entry["name"]]))
 
@@ -77,7 +77,7 @@ def _all_prints() -> dict[str, dict[str, Any]]:
 
 
 def tightness(entry: dict[str, Any]) -> str:
-    """How far the median of predicted / measured is from 1, in steps; a word of `TIGHTNESS`."""
+    """How far the median of predicted / measured is from 1, in steps. Each step is a word of `TIGHTNESS`."""
     slack = (entry.get("verdict") or {}).get("slack")
     middle = slack[1] if slack else None
     if entry["label"] == "rate" or not middle or middle < 0:

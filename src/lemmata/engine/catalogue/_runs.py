@@ -33,7 +33,7 @@ def runs_of(module: str, class_name: str) -> list[str]:
 
     Functions of the engine are left out.
 
-    Code is followed from name to name, so that a function which is named on a path that no trial takes is among them.
+    Code is followed by names. So a function is included even if it is named only on a path that no trial takes.
 
     Args:
         module: the full name of the claim's module.

@@ -18,7 +18,7 @@ def searches() -> dict[str, dict[str, Any]]:
 
 
 def searched(entry: dict[str, Any]) -> dict[str, Any] | None:
-    """The record of a search for the claim as it was judged; None if there is none, or if it belongs to other code.
+    """The record of a search for the claim as it was tested. None if there is none, or if it belongs to other code.
 
     Args:
         entry: the claim's entry of the catalogue.
@@ -27,7 +27,7 @@ def searched(entry: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def is_loose(record: dict[str, Any] | None) -> bool:
-    """Whether a search found less than a tenth of the constant to be needed."""
+    """Whether a search found that less than a tenth of the constant is needed."""
     return record is not None and not record["refuted"] and record["ratio"] is not None and record["ratio"] < LOOSE
 
 

@@ -1,4 +1,4 @@
-"""Questions of a class whose answer is one value: written as a value or as a method, they mean the same."""
+"""Answers of a class that are one value. A value and a method that returns it mean the same."""
 
 import ast
 import copy
@@ -10,7 +10,7 @@ _FILLED = {"zeros": 0.0, "ones": 1.0}
 
 
 def with_values(part: ast.ClassDef) -> ast.ClassDef:
-    """The class with its constant answers as values, in the order of their names, after everything else."""
+    """The class with its constant answers as values. They come last, in the order of their names."""
     values = {name: value for each in part.body if (name := _asked(each)) and (value := _value(each)) is not None}
     if not values:
         return part

@@ -19,7 +19,9 @@ from ._trials import trial_key
 
 
 def check_answers(claim: Claim, file: str | None = None) -> None:
-    """Check the results of a claim's methods: for a claim in JAX only their shapes and types, for others their values.
+    """Check the results of a claim's methods.
+
+    For a claim in JAX, only their shapes and types are checked; for others, their values.
 
     If a method raises an error, the check ends, because its trials will report the error.
 

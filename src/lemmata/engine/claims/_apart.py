@@ -1,4 +1,4 @@
-"""Trials in other processes and on other machines: how claims get there, and what comes back."""
+"""Trials in other processes and on other machines: how claims are sent there, and what is returned."""
 
 import dataclasses
 import warnings
@@ -92,7 +92,7 @@ def in_order(found: Trials) -> Trials:
 
 
 class TrialExecutor(Executor):
-    """An executor for single trials of a claim that is not written in JAX: one that is lost is an error with its key.
+    """An executor for single trials of a claim that is not written in JAX. A lost trial becomes an error with its key.
 
     Args:
         executor: where they run.
@@ -119,7 +119,8 @@ class TrialExecutor(Executor):
 
         try:
             submitted(self._executor, _one_trial, sent(claim), *rest).add_done_callback(told)
-        except RuntimeError as error:  # it died, maybe of a trial like this one, which is not run here for that reason
+        # it died, perhaps because of a trial like this one, so this trial is not run here
+        except RuntimeError as error:
             outer.set_result(
                 f"trial {args[3]}: not begun, {type(error).__name__}: {' '.join(str(error).split())[:300]}"
             )

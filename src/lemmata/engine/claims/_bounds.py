@@ -25,8 +25,8 @@ from ._statistics import failure_limits, trials_to_support
 class AbstractBound(Relation):
     """A bound that may fail with probability delta.
 
-    With delta = 0, one violation refutes. Support means that the rate of violating problems under the population is
-    below `resolution`. An infinite bound is never violated and never counts for support.
+    With delta = 0, a single violation refutes the bound. Support means that the rate of violating problems under the
+    population is below `resolution`. An infinite bound is never violated and never counts for support.
     """
 
     delta: float = 0.0
@@ -193,8 +193,8 @@ class Witness(Relation):
     """The object that the statement constructs attains at least the predicted value, with the given probability.
 
     The construction is refuted if it succeeds less often than stated. If the probability is 1, one failure beyond
-    rounding is enough. It is supported if its rate of success is shown to be at least the stated one minus
-    `resolution`, and at least half of the stated one.
+    rounding is enough. It is supported if the success rate is shown to be at least the stated rate minus `resolution`,
+    and at least half of the stated rate.
 
     The probability is that of each problem: below 1, each problem is tried twice. If no problem fails with a
     probability above q = 1 - probability, both tries fail with probability at most q². A larger rate refutes. Support

@@ -26,12 +26,12 @@ class Calibration:
 
     Args:
         family: the family.
-        level: at which its verifications were judged.
+        level: the level at which its verifications were tested.
         repeats: how many verifications.
         rate: the share of them with the required result.
         limits: exact (Clopper-Pearson) limits of that share at confidence 1 - 2e-3.
-        least: the required share: 1 - level; 1 - 2 level for the coverage of two one-sided binomial limits; 0.95 for
-            power.
+        least: the required share. It is 1 - level, or 1 - 2 level for the coverage of two one-sided binomial limits, or
+            0.95 for power.
         error: the reason why nothing was measured, if the family was lost with its worker.
     """
 
@@ -67,7 +67,8 @@ def calibrate(
         seed: seed of all randomness.
         families: which families.
         progress: called with the number of finished families and the number of all.
-        executor: where families are judged, one task for each; None is here. The rates are the same.
+        executor: where families are judged, one task for each family. None means in this process. The rates are the
+            same.
     """
     place = lambda family: next((k for k, own in enumerate(FAMILIES) if own is family), family)
     tasks = [(number, (place(family), number, repeats, seed)) for number, family in enumerate(families)]
@@ -84,7 +85,7 @@ def calibrate(
 
 
 def _calibrated(family: Family | int, number: int, repeats: int, seed: int) -> dict[str, Any]:
-    """How one family came out, which is sent as its place in `FAMILIES`: these hold closures."""
+    """The result for one family. It is sent as a position in `FAMILIES`, because families hold closures."""
     family = FAMILIES[family] if isinstance(family, int) else family
     rng, level = np.random.default_rng([seed, number]), _level(family)
     right = sum(as_asked(family, family.sample(rng), level) for _ in range(repeats))
@@ -100,7 +101,7 @@ def _level(family: Family) -> float:
 
 
 def as_asked(family: Family, sample: Sample, level: float) -> bool:
-    """Whether one verification of a family went as it should."""
+    """Whether one verification of a family gave the required result."""
     judgement = family.relation.judge(sample, level)
     if family.asked == "covered":
         return bool(judgement.interval[0] <= family.truth <= judgement.interval[1])

@@ -66,8 +66,9 @@ class Control:
     Args:
         statement: the false statement in words.
         predict: its prediction, from the claim's own prediction and the problem.
-        loose: the reason why no nearer false statement is refuted. It is needed if the control is farther than a factor
-            4 (an exponent 1/2), leaves a component unchanged, or is refuted in fewer than a tenth of the trials.
+        loose: the reason why no nearer false statement is refuted. The reason is required if the control is farther
+            than a factor 4 (an exponent 1/2), leaves a component unchanged, or is refuted in fewer than a tenth of the
+            trials.
     """
 
     statement: str
@@ -87,11 +88,11 @@ class Claim(eqx.Module, Generic[P]):
     rung) instead: the value at one size, with its own key. trivial(problem): the value that every reader already knows;
     a bound beyond it is vacuous. A bound without one says
             why: `trivial = "the quantity has no bound of its own"`. hypotheses(problem): conditions in addition to
-            those of the population. Optional. condition(problem): the condition number of the computation, one number
-            or one for each component. Rounding errors of a few eps times this number do not count as misses. Optional,
-            1.
+            those of the population. Optional. condition(problem): the condition number of the computation, as one
+            number or as one number for each component. Rounding errors of a few eps times this number do not count as
+            misses. Optional, 1.
 
-    `predict`, `trivial` and `condition` may be numbers, or tuples of numbers, where they are the same for all problems:
+    `predict`, `trivial` and `condition` may be numbers or tuples of numbers if they are equal for all problems:
     `predict = -0.5`.
 
     Attributes:
@@ -108,8 +109,8 @@ class Claim(eqx.Module, Generic[P]):
         stated: the kind of the statement, if the source's locator does not show it.
         trials: the budget if support depends on the spread of a measurement; bounds and identities derive theirs.
         traced: True if the methods are JAX functions, so that trials run as jit(vmap) over keys.
-        of_data: False if the population can take a user's data but the claim does not say anything about them, like a
-            step of a proof or a numerical fact.
+        of_data: False if the population accepts a user's data, but the claim says nothing about them. Examples are
+            steps of a proof and numerical facts.
         expected: the status that verification must end with. It is refuted for false words of a source, which need
             their `passage`, for folklore, and for an observation of our own.
         corrects: the claim, entered as printed, that this one corrects.
@@ -163,13 +164,16 @@ class Claim(eqx.Module, Generic[P]):
 
     @property
     def kind(self) -> Kind:
-        """Theorem, lemma, step, ...: a repair if it corrects a claim, else as stated, else as in its locator."""
+        """Theorem, lemma, step, ...
+
+        A claim that corrects another is a repair. Otherwise the kind is as stated, or as in the locator.
+        """
         if self.corrects is not None:
             return Kind.REPAIR
         return self.stated or self.source.kind or Kind.STEP
 
 
 def name_of(claim: type[Claim]) -> str:
-    """The public name of a claim's class: the path of the section, then the class in snake case."""
+    """The public name of a claim's class: the path of the section, then the class name in snake case."""
     section = claim.__module__.removeprefix("lemmata.subjects.")
     return f"{section}.{spelled(claim.__name__)}"

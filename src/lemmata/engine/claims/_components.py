@@ -31,7 +31,7 @@ def silent_components(relation: Relation, sample: Sample, false: np.ndarray) -> 
 def counted(wrong: np.ndarray, mute: np.ndarray) -> int:
     """Trials of the least informative component.
 
-    These are the trials in which it is not mute, and those that contradict the statement.
+    These are the trials in which the component gives information, and the trials that contradict the statement.
 
     Args:
         wrong: which components of each trial contradict the statement, shape (T, C).
@@ -55,5 +55,5 @@ def told_silence(mute: np.ndarray, infinite: np.ndarray | None = None) -> str:
 
 
 def asked(needed: int, said: int, trials: int) -> int | None:
-    """Trials that could settle a statement, of which so many of so many said something; None if none did."""
+    """The number of trials that could settle a statement, if `said` of `trials` gave information. None if none did."""
     return -(-needed * trials // said) if said else None

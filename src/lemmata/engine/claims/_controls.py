@@ -1,4 +1,4 @@
-"""The control, judged on the trials of its claim: as a whole, and in each component by itself."""
+"""The control, judged on the trials of its claim, both as a whole and in each component alone."""
 
 import dataclasses
 import warnings
@@ -22,16 +22,16 @@ def status_of(judgement: Judgement) -> Status:
 def control_of(claim: Claim, sample: Sample, false: np.ndarray, level: float, each: bool) -> tuple[ControlVerdict, str]:
     """The verdict of the trials on the control, and where their power is too low to refute it; empty if it is not.
 
-    A control is judged less strictly than a statement: the ordinary interval of a mean is enough, while a statement is
-    refuted by limits that also hold for tails which no trial has shown.
+    A control is judged less strictly than a statement. For a control, the ordinary interval of a mean is enough. A
+    statement is refuted only by limits that also hold for tails which no trial has shown.
 
     Args:
         claim: the claim.
         sample: its trials.
         false: the prediction of the control.
-        level: at which it is judged.
-        each: whether every component needs power of its own, so that a component in which the statement is sharp cannot
-            make up for one in which it is vacuous.
+        level: the level at which it is tested.
+        each: whether every component needs power of its own. Then a component in which the statement is sharp cannot
+            make up for a component in which it is vacuous.
     """
     relation, against = claim.relation, dataclasses.replace(sample, predicted=false)
     judged = relation.judge(against, level)
@@ -62,7 +62,7 @@ _AS_IT_IS = ", a component that the control does not change"
 def _moved(relation: Relation, sample: Sample, false: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Which components have a control, and which of them it moves in any trial.
 
-    If the prediction is 0 or infinite in all trials and the control with it, there is none.
+    If the prediction and the control are 0 or infinite in all trials, there is no distance.
     """
     predicted, unit = sample.predicted, relation.unit
     differ = np.any(blocks(np.asarray(false != predicted), unit), axis=0)
@@ -71,7 +71,7 @@ def _moved(relation: Relation, sample: Sample, false: np.ndarray) -> tuple[np.nd
 
 
 def _weak(relation: Relation, wrong: np.ndarray, level: float) -> str:
-    """Empty if the trials that contradict the control in one component refute it."""
+    """Empty if those trials refute the control that contradict it in one component."""
     allowed, count = allowed_misses(relation), int(wrong.sum())
     assert allowed is not None  # a single trial can contradict the statement
     refuted = failure_limits(count, len(wrong), level)[0] > allowed if allowed else count > 0

@@ -32,7 +32,7 @@ _TYPES: tuple[tuple[str, type, str], ...] = (
 
 
 class _Declared:
-    """A claim's class, and where its errors point."""
+    """A claim's class, and the place to which its errors point."""
 
     def __init__(self, cls: type[Claim], file: str | None):
         self.cls = cls
@@ -117,7 +117,7 @@ def _check_source(own: _Declared, source: Source) -> None:
     else:
         rule = "one BibTeX entry with this key, balanced braces, and a comma between its fields"
         remedy = 'pass Source(..., entry="@article{key, author={A. Name}, title={Title}, year={2020}}")'
-        if not _balanced(source.entry):  # of which pybtex reads the part that it understands
+        if not _balanced(source.entry):  # pybtex reads the part of it that it understands
             own.refuse(f"source {source.key!r}", "BibTeX with braces that are not balanced", rule, remedy)
         try:
             _ = source.text, str(source)
@@ -189,7 +189,7 @@ def _check_methods(own: _Declared) -> None:
 
 
 def _check_arguments(own: _Declared, name: str, function: Any, arguments: tuple[str, ...]) -> None:
-    """Whether a function takes so many arguments, and gives its answer when it is called."""
+    """Whether a function takes these arguments, and returns its answer when it is called."""
     if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
         own.refuse(name, "a coroutine or a generator", "a function that returns its answer")
     try:

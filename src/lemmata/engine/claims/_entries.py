@@ -63,7 +63,7 @@ def fingerprint_of(claim: Claim) -> str:
 
 
 def trials_print_of(claim: Claim) -> str:
-    """The hash of the code that a claim's trials run: trials outlive a change of how they are judged."""
+    """The hash of the code that a claim's trials run. Trials stay valid if only the rules for judging them change."""
     return _trials_print(type(claim))
 
 
@@ -158,7 +158,7 @@ def write_beside(claim: Claim, what: str, found: dict[str, Any]) -> None:
 
 
 def recorded(claim: Claim) -> Verdict | None:
-    """The recorded verdict on a claim; None if there is none. How long it took is known roughly."""
+    """The recorded verdict on a claim; None if there is none. Its time is known only roughly."""
     found = judged({"name": claim.name, "settings": {}}).get("verdict")
     if found is None:
         return None

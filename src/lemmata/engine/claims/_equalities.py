@@ -28,8 +28,8 @@ class Equal(Relation):
     """measured = predicted up to rounding, in every trial and every component.
 
     The tolerance of a component is 32 eps times the claim's condition number times the larger of its two values. With
-    `block`, its trailing axes share their largest value, for example if the entries of a matrix come from sums that
-    cancel. Support means that the rate of problems if equality fails is below `resolution`.
+    `block`, its trailing axes share their largest value. Use this if, for example, the entries of a matrix come from
+    sums that cancel. Support means that the rate of problems if equality fails is below `resolution`.
     """
 
     resolution: float = 0.1
@@ -51,7 +51,7 @@ class Equal(Relation):
     def judge(self, sample: Sample, level: float) -> Judgement:
         """One inequality beyond rounding refutes.
 
-        The number of trials is that of the component that gives information in the fewest of them.
+        The number of trials is counted in the component that gives information in the fewest trials.
         """
         wrong, worst = self.against(sample), float(self._ratios(sample).max(initial=0.0))
         mute = np.zeros_like(wrong) if sample.silent is None else sample.silent
@@ -123,19 +123,19 @@ class EqualInMean(Relation):
 
     The expectation is over the measurement, for every problem: each problem is measured twice with independent keys.
     The mean over problems is judged against the margin, and so is the difference between problems. The product of the
-    two differences estimates the square of a problem's own mean without bias, so errors that differ in sign from
+    two differences estimates the square of a problem's own mean without bias. So errors that differ in sign from
     problem to problem do not average out. With `over="problems"`, the statement is only about the mean over the
     population.
 
-    An exact statement has margin 0; an asymptotic one declares how far its setting may be from the limit. Support
+    An exact statement has margin 0. An asymptotic statement declares how far its setting may be from the limit. Support
     needs the interval of the mean within margin + resolution. If a spread is declared, the root mean square of the
-    problems' own means may be up to margin + spread. Without a declared spread, it must not be shown to exceed the
-    margin, and for support it must be shown to be at most margin + 5 resolutions.
+    problems' own means may be up to margin + spread. Without a declared spread, this root mean square must not be shown
+    to exceed the margin. For support, it must be shown to be at most margin + 5 resolutions.
 
-    A mean is refuted by limits that also hold for rare events and heavy tails (`mean_limits`). If `ends` gives the
-    values between which a measurement always is, the limits hold for any distribution: (0, 1) for a share, (0, inf) for
-    a square. A sample that does not vary decides nothing, unless the measurement is deterministic and the statement is
-    about each problem.
+    A mean is refuted by limits that also hold for rare events and heavy tails (`mean_limits`). `ends` may give two
+    values between which every measurement lies, such as (0, 1) for a share or (0, inf) for a square. The limits then
+    hold for any distribution. A sample that does not vary decides nothing, unless the measurement is deterministic and
+    the statement is about each problem.
     """
 
     margin: float = 0.0

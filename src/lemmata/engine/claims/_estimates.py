@@ -15,9 +15,9 @@ LOW, VALUE, HIGH = range(3)
 class Estimate(AbstractBound):
     """The predicted interval holds the measured value with probability at least 1 - delta.
 
-    Prediction and measurement are three numbers, (low, value, high): the interval was declared before the measurement,
-    and the measurement's own interval is shown and does not decide. An infinite interval gives no information; an
-    interval at least as wide as the trivial value is vacuous.
+    Prediction and measurement are three numbers, (low, value, high). The predicted interval is declared before the
+    measurement. The measurement's own interval is shown, but does not decide. An infinite interval gives no
+    information; an interval at least as wide as the trivial value is vacuous.
     """
 
     delta: float = 0.1
@@ -38,7 +38,7 @@ class Estimate(AbstractBound):
         return np.isinf(predicted).any(axis=1)[:, None]  # pyright: ignore
 
     def vacuous(self, predicted: np.ndarray, trivial: np.ndarray) -> np.ndarray | None:
-        """At least as wide as the trivial value."""
+        """Whether an interval is at least as wide as the trivial value."""
         ends = columns(predicted)
         width = ends[:, HIGH] - ends[:, LOW]
         return width[:, None] >= columns(trivial)[:, :1]

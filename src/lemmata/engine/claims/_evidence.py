@@ -42,7 +42,7 @@ def misses(relation: Relation, sample: Sample) -> int:
 
 
 def count_e_value(count: int, trials: int, allowed: float) -> float:
-    """The e-value of a rate of misses of at most `allowed`, after so many misses in so many trials.
+    """The e-value of a rate of misses of at most `allowed`, after `count` misses in `trials` trials.
 
     It is a ratio of likelihoods of the counts. The numerator is averaged over rates above the allowed one by Jeffreys'
     prior J, cut to them. The denominator is the likelihood at the allowed rate a,
@@ -85,13 +85,13 @@ def p_e_value(p_value: float) -> float:
     if p_value <= 0:
         return math.inf
     logarithm = math.log(p_value)
-    if logarithm > -1e-3:  # the quotient loses its digits there; its series does not
+    if logarithm > -1e-3:  # the quotient loses its digits there, but its series does not
         return 0.5 - logarithm / 6
     return (1 - p_value + p_value * logarithm) / (p_value * logarithm**2)
 
 
 def joined(e_values: Iterable[float]) -> float:
-    """The joint e-value of independent sessions: their product; 0 if one of them is 0."""
+    """The joint e-value of independent sessions. It is their product, or 0 if one of them is 0."""
     found = list(e_values)
     if 0.0 in found:
         return 0.0

@@ -35,11 +35,12 @@ class Examination:
         name: the claim.
         applies: every hypothesis that can be checked holds.
         hypotheses: the findings; `holds` is None if a condition cannot be checked. predicted, measured: the numbers.
-            For a rate, these are the stated and the measured exponent; for several components, those of the component
-            with the largest measured / predicted.
+            For a rate, these are the stated and the measured exponent. For several components, they belong to the
+            component with the largest measured / predicted.
         ratio: predicted / measured.
         trivial: the value every reader already knows, of the same component.
-        vacuous: the share of components in which the bound is beyond the trivial value; None if there is none.
+        vacuous: the share of components in which the bound is beyond the trivial value; None if there is no trivial
+            value.
         agrees: whether prediction and measurement compare as stated; None if a single problem cannot decide.
         culprit: if a hypothesis fails, the likely cause.
     """

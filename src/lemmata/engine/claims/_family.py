@@ -1,4 +1,4 @@
-"""The family of all claims: the number that shares one level, and the number of trials that support then needs."""
+"""The family of all claims: how many claims share one level, and how many trials support then needs."""
 
 import functools
 import math

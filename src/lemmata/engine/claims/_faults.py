@@ -26,7 +26,7 @@ class Fault:
     where: np.ndarray
 
     def told(self, numbers: np.ndarray) -> str:
-        """The part, its fault, the number of trials with it, and the first of them."""
+        """The part, its fault, how many trials have this fault, and the first of these trials."""
         found, count = self.values[self.where], int(self.where.sum())
         word = "NaN" if np.isnan(found).any() else "infinite" if np.isinf(found).any() else "out of its range"
         first = numbers[np.argmax(self.where)]
@@ -51,7 +51,7 @@ def faults(claim: Claim, results: Outcome) -> Iterator[Fault]:
     """The NaN and infinite values of trials whose hypotheses hold.
 
     A bound may be infinite on its vacuous side, and then its control may be infinite, too. A trivial value may be
-    infinite on that side if it is so in every trial, because nothing is known of that component.
+    infinite on that side if it is infinite in every trial, because nothing is known of that component.
     """
     sample = Sample(
         *(np.asarray(part) for part in (results.predicted, results.measured, results.condition))  # pyright: ignore

@@ -45,7 +45,7 @@ class Hypothesis(eqx.Module):
 
     @classmethod
     def violated(cls, name: str, why: str) -> "Hypothesis":
-        """A condition known to be false on these problems, with the reason why they are judged all the same.
+        """A condition that is known to be false on these problems, and the reason why they are tested nevertheless.
 
         A claim with such a condition is judged outside its theorem's hypotheses, and its verdict says so.
         """
@@ -71,8 +71,8 @@ class Hypothesis(eqx.Module):
     def margin(self) -> Array:
         """Signed relative distance to the threshold: negative if the condition fails.
 
-        (threshold - value) / max(|value|, |threshold|) for <=, the opposite for >=, -|difference| for ==;
-        1 or -1 if one of the two is infinite.
+        The margin of the condition. It is (threshold - value) / max(|value|, |threshold|) for <=, the opposite for >=,
+        and -|difference| for ==. It is 1 or -1 if one of the two is infinite.
         """
         scale = jnp.maximum(jnp.abs(self.value), jnp.abs(self.threshold))
         equal = self.value == self.threshold

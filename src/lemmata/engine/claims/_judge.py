@@ -89,7 +89,7 @@ def corner_of(claim: Claim, verdict: Verdict, finished: Trials) -> Corner:
 def with_corners(claim: Claim, verdict: Verdict, corners: tuple[Corner, ...]) -> Verdict:
     """The verdict with its corners. If a corner is refuted or fails, it decides the verdict. The worst corner is named.
 
-    The case itself gets half of the level, and each of its k extra settings gets 1/(2k) of it. So their p-values are
+    The case itself gets half of the level. Each of its k extra settings gets 1/(2k) of the level. So their p-values are
     multiplied by 2 and 2k.
     """
     shared = [2 * verdict.p_value, *(2 * len(corners) * corner.p_value for corner in corners)]
@@ -137,7 +137,7 @@ def _decided(judgement: Judgement, weak: str, beyond: np.ndarray | None) -> tupl
 
 
 def _empty(beyond: np.ndarray, sure: bool) -> str:
-    """Where a bound is beyond the trivial value too often: in all components together, or surely in one of them.
+    """Where a bound is beyond the trivial value too often: in all components together, or certainly in one of them.
 
     Args:
         beyond: which components are, shape (T, C).
@@ -169,7 +169,7 @@ def _unjudged(claim: Claim, setting: dict, finished: Trials) -> tuple[Status, st
     """The reason why these trials give no information about the statement, if that is so.
 
     A sampler is responsible for the trials that it drops at its default setting. At another setting, the hypotheses may
-    fail more often, and then there is no verdict.
+    fail more often. Then there is no verdict.
     """
     executed, results = len(finished.numbers), finished.stacked
     assert results is not None  # the caller has looked

@@ -29,9 +29,10 @@ from ._trials import Trials, run_trials
 from ._verdict import Verdict
 from ._verify import verified, verify
 
-_A_PROCESS = 40  # claims that a process judges before another takes its place: compiled functions fill its memory
+# claims that a process judges before another process replaces it, because compiled functions fill its memory
+_A_PROCESS = 40
 _START = 600.0  # seconds within which a process has imported the claim
-_LOOK = 1.0  # seconds after which it is seen at the latest that a trial has had its time
+_LOOK = 1.0  # the largest number of seconds until it is noticed that a trial has exceeded its time
 _PARTING = 20.0  # seconds that a process without a task has to leave its context
 _METHOD = "spawn"  # JAX has threads, which a copy of this process would lack
 _clock = time.monotonic
@@ -72,7 +73,7 @@ class Judged:
     Args:
         task: the claim.
         verdict: on it; failed, with the key of the trial, if the trial was stopped.
-        unrecorded: why its trials could not be kept; empty if they were.
+        unrecorded: why its trials could not be stored; empty if they were stored.
         late: whether it was stopped for want of time.
     """
 
@@ -92,18 +93,18 @@ def run_keyed(
     around: Callable[[], contextlib.AbstractContextManager] = contextlib.nullcontext,
     executor: Executor | None = None,
 ) -> Generator[Judged]:
-    """Judge claims, each in a process that is ended if a trial takes longer than the limit; the other claims go on.
+    """Judge claims, each in a process that is ended if a trial takes longer than the limit. The other claims continue.
 
-    In JAX, a trial is part of a compiled call, so the limit applies to the call, with its compilation. A process that
-    ends by itself, killed or out of memory, is reported in the same way: the verdict is `failed`, and gives setting,
-    seed and trial.
+    In JAX, a trial is part of a compiled call, so the limit applies to the call, with its compilation. If a process
+    ends by itself, because it is killed or out of memory, this is reported in the same way. The verdict is `failed`,
+    and gives setting, seed and trial.
 
     Args:
         tasks: the next one is requested when a process is free, so a generator may end when its time is over. A process
             first takes claims of the section that it judged last, because it has compiled their functions. Then it
             takes claims of a section that no other process works on.
-        limit: seconds for each trial; None for no limit, and to judge in this process if there is one job and `most` is
-            None.
+        limit: seconds for each trial. None means no limit, and that this process judges if there is one job and `most`
+            is None.
         most: seconds per task, once its process has begun; None for any.
         jobs: how many processes.
         run: the function that runs trials; it must be picklable. If it raises a `DataError`, for example because a
@@ -146,7 +147,7 @@ def run_keyed(
 
 
 def _taken(known: list[JudgingTask], section: str, others: set[str]) -> JudgingTask | None:
-    """The first known task of the same section, else of a section without a process, else any.
+    """The first known task of the same section. Otherwise, a task of a section without a process. Otherwise, any task.
 
     None if there is none.
     """
@@ -196,7 +197,7 @@ class _Worker:
         if self._process is None:
             context = multiprocessing.get_context(_METHOD)
             self.end, there = context.Pipe()
-            # Not a daemon, which could not start processes; a thread in it detects the end of this process.
+            # not a daemon, because a daemon could not start processes; a thread in it detects the end of this process
             self._process = started(context.Process(target=_serve, args=(there, *self._given)))
             there.close()
             self._judged = 0
@@ -273,7 +274,7 @@ class _Worker:
 
 
 def _failure(task: JudgingTask, setting: dict, number: int | None, seconds: float, reason: str) -> Verdict:
-    """The verdict on a claim that gave none, with the key of the trial."""
+    """The verdict on a claim whose trials ended without a verdict, with the key of the trial."""
     setting = setting or task.claim.population.settings().default
     trial = "before the first trial" if number is None else f"in trial {number}"
     if number is not None and task.claim.traced:
@@ -299,7 +300,7 @@ def _judged(task: JudgingTask, run: Run, told: Callable[[dict, int], None] = lam
             given = (claim, setting, trials, seed, None if claim.traced else own, moved)
             try:
                 return run(*given)
-            except DataError as error:  # errors of the ledger; an error of a claim is already a verdict
+            except DataError as error:  # errors of the ledger only, because an error of a claim is already a verdict
                 amiss.append(str(error))
                 return run_trials(*given)
 
@@ -325,7 +326,7 @@ class _Announced(ThreadPoolExecutor):
 
 
 def _serve(end: Connection, run: Run, around: Callable, place: tuple[int, int]) -> None:
-    """Judge claims until the other end is closed; prints of the claims go to stderr."""
+    """Judge claims until the other end is closed. Prints of the claims go to stderr."""
     ignore_interruption()
     sys.stdout = sys.stderr
     threading.Thread(target=end_with_parent, daemon=True).start()

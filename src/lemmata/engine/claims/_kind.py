@@ -8,8 +8,9 @@ class Kind(enum.StrEnum):
     """The source's word for a statement, or its role in the source.
 
     `THEOREM` and `LEMMA` are results of the source. `STEP` is a place in a proof or in running text. `RULE` is an
-    algorithm or a rule of thumb. `OWN` is a result that no source states. `FOLKLORE` is a statement that is read into
-    works that do not make it; its source is a work with this reading. `REPAIR` corrects a statement of the source.
+    algorithm or a rule of thumb. `OWN` is a result that no source states. `FOLKLORE` is a statement that people read
+    into works which do not make it. Its source is a work with this reading. `REPAIR` corrects a statement of the
+    source.
     """
 
     THEOREM = "theorem"

@@ -16,7 +16,7 @@ _SLOWER = 1 / 3
 
 @dataclasses.dataclass(frozen=True)
 class AbstractLadder(Relation):
-    """A statement about one value a rung.
+    """A statement about one value for each size.
 
     Args:
         along: the meaning of the sizes, in a word or a symbol.
@@ -110,16 +110,17 @@ class Rate(AbstractLadder):
 
     `predict` gives the exponent, `measure` one value for each size.
 
-    Each trial is one ladder and gives one log-log slope; the slopes give the interval. With `upper`, the statement is
-    an upper bound O(rung^exponent), which only a slope above exponent + margin refutes. `margin` is the declared
-    allowance for finite sizes; support needs the interval within margin + resolution. Rungs if the median measurement
-    is at the rounding floor of the trial are dropped, and said so.
+    Each trial is one sequence of sizes and gives one log-log slope. The slopes give the interval. With `upper`, the
+    statement is an upper bound O(rung^exponent), which only a slope above exponent + margin refutes. `margin` is the
+    declared allowance for finite sizes; support needs the interval within margin + resolution. Rungs if the median
+    measurement is at the rounding floor of the trial are dropped, and said so.
 
     The statement is about each problem and about the whole ladder. For support, the slopes of the problems must also be
     within `spread` of the exponent in root mean square. Without a declared spread, twice margin + resolution is used.
     For an upper bound, less than a third of the problems may be slower by more than that. Two slopes must not be shown
-    to leave margin + resolution: the slope over the large half (two thirds of the sizes, at least three), and the same
-    slope without the last size. The constant of the small half must not be shown to fail on the large half.
+    to differ from the prediction by more than margin + resolution. They are the slope over the large half (two thirds
+    of the sizes, at least three), and the same slope without the last size. The constant of the small half must not be
+    shown to fail on the large half.
     """
 
     upper: bool = False
@@ -241,11 +242,11 @@ class Rate(AbstractLadder):
 
 @dataclasses.dataclass(frozen=True)
 class Limit(AbstractLadder):
-    """measured -> predicted along a ladder: the mean difference at the last rung is within `margin`.
+    """measured -> predicted along a sequence of sizes. The mean difference at the last size must be within `margin`.
 
     The part of a difference beyond the margin is stated to fall at least like rung^(-slowest). If the last size is
-    still outside the margin, its excess is compared with that of two sizes before. An excess that has fallen less than
-    required, for example a plateau, refutes the statement. An excess that falls as fast leaves it undecided.
+    still outside the margin, its excess is compared with the excess two sizes before. An excess that has fallen less
+    than required, for example a plateau, refutes the statement. An excess that falls as fast leaves it undecided.
 
     The statement is about each problem. So support also needs that the problems' own differences at the last size are
     within `spread` in root mean square. If none is declared, twice margin + resolution is used.
@@ -259,7 +260,7 @@ class Limit(AbstractLadder):
     label: ClassVar[str] = "rate"
 
     def _differences(self, sample: Sample) -> np.ndarray:
-        """The differences of each replicate along the ladder, shape (T, R, rungs)."""
+        """The differences of each replicate along the sizes, shape (T, R, rungs)."""
         return np.stack([difference_of(own, self.relative)[:, 0] for own in self._each(sample)], axis=1)
 
     def judge(self, sample: Sample, level: float) -> Judgement:
@@ -319,10 +320,10 @@ class Limit(AbstractLadder):
 class Order(AbstractLadder):
     """The mean measurement rises (predicted > 0) or falls (predicted < 0) from each size to the next.
 
-    A step within rounding is none. The statement is about each problem: if a step is reversed in some ladders,
-    support needs these shown to be fewer than half. A step is refuted if its mean is shown to have the other sign. It
-    is also refuted if its interval is on the other side and more than half of the sequences are shown to be reversed
-    there. With `over="problems"`, the statement is only about the mean over the population.
+    A step within rounding is none. The statement is about each problem. If a step is reversed in some of the sequences,
+    support needs evidence that these are fewer than half. A step is refuted if its mean is shown to have the other
+    sign. It is also refuted if its interval is on the other side and more than half of the sequences are shown to have
+    this step reversed. With `over="problems"`, the statement is only about the mean over the population.
     """
 
     over: str = "measurements"
@@ -342,7 +343,7 @@ class Order(AbstractLadder):
         return np.mean(found, axis=0)
 
     def judge(self, sample: Sample, level: float) -> Judgement:
-        """Paired confidence intervals of the steps, which share the level, and the share of ladders they turn in."""
+        """Paired confidence intervals of the steps, and the share of sequences in which each step is reversed."""
         steps = self._steps(sample)
         share = level / steps.shape[1]
         limits = [mean_limits(column, share, sample.exact) for column in steps.T]
@@ -385,7 +386,7 @@ class Order(AbstractLadder):
         return "predict() must give one number, the sign" if predicted != () else self._one_a_rung(measured)
 
     def shown(self, sample: Sample) -> tuple[float, float]:
-        """The sign, and the value at the last rung."""
+        """The sign, and the value at the last size."""
         return float(columns(sample.predicted)[0, 0]), float(columns(self._each(sample)[0].measured)[0, -1])
 
     @property

@@ -50,7 +50,7 @@ def infinite(rng: np.random.Generator, trials: int) -> tuple[np.ndarray, np.ndar
 
 
 def identity(relative: float, size: float = 1.0) -> Draw:
-    """Three numbers known to rounding, the first off by a relative error, the last of another size."""
+    """Three numbers known to rounding. The first has a relative error, and the last another size."""
 
     def draw(rng, trials):
         values = np.stack([_problem(rng, trials) for _ in range(3)], axis=1) * np.array([1.0, 1.0, size])
@@ -84,7 +84,7 @@ def rare(factor: float, probability: float, draws: int) -> Draw:
 
 
 def unseen(stated: float, probability: float) -> Draw:
-    """1 + 1/probability with a probability, and 1 else: the mean is 2."""
+    """1 + 1/probability with a given probability, and 1 otherwise, so the mean is 2."""
 
     def draw(rng, trials):
         return np.full(trials, stated), 1 + (rng.uniform(size=(trials, 2)) < probability) / probability
@@ -169,7 +169,7 @@ def approach(plateau: float, first: float, rate: float) -> Draw:
 
 
 def order(step: float) -> Draw:
-    """A sequence that falls by a tenth from rung to rung, but for one step that changes by `step`."""
+    """A sequence that falls by a tenth from size to size, except for one step that changes by `step`."""
 
     def draw(rng, trials):
         steps = np.full(len(_LADDER), -0.1)

@@ -7,7 +7,7 @@ import numpy as np
 from ._relations import against_band
 from ._statistics import least_mean, mean_interval, mean_limits, same_throughout, share_of_largest
 
-_MOST = 0.5  # share of the variance in a single trial; above it, an interval supports nothing
+_MOST = 0.5  # share of the variance in a single trial; if a trial has a larger share, an interval supports nothing
 _FEW = 16  # trials of which one may hold so much by chance
 
 
@@ -73,7 +73,7 @@ def untold(sample: np.ndarray, exact: bool = False) -> str:
 
 
 def _by_betting(sample: np.ndarray, level: float, least: np.ndarray, most: np.ndarray) -> tuple[float, float]:
-    """Limits of a mean between known ends, for any distribution; there is no limit on the side of an unknown end."""
+    """Limits of a mean between known ends, for any distribution. An unknown end gives no limit on its side."""
     low = least_mean(sample, least, level / 2) if np.isfinite(least).all() else -np.inf
     high = -least_mean(-sample, -most, level / 2) if np.isfinite(most).all() else np.inf
     return low, high
@@ -90,7 +90,7 @@ def of_squares(own: np.ndarray, level: float, allowed: float, exact: bool) -> tu
     Args:
         own: numbers whose mean is the mean square of something, shape (T, C): squares, or products of two independent
             measurements of it.
-        level: probability with which a root that is allowed is refuted; columns share it.
+        level: probability of refuting a root that is allowed. The columns share this probability.
         allowed: the largest root that is allowed.
         exact: the numbers have no sampling error.
 

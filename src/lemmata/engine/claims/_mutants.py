@@ -21,7 +21,8 @@ FARTHEST = {"factor": math.log(1000.0), "exponent": 4.0, "share": 1.0}
 """How far neighbours are looked for: a factor 1000, an exponent 4, all of the way to the control."""
 
 _CLOSEST = 1e-15
-_STEPS = 18  # halvings of the 36 powers of e between the closest and the farthest: the nearest is known to 2e-4 of it
+# 36 halvings between the closest and the farthest power of e, so the nearest is known to 2e-4 of this range
+_STEPS = 18
 _WRONG, _WRONG_EXPONENT = math.log(1.25), 0.2  # from here on, the prediction for another problem counts as wrong
 _OFTEN = 0.25  # in so many trials
 
@@ -81,7 +82,7 @@ _NARROWER = Way("narrower by", "factor", _narrowed, _FACTORS)
 
 
 def ways(relation: Relation, sample: Sample, part: int | None = None, both: bool = False) -> list[Way]:
-    """The ways in which a prediction can be wrong: of a bound, only the one that makes it tighter.
+    """The ways in which a prediction can be wrong. For a bound, this is only the way that makes it tighter.
 
     A component that is predicted to be 0 in all trials has no factors, and is moved towards the control.
 
@@ -106,7 +107,7 @@ def ways(relation: Relation, sample: Sample, part: int | None = None, both: bool
 
 
 def parts(relation: Relation, sample: Sample) -> list[int]:
-    """The components that are mutated alone; empty if there is only one, or if only one is judged."""
+    """The components that are mutated alone. Empty if there is only one component, or if only one is judged."""
     count = columns(sample.predicted).shape[1]
     if count == 1 or isinstance(relation, (Estimate, AbstractLadder)):
         return []
@@ -237,7 +238,7 @@ def judged(relation: Relation, sample: Sample, level: float) -> Status:
 def nearest_refuted(
     relation: Relation, sample: Sample, false: np.ndarray, level: float, way: Way, part: int | None = None
 ) -> float | None:
-    """The smallest amount by which a prediction can go in some way so that its trials refute it, by bisection.
+    """The smallest change of a prediction in some way that its trials refute, found by bisection.
 
     Args:
         relation: how it is judged.
@@ -248,7 +249,7 @@ def nearest_refuted(
         part: the only component that is moved; None for all.
 
     Returns:
-        The amount, as a factor less 1, an exponent or a share; None if the farthest one is not refuted.
+        The amount, as a factor minus 1, an exponent or a share. None if the farthest change is not refuted.
     """
 
     def refuted(amount: float) -> bool:

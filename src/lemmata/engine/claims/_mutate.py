@@ -1,4 +1,4 @@
-"""How far the nearest statement is that a claim's trials refute, and which wrong neighbours they let pass."""
+"""How far the nearest statement is that a claim's trials refute, and which wrong neighbours they do not notice."""
 
 import collections
 import dataclasses
@@ -24,14 +24,14 @@ from ._verdict import plain_json
 
 @dataclasses.dataclass(frozen=True)
 class Neighbour:
-    """The nearest statement that the trials refute, in one way of being wrong.
+    """The nearest statement that the trials refute, for one kind of change.
 
     Args:
         part: the only component that is wrong; None if all are.
         way: the change.
         unit: of the amount.
-        amount: a factor less 1, a difference of exponents, or a share of the way to the control; None if even the
-            farthest one is not refuted.
+        amount: a factor minus 1, a difference of exponents, or a share of the way to the control. None if even the
+            farthest statement is not refuted.
     """
 
     part: int | None
@@ -72,9 +72,9 @@ def mutate(
     """Run a claim's trials once, at its default setting, and judge wrong neighbours of its prediction on them.
 
     Predictions are multiplied by 1.05, 0.95, 1.25 and 0.8, in all components and in one component alone. Exponents are
-    moved by 0.1 and 0.2, intervals are narrowed, and signs are changed. The measurement is replaced by that of another
-    problem, a sequence of sizes has no effect, and fields of problems are exchanged. Bounds are made tighter, since a
-    looser one is true. A mutant is noticed if it is not supported (of a refuted claim: not refuted).
+    moved by 0.1 and 0.2, intervals are narrowed, and signs are changed. The measurement is replaced by the measurement
+    of another problem, a sequence of sizes is given no effect, and fields of problems are exchanged. Bounds are made
+    tighter, since a looser one is true. A mutant is noticed if it is not supported (of a refuted claim: not refuted).
 
     Args:
         claim: the claim.
@@ -138,7 +138,7 @@ def _nearest(claim: Claim, sample: Sample, false: np.ndarray, level: float) -> t
 
 
 def mutation_record(claim: Claim, found: Mutations) -> dict[str, Any]:
-    """The record of a claim's mutations: the numbers made and noticed of each size, survivors, neighbours.
+    """The record of a claim's mutations: how many were made and noticed for each size, survivors, neighbours.
 
     Args:
         claim: the claim.

@@ -36,9 +36,9 @@ class Prospect:
     def bits(self) -> float:
         """Expected information: nearness times log2(1 + fresh / (known + 1)) / 2.
 
-        Let m trials have reduced the variance of a mean to v / m. n more trials reduce it to v / (m + n), and reduce
-        the entropy of a Gaussian posterior by log2(1 + n / m) / 2 bits. The 1 is the prior belief before any trial. So
-        the first 255 trials are worth 4 bits, and another 256 after 255 known ones are worth half a bit.
+        Suppose that m trials have reduced the variance of a mean to v / m. Then n more trials reduce it to v / (m + n).
+        They reduce the entropy of a Gaussian posterior by log2(1 + n / m) / 2 bits. The 1 is the prior belief before
+        any trial. So the first 255 trials are worth 4 bits, and another 256 after 255 known ones are worth half a bit.
         """
         return self.nearness * math.log2(1 + self.fresh / (self.known + 1)) / 2
 
@@ -76,6 +76,6 @@ def by_information(prospects: Iterable[Prospect]) -> list[Prospect]:
 def longest_first(prospects: Iterable[Prospect]) -> list[Prospect]:
     """The claims that took longest come first.
 
-    If all claims are judged, several processes then end at nearly the same time.
+    If all claims are tested, several processes then end at nearly the same time.
     """
     return sorted(prospects, key=lambda own: -own.seconds)

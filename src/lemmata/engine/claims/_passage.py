@@ -1,4 +1,4 @@
-"""The words of a source that a refuted claim accuses, by their place in its text, and how else they may be read."""
+"""The words of a source that a refuted claim says are false, their place in its text, and other readings."""
 
 import dataclasses
 import hashlib
@@ -7,7 +7,7 @@ from pathlib import Path
 
 @dataclasses.dataclass(frozen=True)
 class Passage:
-    """Words of a source, by their place and their digest; the words themselves are not copied.
+    """Words of a source, given by their place and their digest. The words are not copied.
 
     Args:
         file: the source's text, by its name.
@@ -44,7 +44,7 @@ class Reading:
     Args:
         words: the reading.
         verdict: the verdict on the statement in this reading: "refuted", "supported", "vacuous", "ill-typed".
-        claim: the name of the claim that judges this reading; empty for the claim that lists it.
+        claim: the name of the claim that tests this reading; empty if it is the claim that lists the reading.
     """
 
     words: str

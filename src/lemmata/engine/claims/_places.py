@@ -1,4 +1,7 @@
-"""Where the claims of a package are defined, by the texts of its files: one is found without loading all others."""
+"""Where the claims of a package are defined.
+
+The texts of its files are searched, so one claim can be found without loading all others.
+"""
 
 import functools
 import importlib.util

@@ -21,8 +21,8 @@ class Population(eqx.Module, Generic[P]):
     distribution. Claims name it by `population = LinearDesigns(rows=40)` and add hypotheses of their own if they need
     more.
 
-    `settings` is the space of the named settings of a sampled problem: default, region, and the corners that a
-    verification visits. It is a value, `settings = Space(n=...)`, or a method if it depends on fields.
+    `settings` is the space of the named settings of a sampled problem. It has the default, the region, and the extra
+    settings that a verification visits. It is a value, `settings = Space(n=...)`, or a method if it depends on fields.
     `hypotheses(problem)` evaluates every condition on a problem, a user's included. Two methods are optional.
     `pose(problem)` turns a user's problem into this population's own, or returns None if it cannot. `culprit(problem)`
     names the likely cause when a hypothesis fails.

@@ -14,7 +14,10 @@ _ENTRIES = 100_000  # entries of a problem that are compared with the measuremen
 
 
 def keys_in(problem: Any) -> list[str]:
-    """The places of a problem that hold random keys or generators: both sides of a claim could draw from them."""
+    """The places of a problem that hold random keys or generators.
+
+    Both sides of a claim could draw from them, so they are not allowed.
+    """
     leaves = jax.tree_util.tree_leaves_with_path(_opened(problem))
     return [jax.tree_util.keystr(path) or "the problem itself" for path, leaf in leaves if _is_key(leaf)]
 

@@ -10,8 +10,8 @@ Answer = TypeVar("Answer", covariant=True)
 class Question(Protocol[Asked, Answer]):
     """A method, by its arguments and its answer.
 
-    A class that declares `measure: Question[[P, Key[Array, ""]], Any] | None` lets its subclasses define the method
-    `measure(self, problem, key)`, with any names of the arguments, or without this method. `Callable` cannot express
+    A class may declare `measure: Question[[P, Key[Array, ""]], Any] | None`. Its subclasses can then define the method
+    `measure(self, problem, key)` with any names of the arguments, or leave this method out. `Callable` cannot express
     this, because type checkers would take `self` for the first argument of such a method.
     """
 

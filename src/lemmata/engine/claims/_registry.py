@@ -104,7 +104,7 @@ def _incomplete(found: str) -> ClaimError:
 
 
 def _with_claims_of(found: dict[str, Claim], target: object) -> dict[str, Claim]:
-    """The claims together with those of one more entry point.
+    """The claims, and the claims of one more entry point.
 
     If one of the new claims is invalid, none of them is added.
     """
@@ -193,7 +193,7 @@ def load_file(path: str | pathlib.Path) -> dict[str, Claim]:
 
 
 def file_of(claim: Claim) -> str | None:
-    """The file that `load_file` loaded the claim from; None for a claim of a module."""
+    """The file from which `load_file` loaded the claim; None for a claim of a module."""
     return _FILES.get(type(claim))
 
 
@@ -218,9 +218,9 @@ def _alone(name: str) -> list[Claim]:
 def find(name: str) -> list[Claim]:
     """The claims that a name means.
 
-    Finds one of these: a registered claim; the end of its path; its class; all claims of a chapter or section
-    (`softmax`, `softmax.network`); the claims of a statement by its number in any source ("Lemma E.4", "(41)"); or
-    those of a file (`mine.py`, `mine.py:claim` or `mine.py:TheClass`).
+    Finds one of these: a registered claim; the end of its path; its class; all claims of a subject or section
+    (`softmax`, `softmax.network`); the claims of a statement by its number in any source ("Lemma E.4", "(41)"); or the
+    claims of a file (`mine.py`, `mine.py:claim` or `mine.py:TheClass`).
 
     Raises:
         MissingFileError: if there is no such file of claims.

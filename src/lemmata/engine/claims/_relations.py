@@ -1,8 +1,8 @@
-"""Rules for comparing a prediction with a measurement: the methods of every relation.
+"""Rules for comparing a prediction with a measurement: the methods that all relations have.
 
 Every relation judges arrays of predictions and measurements, one row for each trial. A comparison of two numbers allows
-for rounding: 32 eps times the condition number that the claim computes, times the larger of the two. Each component has
-its own allowance, unless a relation names blocks of components that share the largest one.
+for rounding. The allowance is 32 eps times the condition number that the claim computes, times the larger of the two
+numbers. Each component has its own allowance, unless a relation names blocks of components that share the largest one.
 """
 
 import abc
@@ -22,8 +22,8 @@ class Sample:
 
     Relations with replicates have measurements (T, R, *s). Sequences of sizes have predictions (T,) and measurements
     (T, rungs). If `exact`, measuring a problem draws nothing at random, so the measurements have no sampling error.
-    `silent`, shape (T, C), marks components whose tolerance is so wide that they give no information; None if there are
-    none.
+    `silent`, shape (T, C), marks components whose tolerance is so wide that they give no information. None if there are
+    no such components.
     """
 
     predicted: np.ndarray
@@ -39,14 +39,14 @@ class Sample:
 
     @property
     def constant(self) -> bool:
-        """Whether all trials predict and measure the same: then they are one case."""
+        """Whether all trials have the same prediction and the same measurement. Then they count as one case."""
         return self.trials > 1 and all((a == a[:1]).all() for a in (self.predicted, self.measured))
 
     def tolerance(self, block: int = 0) -> np.ndarray:
         """The rounding error in each component: 32 eps condition max(|predicted|, |measured|), shape (T, *s).
 
         Args:
-            block: how many trailing axes share their largest value; WHOLE is all of them.
+            block: how many trailing axes share their largest value. WHOLE means all axes.
         """
         sizes = [np.abs(np.where(np.isfinite(a), a, 0.0)) for a in (self.predicted, self.measured)]
         while sizes[0].ndim < sizes[1].ndim:
@@ -88,7 +88,7 @@ class Judgement:
 
     @property
     def told_apart(self) -> bool:
-        """Whether the trials speak against the statement, as they must against a control."""
+        """Whether the trials contradict the statement, as they must contradict a control."""
         return self.holds is False or self.apart
 
 
@@ -119,7 +119,7 @@ class Relation(abc.ABC):
 
     @property
     def unit(self) -> int:
-        """How many trailing axes are one component: those of a block."""
+        """How many trailing axes form one component: the axes of a block."""
         return self.block
 
     @abc.abstractmethod
@@ -136,7 +136,7 @@ class Relation(abc.ABC):
 
     @abc.abstractmethod
     def gaps(self, sample: Sample) -> np.ndarray:
-        """How much each trial speaks against the statement, shape (T,), in no particular unit."""
+        """How strongly each trial contradicts the statement, shape (T,), in an arbitrary unit."""
 
     @abc.abstractmethod
     def distance(self, predicted: np.ndarray, false: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Predictions in which two things of one type have changed places: n for d, a weight for a width."""
+"""Predictions in which two things of one type have been exchanged, for example n and d, or a weight and a width."""
 
 import dataclasses
 import itertools

@@ -98,7 +98,7 @@ Variable = Integer | Real | Choice
 
 
 def _region(variable: Integer | Real) -> tuple[float, float]:
-    """The corners' region: as declared, else half to twice the default within the bounds."""
+    """The region of the extra settings: as declared, or else half to twice the default within the bounds."""
     if variable.corners is not None:
         return float(variable.corners[0]), float(variable.corners[1])
     ends = sorted((variable.default / 2, variable.default * 2))
@@ -151,7 +151,10 @@ class Space:
         return {name: variable.default for name, variable in self.variables.items()}
 
     def resolve(self, given: Mapping[str, object] | None) -> dict:
-        """The default with the given values in their places, each checked; SettingError or UnknownNameError."""
+        """The default with the given values in their places.
+
+        Each value is checked; errors: SettingError or UnknownNameError.
+        """
         setting = self.default
         for name, value in (given or {}).items():
             if name not in self.variables:

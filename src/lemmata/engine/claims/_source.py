@@ -21,7 +21,7 @@ class Source:
     Args:
         key: BibTeX key, in lemmata's `references.bib` or in `entry`.
         locators: numbers of the statements, exactly as the work has them: "Theorem 4.2", "Lemma B.1, part 3", "(41)".
-        note: a remark on them: "as printed", "corrected", "the order in the width", "proof of Lemma 3".
+        note: a remark on them, such as "as printed", "corrected", "the order in the width" or "proof of Lemma 3".
         entry: the BibTeX entry itself, for claims that live outside lemmata.
 
     >>> source = Source("gu2024softmax", "Lemma 5.1", "Lemma B.2, part 2", note="with a better constant")

@@ -29,8 +29,8 @@ def mean_interval(sample: np.ndarray, level: float, exact: bool = False) -> tupl
     Args:
         sample: independent numbers.
         level: probability with which the interval may miss the mean.
-        exact: the numbers have no sampling error. In all other cases, a sample that does not vary has no interval,
-            because it cannot show events that are rarer than one in its size.
+        exact: the numbers have no sampling error. In all other cases, a sample that does not vary has no interval. The
+            reason is that it cannot show events that are rarer than one in its size.
     """
     sample = np.asarray(sample, float)
     count = len(sample)
@@ -59,9 +59,9 @@ def mean_limits(sample: np.ndarray, level: float, exact: bool = False) -> tuple[
     """Limits of a mean that also hold for rare events and heavy tails; refutations use these limits.
 
     A heavy tail is mostly not in the sample, and then its mean is too near and its interval too narrow. So each end is
-    the farther one of Hall's and Student's, `stretch` times as far from the mean. docs/trust.md lists the rates at
-    which these limits miss the means of light, heavy and rare distributions. Without any assumption on the
-    distribution, no limits hold (Bahadur and Savage 1956).
+    taken from Hall's or from Student's interval, whichever is farther from the mean, and then moved `stretch` times as
+    far away. docs/trust.md lists the rates at which these limits miss the means of light, heavy and rare distributions.
+    Without any assumption on the distribution, no limits hold (Bahadur and Savage 1956).
 
     Args:
         sample: independent numbers.
@@ -81,11 +81,10 @@ def stretch(sample: np.ndarray) -> float:
 
     Three figures show a heavy tail. Hill's estimate 1/a of its index, over the quarter of the sample that is farthest
     above the median. The largest deviation, squared, over what normal numbers give, 2 log(n) / n of all squares. In
-    samples below 200, it also counts how far the largest value is above the median, divided by the distance of the
-    smallest value: 1 for a symmetric distribution. The
-    factor takes its largest value in three cases: 1/a is above 1; fewer than 25 trials, or fewer than a quarter, are
-    above the median (a rare event); or few trials make up the deviations d above the mean, so that (sum d)² / sum d² is
-    below n/8 and 32.
+    samples below 200, another ratio counts, too: how far the largest value is above the median, divided by how far the
+    smallest value is below it. It is 1 for a symmetric distribution. The factor takes its largest value in three cases:
+    1/a is above 1; fewer than 25 trials, or fewer than a quarter, are above the median (a rare event); or few trials
+    make up the deviations d above the mean, so that (sum d)² / sum d² is below n/8 and 32.
     """
     count = len(sample)
     deviations = np.sort(sample - np.median(sample))
@@ -107,7 +106,10 @@ def stretch(sample: np.ndarray) -> float:
 
 
 def share_of_largest(sample: np.ndarray, above: bool = False) -> float:
-    """The share of one trial in the squared deviations from the mean: the farthest one, or the farthest above it."""
+    """The share of one trial in the squared deviations from the mean.
+
+    It is the farthest trial, or the farthest above the mean.
+    """
     deviations = np.asarray(sample, float) - np.mean(sample)
     farthest = deviations.max() if above else np.abs(deviations).max()
     return float(farthest**2 / (deviations**2).sum())
@@ -117,8 +119,8 @@ def least_mean(sample: np.ndarray, least: np.ndarray, level: float) -> float:
     """Lower confidence limit of a mean of numbers that are never below `least`, for any distribution, by betting.
 
     Suppose the mean of no number is above m. For each stake b in [0, 1], the capital prod (1 + b (x_i - m) / (m -
-    least_i)) is at most 1 on average, and so is its average over stakes. It reaches 1/level with probability at most
-    `level`. The limit is the smallest m at which it does not.
+    least_i)) is at most 1 on average. So is the average of the capital over stakes. It reaches 1/level with probability
+    at most `level`. The limit is the smallest m at which it does not.
 
     Args:
         sample: independent numbers.
@@ -145,7 +147,9 @@ def least_mean(sample: np.ndarray, least: np.ndarray, level: float) -> float:
 
 
 def holm(p_values: dict[str, float], level: float) -> dict[str, tuple[float, bool]]:
-    """Holm's step-down procedure: for each name the level that its p-value is held against, and whether it is rejected.
+    """Holm's step-down procedure.
+
+    For each name, it gives the level with which its p-value is compared, and whether it is rejected.
 
     The probability that any true hypothesis is rejected is at most `level`, for any dependence.
 

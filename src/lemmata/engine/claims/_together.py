@@ -22,8 +22,8 @@ def at_family_level(
     Args:
         verdicts: of claims of different names.
         level: of the family.
-        size: how many claims the family has; None if all were judged.
-        evidence: e-values by name. If they are given, they decide instead of the p-values of one session. At every
+        size: how many claims the family has. None if all were tested.
+        evidence: e-values by name. If e-values are given, they decide instead of the p-values of one session. At every
             moment of a continued run, the probability that a true claim was ever refuted is at most `level`.
     """
     p_values = {verdict.name: p_of(evidence[verdict.name]) if evidence else verdict.p_value for verdict in verdicts}

@@ -20,9 +20,10 @@ from lemmata.core import float64_enabled, key_from, one_blas_thread
 from ._claim import Claim
 from ._hypothesis import Hypothesis
 
-# Trials are small: most claims spend their time in compilation, which this level nearly halves, and XLA's older emitter
-# of fused loops shortens by a quarter. In jaxlib 0.10 two batches of linear systems in one program may wait for each
-# other's threads for ever; so one is solved after the other. Later releases may not know these options.
+# Trials are small, so most claims spend their time in compilation. This level nearly halves the compilation time, and
+# XLA's older emitter of fused loops shortens it by a quarter. In jaxlib 0.10, two batches of linear systems in one
+# program may wait forever for each other's threads. So one is solved after the other. Later releases may not know these
+# options.
 COMPILER: dict[str, int | bool | str] = {"xla_backend_optimization_level": 1}
 _RELEASE = tuple(map(int, importlib.metadata.version("jaxlib").split(".")[:2]))
 if (0, 8) <= _RELEASE <= (0, 10):
@@ -35,7 +36,7 @@ Values = Any  # jax.Array inside a trial, np.ndarray once it is finished
 
 
 class Outcome(eqx.Module):
-    """The result of one trial; under vmap, of a batch."""
+    """The result of one trial, or of a batch of trials under vmap."""
 
     hypotheses: list[Hypothesis]
     holds: Values
@@ -53,7 +54,7 @@ def hypotheses_of(claim: Claim, problem: Any) -> list[Hypothesis]:
 
 
 def measured(claim: Claim, problem: Any, key: jax.Array) -> jax.Array:
-    """The measurement: as the claim makes it, or rung by rung, with a key for each rung."""
+    """The measurement as the claim makes it. With sizes, one measurement for each size, each with its own key."""
     if claim.measure is not None:
         return jnp.asarray(claim.measure(problem, key), float)
     rungs = claim.relation.rungs
@@ -94,7 +95,10 @@ def outcome(claim: Claim, problem: Any, key: jax.Array) -> Outcome:
 
 
 def root_key(claim: Claim, seed: int) -> jax.Array:
-    """The root of a claim's keys: its class's name, so that a file can move without redrawing its trials."""
+    """The root of a claim's keys.
+
+    It is made from the name of its class, so that its trials stay the same if the file moves.
+    """
     return key_from(seed, type(claim).__name__)
 
 
@@ -176,7 +180,7 @@ def run_trials(
 
 
 def stacked(outcomes: Sequence[Outcome]) -> Outcome:
-    """Finished outcomes as one, along their leading axis.
+    """Join finished outcomes along their leading axis.
 
     A claim in ordinary Python may end its list of hypotheses at one that fails. In trials that did not reach a
     hypothesis, its value and threshold are NaN; `Outcome.undefined` keeps the findings of the trials themselves.
@@ -240,7 +244,7 @@ def compiled(
 
 
 def _traced_batches(claim: Claim, setting: dict, trials: int, seed: int):
-    """Batches of one compiled shape; surplus rows of the last batch are thrown away."""
+    """Batches of one compiled shape. Surplus rows of the last batch are discarded."""
     run, size = compiled(claim, tuple(setting.items()), trials)
     root = root_key(claim, seed)
     for start in range(0, trials, size):
@@ -251,7 +255,7 @@ def _traced_batches(claim: Claim, setting: dict, trials: int, seed: int):
 
 
 def executed(claim: Claim, setting: dict, trials: int, seed: int, executor: concurrent.futures.Executor | None):
-    """Trials as they finish in the caller's executor, or one after the other in this thread."""
+    """Trials as they finish, in the caller's executor or one after the other in this thread."""
     x64 = float64_enabled()
     if executor is None:
         for number in range(trials):

@@ -13,7 +13,7 @@ from ._source import Source
 
 @dataclasses.dataclass(frozen=True)
 class Corner:
-    """Another case of the claim's settings, which a verification judges besides the default.
+    """Another setting of the claim, which a verification tests besides the default.
 
     Args:
         setting: the case. status, reason: the result of its trials.
@@ -36,11 +36,11 @@ class ControlVerdict:
 
     Args:
         status: refuted, if the trials have power.
-        violating: the share of trials that alone contradict it, in the component in which this share is smallest; for a
-            loose control or a vacuous bound, in any component; None if a single trial cannot. nearest, farthest:
-            medians over trials of its distance from the claim, in the component that changes least and in the one that
-            changes most. The distance is a factor, a difference of exponents, or a relative difference; None if it has
-            no meaning.
+        violating: the share of trials that alone contradict it. It is taken in the component with the smallest share;
+            for a loose control or a vacuous bound, in any component. It is None if a single trial cannot contradict it.
+            nearest, farthest: medians over trials of its distance from the claim, in the component that changes least
+            and in the component that changes most. The distance is a factor, a difference of exponents, or a relative
+            difference; None if it has no meaning.
     """
 
     status: Status = Status.INCONCLUSIVE
@@ -57,7 +57,8 @@ class Verdict:
         name, source: the claim.
         status: supported, vacuous, refuted, inconclusive, inapplicable, outside, fails outside or failed.
         reason: the figures that decide the status, in a sentence. setting, seed, level: together with the name, these
-            replay it. requested, executed, judged: trials in the budget, run, and left after hypotheses were checked.
+            repeat the run. requested, executed, judged: the budget of trials, the trials that ran, and the trials left
+            after hypotheses were checked.
         dropped: for each hypothesis that failed, in how many trials.
         violated: the hypotheses that are known to be false on these problems.
         estimate, interval, band: the statistic of the relation, its confidence interval, and the interval within which

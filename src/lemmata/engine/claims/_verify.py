@@ -51,12 +51,12 @@ def verify(
     A claim that needs data of an optional package which is not installed is inapplicable, and names the package.
 
     The number of trials is fixed beforehand. A true statement is refuted with probability at most `level`. Half of the
-    level is spent on the case itself. The other half is spent on the extra settings, which the seed draws: if one of
+    level is spent on the case itself. The other half is spent on the extra settings, which the seed draws. If one of
     them is refuted, the claim is refuted. The guarantee is exact for bounds, constructions, estimates and means of
-    measurements with declared `ends`. For other means, rates, limits and orders, the verdict uses limits that hold for
-    the rare events and the heavy tails that docs/trust.md lists. Without any assumption on the distribution, no limits
-    hold. The claim's control, a neighbouring false statement, is judged on the same trials. If it is not refuted, the
-    power of the budget is too low, and a statement that would be supported stays inconclusive.
+    measurements with declared `ends`. For other means, and for rates, limits and orders, the verdict uses limits that
+    hold for the rare events and heavy tails that docs/trust.md lists. Without any assumption on the distribution, no
+    limits hold. The claim's control, a neighbouring false statement, is judged on the same trials. If it is not
+    refuted, the power of the budget is too low, and a statement that would be supported stays inconclusive.
 
     Args:
         claim: the claim.
@@ -102,7 +102,7 @@ def _interrupted(claim: Claim, setting: dict, trials: int, *_: object) -> Trials
 def judged_in_turn(
     claim: Claim, wanted: list[tuple[dict, int]], at: Iterator[Trials], seed: int, level: float
 ) -> Verdict:
-    """The verdict on a claim from its trials at the case itself, which come first, and at its extra settings.
+    """The verdict on a claim from its trials, first for the case itself, then for its extra settings.
 
     Half of the level is spent on the case, half on the corners. They are drawn only if the case is not refuted.
     """
@@ -123,7 +123,7 @@ def judged_in_turn(
 
 
 def _seen(verdict: Verdict, trials: Trials) -> Verdict:
-    """The verdict; inapplicable if the trials failed for want of data that are not installed."""
+    """The verdict. It is inapplicable if the trials failed because data are not installed."""
     name = f"{MissingDataError.__name__}: "
     if not trials.errors or not all(name in error for error in trials.errors):
         return verdict
@@ -135,7 +135,7 @@ def _in_turn(
     claim: Claim, wanted: list[tuple[dict, int]], seed: int, executor: concurrent.futures.Executor | None,
     run: Callable[..., Trials], report: Callable[[int, int], None],
 ) -> Iterator[Trials]:  # fmt: skip
-    """The trials, one setting after the other; for a claim in JAX, all have run in the executor before."""
+    """The trials, one setting after the other. For a claim in JAX, all of them have run in the executor before."""
     done = 0
 
     def moved(count: int, total: int = 0) -> None:
@@ -205,7 +205,7 @@ def verified(claim: Claim | str, run: Callable[..., Trials], asked: dict) -> tup
 
 
 def _verified_or_failed(claim: Claim, run: Callable[..., Trials], asked: dict) -> Verdict:
-    """The verdict of one of many claims: failed if it breaks the grammar; the other claims go on."""
+    """The verdict of one of many claims. It is `failed` if the claim breaks the grammar; the other claims continue."""
     try:
         return verify(claim, run=run, **asked)
     except ClaimError as error:
@@ -213,7 +213,7 @@ def _verified_or_failed(claim: Claim, run: Callable[..., Trials], asked: dict) -
 
 
 def _lost(claim: Claim, error: str, asked: dict) -> Verdict:
-    """The verdict on a claim of which no trial could run: failed."""
+    """The verdict `failed` on a claim whose trials could not run."""
     trials = budget_of(claim) if asked["budget"] is None else asked["budget"]
     setting = claim.population.settings().resolve(None)
     lost = iter([Trials(trials, errors=[error])])
@@ -229,9 +229,9 @@ def verify_all(
 
     Each claim is verified at `level`. A refutation is valid if Holm's procedure rejects it, too; otherwise the claim is
     inconclusive. Ctrl-C ends the run: the claims that were not begun are missing from the list, and count in the
-    family. The arguments are those of `verify`; in an executor, each claim is a task.
+    family. The arguments are the same as for `verify`. In an executor, each claim is one task.
 
-    Returns: A verdict for each claim; its level is the one with which Holm's procedure compared its p-value.
+    Returns: A verdict for each claim. Its level is the level with which Holm's procedure compared its p-value.
     """
     found: dict[str, Verdict] = {}
     try:

@@ -58,7 +58,7 @@ def _between(variable: Variable, rng: np.random.Generator) -> Any:
 
 
 def walk_of(claim: Claim, *, seed: int = 0, budget: int | None = None, level: float) -> list[JudgingTask]:
-    """The judge of a claim at each place of its walk, at a share of the level.
+    """The tests of a claim at each place of its walk. Each test has a share of the level.
 
     Args:
         claim: the claim.
@@ -73,7 +73,7 @@ def walk_of(claim: Claim, *, seed: int = 0, budget: int | None = None, level: fl
 def walk_record(claim: Claim, walked: Iterable[Judged]) -> dict[str, Any]:
     """The record of a walk: the number of settings with each result, and where the claim did not hold.
 
-    Settings that exceeded the time limit count as unfinished: nothing is known of the claim there.
+    A setting that exceeded the time limit counts as unfinished, because nothing is known of the claim there.
 
     Args:
         claim: the claim.

@@ -1,4 +1,4 @@
-"""Trials of workers without access to the ledger's file: known trials are sent, new trials are returned."""
+"""Trials of workers without access to the ledger's file. Known trials are sent to them, and new trials are returned."""
 
 import dataclasses
 import tempfile

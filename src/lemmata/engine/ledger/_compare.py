@@ -17,8 +17,8 @@ class Change:
     Args:
         claim: its name.
         before, after: the statuses.
-        why: what differs between the runs: code, versions, seed, setting, number of trials, device; empty if these are
-            the same.
+        why: what differs between the runs, such as code, versions, seed, setting, number of trials or device. Empty if
+            nothing differs.
     """
 
     claim: str

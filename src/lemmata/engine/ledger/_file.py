@@ -45,7 +45,7 @@ TRIAL = ("claim", "fingerprint", "setting", "seed", "number", "size", "run", "ho
 
 
 def default_path() -> Path:
-    """The ledger in the platform's directory for data; `LEMMATA_DATA_DIR` names another directory."""
+    """The ledger in the platform's data directory. Set `LEMMATA_DATA_DIR` to use another directory."""
     folder = os.environ.get("LEMMATA_DATA_DIR") or platformdirs.user_data_dir("lemmata", appauthor=False)
     return Path(folder) / "ledger.sqlite"
 
@@ -74,7 +74,7 @@ class Ledger:
             return self._connection.execute(sql, values).fetchall()
 
     def add_trials(self, rows: list[dict[str, Any]]) -> None:
-        """Write finished trials, all of them or none; known trials are not changed."""
+        """Write finished trials, either all of them or none. Known trials are not changed."""
         marks = ", ".join("?" * len(TRIAL))
         with _told(self.path), self._connection:
             self._connection.executemany(
@@ -137,7 +137,7 @@ def _in_utf_8(value: Any) -> Any:
 def read_ledger(path: str | Path) -> Iterator[Ledger]:
     """Open a ledger without writing anything, also on a disk that cannot be written to.
 
-    If a killed run has not merged its data into the file and the disk is read-only, they are read from a copy.
+    If a killed run has not merged its data into the file, and the disk is read-only, the data are read from a copy.
 
     Args:
         path: of the file.
@@ -162,8 +162,8 @@ def _reading(path: Path, shortly: bool = False) -> Iterator[sqlite3.Connection]:
 
     Args:
         path: of the file.
-        shortly: whether the file is only read, so that the call does not wait for another process; SQLite then makes no
-            file beside it.
+        shortly: whether the file is only read, so that the call does not wait for another process. SQLite then makes no
+            extra file next to it.
     """
     log = path.with_name(f"{path.name}-wal")
     pending = log.exists() and log.stat().st_size > 0

@@ -1,4 +1,4 @@
-"""What the ledger knows about claims before a run: valid verdicts, trials, seconds, evidence over all sessions."""
+"""What the ledger knows about claims before a run: valid verdicts, trials, seconds, and evidence over all sessions."""
 
 import dataclasses
 import json
@@ -69,9 +69,9 @@ def known_of(
 ) -> list[Known]:  # fmt: skip
     """The known facts about claims before a run.
 
-    A verdict is valid if it was made with the current code and with the same seed, budget, level, versions and device,
-    at the default setting and its extra settings. It must have run to the end, without failure and without missing
-    data.
+    A verdict is valid if it was made with the current code, and with the same seed, budget, level, versions and device.
+    The setting must be the default setting with its extra settings. It must have run to the end, without failure and
+    without missing data.
 
     Args:
         ledger: an open one.
@@ -129,10 +129,9 @@ def evidence_of(ledger: Ledger, claim: Claim) -> float:
     """The e-value against a claim, from all sessions in the ledger with its current code.
 
     If a single trial can be a miss, the misses at the default setting are counted over all sessions, and the misses at
-    the extra settings over each session. A case and its extra settings share the weight in the same way as the level.
-    For other relations, each session contributes the e-value of the p-value of the first verdict with its seed.
-    Sessions have
-    different seeds, so that their trials are independent.
+    the extra settings over each session. The weight is divided between a case and its extra settings in the same way as
+    the level. For other relations, each session contributes an e-value. It is computed from the p-value of the first
+    verdict with the seed of the session. Sessions have different seeds, so that their trials are independent.
     """
     key, ran = (claim.name, fingerprint_of(claim)), (claim.name, trials_print_of(claim))
     space = claim.population.settings()
@@ -173,7 +172,10 @@ def _misses(ledger: Ledger, claim: Claim, key: tuple[str, str], setting: str, se
 
 
 def _verdicts(ledger: Ledger, run: int) -> dict[tuple[str, str], list[dict[str, Any]]]:
-    """Verdicts of earlier runs by claim and code, the first of each run: a second one is what a family made of it."""
+    """Verdicts of earlier runs by claim and code.
+
+    Only the first of each run is used, because a second verdict is the family's correction of the first.
+    """
     rows = ledger.query(
         "SELECT min(verdicts.id) AS id, claim, fingerprint, setting, verdicts.seed AS seed, seconds, "
         "NOT json_extract(record, '$.interrupted') AND status != 'failed' AS whole, "

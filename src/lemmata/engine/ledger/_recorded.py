@@ -1,4 +1,4 @@
-"""Trials that are written down as they finish, and read instead of run if they are known."""
+"""Trials that are written as they finish. Known trials are read and not run again."""
 
 import json
 import time
@@ -37,7 +37,8 @@ def recorded_trials(
     Known trials are read from the ledger; the others are run and written as they finish.
 
     A trial is identified by its claim, the fingerprint of the code that it runs, its setting, seed and number. For
-    claims in JAX, it is also identified by the number of trials in its compiled call, on which last digits depend.
+    claims in JAX, the number of trials in the compiled call also identifies a trial, because the last digits depend on
+    it.
 
     Args:
         path: of the ledger.
@@ -170,7 +171,7 @@ def replay(ledger: Ledger, claim: Claim, setting: str, seed: int, number: int) -
     """Run one trial of the ledger again, in the compiled call that it came from.
 
     Returns:
-        The row that it gives now, and whether its hypotheses and numbers are those that were written, bit for bit.
+        The row that the trial gives now, and whether its hypotheses and numbers equal the written ones bit for bit.
 
     Raises:
         DataError: if the ledger has no such trial of the current code.

@@ -4,8 +4,8 @@
 
 A field of the problem is drawn from a law, or is the setting of that name. Sizes and ends of distributions are numbers
 or names of settings: `x=normal("n", "d")` is a table of n rows and d columns. An end or a factor may also be a
-variable, which is then the setting with the field's name: `beta=uniform(0.5, 1.0, times=Real(1.5, 0.1, 8.0, "largest
-beta"))`.
+variable. The variable is then the setting with the field's name: `beta=uniform(0.5, 1.0, times=Real(1.5, 0.1, 8.0,
+"largest beta"))`.
 """
 
 import dataclasses
@@ -49,7 +49,7 @@ class Law:
         return told(self.times) * self.drawn(key, tuple(map(told, self.shape)), *map(told, self.ends))
 
     def named(self, field: str) -> "Law":
-        """The law with the field's name in place of a variable: the setting."""
+        """The distribution, with a variable replaced by the name of the field, which is then a setting."""
         told = lambda value: field if isinstance(value, Real) else value
         return dataclasses.replace(self, ends=tuple(map(told, self.ends)), times=told(self.times))
 

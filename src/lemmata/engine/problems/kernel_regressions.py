@@ -37,5 +37,5 @@ class KernelRegressions(Population[Regression]):
         return []
 
     def culprit(self, problem: Regression) -> str | None:
-        """Why K + ridge I is singular, where it is: the ridge is then too small to separate equal rows."""
+        """If K + ridge I is singular, the reason: the ridge is too small to separate equal rows."""
         return singular_cause(problem.gram + problem.ridge * jnp.eye(len(problem.y)), problem.x)

@@ -94,7 +94,9 @@ class LabelledPoints(eqx.Module):
 
 
 class OrthogonalPoints(Population[LabelledPoints]):
-    """Points of a common length on orthogonal directions, and `generic` of the time normal points of other lengths.
+    """Points of a common length on orthogonal directions.
+
+    With probability `generic`, normal points of other lengths instead.
 
     Args:
         generic: how often.

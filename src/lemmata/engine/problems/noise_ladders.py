@@ -73,7 +73,7 @@ def sampled_features(normal: Float[Array, "n e"]) -> UniversalFeatures:
 
 
 class NoiseOnMisfit(eqx.Module):
-    """Noise and the misfit of fixed coefficients at the same examples.
+    """Noise, and the misfit of fixed coefficients, at the same examples.
 
     Args:
         noise: z, one row per repetition.

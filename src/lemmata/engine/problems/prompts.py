@@ -1,4 +1,4 @@
-"""Prompts: a class, one of its functions, noisy examples, and the transformer; and their populations."""
+"""Prompts and their populations: a class, one of its functions, noisy examples, and the transformer."""
 
 import dataclasses
 
@@ -155,7 +155,7 @@ class Prompts(Population[Prompt]):
     """Prompts for the transformer with 2 T + 1 layers, which takes T steps.
 
     Attributes:
-        free: which of n, N, T, family and sigma are settings; the others have the values of the fields. n, N, T,
+        free: which of n, N, T, family and sigma are settings. The others have the values of the fields. n, N, T,
             family, sigma: features, examples, steps, class of functions, standard deviation of the noise.
         queries: other inputs of each prompt.
         penalty: lambda.
@@ -216,7 +216,10 @@ class ChosenSizes(Population[Prompt]):
     """
 
     def settings(self) -> Space:
-        """The target, the frequency and the noise. Sizes grow like error^-3: corners keep to errors from 0.15 on."""
+        """The target, the frequency and the noise.
+
+        Sizes grow like error^-3. So extra settings have errors of at least 0.15.
+        """
         error = Real(0.2, 0.1, 10.0, "target error", corners=(0.15, 0.4))
         frequency = Real(0.25, 0.01, 2.0, "|omega|")
         return Space(error=error, frequency=frequency, sigma=Real(0.1, 0.0, 1.0, "standard deviation of the noise"))

@@ -107,11 +107,12 @@ class RandomLayers(Population[RandomUnits]):
 def moves(
     x: Float[Array, "n d"], weight: Float[Array, "d m"], radius: Number, drawn: Float[Array, "d m"]
 ) -> Float[Array, "6 d m"]:
-    """Changes of the weights with |change of w_r| <= R: random directions, then the worst for one part or another.
+    """Changes of the weights with |change of w_r| <= R: random directions first, then worst cases for some part.
 
-    The moves are: all units along the input where the exponentials have the largest sum, or against the input where
-    they have the smallest; each unit along the input where its logit is largest in size; the unit with the largest
-    share along that input and the others against it; half of the units each way along the first input.
+    The worst moves are these. All units move along the input where the exponentials have the largest sum, or against
+    the input where they have the smallest. Each unit moves along the input where its logit is largest in size. The unit
+    with the largest share moves along that input, and the others move against it. Half of the units move each way along
+    the first input.
 
     Args:
         x: inputs.

@@ -23,7 +23,7 @@ def sampled_kernel(name: str, dimension: int) -> AbstractKernel:
 
 
 def draws(key: Key[Array, ""], *shapes: tuple[int, ...]) -> list[Array]:
-    """Independent standard normal arrays, all from one draw: every further call would cost half a second to compile.
+    """Independent standard normal arrays, all from one draw. Every further call would cost half a second to compile.
 
     Args:
         key: randomness.
@@ -47,7 +47,7 @@ def points_in_ball(drawn: Float[Array, "n e"]) -> Float[Array, "n d"]:
 
 
 def paired_signs(drawn: Float[Array, "k pairs"]) -> Float[Array, "k m"]:
-    """The signs a of a symmetric initialisation from normal numbers: a_{2r} = -a_{2r-1}.
+    """The signs a of a symmetric initialisation, computed from normal numbers: a_{2r} = -a_{2r-1}.
 
     Args:
         drawn: independent standard normal numbers.

@@ -9,7 +9,7 @@ from lemmata.engine.claims import Hypothesis, Population, Space
 
 
 class Schedule(eqx.Module):
-    """g(t) = start + slope min(t, end), the rate at which data are forgotten: linear, and constant from `end` on.
+    """g(t) = start + slope min(t, end), the rate at which data are forgotten. It is linear, and constant from `end` on.
 
     Args:
         start: g(0), positive.
@@ -74,7 +74,7 @@ def score_from_denoiser(
 
 
 def loss_weight(schedule: Schedule, t: Float[Array, "*s"]) -> Float[Array, "*s"]:
-    """lambda(t) = (1 - alpha²)² / alpha²: the weight at which the score's loss (5) is the denoiser's loss."""
+    """lambda(t) = (1 - alpha²)² / alpha², the weight for which the score's loss (5) equals the denoiser's loss."""
     return (schedule.variance(t) / schedule.scale(t)) ** 2
 
 

@@ -24,7 +24,7 @@ class SetSystem(eqx.Module):
 
 
 class SetSystems(Population[SetSystem]):
-    """Half of them Hamming balls around a random labelling, half random families of a random size."""
+    """Half of them are Hamming balls around a random labelling. The others are random families of a random size."""
 
     settings = Space(
         points=Integer(8, 4, 10, "points", corners=(7, 9)), radius=Integer(3, 1, 9, "radius", corners=(3, 4))
@@ -106,7 +106,7 @@ class SignArchitecture(eqx.Module):
 
 
 class SignArchitectures(Population[SignArchitecture]):
-    """Half of them single units, half networks of two or three layers of up to 8 units."""
+    """Half of the problems are single units. The other half are networks of two or three layers of up to 8 units."""
 
     settings = Space(rows=Integer(40, 10, 200, "largest number of rows"))
 

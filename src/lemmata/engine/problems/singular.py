@@ -9,7 +9,7 @@ _SHOWN = 3
 
 
 def singular_cause(matrix: Float[Array, "n n"], inputs: Float[Array, "n d"] | None) -> str | None:
-    """Equal training rows and, if they do not explain it all, the rank of the kernel; None at full rank.
+    """Equal training rows and, if these do not explain everything, the rank of the kernel. None at full rank.
 
     An eigenvalue counts as zero up to 16 n eps times the largest, the rounding error in the claims' own hypotheses.
 

@@ -100,7 +100,7 @@ class SpherePoints(Population[KernelPoints]):
 
 
 class PlanarTriples(Population[KernelPoints]):
-    """Three points on the unit sphere, at 0, 60 and 120 degrees in a random plane: none are orthogonal.
+    """Three points on the unit sphere, at 0, 60 and 120 degrees in a random plane. No two of them are orthogonal.
 
     Args:
         width: m, at which the terms of order 1/m² are small.
@@ -134,7 +134,10 @@ def _in_ball(setting: dict, key: Key[Array, ""]) -> KernelPoints:
 
 
 class DistinctPoints(Population[KernelPoints]):
-    """Points of the unit ball, distinct and not 0; two by default, for which bounds by interpolation are tightest."""
+    """Distinct points of the unit ball that are not 0.
+
+    By default there are two, for which bounds by interpolation are tightest.
+    """
 
     free = ("x",)
     # Points, dimension and the standard deviation of the weights.
@@ -161,7 +164,7 @@ class DistinctPoints(Population[KernelPoints]):
 
 
 class SingularPoints(Population[KernelPoints]):
-    """Points of the unit ball of which one, the last, is 0 or the first again; each in half of the problems."""
+    """Points of the unit ball, the last of which is 0 or repeats the first. Each case makes up half of the problems."""
 
     # Points, dimension and the standard deviation of the weights.
     settings = _ball_settings(3)

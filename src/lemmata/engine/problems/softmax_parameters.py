@@ -1,10 +1,10 @@
 """The parameters of the theory of softmax networks: bounds on logits, step size, radius, width and number of steps.
 
-They are formulas in the number of rows n, the number of outputs k, the smallest eigenvalue lambda of H (Definition 3.6
-of gu2024softmax) at initialisation, the standard deviation sigma of the weights and the failure probability delta. The
-source lets inputs and outputs have the same dimension d; its nd is the size n k of H. If the source asks for a large
-enough constant C above 10, the infimum 10 is used. Hidden constants of Omega are 1. These are the strongest readings.
-Widths and numbers of steps beyond double precision are infinite.
+They are formulas in these quantities: the number of rows n, the number of outputs k, the smallest eigenvalue lambda of
+H (Definition 3.6 of gu2024softmax) at initialisation, the standard deviation sigma of the weights, and the failure
+probability delta. In the source, inputs and outputs have the same dimension d, so its nd is the size n k of H. If the
+source asks for a large enough constant C above 10, the infimum 10 is used. Hidden constants of Omega are 1. These are
+the strongest readings. Widths and numbers of steps beyond double precision are infinite.
 """
 
 import math

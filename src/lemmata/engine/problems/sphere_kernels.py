@@ -49,7 +49,7 @@ def dimensions(d: int, top: int = TOP) -> Float[np.ndarray, " q"]:
 
 
 def log_coefficients(sigma: Float[Array, ""], d: int, top: int = TOP) -> Float[Array, " q"]:
-    """The logarithms of the eigenvalues kappa_q, q = 0, ..., top, of t exp(s t), s = sigma², on the sphere of R^d.
+    """The logarithms of the eigenvalues kappa_q, q = 0, ..., top, of t exp(s t) on the sphere of R^d, where s = sigma².
 
         kappa_q = Gamma(d/2) (2/s)^nu (I_(q+nu+1)(s) + (q/s) I_(q+nu)(s)),   nu = d/2 - 1,
 
@@ -82,7 +82,7 @@ def coefficients(sigma: Float[Array, ""], d: int, top: int = TOP) -> Float[Array
 
 
 class SphereKernels(Population[SphereKernel]):
-    """Spheres, and weights of a standard deviation uniform between half of a setting and all of it.
+    """Spheres, with weights whose standard deviation is uniform between half of a setting and the setting.
 
     Args:
         d: the default dimension.

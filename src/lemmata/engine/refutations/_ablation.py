@@ -27,13 +27,13 @@ _STEPS = 60
 
 @dataclasses.dataclass(frozen=True)
 class Needed:
-    """One hypothesis, and what became of the statement without it.
+    """One hypothesis, and what happens to the statement without it.
 
     Args:
         hypothesis: its name.
         counterexample: a problem that breaks it, and the statement. None if the search found none, which does not prove
             that the statement holds without the hypothesis.
-        untested: why no problem could be judged; empty if one was.
+        untested: why no problem could be tested; empty if at least one was.
     """
 
     hypothesis: str
@@ -51,7 +51,7 @@ class Needed:
 def ablate(
     claim: Claim, budget: float = 60.0, *, seed: int = 0, found: Callable[[Needed], None] = lambda one: None
 ) -> tuple[Needed, ...]:
-    """Search for counterexamples with one hypothesis after the other switched off.
+    """Search for counterexamples, with one hypothesis at a time left out.
 
     A few problems are first moved to where this hypothesis fails and the others hold, and the search climbs from there.
     Then the whole search runs. If no free field can break a hypothesis, for example a condition on a size, a search of
@@ -93,7 +93,7 @@ def ablate(
 
 
 def _beyond(claim: Claim, name: str, seed: int) -> Counterexample | None:
-    """A counterexample near problems that are pushed across one hypothesis; None if there is none."""
+    """A counterexample near problems that are moved across the end of one hypothesis; None if there is none."""
     setting = claim.population.settings().default
     if not (claim.traced and searchable(claim)):
         return None
@@ -118,7 +118,10 @@ def _beyond(claim: Claim, name: str, seed: int) -> Counterexample | None:
 
 
 def _pushed(claim: Claim, name: str, problem: Any, ascent: Ascent, seed: int) -> list[Any]:
-    """The problem, moved against the margin of a hypothesis until that fails; the climb mends what else breaks."""
+    """The problem, moved against the margin of a hypothesis until the hypothesis fails.
+
+    The climb repairs what else breaks.
+    """
     z = ascent.point_of(problem)
     beside = lambda z: with_fields(problem, ascent.unravel(jnp.asarray(z)))
 
@@ -127,7 +130,8 @@ def _pushed(claim: Claim, name: str, problem: Any, ascent: Ascent, seed: int) ->
 
     drawn = np.random.default_rng(seed).normal(size=len(z))
     drawn, size = drawn / np.linalg.norm(drawn), max(float(np.linalg.norm(z)), 1e-3)
-    # If a condition holds with equality, its margin has no slope; then the slope at a nearby point gives the direction.
+    # if a condition holds with equality, its margin has no slope there; the slope at a nearby point then gives the
+    # direction
     slope = np.nan_to_num(np.asarray(jax.grad(left)(jnp.asarray(z + 1e-6 * size * drawn))))
     slope = slope / max(float(np.linalg.norm(slope)), 1e-300)
     ways = [z - length * size * way for length, way in itertools.product(_LENGTHS, (slope, slope - 0.3 * drawn))]

@@ -49,7 +49,7 @@ class Point:
 
 
 class Ascent:
-    """The pressure of one claim over the free fields of problems of one shape, compiled once.
+    """The pressure of one claim as a function of the free fields of problems of one shape, compiled once.
 
     Args:
         claim: the claim; its methods are JAX functions.

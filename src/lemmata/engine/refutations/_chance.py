@@ -1,4 +1,7 @@
-"""Statements with a probability, in the mean or about a rate: no one problem contradicts them, many may."""
+"""Statements with a probability, in the mean or about a rate.
+
+One problem cannot contradict them, but many problems can.
+"""
 
 import dataclasses
 import math
@@ -21,7 +24,7 @@ _VARIANTS = 8  # settings that differ only in real numbers and are tested at onc
 _ROWS = 64  # of each at once
 _SHAPES = 8  # that stay compiled
 _EXPECTED = 20  # violations that a true statement may have in a first look
-_AGAIN = 4  # for a statement that looks false, this many times as many trials
+_AGAIN = 4  # factor by which the number of trials is increased for a statement that looks false
 _SUSPECT = 0.05
 _POWER = 0.9
 _MOST = 2**17  # trials of a confirmation

@@ -57,7 +57,7 @@ def confirm(claim: Claim, place: Place, without: str | None = None) -> str | Non
 
 
 def _leans(own: Facts, without: str | None) -> bool:
-    """Whether hypotheses that only hold by their slack may explain a contradiction: it is within the slack's root.
+    """Whether a contradiction is at most the root of the slack of hypotheses that hold only within their slack.
 
     A bound that is as steep as a root where a hypothesis ends moves by this amount.
     """
@@ -72,7 +72,7 @@ def _leans(own: Facts, without: str | None) -> bool:
 
 
 def _in_many_digits(claim: Claim, problem: object, key: jax.Array) -> list[np.ndarray] | None:
-    """Prediction and measurement with 50 digits; None if an operation of theirs is not known so."""
+    """Prediction and measurement with 50 digits. None if an operation in them is not known in many digits."""
     if not claim.traced:
         return None
     arrays, rest = eqx.partition(problem, eqx.is_array)
@@ -110,7 +110,10 @@ def _both(claim: Claim, problem: object) -> Callable[[object, jax.Array], tuple[
 def _rounding(
     both: Callable[[object, jax.Array], tuple[np.ndarray, np.ndarray]], problem: object, key: jax.Array
 ) -> float | None:
-    """How far rounding of the inputs moves the largest difference, relative to it; None if rounding explains it."""
+    """How far rounding of the inputs moves the largest difference, relative to this difference.
+
+    None if rounding explains it.
+    """
     difference = np.subtract(*both(problem, key))
     at = int(np.nanargmax(np.abs(difference)))
     largest = float(np.abs(difference.ravel()[at]))
@@ -122,7 +125,7 @@ def _rounding(
 
 
 def shaken(problem: object, rng: np.random.Generator) -> object:
-    """The problem with every floating-point number but whole ones moved by a rounding error, up or down."""
+    """The problem with every floating-point number moved up or down by a rounding error. Whole numbers stay."""
 
     def move(leaf: jax.Array) -> jax.Array:
         value = np.asarray(leaf)

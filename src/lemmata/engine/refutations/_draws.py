@@ -42,7 +42,9 @@ class Drawn:
 
 
 class Draws:
-    """Problems of one claim at settings that differ only in real numbers, which are traced: compiled once.
+    """Problems of one claim at settings that differ only in real numbers.
+
+    These numbers are traced, so the code is compiled once.
 
     Args:
         claim: the claim; its methods are JAX functions.
@@ -81,7 +83,7 @@ class Draws:
     def judge(
         self, seed: int, numbers: Int[np.ndarray, " R"], forms: Int[np.ndarray, "R f"], settings: list[dict[str, Any]]
     ) -> Drawn:
-        """The problems with these numbers, forms of their free fields, and settings."""
+        """The problems for these numbers, forms of their free fields, and settings."""
         real = {name: np.array([one[name] for one in settings], float) for name in self.real}
         found = self._run(root_key(self.claim, seed), (numbers, forms, real))
         fields, predicted, found, condition, holds, margin, value = jax.tree.map(np.asarray, found)
@@ -94,7 +96,7 @@ class Draws:
 
 
 def drawn_one_by_one(claim: Claim, setting: dict[str, Any], seed: int, count: int, without: str | None = None) -> Drawn:
-    """Problems of one setting by the engine's own trials: for claims that are not JAX, or whose settings are not.
+    """Problems of one setting from the engine's own trials. Used for claims or settings that cannot be traced by JAX.
 
     Raises:
         KeyboardInterrupt: if Ctrl-C cut the trials short.

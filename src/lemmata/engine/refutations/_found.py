@@ -50,8 +50,9 @@ class Counterexample:
         trials: how many problems the search looked at.
         steps: how often it was made simpler.
         alone: whether one problem contradicts the statement. It is False for statements with a probability, or about
-            means or rates. A verification at that setting and seed refutes these; then `predicted` and `measured` are
-            the end of its band and its statistic. budget, level: of that verification.
+            means or rates. A verification at that setting and seed refutes such a statement. Then `predicted` and
+            `measured` are the end of its band and its statistic. budget, level: the budget and the level of that
+            verification.
         unstored: the reason why the search could no longer be stored; empty if it was stored, or if this was not
             requested.
     """
@@ -113,8 +114,8 @@ class Survived:
         settings: how many settings were searched.
         trials: how many problems were looked at.
         climbed: from how many of them the pressure was raised.
-        ratio: the largest measured over predicted that the search found, or predicted over measured for a lower bound;
-            None if ratios have no meaning.
+        ratio: the largest ratio of measured to predicted that the search found, or of predicted to measured for a lower
+            bound. None if ratios have no meaning.
         place: where this ratio was found; None if no problem could be judged.
         failed: how many problems raised an error or gave no number.
         seconds: of the search.
@@ -166,9 +167,9 @@ class Untested:
 
     Args:
         claim: its name. settings, trials, failed: as in `Survived`.
-        status: failed if problems raised an error or gave no number; inapplicable if no problem was inside the
-            hypotheses, or if the data of an optional package are not installed; inconclusive if Ctrl-C was pressed
-            while a contradiction was being confirmed.
+        status: failed if problems raised an error or gave no number. It is inapplicable if no problem was inside the
+            hypotheses, or if the data of an optional package are not installed. It is inconclusive if Ctrl-C was
+            pressed while a contradiction was being confirmed.
         reason: in words.
         seconds: of the search. interrupted, unstored: as in `Survived`.
     """

@@ -137,7 +137,7 @@ class Look:
         return known[0]
 
     def _raised(self, places: list[Place], seen: Seen) -> Seen:
-        """Climb from some problems, and from the best of them without derivatives."""
+        """Climb from some problems, and then without derivatives from the best of them."""
         highest, start = -math.inf, None
         for place in places:
             if not free_fields(self.claim, place.problem(self.claim)):

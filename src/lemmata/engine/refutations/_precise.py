@@ -1,4 +1,4 @@
-"""A JAX function in many digits: its operations carried out one by one on numbers of mpmath.
+"""A JAX function in many digits. Its operations are carried out one by one on numbers of mpmath.
 
 JAX applies operations that move numbers without changing them (slices, gathers, transposes) to the places of the
 numbers. JAX itself runs operations without real numbers (random bits, indices).
@@ -187,7 +187,7 @@ def _other(name: str, params: dict[str, Any], values: list[Values]) -> Values:
 
 
 def _contracted(numbers: Any, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """A product of two arrays, summed over some axes and side by side over others."""
+    """A product of two arrays. It is summed over some axes, and done side by side over others."""
     (left, right), (left_batch, right_batch) = numbers
     free = lambda array, *used: [i for i in range(array.ndim) if not any(i in own for own in used)]
     own, other = free(a, left, left_batch), free(b, right, right_batch)

@@ -14,7 +14,10 @@ _LEAST = 1e-15
 
 
 def searchable(claim: Claim) -> bool:
-    """Whether one trial alone can contradict the claim: a sure bound, a sure construction, an identity."""
+    """Whether one trial alone can contradict the claim.
+
+    This holds for a sure bound, a sure construction, and an identity.
+    """
     relation = claim.relation
     if isinstance(relation, AtMost | AtLeast):
         return relation.delta == 0
@@ -24,9 +27,9 @@ def searchable(claim: Claim) -> bool:
 def pressure(claim: Claim, predicted: Array, measured: Array, condition: Array) -> Float[Array, ""]:
     """The logarithm of measured over predicted, of the component that is nearest to a contradiction.
 
-    For lower bounds, it is predicted over measured; for an identity, it is the gap in units of the rounding error. If
-    the bound is not positive, or what it bounds is negative, it is their difference over the sum of their sizes. Above
-    0 the statement fails, to rounding.
+    For lower bounds, it is the logarithm of predicted over measured. For an identity, it is the gap in units of the
+    rounding error. If the bound is not positive, or what it bounds is negative, it is their difference over the sum of
+    their sizes. Above 0 the statement fails, to rounding.
     """
     above, below = (measured, predicted) if not isinstance(claim.relation, AtLeast | Witness) else (predicted, measured)
     size = jnp.maximum(jnp.abs(above), jnp.abs(below))
@@ -34,7 +37,7 @@ def pressure(claim: Claim, predicted: Array, measured: Array, condition: Array) 
         wide = condition.reshape(condition.shape + (1,) * (size.ndim - condition.ndim))
         gap = jnp.abs(above - below) / (ROUNDING * wide * size + _TINY)
         return jnp.max(jnp.log(gap + _TINY))
-    # A measurement of 0 under a positive bound is far from a violation: a share below _LEAST has no slope.
+    # A measurement of 0 under a positive bound is far from a violation. So a share below _LEAST has no slope.
     both = (above >= 0) & (below > 0)
     ratio = jnp.log(jnp.maximum(jnp.where(both, above, 1.0) / jnp.where(both, below, 1.0), _LEAST))
     apart = (above - below) / (jnp.abs(above) + jnp.abs(below) + _TINY)
@@ -65,6 +68,6 @@ def margins(hypotheses: list[Hypothesis], without: str | None = None) -> Float[A
 
 
 def allowed(hypotheses: list[Hypothesis], without: str | None = None) -> bool:
-    """Whether every condition but one holds, as the hypotheses themselves say."""
+    """Whether every condition holds, except perhaps the condition `without`, by the hypotheses themselves."""
     own = [hypothesis for hypothesis in hypotheses if hypothesis.checkable and hypothesis.name != without]
     return all(bool(np.all(hypothesis.holds)) and not np.any(hypothesis.undefined) for hypothesis in own)

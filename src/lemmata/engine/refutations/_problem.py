@@ -47,7 +47,7 @@ class Place:
     fields: dict[str, Float[np.ndarray, "..."]] = dataclasses.field(default_factory=dict)
 
     def keys(self, claim: Claim) -> tuple[Key[Array, ""], Key[Array, ""]]:
-        """The key of the problem, and that of the measurement."""
+        """The key of the problem, and the key of the measurement."""
         sample_key, measure_key = jax.random.split(jax.random.fold_in(root_key(claim, self.seed), self.number))
         return sample_key, measure_key
 
@@ -67,7 +67,7 @@ class Facts:
 
 
 def facts(claim: Claim, problem: Any, key: Key[Array, ""]) -> Facts:
-    """Evaluate a claim on a problem, operation by operation rather than compiled."""
+    """Evaluate a claim on a problem, one operation at a time and not compiled."""
     condition = 1.0 if claim.condition is None else claim.condition(problem)
     values = (claim.predict(problem), measured(claim, problem, key), condition)
     return Facts(hypotheses_of(claim, problem), *(np.asarray(value, float) for value in values))

@@ -81,7 +81,10 @@ def suggested(space: Space, asked: optuna.Trial, fixed: dict[str, Any], reach: f
 def beside(
     space: Space, setting: dict[str, Any], moved: list[str], count: int, rng: np.random.Generator
 ) -> list[dict[str, Any]]:
-    """Settings that differ from one in real numbers: near it, and anywhere; itself if the rules forbid that."""
+    """Settings that differ from one setting in real numbers, nearby or anywhere.
+
+    If the rules forbid this, the setting itself.
+    """
     found = []
     for _ in range(count if moved else 0):
         other = dict(setting)

@@ -55,11 +55,12 @@ def refute(
     Optuna chooses settings and learns where the statement is nearly false. At each setting, problems are drawn. From
     the nearest ones, projected gradient ascent on log(measured/predicted) moves the fields that the population calls
     `free`. If the claim is not written in JAX, an evolution strategy moves them. A counterexample is confirmed on new
-    randomness and against rounding, and then simplified. For a statement with probability, about a mean or about a
-    rate, only settings are searched, and a second verification with another seed refutes it.
+    randomness and against rounding, and then simplified. For a statement with a probability, about a mean or about a
+    rate, only settings are searched. A second verification with another seed then refutes the statement.
 
-    At least one setting is searched, for any budget. Ctrl-C ends the search with the results so far; if there are none,
-    it is raised. If the storage can no longer be written, the search goes on without it and prints a warning.
+    At least one setting is searched, for any budget. Ctrl-C ends the search with the results so far. If there are none,
+    KeyboardInterrupt is raised. If the storage can no longer be written, the search goes on without it and prints a
+    warning.
 
     Args:
         claim: the claim.
@@ -69,10 +70,10 @@ def refute(
         seed: of all randomness.
         executor: where the searches run. There are as many seeds as workers. None runs one search, here.
         without: a hypothesis that need not hold.
-        storage: a SQLite file, or the URL of another database of Optuna's, to continue an earlier one for the same
+        storage: a SQLite file, or the URL of another database of Optuna. It continues an earlier search for the same
             claim, code and hypotheses.
         progress: called with the number of settings and the largest ratio so far.
-        clock: the function that measures the budget; use `time.process_time` on a machine that others use as well.
+        clock: the function that measures the budget. Use `time.process_time` on a machine that other programs use, too.
         simplify: seconds to make what was found simpler; None takes 0.4 of the budget.
 
     Raises:
@@ -229,7 +230,7 @@ class _Run:
 
 
 def _ratio(search: Look | Chances) -> float | None:
-    """The largest ratio so far; None if ratios have no meaning, or if nothing was judged."""
+    """The largest ratio so far. None if ratios have no meaning, or if nothing was tested."""
     if isinstance(search, Chances) or not math.isfinite(search.best):
         return None
     return math.exp(min(search.best, 700.0))

@@ -1,4 +1,4 @@
-"""Making a counterexample simpler while it stays one: smaller settings, rounder numbers, zeros."""
+"""Making a counterexample simpler while it stays one, by smaller settings, rounder numbers and zeros."""
 
 import dataclasses
 import time
@@ -106,7 +106,7 @@ def holds_up(claim: Claim, place: Place, without: str | None = None) -> Callable
 
 
 def smaller(space: Space, setting: dict[str, Any], fixed: frozenset[str]) -> Iterator[dict[str, Any]]:
-    """Simpler settings that the space's rules allow, the boldest first: all at once, then one after the other."""
+    """Simpler settings that the space's rules allow. The boldest comes first: all at once, then one after the other."""
     least = {name: _simpler(one, setting[name]) for name, one in space.variables.items() if name not in fixed}
     whole = {name: values[0] for name, values in least.items() if values}
     sizes = {name: value for name, value in whole.items() if isinstance(space.variables[name], Integer)}

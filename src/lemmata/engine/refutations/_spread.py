@@ -28,8 +28,8 @@ def searches(
     """Search claims, each several times from its own seeds, and yield each claim's outcome when it is known.
 
     The first counterexample is a claim's outcome. If none is found, the searched settings are added up, and the largest
-    ratio of all searches is the claim's. A search that is lost with its worker is left out with a warning; a claim of
-    which all are lost is `Lost`.
+    ratio of all searches is the claim's. A search that is lost with its worker is left out with a warning. If all
+    searches of a claim are lost, the claim is `Lost`.
 
     Args:
         executor: where searches run, one task for each; None is here.
@@ -87,7 +87,7 @@ def _together(name: str, found: list[Searched | Lost]) -> Searched | Lost:
 def widely(
     executor: Executor, search: Callable[..., Searched], claim: Claim, budget: float, **options: Any
 ) -> Searched:
-    """Search one claim from a seed for each worker of an executor.
+    """Search one claim several times in an executor, with a seed for each worker.
 
     Raises:
         SolverError: if all searches failed.

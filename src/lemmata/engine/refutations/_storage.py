@@ -31,7 +31,7 @@ def study_name(claim: Claim, without: str | None = None) -> str:
 def open_study(
     claim: Claim, seed: int, without: str | None, space: Space, fixed: dict[str, Any], storage: str | None
 ) -> optuna.Study:
-    """Optuna's study of the claim; the default and the smallest setting come first.
+    """Optuna's study of the claim. The default and the smallest setting come first.
 
     Raises:
         SettingError: if the storage cannot be opened, or is a file of another program, which is not changed.

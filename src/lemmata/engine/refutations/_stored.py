@@ -118,7 +118,7 @@ def read_arrays(path: Path, told: str | None) -> dict[str, np.ndarray]:
 
 
 def placed(claim: Claim, record: StoredCounterexample, told: Told, arrays: dict[str, np.ndarray]) -> Place:
-    """The place that a record names, for a claim: a setting of its population, and arrays of its problem's fields.
+    """The place that a record names: a setting of the claim's population, and arrays of its problem's fields.
 
     Args:
         claim: the claim.

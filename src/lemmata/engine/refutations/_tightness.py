@@ -33,8 +33,8 @@ class Tightness:
             statement with probability 1 - delta, it is the quantile of that order, at the worst setting. None if
             predictions are not positive numbers, if the largest ratio is a rounding error, and for refuted claims.
         refuted: how a counterexample was confirmed, in words; empty if the claim survived. settings, trials, climbed:
-            how many were searched; for a counterexample, only the number of trials is known.
-        place: where the largest ratio or the counterexample is; None if nothing could be judged.
+            how many were searched. For a counterexample, only the number of trials is known.
+        place: where the largest ratio or the counterexample is; None if nothing could be tested.
         seconds: of processor time that the search was given.
     """
 
@@ -49,7 +49,7 @@ class Tightness:
     seconds: float
 
     def to_json(self) -> dict[str, Any]:
-        """The record as the catalogue has it; values of moved fields are left out, their names are not."""
+        """The record as the catalogue has it. The values of moved fields are left out, but not their names."""
         place = self.place
         where = None if place is None else {"setting": place.setting, "seed": place.seed, "number": place.number}
         told = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
@@ -57,7 +57,7 @@ class Tightness:
 
 
 def has_tightness(claim: Claim) -> bool:
-    """Whether the claim bounds something; identities, rates and means have no such constant."""
+    """Whether the claim has a constant that bounds something. Identities, rates and means have no such constant."""
     relation = claim.relation
     return isinstance(relation, AtMost | AtLeast) or (isinstance(relation, Witness) and searchable(claim))
 
@@ -107,7 +107,7 @@ def measure_tightness(claim: Claim, seconds: float = 5.0, *, seed: int = 0) -> T
 
 
 def _by_quantiles(claim: Claim, delta: float, seconds: float, seed: int) -> Tightness:
-    """The largest quantile of the ratio over settings: the default, then corners that the seed draws."""
+    """The largest quantile of the ratio over settings: the default, and extra settings that the seed draws."""
     space, begun = claim.population.settings(), time.process_time()
     best, where, settings, trials, judged, error = -math.inf, None, 0, 0, 0, ""
     for setting in (space.default, *space.corners(_MOST, seed)):
@@ -168,7 +168,7 @@ def from_neighbour(claim: Claim, neighbours: list[Claim]) -> Claim:
         neighbours: all claims.
 
     Returns:
-        The claim itself if no neighbour has the same problems, or one has the same population.
+        The claim itself if no neighbour has the same problems, or if a neighbour has the same population.
     """
     found = [other.population for other in neighbours if other.corrects is type(claim)]
     found = [own for own in found if own.problem is claim.population.problem]

@@ -1,4 +1,4 @@
-"""The statements of a source in their order, from its TOML file, with the claims that judge them."""
+"""The statements of a source in their order, read from its TOML file, and the claims that test them."""
 
 import dataclasses
 import functools
@@ -36,7 +36,7 @@ class Statement:
         number: its number, exactly as the source has it.
         kind: what it is.
         title: a name in lemmata's own words; may be empty.
-        reason: the reason why no claim judges it; None if one does.
+        reason: the reason why no claim tests it; None if a claim does.
         says: the statement in lemmata's own words; empty if its claims already say it.
         verdict: the verdict on the statement, one of `VERDICTS`; None if its claims give the verdict.
         because: why that verdict.
@@ -106,7 +106,7 @@ class Problem:
 
 @dataclasses.dataclass(frozen=True)
 class Judged:
-    """A row of a source's table: a statement, and either the claims that judge it or the reason why none does."""
+    """A row of a source's table: a statement, with the claims that test it or the reason why no claim does."""
 
     statement: Statement
     claims: tuple[Claim, ...]
@@ -141,7 +141,7 @@ def statements(key: str) -> tuple[Statement, ...]:
 
 @functools.cache
 def chapters(key: str) -> tuple[int, ...]:
-    """The chapters whose statements are listed, of a source that is listed in part; none if it is listed whole.
+    """The listed chapters of a source, if only some of its chapters are listed. Empty if the source is listed whole.
 
     >>> 17 in chapters("emergence2026"), chapters("gu2024softmax")
     (True, ())
@@ -154,7 +154,7 @@ def chapters(key: str) -> tuple[int, ...]:
 
 @functools.cache
 def unstated(key: str) -> tuple[str, ...]:
-    """Numbers between those of a source's statements that are not listed as statements.
+    """Numbers between those of a source's statements that do not belong to listed statements.
 
     >>> unstated("li2025incontext")[0]
     '(5)'
@@ -225,7 +225,7 @@ def _word(number: str) -> str:
 
 
 def judged(key: str, claims: Iterable[Claim]) -> tuple[Judged, ...]:
-    """The statements of a source, each with the claims among those given that name it by its exact locator."""
+    """The statements of a source. Each comes with those of the given claims that name it by its exact locator."""
     judges: dict[str, list[Claim]] = {}
     for claim in claims:
         if claim.source.key == key:

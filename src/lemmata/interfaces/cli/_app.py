@@ -82,7 +82,7 @@ class Commands(typer.core.TyperGroup):
                 complain(_unforeseen(error))
                 raise typer.Exit(FAILED) from None
             _drop_output()
-            # Errors about files name the file; a stream has no name.
+            # Errors about files name the file, but a stream has no name.
             what = "the output cannot be written" if error.filename is None else f"file {error.filename}"
             complain(
                 DataError(
@@ -110,7 +110,7 @@ class Commands(typer.core.TyperGroup):
 
 
 def _unforeseen(error: BaseException) -> LemmataError:
-    """The error about what no other error names: too little memory, or a defect of lemmata, never a refuted claim."""
+    """An error that has no other name: too little memory, or a defect of lemmata, never a refuted claim."""
     if lacked_memory(error):
         return no_memory(" ".join(str(error).split())[:200] or None)
     if os.environ.get(TRACEBACK):

@@ -27,7 +27,7 @@ from pathlib import Path
 BOUND = 256 * 2**20
 """Bytes that entries may occupy between runs; the least recently used go first."""
 
-_BLOCK = 4096  # bytes that file systems give out at once: most entries are smaller than two
+_BLOCK = 4096  # file systems allocate at least this many bytes; most entries are smaller than two of them
 _PATIENCE = 10.0  # seconds to wait for the lock, before a run does without the entries of others
 
 
@@ -118,7 +118,7 @@ class _Run:
 
 @contextlib.contextmanager
 def _jax_in(directory: Path) -> Iterator[None]:
-    """JAX stores every compilation in the directory; before and after, its settings are unchanged."""
+    """JAX stores every compilation in the directory. Afterwards, its settings are as before."""
     import jax
     from jax.experimental.compilation_cache.compilation_cache import reset_cache
 

@@ -57,7 +57,7 @@ class _Own(Console):
 
 
 class _Results(_Own):
-    """A console for results, whose reader may leave: `lemmata list | head`."""
+    """A console for results. Its reader may stop reading, as in `lemmata list | head`."""
 
     @property
     def file(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]

@@ -39,7 +39,7 @@ def no_start() -> SettingError | None:
         import jax
 
         jax.devices()
-    except Exception as error:  # errors of many kinds, among them an AssertionError without words
+    except Exception as error:  # errors of many kinds, for example an AssertionError without words
         said = " ".join(str(error).split())[:160]
         return SettingError(
             "JAX does not start",

@@ -1,7 +1,7 @@
 """A command with the user's code, or with a limit on memory, runs in a separate process.
 
 `os._exit(0)` in a user's file would end the command with exit code 0 although nothing was done. Libraries also end the
-process if they get no memory. This process waits for the other one, passes signals on to it, and reports if it ends
+process if they get no memory. This process waits for the other process, passes signals on to it, and reports if it ends
 before the command does.
 """
 
@@ -184,7 +184,7 @@ def _ended(code: int, said: bytes, words: list[str], listener: Listener | None, 
 
     Args:
         code: of that process, or the negative number of a signal.
-        said: the exit code that it sent, and whether it lacked memory; or where it called `os._exit`.
+        said: the exit code that it sent, and whether it lacked memory. If it called `os._exit`, the place of the call.
         words: of the command line.
         listener: the output of the process, if a limit of the process is known.
         killed_for_memory: whether the kernel has ended a process meanwhile, because memory ran out.
@@ -235,7 +235,7 @@ def _last(noise: str) -> str:
 
 
 def _is_ready(told: int) -> bool:
-    """Whether the other process has sent its exit code; a child that it left behind may keep the pipe open."""
+    """Whether the other process has sent its exit code. Its child may still keep the pipe open."""
     os.set_blocking(told, False)
     import select
 

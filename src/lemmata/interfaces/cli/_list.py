@@ -133,14 +133,14 @@ def _list_unrun(as_json: bool) -> None:
 
 
 def _accused(row: dict[str, Any]) -> int:
-    """The source or reading that a refuted claim accuses, as a position in `_ACCUSED`."""
+    """The source or reading that a refuted claim says is false, as a position in `_ACCUSED`."""
     if row["passage"]:
         return 0
     return {"folklore": 1, "own result": 2}.get(row["kind"], 3)
 
 
 def _tightness(row: dict[str, Any]) -> str:
-    """The share of the constant that a search found to be needed; a bound that is far from it is loose."""
+    """The share of the constant that a search found to be needed. A bound far above this share is loose."""
     search = row["search"]
     if search is None or search["refuted"] or search["ratio"] is None:
         return ""

@@ -152,7 +152,7 @@ def _mutated(chosen: list[Any], asked: dict, executor: Any, minutes: float | Non
 
 
 def _record(claim: Any, asked: dict) -> tuple[dict[str, Any], str]:
-    """The record of one claim, and why its trials could not be kept, empty if they were.
+    """The record of one claim, and the reason why its trials could not be stored; empty if they were.
 
     Its compiled code is released, since that of hundreds of claims fills the memory.
     """

@@ -176,7 +176,10 @@ class _Told:
 
 
 def _needed(claims: "list[Claim]", minutes: float, seed: int) -> int:
-    """Print which hypotheses claims need; 3 if no hypothesis can be dropped, and 4 if a search judged nothing."""
+    """Print which hypotheses claims need.
+
+    The result is 3 if no hypothesis can be dropped, and 4 if a search tested nothing.
+    """
     from lemmata.engine.refutations import ablate
 
     from ._console import err, out

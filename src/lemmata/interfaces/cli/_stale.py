@@ -1,4 +1,4 @@
-"""`lemmata judge --stale`: the verdicts that are not on the current code, and the cost of judging them again."""
+"""`lemmata judge --stale`: the verdicts whose code has changed, and the cost of testing these claims again."""
 
 import re
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""The stream that results go to, while all else that a command prints goes to stderr."""
+"""The stream for results. All else that a command prints goes to stderr."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""The output of the command line about verdicts: exit codes, colours, lines."""
+"""How the command line prints verdicts: exit codes, colours and lines."""
 
 from typing import Any
 

@@ -48,7 +48,7 @@ class ModelStudy(Finished[ExaminationRecord]):
 
     @property
     def inputs(self) -> pl.DataFrame | None:
-        """One row for each input, the most important input first; None for documents and for too few rows.
+        """One row for each input, with the most important input first. None for documents and for too few rows.
 
         The columns are:
         `input`: the name of the input.
@@ -62,7 +62,7 @@ class ModelStudy(Finished[ExaminationRecord]):
 
     @property
     def layers(self) -> pl.DataFrame | None:
-        """One row for each weight matrix, and one for all arrays with a single axis; None without parameters.
+        """One row for each weight matrix, and one row for all arrays with a single axis. None without parameters.
 
         The columns are:
         `layer`, `shape`, `norm`: the name, the shape and the Frobenius norm.

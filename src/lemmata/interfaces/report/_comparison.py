@@ -86,7 +86,7 @@ def _described(records: list[StudyRecord]) -> dict[str, str]:
 
 
 def _together(records: list[StudyRecord]) -> alt.LayerChart:
-    """The best models of both in one frame."""
+    """The best models of both studies in one frame."""
     titles = [f"{name}: {model.title}" for name, model in zip(_names(records), _best(records), strict=True)]
     found = [dataclasses.replace(model, title=title) for model, title in zip(_best(records), titles, strict=True)]
     marks = {record.answers.asked for record in records if record.answers.needed is not None}

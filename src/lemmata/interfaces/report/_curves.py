@@ -211,8 +211,7 @@ def learning_curve_chart(record: StudyRecord, width: int | str = 640, height: in
     legend = alt.Legend(title=None, orient="right", labelLimit=200, symbolStrokeWidth=3, symbolType="stroke")
     shades = colour([model.title for model in record.models], legend)
     layers = curve_layers([model.title for model in best], around, shades)
-    # Where the curve is far from a line, the label of the line has room: for the target at few training rows, for
-    # guessing at many.
+    # if the curve is far from a line, its label has room: for the target at few training rows, for guessing at many
     layers += level(around, unit.guessing, f"guessing: {told(unit.guessing, unit)}", left=not best)
     if answers.needed is not None:
         layers += level(around, answers.asked, f"to reach: {told_asked(answers, unit)}", left=True, dashed=True)

@@ -26,7 +26,7 @@ def coefficients_picture(run: Run, kind: str) -> alt.Chart:
 
 
 def errors_picture(run: Run) -> Any:
-    """The squared error at the queries along the layers, with that of the other methods."""
+    """The squared error at the queries along the layers, with the errors of the other methods."""
     rows = [
         {"layer": layer, "error": error, "model": f"transformer, {kind}"}
         for kind, path in run["paths"].items()
@@ -43,7 +43,7 @@ def errors_picture(run: Run) -> Any:
 
 
 def attention_picture(run: Run, kind: str) -> alt.Chart:
-    """The values that Attn1's second head attends to: the current prediction at each example, by target."""
+    """The values to which Attn1's second head attends: the current prediction at each example, by target."""
     path = run["paths"][kind]
     rows = [
         {"layer": str(layer), "example": place, "score": score, "target": target}
@@ -68,7 +68,7 @@ def _layers(path: dict[str, Any]) -> alt.X:
 
 
 def pictures_of(run: Run) -> dict[str, str]:
-    """Coefficients, errors and attention scores as SVG, by the names of their files; none if none can be drawn.
+    """Coefficients, errors and attention scores as SVG, by the names of their files. Empty if none can be drawn.
 
     Args:
         run: the record of `lemmata.workflows.studies.run_in_context`.

@@ -1,7 +1,7 @@
 """Formulas in plain text as MathML, if a small grammar reads them without doubt.
 
-The formula is typeset exactly as written: a product has the same factors in the same order. If a fraction bar might
-include more or less than the slash of the text does, the slash stays.
+The formula is typeset exactly as written. For example, a product keeps its factors in their order. If a fraction bar
+might include more or less than the slash of the text does, the slash stays.
 """
 
 import functools
@@ -102,7 +102,7 @@ class _Parser:
         return mrow(parts)
 
     def _given(self) -> bool:
-        """Whether a bar with blanks on both sides separates the parts of a bracket: E[x | y], KL(p || q)."""
+        """Whether a bar with blanks on both sides separates the parts of a bracket, as in E[x | y] and KL(p || q)."""
         token = self.peek()
         return (
             token.kind in ("bar", "norm") and bool(token.before and token.after) and self.closers[-1] in (")", "]", "}")
@@ -253,7 +253,7 @@ class _Parser:
         return Markup("<mrow><mo>{}</mo>{}<mo>{}</mo></mrow>").format(left, self.row(")"), right)
 
     def _scripted(self, base: _Factor) -> _Factor:
-        """The operand with its accent, its subscript and its superscript; a digit behind a letter is an index."""
+        """The operand with its accent, its subscript and its superscript. A digit behind a letter is an index."""
         base = self._marked(base)
         below, above, vague = self._digit(base), [], False
         while (self.peek().kind in ("script", "raised", "prime") or self._star()) and not self.peek().before:
@@ -367,7 +367,7 @@ class _Parser:
         return True
 
     def _applied(self) -> bool:
-        """Whether the name before a star here is a function of the names in the bracket behind it: F*(t, x_i)."""
+        """Whether the name before a star is a function of the names in the bracket after the star, as in F*(t, x_i)."""
         inside = "".join(token.text for token in self.tokens[self.place + 1 :])
         return self.tokens[self.place - 1].text.isupper() and bool(
             re.match(rf"\({LETTER}(_{LETTER}+)?(,{LETTER}(_{LETTER}+)?)*\)", inside)
@@ -378,7 +378,7 @@ class _Parser:
 
 
 def _refuse_sizes(factors: list[_Factor]) -> None:
-    """Refuse "n x d", a size of a matrix or a product with x."""
+    """Refuse "n x d", because it may be the size of a matrix or a product with x."""
     for left, factor, right in zip(factors, factors[1:], factors[2:], strict=False):
         if left.wordy or right.wordy:
             continue  # "sup over x of f(x)"

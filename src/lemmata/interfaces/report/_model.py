@@ -37,11 +37,11 @@ _AGREES, _MISSES = COLOURS[2], COLOURS[7]
 
 
 def models_page(first: ExaminationRecord, second: ExaminationRecord) -> str:
-    """The text of the page of two examinations side by side, a row a gauge.
+    """The text of the page that shows two examinations side by side, with one row for each check.
 
     Args:
         first: an examination.
-        second: another, of another model or of the same one later.
+        second: another examination, of another model or of the same model at a later time.
     """
     records = [clean(record, lines=True) for record in (first, second)]
     names = dict.fromkeys(own.name for record in records for own in record.gauges)
@@ -168,7 +168,7 @@ def _says_little(record: ExaminationRecord, ends: GaugeInterval) -> bool:
 
 
 def _held(record: ExaminationRecord) -> list[str]:
-    """The error on held-out rows and that of one constant answer for all of them; empty without such rows."""
+    """The error on held-out rows, and the error of one constant answer for all of them. Empty without held-out rows."""
     if record.held_error is None:
         return []
     task, own = record.model.task, record.baseline
@@ -218,7 +218,7 @@ def _outputs(record: ExaminationRecord) -> str:
 def silence(record: ExaminationRecord) -> tuple[list[str], list[tuple[str, list[str]]]]:
     """Theories without a result, each with its reason, and the checks that wait for facts, with their titles.
 
-    A gauge waits if all of its hypotheses that do not hold ask for something that could have been given.
+    A check waits if each of its hypotheses that does not hold asks for something that the user could have given.
 
     Args:
         record: an examination.
@@ -303,7 +303,7 @@ def _rows(record: ExaminationRecord) -> list[dict[str, Any]]:
 
 
 def _strip(record: ExaminationRecord) -> dict[str, Any]:
-    """The strip in HTML, which needs no script and uses the available width: places are in percent of it."""
+    """The strip in HTML. It needs no script and uses the available width, because its positions are in percent."""
     rows = [
         {**row, **{f"{name}_at": _place(row[name]) for name in ("lower", "value", "upper")},
          "seen": number(row["measured"])}

@@ -61,7 +61,7 @@ def tables_of(record: ExaminationRecord) -> list[dict[str, Any]]:
 
 
 def posterior_words(record: ExaminationRecord) -> str:
-    """The posterior's prediction for held-out rows, and whether it comes true, in words; empty if unknown.
+    """The posterior's prediction for held-out rows, and whether it came true, in words. Empty if unknown.
 
     Args:
         record: an examination, cleaned.

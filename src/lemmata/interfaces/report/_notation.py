@@ -61,7 +61,7 @@ class Token:
         kind: number, word, name, raised, factorial, script, prime, root, slash, open, close, norm, bar, relation,
             symbol, operator, comma, langle, rangle, or end.
         text: the token as written.
-        before: blanks before it; at the beginning of a formula 1.
+        before: the number of blanks before it. At the beginning of a formula it is 1.
         after: blanks after it; 1 at the end.
     """
 
@@ -103,7 +103,7 @@ def tokens(text: str) -> list[Token]:
 
 
 def _angle(kind: str, sign: str, text: str, end: int) -> str:
-    """The kind of a token: "langle" and "rangle" for a < before its first operand and a > behind its last one.
+    """The kind of a token. A < before its first operand is "langle", and a > behind its last operand is "rangle".
 
     Between braces and in "K_(>p)" they are relations without blanks, as in the limits "i<d" of a sum.
     """

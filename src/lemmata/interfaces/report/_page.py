@@ -104,7 +104,7 @@ def svg_of(spec: dict[str, Any], words: str, name: str) -> Markup:
         return _UNDRAWN.format(words)
     # Clip paths get new numbers in every picture, because pictures on one page need different names.
     svg = re.sub(r'(id="|url\(#)(?=clip|gradient)', rf"\g<1>{name}-", svg)
-    # A reader's font may be wider than the one that was used to measure names: wider text is shown, not cut.
+    # A reader's font may be wider than the font with which names were measured. Wider text is then shown and not cut.
     opening = Markup('<svg role="img" overflow="visible" aria-label="{}"').format(words)
     return Markup(svg.replace("<svg", str(opening), 1))
 

@@ -28,11 +28,13 @@ _ONE: dict[type, Any] = {
 _TWO: dict[type, Any] = {studies.StudyRecord: comparison, examinations.ExaminationRecord: models_page}
 _HEAD = '<meta name="generator"'
 _FILES = re.compile(r'<meta name="lemmata-files" content="([^"]*)">')
-_START = 2**16  # bytes of a page in which its head has what it says of files
+_START = 2**16  # bytes at the start of a page that contain what its head says about files
 
 
 def page_of(record: StoredRecord, other: StoredRecord | None = None, beside: Mapping[str, str] | None = None) -> str:
-    """The text of a page: of a record, or of two side by side. The head of the former says of which files it is.
+    """The text of a page: of a record, or of two side by side.
+
+    The head of a single record's page names the files to which it belongs.
 
     Args:
         record: of a study, a comparison or an examination.
@@ -54,7 +56,7 @@ def write_page(
     beside: Mapping[str, str] | None = None,
     name: str | None = None,
 ) -> Path:
-    """Write `directory/index.html`, which opens offline: a record's page, or one that sets two side by side.
+    """Write `directory/index.html`, which opens offline. It shows one record, or two records side by side.
 
     The page contains each picture twice. Every browser and printer shows the SVG. If scripts run, a Vega-Lite
     specification replaces it by a picture with tooltips and downloads. Names that the user controls are escaped
@@ -86,7 +88,7 @@ def write_page(
 
 
 def files_of(path: Path) -> dict[str, str]:
-    """The digests of the files that a page lists, by their names; empty if it is not a page of lemmata or lists none.
+    """The digests of the files that a page lists, by their names. Empty for other pages, or if the page lists none.
 
     Args:
         path: of the page.
@@ -112,7 +114,7 @@ def left_by(path: Path) -> list[str]:
 
 
 def mixed(record: Path) -> list[str]:
-    """The mismatches between a record, its page and the other files of the page, in sentences.
+    """The mismatches between a record, its page and the other files of the page, as sentences.
 
     Args:
         record: the path of the record.

@@ -11,7 +11,7 @@ from ._notation import FUNCTIONS, GREEK, LARGE, LETTER, SIGNS, WORDLIKE
 
 @functools.lru_cache(maxsize=2**14)
 def prose(text: str) -> Markup:
-    """A paragraph in which the formulas that the grammar reads without doubt are MathML; all else is escaped text.
+    """A paragraph with MathML for the formulas that the grammar reads without doubt. All other text is escaped.
 
     >>> print(prose("at most kappa rows & no more"))
     at most <math alttext="kappa"><mi>κ</mi></math> rows &amp; no more
@@ -40,7 +40,7 @@ def _opened(word: str) -> int:
 
 
 def _run(words: list[str]) -> list[Markup]:
-    """A formula if the words are one, text if not; signs at the ends belong to the neighbouring words."""
+    """A formula if the words are one, and text if not. Signs at the ends belong to the neighbouring words."""
     first, last = 0, len(words)
     while first < last and words[first] in _BETWEEN:
         first += 1

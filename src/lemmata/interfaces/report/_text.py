@@ -86,7 +86,7 @@ def told_interval(interval: Interval, unit: Unit) -> str:
 
 
 def told_rows(needed: Interval, total: int, endless: str = "no upper limit") -> str:
-    """Rows with their 90 % interval, as the sentences write them; "open" or "out of reach" if no number is known.
+    """Rows with their 90 % interval, as the sentences write them. "open" or "out of reach" if no number is known.
 
     Args:
         needed: the number of rows; ends may be infinite.
@@ -127,8 +127,8 @@ def told_save(record: StudyRecord) -> str:
     if best is None or best.name in ("last", "season"):
         return ""
     return (
-        f"To get the {best.title}, fitted to all rows, add --save-model model.skops to the command. This writes a "
-        "scikit-learn pipeline and a model card. In Python, study.best() returns the pipeline."
+        f"To get the recommended model ({best.title}), fitted to all rows, add --save-model model.skops to the "
+        "command. This writes a scikit-learn pipeline and a model card. In Python, study.best() returns the pipeline."
     )
 
 

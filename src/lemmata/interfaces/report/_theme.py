@@ -1,5 +1,7 @@
 """The look of all charts: one colour for each model, greys that are readable on white and on black, readable ticks."""
 
+import copy
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -17,7 +19,7 @@ MOST_TICKS = 8
 
 
 def colour_of(place: int) -> str:
-    """The colour of a model, by its place in the record, so it is the same in every chart and table."""
+    """The colour of a model, by its place in the record. So every chart and table uses the same colour."""
     return COLOURS[place % len(COLOURS)]
 
 
@@ -35,7 +37,7 @@ def colour(titles: Sequence[str], legend: alt.Legend | None = None, shown: Seque
 
 
 def ticks(lower: float | int, upper: float | int) -> list[float]:
-    """Three to eight round numbers for a logarithmic axis: 1, 2, 5 of each decade, or finer or coarser ones.
+    """Three to eight round numbers for a logarithmic axis: 1, 2, 5 of each decade, or a finer or coarser choice.
 
     >>> ticks(10, 600), ticks(52, 81)
     ([10.0, 20.0, 50.0, 100.0, 200.0, 500.0], [55.0, 60.0, 65.0, 70.0, 75.0, 80.0])
@@ -83,4 +85,10 @@ def themed(chart: Any) -> dict[str, Any]:
 
     It is not validated here, because this takes half of the time of a page; the tests validate all charts.
     """
-    return configured(chart).to_dict(validate=False)
+    return chart.to_dict(validate=False) | {"config": copy.deepcopy(_configuration())}
+
+
+@functools.cache
+def _configuration() -> dict[str, Any]:
+    """The shared configuration as a specification has it: altair would copy a chart's data for each part of it."""
+    return configured(alt.Chart().mark_point()).to_dict(validate=False)["config"]

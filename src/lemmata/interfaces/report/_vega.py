@@ -33,7 +33,8 @@ def svg_text(spec: dict[str, Any]) -> str | None:
     """A Vega-Lite specification as SVG; None if the system gives the converter too little address space.
 
     The converter reserves more than 40 GB of addresses, and ends its process if it does not get them. If the address
-    space is limited, for example by `ulimit -v`, it runs in its own process, whose end only costs a picture.
+    space is limited, for example by `ulimit -v`, the converter runs in its own process. If that process ends, only a
+    picture is lost.
 
     Args:
         spec: the specification.

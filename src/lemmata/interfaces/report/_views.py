@@ -1,4 +1,4 @@
-"""The page of a record, row by row; nothing is computed here except counts and rounding."""
+"""The page of a record, row by row. Nothing is computed here except counts and rounding."""
 
 import collections
 import math
@@ -200,7 +200,9 @@ def _compared(claim: dict[str, Any]) -> tuple[str, str]:
 
 
 def typeset(statement: str) -> list[tuple[str, Markup | str]]:
-    r"""The paragraphs of a statement with formulas set: "text" and "formula" as MathML, "plain" if none is read.
+    r"""The paragraphs of a statement with typeset formulas.
+
+    They are "text" and "formula" as MathML, or "plain" if no formula is read.
 
     >>> [kind for kind, _ in typeset("Let x be small:\n\n    x^2 <= 1")]
     ['text', 'formula']
@@ -232,6 +234,9 @@ def parts(statement: str) -> list[tuple[str, str]]:
 
 
 def warnings(record: StudyRecord) -> list[str]:
-    """Facts that a reader needs before trusting the answer: the findings that the answers do not contain, each once."""
+    """Facts that a reader needs before trusting the answer.
+
+    These are the findings that the answers do not contain, each once.
+    """
     answers = " ".join(record.answers.sentences)
     return [text for text in dict.fromkeys(record.notes) if text not in answers]

@@ -36,7 +36,7 @@ class Found:
 
     @property
     def best(self) -> tuple[int, ...]:
-        """The hits, and after them what comes nearest."""
+        """The hits, and after them the nearest other items."""
         return self.hits + self.near
 
     @property
@@ -87,7 +87,7 @@ def ask(shelf: Shelf, typed: str) -> Found:
 
 
 def ask_all(shelves: Sequence[Shelf], typed: str) -> list[tuple[Shelf, int]]:
-    """The results of all shelves for a typed text: first those that have all words, then the others, best first.
+    """The results of all shelves for a typed text. Those with all words come first, then the others, best first.
 
     Args:
         shelves: where to look.
@@ -100,7 +100,10 @@ def ask_all(shelves: Sequence[Shelf], typed: str) -> list[tuple[Shelf, int]]:
 
 
 def ordered(shelf: Shelf, scores: dict[int, float]) -> dict[int, float]:
-    """The best first, and each further item of a group a little later, so that no section fills the first screen."""
+    """The best item first.
+
+    Each further item of a group comes a little later, so that no section fills the first screen.
+    """
     seen: dict[str, int] = {}
     found = {}
     for place in sorted(scores, key=lambda place: (-scores[place], place)):
@@ -171,7 +174,7 @@ def mended(shelf: Shelf, term: str) -> str:
 
 
 def meant(shelf: Shelf, term: str) -> list[tuple[str, float]]:
-    """The known terms that a term may mean: itself; else those that begin with it; else those one typo away."""
+    """The known terms that a term may mean: the term itself, or else longer terms, or else terms one typo away."""
     if term in shelf.postings or term.startswith("~"):
         return [(term, 1.0)] if term in shelf.postings else []
     begun = [known for known in shelf.postings if len(term) > 2 and known.startswith(term)]
@@ -184,7 +187,9 @@ def meant(shelf: Shelf, term: str) -> list[tuple[str, float]]:
 
 
 def slips(one: str, other: str, most: int) -> int:
-    """Letters to change, add, leave out or exchange with the next one; more than `most` if there are more.
+    """How many letters must be changed, added, left out or exchanged with the next one.
+
+    The result is more than `most` if there are more.
 
     >>> slips("kernal", "kernel", 2), slips("tagnent", "tangent", 1), slips("ridge", "attention", 1)
     (1, 1, 2)

@@ -36,7 +36,7 @@ class Item:
 
 @dataclasses.dataclass(frozen=True)
 class Shelf:
-    """Things of one kind, and their terms.
+    """Items of one kind, and their terms.
 
     Args:
         name: the kind of its items: "claims".
@@ -58,7 +58,9 @@ class Shelf:
 
 
 def packed(found: Sequence[tuple[int, int]]) -> str:
-    """Places and levels in one line: how far each place is from the one before it, sixteenfold, and its level.
+    """Places and levels in one line.
+
+    Each number is 16 times the distance of a place from the previous one, plus its level.
 
     >>> packed([(0, 15), (40, 3)]), unpacked("f hv")
     ('f hv', [(0, 15), (40, 3)])

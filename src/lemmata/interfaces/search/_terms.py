@@ -1,6 +1,6 @@
-"""Words as they are indexed: one spelling, without endings; phrases with the same meaning are one term.
+"""Words as they are indexed: in one spelling, and without endings. Phrases with the same meaning are one term.
 
-The script of the site does the same, line by line (`search.js`); a test holds the two against each other.
+The script of the site does the same, line by line (`search.js`). A test compares the two.
 """
 
 import functools
@@ -63,7 +63,7 @@ def stem(word: str) -> str:
 
 
 def plain(text: str) -> list[str]:
-    """The words of a text, small, without accents, apostrophes and the hyphens of prefixes.
+    """The words of a text in small letters, without accents, apostrophes and the hyphens of prefixes.
 
     >>> plain("Over-parametrised: Rényi's KL")
     ['overparametrised', 'renyi', 'kl']
@@ -94,7 +94,10 @@ def starts() -> dict[str, int]:
 
 
 def phrases(stems: list[str]) -> Iterator[tuple[int, int, tuple[int, ...]]]:
-    """Positions of phrases among stems, the longest first at each place, none within another: start, end, numbers."""
+    """Positions of phrases among stems: start, end, numbers.
+
+    The longest phrase at each place comes first, and no phrase is within another.
+    """
     place = 0
     while place < len(stems):
         longest = min(starts().get(stems[place], 0), len(stems) - place)

@@ -93,7 +93,7 @@ def _below(address: str | None) -> str | None:
 
 
 def _links(row: dict[str, Any], known: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """Where the page's names lead: source, subject, the claim that this one corrects, and those that correct it."""
+    """The addresses to which names on the page link: source, subject, and claims that correct each other."""
     corrected = known.get(row["corrects"] or "")
     by = [other for other in known.values() if other["corrects"] == row["name"]]
     return {

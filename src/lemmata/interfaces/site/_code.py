@@ -101,7 +101,7 @@ class Condition:
 
 
 def hypotheses_of(place: str, claim: str, population: str) -> list[Condition]:
-    """The hypotheses that a population's and a claim's methods name, each once, with those of the classes above."""
+    """The hypotheses that the methods of a population and a claim name, each once. Base classes are included."""
     own = claim_of(place, claim)
     found = [] if own is None else list(_of_expression(own, place))
     for start in (population_of(place, population), own):
@@ -118,7 +118,7 @@ def hypotheses_of(place: str, claim: str, population: str) -> list[Condition]:
 
 
 def _of_expression(claim: Definition, place: str) -> Iterator[Condition]:
-    """The conditions that a claim's own population is made with: in its class, or under a name of its subject."""
+    """The conditions with which a claim's own population is made, in its class or under a name of its subject."""
     given = _assigned(getattr(claim.node, "body", []), "population")
     for file in (claim.file, *_siblings(claim.file)):
         if isinstance(given, ast.Name):
@@ -165,7 +165,7 @@ def _called(node: ast.expr) -> str:
 
 
 def _arguments(function: ast.FunctionDef, call: ast.Call, bound: dict[str, str]) -> dict[str, str]:
-    """The words that a function's parameters have in a call: those given, else the defaults."""
+    """The words that a function's parameters have in a call: the given ones, or else the defaults."""
     names = [argument.arg for argument in function.args.args]
     defaults = dict(zip(names[len(names) - len(function.args.defaults) :], function.args.defaults, strict=True))
     given = {**defaults, **dict(zip(names, call.args, strict=False))}
@@ -186,7 +186,7 @@ def _condition(call: ast.Call, bound: dict[str, str]) -> Condition:
 
 
 def _words(node: ast.expr, bound: dict[str, str]) -> str:
-    """A text of the code; "…" stands for values that are known only in a run."""
+    """A text of the code. "…" stands for values that are known only in a run."""
     if isinstance(node, ast.Constant):
         return str(node.value)
     if isinstance(node, ast.Name):
@@ -229,7 +229,7 @@ def _assigned(body: list[ast.stmt], name: str) -> ast.expr | None:
 
 @functools.cache
 def imports(path: pathlib.Path) -> frozenset[str]:
-    """The subpackages that a file imports from, by its statements: none by a program within a string."""
+    """The subpackages that a file imports from, by its statements. A program within a string does not count."""
     found: set[str] = set()
     for node in _statements(tree_of(path).body):
         if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:

@@ -13,7 +13,7 @@ _REST = "The rest of this section"
 
 
 def fitting(made: Callable[..., str]) -> str:
-    """A page as it is where it fits, else folded.
+    """A page as it is if it fits, and folded otherwise.
 
     Args:
         made: the page, which takes `folded`.
@@ -23,7 +23,7 @@ def fitting(made: Callable[..., str]) -> str:
 
 
 def folded(text: str, rendered: Callable[[str], Markup], room: float, deep: str = "h3") -> Markup:
-    """A text with its sections in `details`, and with what does not fit before them in one, too.
+    """A text whose sections are in `details`. What does not fit before the sections is in a `details`, too.
 
     Args:
         text: Markdown.

@@ -56,7 +56,7 @@ ABOUT = (
 
 
 def newest(known: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The claims that came last, by their tags, the last one first.
+    """The newest claims, by their tags, with the last one first.
 
     Args:
         known: rows of the catalogue.
@@ -65,9 +65,11 @@ def newest(known: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def last_changed(known: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The claims whose verdict changed last, each with its day `since` and the status `before`, the last one first.
+    """The claims whose verdict changed last, with the latest change first.
 
-    Of one day those come first that had another verdict before, then those that came last.
+    Each has its day `since` and the status `before`.
+
+    Within one day, claims that had another verdict before come first, then new claims.
 
     Args:
         known: rows of the catalogue.
@@ -85,17 +87,19 @@ def _told(row: dict[str, Any], words: str = "") -> dict[str, Any]:
 
 
 def _printed(row: dict[str, Any], said: str) -> dict[str, Any]:
-    """A refuted claim in plain words, with what would make its source right, from the passage that it accuses."""
+    """A refuted claim in plain words, and what would make its source right, from the passage that it says is false."""
     return _told(row, said) | {"right_if": sentence(row["passage"]["right_if"])}
 
 
 def _picture(question: dict[str, str], by_class: dict[str, dict[str, Any]]) -> Markup:
     """The picture of a question: a file of the documentation, or the picture of a claim."""
     if question["picture"] in pictures():
-        size = 'width="1120" height="700" loading="lazy"'
-        return Markup('<a href="docs/{0}"><img src="docs/{0}" alt="{1}" {2}></a>').format(
-            question["picture"], question["alt"], Markup(size)
-        )
+        narrow = question["picture"].replace(".png", "_narrow.png")
+        return Markup(
+            '<a href="docs/{0}"><picture>'
+            '<source media="(max-width: 520px)" srcset="docs/{1}" width="780" height="1120">'
+            '<img src="docs/{0}" alt="{2}" width="1120" height="700" loading="lazy"></picture></a>'
+        ).format(question["picture"], narrow, question["alt"])
     row = by_class.get(_chosen()["pictured"])
     if row is None:
         return Markup("")

@@ -79,7 +79,7 @@ def gallery() -> dict[str, tuple[Example, ...]]:
 
 
 def gallery_pages(addresses: dict[str, str]) -> dict[str, str | bytes]:
-    """The page of all programs, and for each its page, its program, its picture and its notebook.
+    """The page of all programs. Each program also has its own page, its file, its picture and its notebook.
 
     Args:
         addresses: of pages that code in backticks names, by those names.

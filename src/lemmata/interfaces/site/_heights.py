@@ -1,4 +1,7 @@
-"""About how tall a page is on a narrow screen, from its HTML alone: lines of text, listings, tables, pictures."""
+"""About how tall a page is on a narrow screen.
+
+It is estimated from lines of text, listings, tables and pictures in its HTML.
+"""
 
 import math
 import re
@@ -56,7 +59,8 @@ class _Reader:
     def __init__(self, blocks: list[_Block]):
         self.blocks, self.total, self.letters, self.scale = blocks, 0.0, 0, 1.0
         self.hidden = 0  # how many closed details the place is in
-        self.open: list[tuple[str, bool, float | None]] = []  # tags, whether they hide, and the height before a box
+        # tags, whether they hide their content, and the height before a box
+        self.open: list[tuple[str, bool, float | None]] = []
 
     def flush(self) -> None:
         """End a line."""

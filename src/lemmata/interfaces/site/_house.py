@@ -66,7 +66,7 @@ def _files(room: str) -> list[Any]:
 
 @functools.cache
 def rooms() -> dict[str, frozenset[str]]:
-    """The subpackages, and those that each imports from; all subjects count as one.
+    """The subpackages, and the subpackages that each imports from. All subjects count as one.
 
     >>> "kernels" in rooms()["subjects"], "subjects" in rooms()["kernels"]
     (True, False)
@@ -98,7 +98,10 @@ def _is_room(path: Any) -> bool:
 
 
 def levels(below: dict[str, frozenset[str]]) -> dict[str, int]:
-    """The layer of every subpackage: 0 if it imports none, else one above the highest that it imports."""
+    """The layer of every subpackage.
+
+    It is 0 if the subpackage imports none, and otherwise one above its highest import.
+    """
     found: dict[str, int] = {}
 
     def level(room: str) -> int:
@@ -152,7 +155,7 @@ def _picture(below: dict[str, frozenset[str]], floors: dict[str, int]) -> Markup
 
 
 def _subjects(known: list[dict[str, Any]]) -> list[tuple[str, list[tuple[str, int]]]]:
-    """For each subject, the subpackages that its sections import, with the number of its files that import each."""
+    """For each subject, the subpackages that its sections import, and how many of its files import each."""
     found = []
     for subject in dict.fromkeys(row["subject"] for row in known):
         files = sorted((ROOT / "subjects" / subject).rglob("*.py"))

@@ -1,4 +1,7 @@
-"""Formulas of a sentence without MathML, for pages with a thousand of them: letters, signs, `sub` and `sup`."""
+"""The formulas of a sentence without MathML, for pages with a thousand of them.
+
+They use letters, signs, `sub` and `sup`.
+"""
 
 import re
 from xml.etree import ElementTree
@@ -25,7 +28,7 @@ def light(text: Markup) -> Markup:
 
 
 def _plain(element: ElementTree.Element, blanks: bool) -> Markup:
-    """One element and what it holds; within scripts there are no blanks around signs."""
+    """One element and its content. Within scripts, there are no blanks around signs."""
     if element.tag in ("msup", "msub", "msubsup"):
         base, *scripts = element
         kinds = ("sub", "sup") if len(scripts) == 2 else (element.tag[1:],)

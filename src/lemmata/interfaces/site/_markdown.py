@@ -124,7 +124,7 @@ def _words(text: str) -> str:
 
 
 def _column_heads(body: str) -> str:
-    """Heads of columns are marked as such; an empty head is a cell, since it heads nothing."""
+    """Heads of columns are marked as heads. An empty head is an ordinary cell, because it is the head of nothing."""
     return re.sub(
         r"<th(?=[ >])([^>]*)>(</th>)?", lambda m: f"<td{m[1]}></td>" if m[2] else f'<th scope="col"{m[1]}>', body
     )

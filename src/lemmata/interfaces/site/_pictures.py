@@ -89,7 +89,7 @@ def panels(entry: dict[str, Any]) -> list[Panel]:
 
 
 def _ratio(verdict: dict[str, Any], upper: bool) -> Panel | None:
-    """Quantiles of predicted / measured; a bound's control is on the false side of it, by its factor."""
+    """Quantiles of predicted / measured. The control of a bound is on its false side, by its factor."""
     slack, control = verdict.get("slack"), verdict["control"]
     if not slack or any(value is None or value <= 0 for value in slack):
         return None
@@ -130,7 +130,10 @@ def _ends(verdict: dict[str, Any], title: str, stated: float | None, control: tu
 
 
 def _exponent(verdict: dict[str, Any], upper: bool) -> Panel | None:
-    """A slope, with the control's: below it for rates that are upper bounds, on either side for others."""
+    """A slope, with that of the control.
+
+    The control's is below for rates that are upper bounds, and on either side for others.
+    """
     low, high = verdict["band"]
     found = _exponents(verdict["reason"])
     stated = found if found is not None else (None if low is None or high is None else (low + high) / 2)

@@ -21,7 +21,7 @@ _PROBES = "open_problems"
 
 @dataclasses.dataclass(frozen=True)
 class Probe:
-    """A claim of a problem's probe, as its last verification left it.
+    """A claim of a problem's probe, with its last verdict.
 
     Args:
         row: of the catalogue, with its address.
@@ -36,7 +36,7 @@ class Probe:
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """An open problem and the known facts about it here.
+    """An open problem, and what is known about it here.
 
     Args:
         problem: the question, and what is known.
@@ -57,7 +57,7 @@ class Entry:
 
 
 def entries_of(key: str, known: list[dict[str, Any]], link: Callable[[str], str | None]) -> list[Entry]:
-    """The open problems of a source in their order; none if its file lists none.
+    """The open problems of a source in their order. Empty if its file lists none.
 
     Args:
         key: of the source.
@@ -90,7 +90,7 @@ def _said(place: str, link: Callable[[str], str | None]) -> Markup:
 
 
 def _probe(row: dict[str, Any]) -> Probe:
-    """The first panel is the one with the prediction; shares of trials are shown on the page of the claim."""
+    """The first panel is the panel with the prediction. Shares of trials are shown on the page of the claim."""
     shown = panels(row)[:1]
     picture = Markup(svg(shown, f"{row['title']}. {words(shown)}")) if shown else Markup("")
     return Probe(row, picture, _numbers(shown[0], row["verdict"]) if shown else ())

@@ -23,7 +23,7 @@ Link = Callable[[str], str | None]
 
 
 def sentence(text: str, link: Link = lambda name: None) -> Markup:
-    """A paragraph: words in backticks are code, linked if `link` knows an address; formulas are MathML.
+    """A paragraph. Words in backticks are code, linked if `link` knows an address, and formulas are MathML.
 
     >>> print(sentence("see `gram`, x_i²"))
     see <code>gram</code>, <math alttext="x_i²"><msubsup><mi>x</mi><mi>i</mi><mn>2</mn></msubsup></math>

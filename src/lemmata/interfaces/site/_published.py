@@ -80,7 +80,7 @@ def _url(where: Published, name: str) -> str:
 
 
 def _head(name: str, where: Published) -> Markup:
-    """The lines that need the address of the site; none without one."""
+    """The lines that need the address of the site. Empty without an address."""
     if not where.base or name == "404.html":
         return Markup("")
     url, picture = _url(where, name), _url(where, _PICTURE)

@@ -16,7 +16,7 @@ from ._pages import page
 from ._prose import docstring, first_sentence, sentence
 
 _WIDE = 88  # longer signatures have one line per argument
-_LONGEST = 60_000  # letters of docstrings on a page; as HTML, they take two to four times as many bytes
+_LONGEST = 60_000  # letters of docstrings on a page; HTML takes two to four times as many bytes
 
 _MOST = 45  # names on a page
 _SUBJECTS = "subjects."
@@ -62,7 +62,7 @@ def reference_pages(addresses: dict[str, str]) -> dict[str, str]:
 
 
 def shelves(room: str) -> list[tuple[str, list[Entry]]]:
-    """The pages of a subpackage, each with its names in their order: more than one if the texts would make it large."""
+    """The pages of a subpackage, each with its names in their order. There are several pages if one would be large."""
     found: list[list[Entry]] = [[]]
     size = 0
     for entry in entries(room):

@@ -96,7 +96,7 @@ def serve(directory: pathlib.Path, names: frozenset[str], ready: Callable[[str],
 
     Args:
         directory: a site that was written.
-        names: of its files; no others are served, and none that is a link.
+        names: of its files. No others are served, and no file that is a link.
         ready: called with the address once it answers.
     """
     handler = functools.partial(_Pages, directory=directory, names=names)

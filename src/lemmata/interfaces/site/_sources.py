@@ -1,4 +1,7 @@
-"""A page a source: its statements in order, each with its claims and their verdicts, or the reason for none."""
+"""A page for each source.
+
+It has its statements in order, each with its claims and their verdicts, or the reason for none.
+"""
 
 import functools
 import re

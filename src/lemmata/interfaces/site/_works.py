@@ -23,8 +23,8 @@ class Work:
     Args:
         key: of the entry.
         title: as plain text.
-        link: of its DOI or arXiv identifier; empty where the entry has neither.
-        called: the text of the link: "doi:10.1/2", "arXiv:2304.12465"; empty without one.
+        link: the link of its DOI or arXiv identifier; empty if the entry has neither.
+        called: the text of the link: "doi:10.1/2", "arXiv:2304.12465"; empty without a link.
         bibtex: the entry.
     """
 
@@ -48,7 +48,7 @@ def work(key: str) -> Work | None:
 
 
 def identifier(entry: Entry) -> str:
-    """The DOI of an entry, or else its arXiv identifier, from any of its fields; empty if it has neither.
+    """The DOI of an entry, or else its arXiv identifier, from any of its fields. Empty if it has neither.
 
     Args:
         entry: of the bibliography.

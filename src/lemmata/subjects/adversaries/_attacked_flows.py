@@ -9,7 +9,7 @@ from lemmata.engine.claims import Choice, Hypothesis, Integer, Population, Real,
 
 
 class AttackedFlow(eqx.Module):
-    """The flow df/dt = -K E(t) (f - y) of outputs with a diagonal E(t): the effect of attacks on the rows' weights.
+    """The flow df/dt = -K E(t) (f - y) of outputs. The diagonal E(t) is the effect of attacks, as weights of the rows.
 
     Args:
         K: of all training rows, positive definite.

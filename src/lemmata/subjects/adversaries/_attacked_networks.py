@@ -87,7 +87,7 @@ class AttackedNetwork(eqx.Module):
         return jax.vmap(f, (None, 0))(change, self.points)
 
     def frozen(self, params: Params, attacked: bool) -> Float[Array, " p"]:
-        """Outputs after descent in which both kernels are those of the start: residual i times exp(strength |df/dx|²).
+        """Outputs after descent with both kernels fixed at the start. Residual i is weighted by exp(strength |df/dx|²).
 
         Without attack the factor is 1: plain training of the linearised network.
         """

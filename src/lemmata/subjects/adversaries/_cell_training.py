@@ -1,4 +1,4 @@
-"""Adversarial training of all cells of a space in one program, and their scores before it."""
+"""Adversarial training of all cells of a space in one program, and the scores of the cells before it."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -42,8 +42,8 @@ class CellTable(eqx.Module):
     """The results of each cell, one row for each.
 
     Args: clean_accuracy, robust_accuracy: after training, on held-out rows, and on held-out rows under attack.
-        energy: sqrt(y' K^-1 y / n) of each kernel of `SCORED` before training; infinite if K is singular (rows at
-            which every unit is dead).
+        energy: sqrt(y' K^-1 y / n) of each kernel of `SCORED` before training. It is infinite if K is singular, which
+            means that every unit is dead at some rows.
         smallest: the smallest eigenvalue of each.
         parameters: how many numbers a cell trains.
     """
@@ -99,7 +99,7 @@ def cell_parameters(key: Key[Array, ""], inputs: int, outputs: int, deepest: int
 
 
 def cell_outputs(cell: Wiring, params: dict[str, Array], x: Float[Array, "n d"]) -> Float[Array, "n outputs"]:
-    """Outputs of one cell: those of `Cell.network` with the same weights.
+    """Outputs of one cell. They equal the outputs of `Cell.network` with the same weights.
 
     Args:
         cell: its numbers.

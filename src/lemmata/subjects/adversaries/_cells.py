@@ -62,7 +62,7 @@ class Cell:
             raise CellError("skip of a cell", found="True with depth 1", rule=rule, remedy="use depth=2, or skip=False")
 
     def network(self, outputs: int = 1) -> Serial:
-        """The layer of `lemmata.architectures`: its finite network, and its kernels at infinite width."""
+        """The cell as a layer of `lemmata.architectures`, with its finite network and its kernels at infinite width."""
         activation = ACTIVATIONS[self.activation]
         layers: list[AbstractLayer] = [Dense(self.width, WEIGHT_STD)]
         for _ in range(self.depth - 1):

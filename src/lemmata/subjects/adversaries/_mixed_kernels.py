@@ -92,7 +92,7 @@ def mixed_kernels(
 
 
 def label_energy(K: Float[Array, "rows columns"], y: Float[Array, "n *k"]) -> Float[Array, ""]:
-    """sqrt(y' K^-1 y / n): the norm of the smallest interpolant of the labels, over sqrt(n), summed over outputs.
+    """sqrt(y' K^-1 y / n), summed over outputs: the norm of the smallest interpolant of the labels, divided by sqrt(n).
 
     Bounds on the error of a wide network after training grow with it, so a small one speaks for an architecture.
 

@@ -27,18 +27,19 @@ def projected_gradient(
 ) -> Float[Array, "..."]:
     """Inputs within a radius of x that raise the loss of each row, by projected gradient ascent.
 
-    With P the projection onto the ball of that radius around each row of x, then onto the box,
+    Let P be the projection onto the ball of that radius around each row of x, followed by the projection onto the box.
+    Then
 
         z <- P(z + step direction(z)),    direction = sign of the gradient (linf), gradient / its length (l2),
 
-    from z = x, or from a random point of the ball if a key is given as `start`. Rows outside of the box are first
-    moved to its nearest point, the middle of their ball, so that all that is visited is in the box and in the ball. Of
-    all visited points, including x in the box, each row keeps the point of the largest loss. So an attack is never
-    worse than no attack. It is a lower bound of what the worst adversary reaches.
+    from z = x, or from a random point of the ball if a key is given as `start`. Rows outside of the box are first moved
+    to its nearest point, which becomes the middle of their ball. So all points that are visited are in the box and in
+    the ball. Of all visited points, including x in the box, each row keeps the point of the largest loss. So an attack
+    is never worse than no attack. It is a lower bound of what the worst adversary reaches.
 
     `published=True` repeats the public code of Adv-NTK: every step takes the gradient at the *starting* point, and the
-    ball is around the *random start*. So it is one signed step (all directions are equal) of a total length of up to
-    twice the radius. The last point is kept, for any loss. It is here to compare with.
+    ball is around the *random start*. Since all directions are equal, this is one signed step of a total length of up
+    to twice the radius. The last point is kept, for any loss. It is here to compare with.
 
     It may be traced. Only gradients with respect to the inputs are computed.
 

@@ -83,8 +83,8 @@ def square_trigger(
     Args:
         shape: height and width of the images, a pair of whole numbers.
         side: of the square, in pixels, a whole number.
-        corner: row and column of its first pixel, a pair of whole numbers; the lower right corner of the image is
-            covered by default.
+        corner: row and column of its first pixel, a pair of whole numbers. By default, the square covers the lower
+            right corner of the image.
         value: of the pattern, 1 for white.
         opacity: of the trigger.
 
@@ -118,7 +118,7 @@ def _pair(name: str, value: Any) -> tuple[int, int]:
 
 
 class Poisoned(eqx.Module):
-    """Points with labels, some of which carry a trigger and the label of its target.
+    """Points with labels. Some points carry a trigger and the label of its target.
 
     Args: x, y: all points and labels, one row for each point.
         triggered: which rows were changed.

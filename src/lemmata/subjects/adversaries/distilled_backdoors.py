@@ -1,8 +1,8 @@
 """Backdoors in distilled data, as a kernel sees them: the conflict, the projection, and their bound on the risk.
 
 A poisoned set has n rows, clean rows and triggered rows, with the kernel matrix K and the labels Y. Its ridge
-regression has the coefficients alpha = (K + ridge I)^-1 Y. Support rows S can represent the part of this fit in the
-span of k(s, .). They leave R alpha at the rows, if R = K - K_S K_SS^-1 K_S' is the Schur complement. Then
+regression has the coefficients alpha = (K + ridge I)^-1 Y. Support rows S can represent the part of this fit that lies
+in the span of k(s, .). They leave R alpha at the rows, if R = K - K_S K_SS^-1 K_S' is the Schur complement. Then
 
     conflict = |K alpha - Y|² / n,   projection = |R alpha|² / n.
 

@@ -1,6 +1,7 @@
 """How well sums of ramps and functions of a kernel's space represent others, and at which cost.
 
-Constants that a source hides in O and Omega are set to 1, and a claim's reading says so; other claims judge exponents.
+Constants that a source hides in O and Omega are set to 1, and the reading of the claim says this. Other claims test
+exponents.
 """
 
 from lemmata.core import read_arguments as _read_arguments

@@ -10,7 +10,9 @@ _APART = 1e-10  # a layer that is 0 beyond a bend has its zero there only by rou
 
 
 class Layer(NamedTuple):
-    """Units with these weights and biases, and the slopes of their activation below and above 0, for all or each."""
+    """Units with these weights and biases. Their activations have given slopes below and above 0, for all units or for
+    each.
+    """
 
     weights: Float[np.ndarray, "n m"]
     biases: Float[np.ndarray, " n"]

@@ -34,7 +34,8 @@ class CosineRamps(eqx.Module):
         return omega, masses, jnp.angle(self.function.ratio(omega))
 
     def integral(self, sharpness: float | Array) -> Float[Array, " m"]:
-        """f_approx at each x (li2025incontext, 71): the integral over t by quadrature, the one over omega exactly.
+        """f_approx at each x (li2025incontext, 71). The integral over t is computed by quadrature, and the integral
+        over omega exactly.
 
         Args:
             sharpness: tau.

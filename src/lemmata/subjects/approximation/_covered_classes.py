@@ -198,7 +198,8 @@ class SinesAtPoints(Population[FunctionsAtPoints]):
 class ClassesOfCosines(eqx.Module):
     """Nested classes: all sums of a_k sin(k w x)/(k w) and b_k (cos(k w x) - 1)/(k w), k up to m, on [-1, 1].
 
-    If the sum of all |a_k| and |b_k| is at most 1, each function has a first moment of at most 1: C_F = 1, for any m.
+    If the sum of all |a_k| and |b_k| is at most 1, each function has a first moment of at most 1. So C_F = 1, for any
+    m.
 
     Args:
         frequency: w.

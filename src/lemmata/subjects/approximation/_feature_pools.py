@@ -22,8 +22,8 @@ class FeaturePool(eqx.Module):
         thresholds: t, between -2 and 1.
         sharpness: tau.
         chosen: numbers of the features that are drawn, with replacement.
-        copies: further draws of the same size; each is an index of the pool, or minus the index minus one for the sign
-            -1.
+        copies: further draws of the same size. Each entry is an index of the pool, or minus the index minus one for the
+            sign -1.
     """
 
     x: Float[Array, "m d"]

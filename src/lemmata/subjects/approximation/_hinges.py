@@ -29,8 +29,8 @@ class Hinges:
         units: its hinges, each of which is one ReLU unit.
         fewest: no function with fewer hinges is within the tolerance at the points.
         places: the places of the hinges.
-        weights: the change of the slope at each hinge, which is the outgoing weight of its unit. slope, height: of the
-            affine function to the left of all hinges; the height is its value at the first point.
+        weights: the change of the slope at each hinge, which is the outgoing weight of its unit. slope, height: the
+            affine function to the left of all hinges. The height is its value at the first point.
         error: the largest difference at the points.
         tolerance: the requested tolerance.
         predicted: the number of units that the second derivative of the curve predicts, for small tolerances.
@@ -117,8 +117,8 @@ def hinges(x: Any, y: Any, tolerance: float | int) -> Hinges:
 
     Raises:
         SettingError: for a tolerance that is not a positive number.
-        ShapeError, PrecisionError, DataError: for points that are not two equally long columns of numbers, fewer than
-            3 places, equal places whose values are too far apart, or rounding errors above the tolerance.
+        ShapeError, PrecisionError, DataError: for points that are not two equally long columns of numbers; for fewer
+            than 3 places; for equal places whose values are too far apart; for rounding errors above the tolerance.
 
     Example:
         >>> import numpy as np
@@ -179,7 +179,7 @@ def _column(name: str, values: Any) -> np.ndarray:
 
 
 def _gates(x: np.ndarray, y: np.ndarray, tolerance: float) -> tuple[np.ndarray, ...]:
-    """Places in order, without repetition; the lowest and highest value allowed at each; and the middle of both."""
+    """Places in order without repetition, the lowest and highest values allowed at each, and the middle of both."""
     if len(x) != len(y):
         raise ShapeError("x and y", found=f"{len(x)} and {len(y)} values", rule="one value of y for each place x")
     places, which = np.unique(x, return_inverse=True)

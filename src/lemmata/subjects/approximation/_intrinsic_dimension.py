@@ -17,8 +17,8 @@ _CLAIMS = ("approximation.lookups.two_nearest_neighbours", "approximation.lookup
 _LEAST, _ASKED, _RESAMPLES = 20, 5000, 1000
 _STABLE = 1.25
 _CANDIDATES, _BLOCK, _EQUAL, _FEW_TIES = 10, 200, 1e-9, 0.01
-# Rows share neighbours. On tori and normal rows of dimension 1 to 8, the variance of the mean was 1.3 to 1.8 times that
-# of independent logarithms.
+# Rows share neighbours. On tori and normal rows of dimension 1 to 8, the mean had 1.3 to 1.8 times the variance that it
+# has for independent logarithms.
 _STRETCH = 1.35
 
 
@@ -85,7 +85,7 @@ class IntrinsicDimension:
 
 
 def intrinsic_dimension(x: Any, *, level: float = 0.9, seed: int = 0) -> IntrinsicDimension:
-    """How many dimensions the rows of a table fill, from the distances of each row to its nearest two others.
+    """How many dimensions the rows of a table fill, from the distances of each row to its two nearest other rows.
 
     If the density is constant over these distances on a set of dimension d, then E log(r_2/r_1) = 1/d, for any density
     and any position in space. The estimate is low if d is large, since the boundary is then near every row; and noise

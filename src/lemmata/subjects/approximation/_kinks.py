@@ -30,8 +30,8 @@ class Kinks:
         jumps: norm of the change of the slope in t of the outputs.
         crossings: how many units of each layer change their sign, also if no output notices.
         widths: units of each hidden layer.
-        expected: the mean number of crossings for random weights of the same size, in the first layer, and in all
-            layers if there are no biases.
+        expected: the mean number of crossings for random weights of the same size. The first number is for the first
+            layer, the second for all layers if there are no biases.
         spread: the standard deviation of the first number of `expected`.
         a, b: the ends of the segment.
         conditions: the conditions for the results.

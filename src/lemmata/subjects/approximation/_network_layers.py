@@ -27,7 +27,7 @@ Points = Callable[[np.ndarray], np.ndarray]
 
 
 class Step(NamedTuple):
-    """A layer with its name, as a function of a batch of points; and its weights and biases, or slopes, if known."""
+    """A layer with its name, as a function of a batch of points. It has its weights and biases, or slopes, if known."""
 
     name: str
     function: Points

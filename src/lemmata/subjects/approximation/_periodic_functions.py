@@ -1,4 +1,4 @@
-"""Functions with integer frequencies, and combinations of classes of them: Fourier coefficients without error."""
+"""Functions with integer frequencies, and combinations of classes of them. Their Fourier coefficients have no error."""
 
 import equinox as eqx
 import jax

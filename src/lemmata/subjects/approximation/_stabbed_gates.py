@@ -11,7 +11,7 @@ _STEEP = 3.0  # of lines through a single gate, in units of the steepest line fr
 
 
 class Link(NamedTuple):
-    """The lines, by value and slope at the last gate that they pass: gates `first`, ..., `last`."""
+    """The lines, given by value and slope at the last gate that they pass. The gates are `first`, ..., `last`."""
 
     lines: Polygon
     first: int
@@ -106,7 +106,7 @@ def joined_line(found: list[Link], x: Float[np.ndarray, " n"]) -> tuple[np.ndarr
 
 
 def _meeting(gaps: np.ndarray, lines: np.ndarray) -> tuple[float, np.ndarray]:
-    """Where in a gap, from 0 to 1, a mean of the lines meets the next line; `gaps` are their distances at both ends."""
+    """Where in a gap, from 0 to 1, a mean of the lines meets the next line. `gaps` are their distances at both ends."""
     middle = gaps.mean(axis=1)
     if middle[0] * middle[1] <= 0:
         place = 0.5 if middle[0] == middle[1] else middle[0] / (middle[0] - middle[1])

@@ -4,10 +4,10 @@ This theory describes the Barron parameter sup |f(0)| + integral of |omega| F_su
 assumes a Fourier representation on the unit ball, of the function itself or of an extension. It does not explain which
 extension has the smallest parameter.
 
-`lemmata.functions` computes it: for a class (`barron_parameter`), from a Fourier transform (`spectral_moment`), from
-values (`moment_from_grid` and `moment_from_samples`), and by closed forms and bounds (`gaussian_moment`,
-`ridge_moment`, `logistic_moment`, `radial_moment`, `positive_definite_bound`, `combination_moment`, `product_moment`,
-`polynomial_bound`).
+`lemmata.functions` computes it in these ways: for a class (`barron_parameter`); from a Fourier transform
+(`spectral_moment`); from values (`moment_from_grid` and `moment_from_samples`); by closed forms and bounds
+(`gaussian_moment`, `ridge_moment`, `logistic_moment`, `radial_moment`, `positive_definite_bound`, `combination_moment`,
+`product_moment`, `polynomial_bound`).
 """
 
 import equinox as eqx
@@ -248,7 +248,7 @@ class PolynomialBound(Claim[RidgePolynomial]):
         sum_m |omega_m| |c_m| <= (P / sqrt(12)) times the root mean square of g'' over a period,
 
     where g is p on [-1, 1], continued by a cubic with continuous slopes. The atoms at omega_m u are a spectrum in the
-    sense of the theory: they leave out the frequency 0, and their moment is finite.
+    sense of the theory, because they leave out the frequency 0 and have a finite moment.
     """
 
     title = "A bound on the Barron parameter of a polynomial on the unit ball"

@@ -143,7 +143,7 @@ def deviation(features: int) -> float:
 
 
 def best_constant_of_class(problem: FeaturePool) -> Float[Array, ""]:
-    """The largest distance from the best constant over the class, 3 M = 1: E|phi_x - phi_x'|/2 at the worst pair.
+    """The largest distance from the best constant over the class, 3 M = 1. It is E|phi_x - phi_x'|/2 at the worst pair.
 
     Args:
         problem: a pool.

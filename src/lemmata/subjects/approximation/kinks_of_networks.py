@@ -88,7 +88,7 @@ class ArrangementRegions(Claim[Arrangement]):
         return jnp.asarray(float(sum(math.comb(m, i) for i in range(d + 1))))
 
     def measure(self, problem: Arrangement, key: Key[Array, ""]) -> Array:
-        """Every region has a corner, where d hyperplanes meet; near a corner, all combinations of their signs occur."""
+        """Every region has a corner, where d hyperplanes meet. Near a corner, all combinations of their signs occur."""
         m, d = problem.weights.shape
         signs = np.array(list(itertools.product((-1, 1), repeat=d)))
         found = set()
@@ -190,7 +190,7 @@ class KinksOnASegment(Claim[SegmentOfInputs]):
         (atan(t_b/s) - atan(t_a/s)) / pi,    where s² = d sb²/sw² + h².
     """
 
-    # On the line, a unit is a normal number plus t times another one; the place of its zero is a Cauchy number of scale
+    # On the line, a unit is a normal number plus t times another normal number, so its zero is a Cauchy number of scale
     # s.
 
     title = "How many units of a random layer have their kink between two inputs"

@@ -157,7 +157,7 @@ class LogisticParameter(Claim[LogisticUnits]):
         return problem.functions.sizes @ (jnp.linalg.norm(problem.functions.atoms, axis=1) + 2) / 4
 
     def measure(self, problem: LogisticUnits, key: Key[Array, ""]) -> Array:
-        """Spectra and their integrals by the trapezoidal rule; sup |f(0)| at the largest coefficients."""
+        """Spectra, and their integrals by the trapezoidal rule. sup |f(0)| is taken at the largest coefficients."""
         x, omega = 0.1 * jnp.arange(-600, 601), 0.125 * jnp.arange(-240, 241)
         lengths = jnp.linalg.norm(problem.functions.atoms, axis=1)
         units = jax.nn.sigmoid(lengths[:, None] * x)

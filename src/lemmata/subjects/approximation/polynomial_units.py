@@ -26,7 +26,7 @@ ABOUT = {
 
 
 class FeatureTable(eqx.Module):
-    """Rows x, and the pre-activations of random units on them; the degree of a polynomial activation."""
+    """Rows x, the pre-activations of random units on them, and the degree of a polynomial activation."""
 
     x: Float[np.ndarray, "n d"]
     units: Float[np.ndarray, "n width"]
@@ -59,9 +59,9 @@ class PolynomialActivationsFail(Claim[FeatureTable]):
 
         C(d + r, r)
 
-    dimensions, those of the polynomials of degree at most r, whatever the width. So wide layers with a polynomial
-    activation are not universal approximators. With tanh on the same weights and sufficiently many rows, the number of
-    dimensions is the width.
+    dimensions. These are the dimensions of the polynomials of degree at most r, whatever the width. So wide layers with
+    a polynomial activation are not universal approximators. With tanh on the same weights and sufficiently many rows,
+    the number of dimensions is the width.
     """
 
     title = "Wider layers with a polynomial activation stop adding functions, unlike tanh"

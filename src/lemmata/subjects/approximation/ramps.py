@@ -1,8 +1,8 @@
-"""Functions of one variable as integrals of ramps: the lemma behind universal features.
+"""Functions of one variable as integrals of ramps. This lemma is behind universal features.
 
-This theory describes how well the ramps phi(tau (z - t)), t in [-2, 1], with phi(s) = min(max(s + 1/2, 0), 1),
-represent a function g on [-1, 1] with slopes of at most 1, and how much weight they need. It assumes |g(-1)| <= 1. It
-takes the weights that are exact for steps, the limit of large tau, and leaves unexplained what better weights would
+Let phi(s) = min(max(s + 1/2, 0), 1), and let g be a function on [-1, 1] with slopes of at most 1. This theory describes
+how well the ramps phi(tau (z - t)), t in [-2, 1], represent g, and how much weight they need. It assumes |g(-1)| <= 1.
+It takes the weights that are exact for steps, the limit of large tau, and leaves unexplained what better weights would
 give.
 """
 

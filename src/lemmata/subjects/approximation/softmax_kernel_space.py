@@ -1,4 +1,4 @@
-"""Approximation by functions of bounded norm in the space of the softmax kernel: their distance from a denoiser.
+"""Approximation by functions of bounded norm in the space of the softmax kernel, and their distance from a denoiser.
 
 This theory describes the least mean square distance of F* from the ball of squared norm R in the space of <u, v>
 exp(sigma² <u, v>). This is the tangent kernel of each output of a wide softmax network. The kernel is entire. Up to a
@@ -151,8 +151,8 @@ def polynomial_distances(
 ) -> Float[np.ndarray, " k"]:
     """The distance of the target from the polynomials of total degree at most k, for k = 1, ..., degree.
 
-    Products of Legendre polynomials in the order of their degree are orthonormalised under the weights: each column
-    of QR then takes its share of the target.
+    Products of Legendre polynomials, in the order of their degree, are orthonormalised under the weights. Then each
+    column of QR takes its share of the target.
     """
     scaled = 2 * (inputs - inputs.min(axis=0)) / np.ptp(inputs, axis=0) - 1
     rows = [np.polynomial.legendre.legvander(scaled[:, a], degree) for a in (0, 1)]

@@ -1,10 +1,10 @@
 """Approximation in the space of the softmax kernel on the sphere: bounds from above and from below.
 
-This theory describes dist(R), the least L2 distance of a function f on the unit sphere of R^d from some functions:
-those of squared norm at most R in the space of K(x, y) = <x, y> exp(sigma² <x, y>). The eigenvalues kappa_q of K, for
+Consider functions on the unit sphere of R^d with squared norm at most R in the space of K(x, y) = <x, y> exp(sigma² <x,
+y>). This theory describes dist(R), their least L2 distance from a given function f. The eigenvalues kappa_q of K, for
 harmonics of degree q, fall like exp(-q log q). So a ball contains the degrees up to k(R) = (1 + o(1)) log R / log log
-R. If the parts of f beyond k have the norm c k^(-a), dist(R) is near c (log R / log log R)^(-a), which is slower than
-any power of R. The theory assumes uniform inputs. It does not explain other distributions of inputs.
+R. If the part of f beyond k has the norm c k^(-a), dist(R) is near c (log R / log log R)^(-a). This is slower than any
+power of R. The theory assumes uniform inputs. It does not explain other distributions of inputs.
 
 Let tail_k² = sum_(q > k) |f_q|² for the parts f_q of f. The projection on degrees up to k has the squared norm sum_(q
 <= k) |f_q|²/kappa_q and the distance tail_k from f. Any g of squared norm R has |g_(>k)|² <= R max_(q > k) kappa_q.
@@ -200,8 +200,8 @@ class DistanceByDegree(Claim[KinkedFunction]):
     source = _SOURCE
     stated = Kind.OWN
     population = KinkedFunctions(kinks=1, least=0.6)
-    # The tail beyond k is 2/(pi sqrt(3)) (k + 1)^(-3/2). If f has no part of degree k + 1, the ball reaches half way to
-    # the next degree, and k + 3 is right to about 1 % from k = 8 on.
+    # The tail beyond k is 2/(pi sqrt(3)) (k + 1)^(-3/2). If f has no part of degree k + 1, the ball reaches half of the
+    # way to the next degree. Then k + 3 is right to about 1 % from k = 8 on.
     relation = Rate("k + 3", (11.0, 19.0, 35.0, 67.0, 131.0), margin=0.03, resolution=0.05)
     control = Control("like 1/(k + 3)", lambda exponent, problem: exponent + 0.5)
     controls = _CONTROLS

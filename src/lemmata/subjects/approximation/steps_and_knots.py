@@ -63,8 +63,8 @@ class StepsForALine(Claim[LineToStep]):
     def measure(self, problem: LineToStep, key: Key[Array, ""]) -> Array:
         """Computed by dynamic programming over all partitions of 2K + 1 points into K pieces.
 
-        These points already have the full error, because some piece must contain three points: 2K + 1 is two points for
-        each piece and one more.
+        These points already have the full error, because some piece must contain three points. The reason is that 2K +
+        1 is two points for each piece and one more.
         """
         x = jnp.linspace(0.0, 1.0, 2 * problem.steps + 1)
         y = problem.slope * x + problem.height

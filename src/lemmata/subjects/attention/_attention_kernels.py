@@ -1,4 +1,4 @@
-"""Attention heads as kernels of pairs of tokens: query and key weights, with tokens to evaluate them on."""
+"""Attention heads as kernels of pairs of tokens, with query and key weights, and tokens for evaluation."""
 
 import equinox as eqx
 import jax
@@ -10,7 +10,7 @@ from lemmata.engine.problems.sampled import draws
 
 
 class AttentionKernel(eqx.Module):
-    """The function kappa(x, y) = exp(<W_q x, W_k y> / sqrt(d)) of a head of width d on tokens of R^p, and tokens.
+    """The function kappa(x, y) = exp(<W_q x, W_k y> / sqrt(d)) of a head of width d on tokens of R^p, and some tokens.
 
     Args:
         query: W_q.

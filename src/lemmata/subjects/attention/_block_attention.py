@@ -21,7 +21,8 @@ Tiles = tuple[Float[Array, "tiles tile d"], Int[Array, "tiles tile"], Int[Array,
 
 
 def attended_mask(chosen: Int[Array, "n slots"], block: int, *, causal: bool = True) -> Bool[Array, "n n"]:
-    """Which keys a query attends whose blocks are chosen: the keys of these blocks, with `causal` none after itself.
+    """The keys that a query attends to: the keys of its chosen blocks. With `causal`, no key after the query is
+    included.
 
     Args:
         chosen: blocks by `chosen_blocks`, -1 for none.
@@ -56,7 +57,7 @@ def masked_block_attention(
     count: int,
     causal: bool = True,
 ) -> Float[Array, "n e"]:
-    """Block attention by a mask over all n² pairs: the same function as `block_attention`, written directly.
+    """Block attention by a mask over all n² pairs. It is the same function as `block_attention`, written directly.
 
     Row i is sum_j softmax_j(q_i . k_j / sqrt d) v_j, j over the keys of the blocks that `chosen_blocks` gives to i.
 
@@ -103,9 +104,9 @@ def block_attention(
 ) -> Float[Array, "n e"]:
     """Attention of each query to `count` blocks of keys, its own among them (mixture of block attention).
 
-    The pairs of a query and a chosen block are sorted by block and cut into tiles whose queries attend one block, so
-    each tile is a dense product. The parts of a query are merged by their maxima and sums, as in an online softmax.
-    The memory is n (count + tile) numbers of each width, and no n x n array is formed. The work is that of
+    The pairs of a query and a chosen block are sorted by block and cut into tiles. All queries of a tile attend to one
+    block, so each tile is a dense product. The parts of a query are merged by their maxima and sums, as in an online
+    softmax. The memory is n (count + tile) numbers of each width, and no n x n array is formed. The work is that of
     `attended_pairs`, and up to one tile for each block. Derivatives pass through the attention but not through the
     choice. Backward passes compute the weights of a tile again instead of storing them. Heads and batches are for
     `jax.vmap`.
@@ -179,7 +180,8 @@ def attend_tile(
 
 
 def _slots(chosen: Int[Array, "n slots"], blocks: int, tile: int) -> tuple[Array, Array, Array]:
-    """The place of each pair of a query and a block among the tiles, the query at each place, and each tile's block.
+    """The place of each pair of a query and a block among the tiles, the query at each place, and the block of each
+    tile.
 
     A block with c queries takes ceil(c / tile) tiles, so all blocks together take at most (n slots) / tile + blocks.
     The result is this number, rounded up to a multiple of the tiles that are mapped at once.

@@ -1,4 +1,4 @@
-"""The tiles of block attention as one kernel: Pallas, run by its interpreter if there is no accelerator."""
+"""The tiles of block attention as one Pallas kernel. Without an accelerator, its interpreter runs the kernel."""
 
 import functools
 from collections.abc import Callable

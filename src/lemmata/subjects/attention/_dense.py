@@ -24,10 +24,11 @@ def sigmoid_attention(
 ) -> Float[Array, "n p"]:
     """O_i = sum_j sigmoid(q_i' k_j / sqrt(d) - slope |i - j| + bias) v_j, one head of sigmoid attention.
 
-    Rows are not divided by their sums, so the bias sets the size of a row's sum. At 0, the sum is about n/2; at -log n,
-    it is about the mean of the exponential of the logits, for any n. If row i sees fewer than n keys, as a causal one
-    does, either is smaller in proportion: -log n is meant for n keys. A key that is not seen has the weight 0. For many
-    heads or sequences there is `jax.vmap`. It takes memory for n² numbers; `tiled_attention` does not.
+    Rows are not divided by their sums, so the bias sets the size of a row's sum. At bias 0, the sum is about n/2. At
+    bias -log n, it is about the mean of the exponential of the logits, for any n. The value -log n is meant for n keys.
+    If row i sees fewer than n keys, as in causal attention, the sum is smaller in proportion. A key that is not seen
+    has the weight 0. For many heads or sequences there is `jax.vmap`. It takes memory for n² numbers; `tiled_attention`
+    does not.
 
     Args:
         q: queries, one row per token.

@@ -1,4 +1,4 @@
-"""Keys in blocks of which some are relevant to a query: their products with it, for a router by block means."""
+"""Keys in blocks, some of them relevant to a query, and the products with the query, for a router by block means."""
 
 import equinox as eqx
 import jax

@@ -70,12 +70,12 @@ def chosen_blocks(
     causal: bool = True,
     tile: int | None = None,
 ) -> Int[Array, "n slots"]:
-    """The blocks that each query attends: its own, and those with the highest scores, `count` in all.
+    """The blocks that each query attends to, `count` in all: its own block, and the blocks with the highest scores.
 
     The query at position i is in block i // B, which is always chosen and comes first. The others follow in order of
     decreasing score; of equal scores, the earlier block comes first. With `causal`, blocks after the query's own block
-    are never chosen, so early queries have fewer than `count`; an unused slot contains -1. No derivative goes through
-    the choice.
+    are never chosen. So early queries have fewer than `count` blocks, and an unused slot contains -1. No derivative
+    goes through the choice.
 
     Args:
         q: queries, one a position.
@@ -136,10 +136,10 @@ def _chosen(q: Array, keys: Array, block: int, slots: int, causal: bool, tile: i
 def attended_pairs(n: int, block: int, count: int, *, causal: bool = True) -> int:
     """How many pairs of a query and a key block attention weighs; dense causal attention weighs n (n + 1) / 2.
 
-    A query at position p of block b (both from 0) attends to all B keys of min(count - 1, b) earlier blocks and to p +
-    1 keys of its own block, never more than count B. Routing also takes one product for each query and block. Without
-    `causal` blocks are weighed whole, and if the last one is shorter the count of pairs depends on the choice: it is
-    refused.
+    A query at position p of block b (both from 0) attends to all B keys of min(count - 1, b) earlier blocks, and to p +
+    1 keys of its own block. It never attends to more than count B keys. Routing also takes one product for each query
+    and block. Without `causal`, blocks are weighed whole. If the last block is shorter, the number of pairs depends on
+    the choice, so this is refused.
 
     Args:
         n: length of the sequence.

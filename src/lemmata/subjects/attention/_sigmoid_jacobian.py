@@ -29,9 +29,9 @@ def jacobian_bound(
         (max_j sum_i P_ij)^(1/2) max_i (tr C_i)^(1/2))),
 
     with C_i the covariance of the tokens under the weights of row i. The three terms are those of a move of the values,
-    of the queries and of the keys. Both are polynomials in R: at most |W| n (1 + |A| R²/2) for the sigmoid with any
-    bias, and |W| (√n + |A| R² (1 + √n)) for the softmax. The first bound is attained if all tokens are one vector u
-    and A is a non-negative multiple of u u'.
+    of the queries and of the keys. Both bounds are polynomials in R. For the sigmoid with any bias, the bound is at
+    most |W| n (1 + |A| R²/2). For the softmax, it is at most |W| (√n + |A| R² (1 + √n)). The first bound is attained if
+    all tokens are one vector u and A is a non-negative multiple of u u'.
 
     Args:
         x: tokens, one in each row.

@@ -43,7 +43,7 @@ def tiled_attention(
 
     Queries are taken a block at a time, each with all keys. The derivative computes each block's weights P again. Let G
     be the derivative by the output and dP = G V'. Then dV = P'G, dQ = dS K / sqrt(d) and dK = dS'Q / sqrt(d). For the
-    sigmoid, dS is P (1 - P) dP, entry by entry; for the softmax, it is P (dP - the row sums of P dP). Derivatives in
+    sigmoid, dS is P (1 - P) dP, entry by entry. For the softmax, it is P (dP - the row sums of P dP). Derivatives in
     forward mode, and of higher order, are also computed block by block. A length that is not a multiple of the block is
     filled up with queries whose outputs are discarded.
 

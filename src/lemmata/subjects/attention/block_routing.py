@@ -184,7 +184,9 @@ class AsManyBlocksFindWeakKeysLess(Claim[HiddenRun]):
     predict = -1.0
 
     def measure(self, problem: HiddenRun, key: Key[Array, ""]) -> Array:
-        """On the same contexts, with the number of blocks that attends the same number of keys as blocks of 64."""
+        """On the same contexts. The number of blocks is chosen so that as many keys are attended to as with blocks of
+        64.
+        """
         products, relevant = problem.contexts(key, 100)
         count = problem.attended // 64
         return jnp.asarray([recall(products, relevant, int(block), count) for block in _HALVINGS[:3]])

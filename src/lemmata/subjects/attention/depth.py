@@ -1,4 +1,4 @@
-"""The effective dimension of tokens through layers of attention: depth lowers it.
+"""The effective dimension of tokens through layers of attention. Depth lowers this dimension.
 
 Let C be the second moments of the tokens, scaled to trace 1. This theory controls the effective dimension d_eff(r) = tr
 C (C + r)^-1 at r = 1/100, before and after layers of attention with random weights. It leaves unexplained trained
@@ -52,7 +52,7 @@ class AttentionStack(eqx.Module):
 
     @property
     def values_alone(self) -> Float[Array, "M T p"]:
-        """The same stack without attention, if every token attends only to itself: X <- s X + Y W_v'."""
+        """The same stack without attention, in which every token attends only to itself: X <- s X + Y W_v'."""
 
         def layer(x: Array, value: Array) -> tuple[Array, Array]:
             x = self.skip * x + _at_length(x) @ value.T
@@ -92,7 +92,7 @@ _CONTROLS = "the effective dimension of tokens after layers of attention"
 
 
 def token_dimensions(layers: Float[Array, "M T p"], ridge: float = 0.01) -> Float[Array, " M"]:
-    """The effective dimension of each layer's tokens: of their second moments X' X, scaled to trace 1.
+    """The effective dimension of the tokens of each layer, from their second moments X' X, scaled to trace 1.
 
     Args:
         layers: tokens of each layer, one in each row.

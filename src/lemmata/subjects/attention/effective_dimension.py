@@ -1,4 +1,4 @@
-"""The effective dimension of attention as a kernel: its growth with the number of tokens and with the sharpness of the
+"""The effective dimension of attention as a kernel, and its growth with the number of tokens and the sharpness of the
 logits.
 
 Let K be the Gram matrix of exp(beta <x, y>) on n tokens. This theory controls the effective dimension d_eff(lambda) =
@@ -211,7 +211,7 @@ class NormalisedTokensFillTheirDimension(Claim[SphereTokens]):
     predict = 1.0
 
     def measure(self, problem: SphereTokens, key: Key[Array, ""]) -> Array:
-        """On the first n tokens of one draw; the rows and columns of the other tokens are 0 and add nothing."""
+        """On the first n tokens of one draw. The rows and columns of the other tokens are 0, so they add nothing."""
         first = (jnp.arange(problem.n) < jnp.asarray(self.relation.rungs)[:, None]).astype(float)
         grams = _gram(problem, key) * first[:, :, None] * first[:, None, :]
         return jax.vmap(degrees_of_freedom, (0, None))(grams, 1.0)

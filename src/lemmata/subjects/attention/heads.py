@@ -1,4 +1,4 @@
-"""The effective dimension of several attention heads together, compared with that of each head.
+"""The effective dimension of several attention heads together, compared with the dimension of each head.
 
 This theory controls d_eff(r) = tr K (K + r)^-1 of sums and means of positive semidefinite Gram matrices K, one for each
 head. It does not explain how similar trained heads are. This decides where the dimension of a sum is between its

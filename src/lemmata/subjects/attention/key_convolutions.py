@@ -1,4 +1,4 @@
-"""Convolutions of keys before a block router: their effect on signal and noise.
+"""Convolutions of keys before a block router, and their effect on signal and noise.
 
 A causal convolution of keys is linear and the same at all positions, and so is the mean of a block. The score of a
 block of convolved keys is therefore a weighted score of the original keys. Its weights leak over the ends of the block.
@@ -36,7 +36,7 @@ ABOUT = {"tool": "linear algebra", "architecture": "attention", "object": "score
 
 
 class RecalledPairs(eqx.Module):
-    """Random tokens on the unit sphere; those of the last block are names that values follow earlier.
+    """Random tokens on the unit sphere. Each token of the last block is a name that a value follows earlier.
 
     Args:
         tokens: of each context.
@@ -167,9 +167,9 @@ class MeansOfKeysHitLess(Claim[HiddenRun]):
 
 class ConvolutionNeverRaisesTheMeanRatio(Claim[ConvolvedKey]):
     """Let the keys be independent, with covariance I/d, and let D q be added to one of them, where q is a query of unit
-    length. Convolve the keys with filters of any weights, one filter for each coordinate. Average the signal-to-noise
-    ratio of a router with blocks of B convolved keys over the place of the relevant key in its block. This mean is at
-    most the ratio without a convolution,
+    length. Convolve the keys with filters of any weights, one filter for each coordinate. Consider the signal-to-noise
+    ratio of a router with blocks of B convolved keys, averaged over the place of the relevant key in its block. This
+    mean is at most the ratio without a convolution,
 
         D sqrt(d / (2 B)).
 

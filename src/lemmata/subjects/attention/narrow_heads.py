@@ -76,7 +76,7 @@ class FunctionsOfUnseenDirections(Population[UnseenDirection]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> UnseenDirection:
-        """A head one narrower than its tokens, or as wide; a phase between -1/2 and 1/2."""
+        """A head that is one narrower than its tokens, or as wide as they are, and a phase between -1/2 and 1/2."""
         p, pairs = setting["p"], setting["pairs"]
         d = p if self.full else p - 1
         phase, normal = jax.random.split(key)

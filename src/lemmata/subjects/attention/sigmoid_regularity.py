@@ -1,12 +1,12 @@
 """How far sigmoid attention moves with its tokens: bounds that are polynomial in their length, and a comparison with
 softmax.
 
-This theory controls the spectral norm of the derivative, by the tokens, of a head of self-attention y_i = sum_j P_ij W
-x_j with logits x_i' A x_j. For the sigmoid and for the softmax, the norm is at most a polynomial in the length R of the
-tokens. The theory assumes nothing about the tokens. In the worst case, the weights of the sigmoid change half as much
-with their logits as the weights of the softmax. But suppose that n tokens point the same way and are not short. Then
-the derivative of the sigmoid head is larger than that of the softmax head, which is |W|. The theory leaves unexplained
-trained weights, layers around the head, and what a smaller derivative is good for.
+This theory controls a head of self-attention y_i = sum_j P_ij W x_j with logits x_i' A x_j, namely the spectral norm of
+its derivative by the tokens. For the sigmoid and for the softmax, the norm is at most a polynomial in the length R of
+the tokens. The theory assumes nothing about the tokens. In the worst case, the weights of the sigmoid change half as
+much with their logits as the weights of the softmax. But suppose that n tokens point the same way and are not short.
+Then the derivative of the sigmoid head is larger than the derivative of the softmax head, which is |W|. The theory
+leaves unexplained trained weights, layers around the head, and the use of a smaller derivative.
 """
 
 import math
@@ -104,8 +104,8 @@ class SigmoidHeads(Population[SigmoidHead]):
     """Tokens of equal length. In half of the problems all tokens are equal, and A acts along them.
 
     Args:
-        law: "mixed" as above, "scattered" for only the half with normal tokens, "aligned" for only the other half,
-            "turning" for equal tokens with a skew A, for which all logits are 0.
+        law: "mixed" is as above. "scattered" is only the half with normal tokens, and "aligned" only the other half.
+            "turning" has equal tokens with a skew A, for which all logits are 0.
     """
 
     law: str = eqx.field(default="mixed", static=True)

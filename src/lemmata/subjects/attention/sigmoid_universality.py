@@ -1,4 +1,4 @@
-"""What one layer of sigmoid attention can represent: any function of a token and of the set of tokens around it.
+"""What one layer of sigmoid attention can represent: any function of a token and the set of tokens around it.
 
 This theory controls sequences whose tokens have finitely many values. Sharp sigmoid weights count how many tokens are
 above a threshold. The counts at all thresholds determine the multiset of tokens, and a ReLU network of one number can

@@ -1,6 +1,6 @@
 """Attention as a smoother of its tokens: its spectrum, its convex hull, and the kernel of its keys.
 
-This theory controls the row-stochastic matrix A = D^-1 K with which a head averages its values. It assumes one head and
+This theory controls the row-stochastic matrix A = D^-1 K by which a head averages its values. It assumes one head and
 any logits. For tied queries and keys, A is reversible. For untied ones it lacks the properties of a kernel, but the
 mean over queries of a product of two keys has them. The theory leaves unexplained what the values are.
 """

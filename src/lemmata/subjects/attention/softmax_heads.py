@@ -1,8 +1,8 @@
 """Attention as a softmax network: identities that carry results about one to the other.
 
-This theory controls one head of softmax attention without scaling of the logits. The output of a token is that of a
-softmax network whose hidden weights are the keys and whose readouts are the values. All statements here are identities,
-for any matrices. They leave unexplained how all three weight matrices train together.
+This theory controls one head of softmax attention without scaling of the logits. The output of a token is the output of
+a softmax network whose hidden weights are the keys and whose readouts are the values. All statements here are
+identities, for any matrices. They leave unexplained how all three weight matrices train together.
 """
 
 import equinox as eqx

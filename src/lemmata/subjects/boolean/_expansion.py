@@ -136,9 +136,9 @@ class BooleanSpectrum:
     def low_degree(self, error: float | int = _SHOWN_ERROR) -> LowDegreePlan:
         """The degree at which low-degree learning reaches an expected squared error with the fewest rows.
 
-        With the N products of degree at most k estimated on m rows, E |g - f|² is the weight beyond k plus the sum over
-        these products of (E f² - f^(S)²)/m. If f has the values -1 and 1, the sign of g is wrong at most as often. For
-        a sampled f, missing weight counts as weight beyond every degree.
+        The N products of degree at most k are estimated on m rows. Then E |g - f|² is the weight beyond k plus the sum
+        over these products of (E f² - f^(S)²)/m. If f has the values -1 and 1, the sign of g is wrong at most as often.
+        For a sampled f, missing weight counts as weight beyond every degree.
 
         Args:
             error: the expected squared error.

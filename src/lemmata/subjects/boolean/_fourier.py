@@ -1,4 +1,4 @@
-"""The Fourier expansion of a user's function of binary inputs: a model, or a table of its values."""
+"""The Fourier expansion of a user's function of binary inputs. The function is a model or a table of its values."""
 
 import itertools
 import math
@@ -47,8 +47,8 @@ def boolean_fourier(
 
         sum of (1 - (1 - 2 eta)^|S|) f^(S)² / 2.
 
-    If f has the values -1 and 1, the influence of i is the probability that f changes when input i is flipped, and the
-    last number is the probability that f changes. Outputs of 0 and 1 and booleans are converted to -1 and 1.
+    If f has the values -1 and 1, the influence of i is the probability that f changes when input i is flipped. The last
+    number is the probability that f changes. Outputs of 0 and 1 and booleans are converted to -1 and 1.
 
     Up to 20 inputs all 2^d values are computed and everything is exact, by the fast transform. With more inputs, set
     `threshold`. Goldreich and Levin's search then finds the sets whose coefficients are at least the threshold in
@@ -58,15 +58,15 @@ def boolean_fourier(
         f_or_values: a function of a batch of points (n, d) that returns n numbers, an object with a method predict, or
             a table of the 2^d values in the order of `lemmata.functions.cube`.
         names: the names of the inputs, or their number; a table may do without.
-        codes: the two values that f receives as an input in place of -1 and 1: (0, 1) for a model of columns of 0 and
-            1.
+        codes: the two values that f receives as an input in place of -1 and 1. For example, they are (0, 1) for a model
+            of columns of 0 and 1.
         largest: how many coefficients are listed.
         threshold: None computes all coefficients; a number in (0, 1) searches for coefficients of at least this size.
         level: the confidence level of each interval of sampling; the intervals of the coefficients hold jointly.
         seed: the random seed of the points of sampling.
 
     Raises: SettingError, ShapeError: for invalid arguments, or for more inputs than can be enumerated without a
-        threshold; the message gives the number of evaluations by sampling. DataError: for outputs that are not numbers,
+        threshold. The message gives the number of evaluations by sampling. DataError: for outputs that are not numbers,
         or not two values if the function is sampled.
 
     Example:

@@ -37,7 +37,8 @@ class UnknownParities(Population[UnknownParity]):
 
 
 def eliminated(examples: list[int], bits: int) -> tuple[int, int]:
-    """How many examples give full rank, and the set that they determine; an example is its bits and its label at bit d.
+    """How many examples give full rank, and the set that they determine. An example is its bits, and its label at bit
+    d.
 
     Each row is kept in reduced form: the leading bit of a row is in no other row.
     """

@@ -1,4 +1,6 @@
-"""Low-degree learning: a classifier of binary columns whose degree minimises the exact formula for its error."""
+"""Low-degree learning. The classifier of binary columns chooses the degree that minimises the exact formula for its
+error.
+"""
 
 import dataclasses
 import html
@@ -86,7 +88,7 @@ class LowDegreeFit:
 class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
     """Classification of binary columns by their products of low degree (Linial, Mansour and Nisan 1993).
 
-    With labels y and columns x_i of -1 and 1, the coefficient of the product chi_S of the columns in S is estimated by
+    Labels y and columns x_i are -1 and 1. Let chi_S be the product of the columns in S. Its coefficient is estimated by
     the mean of y chi_S(x) over the m training rows. The class is the sign of the sum g of the products of at most
     `degree` columns, times their coefficients. For uniform columns, with f^(S) = E y chi_S(x),
 

@@ -47,7 +47,7 @@ def as_signs(values: Float[np.ndarray, " n"]) -> tuple[Float[np.ndarray, " n"], 
 
 @dataclasses.dataclass(frozen=True)
 class Codes:
-    """The two values that a function receives as inputs: the first in place of -1, the second in place of 1."""
+    """The two values that a function receives as inputs. The first replaces -1, and the second replaces 1."""
 
     low: float
     high: float

@@ -108,7 +108,7 @@ def solve_parity(
 ) -> Parity:
     """The set S of columns for which y is the sum of the columns in S modulo 2, except for a share `noise` of labels.
 
-    Without noise, the equations are solved by elimination. The rows that the solution does not need verify it: if the
+    Without noise, the equations are solved by elimination. The rows that the solution does not need verify it. If the
     function is not a parity, its labels satisfy each such row with probability 1/2. If the rows contradict every
     parity, the error names rows that show it.
 
@@ -128,8 +128,8 @@ def solve_parity(
 
     Raises:
         SettingError: for an invalid noise or level.
-        ShapeError, DataError: for columns that are not binary, for rows that contradict every parity without noise, for
-            rows that several parities fit, or for too few rows for the noise.
+        ShapeError, DataError: for columns that are not binary; for rows that contradict every parity without noise; for
+            rows that several parities fit; for too few rows for the noise.
         SolverError: if no parity was found that agrees with the held-out rows.
 
     Example:
@@ -264,9 +264,10 @@ def _with_noise(
 
 
 def _nearest_parity(x: np.ndarray, wrong: np.ndarray) -> float:
-    """How well the rows distinguish the parity from neighbours in one or two columns: the worst probability.
+    """How well the rows distinguish the parity from neighbours in one or two columns, as the worst probability.
 
-    On the rows where the sum of these columns is 1, the parity predicts e of n labels wrongly, and the other one n - e.
+    On the rows where the sum of these columns is 1, the parity predicts e of n labels wrongly, and the neighbour
+    predicts n - e wrongly.
     """
     columns = np.column_stack([np.zeros(len(x)), x]).astype(float)
     pairs = np.triu_indices(columns.shape[1], 1)
@@ -285,7 +286,7 @@ def _rounds(d: int) -> int:
 
 
 def _verifies(held: int, d: int, noise: float) -> bool:
-    """Whether the held-out rows distinguish the right parity from chance, except for rare draws of their noise."""
+    """Whether the held-out rows distinguish the right parity from chance, up to rare draws of their noise."""
     wrong = math.ceil(noise * held + _SPREAD * math.sqrt(noise * (1 - noise) * held))
     return held > 0 and _rounds(d) * float(stats.binom.cdf(wrong, held, 0.5)) <= _CHANCE
 

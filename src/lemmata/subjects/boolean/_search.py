@@ -1,4 +1,4 @@
-"""Large Fourier coefficients of a function with too many inputs for a table: Goldreich and Levin's search."""
+"""Large Fourier coefficients of a function with too many inputs for a table, by Goldreich and Levin's search."""
 
 import dataclasses
 import math
@@ -64,9 +64,9 @@ class Search:
 def large_sets(f: Function, search: Search, generator: np.random.Generator) -> tuple[Bool[np.ndarray, "k d"], bool]:
     """Sets whose coefficients may reach the threshold, and whether none was dropped to save memory.
 
-    Let x be the first k inputs and z the others. The sum of f^(S)² over all S whose part among the first k inputs is U
-    is E_z (E_x f(x, z) chi_U(x))². A group below half of threshold² is dropped with all its sets. The diagonal is
-    subtracted from the squared mean over the x of one z, which makes it unbiased.
+    Let x be the first k inputs and z the others. Group all S by U, their part among the first k inputs. The sum of
+    f^(S)² over a group is E_z (E_x f(x, z) chi_U(x))². A group below half of threshold² is dropped with all its sets.
+    The diagonal is subtracted from the squared mean over the x of one z, which makes it unbiased.
 
     Args:
         f: a function with the values -1 and 1.

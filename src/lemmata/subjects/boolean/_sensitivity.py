@@ -93,8 +93,8 @@ def noise_sensitivity(
     probability 2 eta is the same as flipping with probability eta there.
 
     If there are at least `draws` rows, each draw has its own row, and the interval is the Clopper-Pearson interval.
-    With fewer rows, each row is changed several times. The interval is then that of the number of independent draws
-    that give the same standard error.
+    With fewer rows, each row is changed several times. The interval is then computed for the number of independent
+    draws that would give the same standard error.
 
     Args:
         model: a function of rows (n, d) that returns n answers, or an object with a method predict. For a data frame
@@ -212,7 +212,9 @@ def _values(rows: np.ndarray, columns: str, names: tuple[str, ...]) -> tuple[lis
 
 
 def _like(values: np.ndarray, x: Any) -> Any:
-    """The values as a data frame of the same types if rows were given as one; a copy, which a model may change."""
+    """The values as a data frame of the same types, if the rows were given as one. It is a copy, so a model may change
+    it.
+    """
     names = getattr(x, "columns", None)
     if names is None:
         return values.copy()

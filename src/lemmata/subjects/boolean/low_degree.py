@@ -1,7 +1,7 @@
 """Learning the Fourier coefficients of low degree from examples.
 
-This theory gives the exact mean squared error of a function that is made of estimated coefficients of low degree
-(linial1993), and bounds the classification error of its sign. It assumes examples that are uniform on the cube {-1,
+This theory gives the exact mean squared error of a function that consists of estimated coefficients of low degree
+(linial1993). It also bounds the classification error of its sign. It assumes examples that are uniform on the cube {-1,
 1}^d with labels without noise. It does not explain which functions of practical interest have their weight at low
 degrees.
 """

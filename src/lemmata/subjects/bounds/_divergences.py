@@ -64,7 +64,8 @@ def _less_logarithm(x: np.ndarray) -> np.ndarray:
 
 
 def kl_upper(q: ArrayLike | float, budget: ArrayLike | float) -> Float[np.ndarray, "*shape"]:
-    """The largest p with kl(q || p) <= budget, elementwise: the largest value compatible with the observed share q.
+    """The largest p with kl(q || p) <= budget, elementwise. It is the largest value compatible with the observed share
+    q.
 
     It is rounded up: never below the largest p, and at most about 1e-13 of p - q above.
 

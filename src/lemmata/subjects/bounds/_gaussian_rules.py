@@ -30,7 +30,8 @@ class LinearRules:
 
     Args:
         distance: (w1 - w0)' S^-1 (w1 - w0).
-        outputs: of rows: those of w0 (n, k), those of w1, and the standard deviation of each output at sigma = 1, (n,).
+        outputs: for each row, the outputs of w0 (n, k), the outputs of w1, and the standard deviation of each output at
+            sigma = 1, (n,).
     """
 
     distance: float

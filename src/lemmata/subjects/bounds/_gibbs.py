@@ -1,4 +1,4 @@
-"""How often a rule with Gaussian outputs errs: exactly, by one integral for each row."""
+"""How often a rule with Gaussian outputs errs. This is exact, by one integral for each row."""
 
 import numpy as np
 from jaxtyping import Float, Int

@@ -45,7 +45,7 @@ class PacBayesBound:
         prior_rows: how many it has.
         sigma: the deviation of the noise in units of the prior's weights.
         step: the position of the posterior between the prior's fit (0) and the fit to all rows (1).
-        hold_out: the exact binomial limit, at the same delta, of the prior's noiseless rule on the same rows; None for
+        hold_out: the exact binomial limit, at the same delta, for the prior's noiseless rule on the same rows. None for
             a prior without data. It needs no noise, and is often the better bound.
         test_error: of the drawn rule on held-out rows; None if there are none.
         plain_test_error: of the fit to all rows on held rows.
@@ -115,14 +115,15 @@ def pac_bayes_bound(
     The bound is for the error of the *noisy* rule. Weights of the size of the prior's own are the unit of the noise.
 
     Args:
-        model: one of these: a linear scikit-learn classifier (LogisticRegression, RidgeClassifier, LinearSVC,
-            Perceptron, ...); an MLPClassifier; a Pipeline that ends in one, whose other steps are fitted to the prior's
-            rows only; a lemmata kernel, for ridge regression on the indicators of the classes; an Equinox module that
-            maps one input to one output for each class.
+        model: one of the following. A linear scikit-learn classifier (LogisticRegression, RidgeClassifier, LinearSVC,
+            Perceptron, ...). An MLPClassifier. A Pipeline that ends in one of these, whose other steps are fitted to
+            the prior's rows only. A lemmata kernel, for ridge regression on the indicators of the classes. An Equinox
+            module that maps one input to one output for each class.
         x: rows.
         y: their classes, two or more, of any type.
-        prior: "half", the share of the rows that the prior may see; or "free": around 0 (linear, kernel) or around the
-            weights of the given module. With "free", no rows are used up, and the divergence is that of the whole fit.
+        prior: "half" is the share of the rows that the prior may see. "free" is a prior around 0 (linear, kernel) or
+            around the weights of the given module. With "free", no rows are used up, and the divergence is that of the
+            whole fit.
         held: a pair of rows and classes that were not used for anything else; they are only counted.
         delta: the probability that the bound is wrong.
         step: the position of the posterior between the prior's fit (0) and the fit to all rows (1); chosen without the

@@ -87,7 +87,7 @@ def rademacher(
         radius: B, of a ball.
         draws: of the signs; 2000 for balls, 10 for fits.
         level: confidence of the interval. It follows from bounded differences of the supremum, for any number of draws.
-            For a fit, it is one-sided: the supremum is at least the value that the fit attains.
+            For a fit, the interval is one-sided, because the supremum is at least the value that the fit attains.
         seed: of the draws.
 
     Raises:

@@ -25,9 +25,9 @@ class RandomLabels:
         true_accuracy: on the training rows, fitted to the true classes.
         random_accuracy: on the training rows, fitted to independent classes of equal odds: the mean over repeats.
         attainable: the largest accuracy that any rule of the learner has is at least this in expectation, at the level.
-        chance: 1/classes. true_seconds, random_seconds: the time of one fit; the mean over repeats.
-        complexity: 2 random_accuracy - 1 for two classes: the attained part of the Rademacher complexity of the rules
-            that the learner chooses from; None for more classes.
+        chance: 1/classes. true_seconds, random_seconds: the time of one fit, as a mean over repeats.
+        complexity: 2 random_accuracy - 1 for two classes. It is the attained part of the Rademacher complexity of the
+            rules that the learner chooses from. None for more classes.
         complexity_lower: that complexity is at least this, at the level.
         memorises: whether the attainable accuracy is at least halfway from chance to 1. For two classes, this is a
             complexity of 1/2, and twice this is the whole range of an error.

@@ -74,8 +74,8 @@ def parity_process(bits: int, goal: int = 0) -> BitProcess:
 
     The reward is 1 in one state and 0 in all others.
 
-    Flips of pairs keep the parity of the number of bits in which the state differs from the goal, so a best value is
-    above 0 only if this number is even.
+    Flips of pairs do not change the parity of the number of bits in which the state differs from the goal. So a best
+    value is above 0 only if this number is even.
 
     Args:
         bits: n, at least 2.
@@ -110,8 +110,8 @@ def majority_process(bits: int, goal: int | None = None) -> BitProcess:
         goal: the x with the reward; None is all ones.
 
     Raises:
-        SettingError: without bits, for more than 20 bits including those of the counter, or for a goal that does not
-            have n bits.
+        SettingError: without bits; for more than 20 bits including those of the counter; for a goal that does not have
+            n bits.
 
     Example:
         >>> from lemmata.subjects.decisions import majority_process, optimal_values

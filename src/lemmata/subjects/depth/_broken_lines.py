@@ -10,7 +10,7 @@ import numpy as np
 
 @dataclasses.dataclass(frozen=True)
 class BrokenLine:
-    """The values at the knots, at least one, and the slopes before the first and behind the last of them.
+    """The values at the knots, at least one, and the slopes before the first knot and after the last knot.
 
     >>> tent = BrokenLine([Fraction(0), Fraction(1, 2), Fraction(1)], [Fraction(0), Fraction(1), Fraction(0)])
     >>> tent.pieces, tent.after(tent).pieces
@@ -54,7 +54,7 @@ class BrokenLine:
         return self.values[at - 1] + (self.values[at] - self.values[at - 1]) * (x - low) / (high - low)
 
     def after(self, inner: "BrokenLine") -> "BrokenLine":
-        """x -> self(inner(x)): its knots are those of inner, and the points that inner maps to a knot."""
+        """x -> self(inner(x)). Its knots are the knots of inner, and the points that inner maps to a knot."""
         knots = set(inner.knots)
         slopes = inner.slopes
         starts = [inner.knots[0], *inner.knots]

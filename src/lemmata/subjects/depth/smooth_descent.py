@@ -87,7 +87,7 @@ class DescentLemma(Claim[SmoothLoss]):
 
 
 class ConvexAlongAxes(eqx.Module):
-    """f(x) = sum_i of a function of the i-th coordinate of x in a rotated basis, with curvatures from mu to B.
+    """f(x) = sum_i of a function of the i-th coordinate of x in a rotated basis. The curvatures are from mu to B.
 
     The coordinate function is (mu + (B - mu) s) t²/2 if `curved` is -1, and mu t²/2 + (B - mu) sqrt(1 + t²) otherwise.
     Here s is 0 or 1. The minimiser is 0.
@@ -211,7 +211,9 @@ class SmoothnessIsTwoSided(Claim[IndefiniteQuadratic]):
         return jnp.abs(jnp.linalg.eigvalsh(problem.hessian)).max()
 
     def measure(self, problem: IndefiniteQuadratic, key: Key[Array, ""]) -> Array:
-        """The largest ratio over x - y: the gradient's differences along the axes, as a matrix, in operator norm."""
+        """The largest ratio over x - y. It is the operator norm of the gradient's differences along the axes, as a
+        matrix.
+        """
         gradient, at = jax.grad(problem.value), jax.random.normal(key, problem.between.shape)
         differences = jax.vmap(lambda axis: gradient(at + axis) - gradient(at))(jnp.eye(len(at)))
         return jnp.linalg.norm(differences, 2)

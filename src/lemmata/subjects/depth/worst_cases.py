@@ -104,7 +104,7 @@ class Distances(eqx.Module):
 
 
 def least_of_equal_steps(n: int) -> tuple[float, float]:
-    """The h at which the larger of 1/(4nh + 2) and (1 - h)^(2n)/2 is least, and its value: it bounds equal steps."""
+    """The h at which the larger of 1/(4nh + 2) and (1 - h)^(2n)/2 is least, and that least value."""
     length = float(root_scalar(lambda h: (h - 1) ** (2 * n) * (2 * n * h + 1) - 1, bracket=(1.0, 2.0)).root)
     return length, 1 / (4 * n * length + 2)
 

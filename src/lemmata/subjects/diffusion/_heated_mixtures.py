@@ -15,7 +15,8 @@ _VARIANCES = (0.3, 2.0)
 
 
 class HeatedMixture(eqx.Module):
-    """The distribution of x0 + sqrt(v) xi for x0 from sum_k w_k N(mu_k, S_k) and a standard normal xi, at any v >= 0.
+    """The distribution of x0 + sqrt(v) xi at any v >= 0. x0 is drawn from sum_k w_k N(mu_k, S_k), and xi is standard
+    normal.
 
     Its density solves the heat equation in v, twice the time: d p/dv = (1/2) div grad p.
 
@@ -66,7 +67,8 @@ class HeatedMixture(eqx.Module):
     def posterior_variance(self, v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, ""]:
         """The trace of Cov(x0 | z).
 
-        It is that of each component's v S_k (S_k + v I)^-1 plus that of their means about the mean.
+        It is the mean over components of the trace of v S_k (S_k + v I)^-1, plus the trace of the covariance of their
+        means.
         """
         shares, gains = self.responsibilities(v, z), jnp.linalg.inv(self.widened(v)) @ self.covariances
         inside = self.means + jnp.einsum("kij,ki->kj", gains, z - self.means)

@@ -1,7 +1,7 @@
 """The forward process: adding noise to data, and the distribution of the result.
 
-This theory gives the distribution of x(t) in dx = -g x/2 dt + sqrt(g) dB. Given x(0) it is normal with mean alpha x(0)
-and variance 1 - alpha², where alpha = exp(-G/2) and G is the integral of g. The theory assumes nothing about the data.
+This theory gives the distribution of x(t) in dx = -g x/2 dt + sqrt(g) dB. Given x(0), it is normal with mean alpha x(0)
+and variance 1 - alpha². Here alpha = exp(-G/2), and G is the integral of g. The theory assumes nothing about the data.
 It does not explain the denoiser E[x(0) | x(t)], which is all that has to be learned (`diffusion.denoisers`).
 """
 

@@ -1,4 +1,5 @@
-"""How close a learned distribution can come to that of the data: the Wasserstein distance in a one-parameter family.
+"""How close a learned distribution can come to the distribution of the data: the Wasserstein distance in a
+one-parameter family.
 
 This theory gives the least mean distance between a normal distribution and its estimate from n draws if only the mean
 is unknown. The distance is of order n^(-1/2), however smooth the density is, and it is a lower bound for all larger

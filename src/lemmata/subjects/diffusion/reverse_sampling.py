@@ -52,8 +52,8 @@ class ForwardMoments(Claim[Sampled]):
     source = Source("gu2024softmax", "(3)")
     population = NoisedDraws()
     # With u_j = g(t_j) h / 2 the steps shrink the mean by prod (1 - u_j) instead of exp(-G/2). For g <= 4 on [0, 1] and
-    # h = 1/128 the logarithms differ by sum u_j²/2 <= 0.016 and, the sum of u_j being a left Riemann sum of a slope of
-    # at most 2, by h/2 = 0.004; squares by twice that.
+    # h = 1/128, the logarithms differ by sum u_j²/2 <= 0.016. They also differ by h/2 = 0.004, because the sum of u_j
+    # is a left Riemann sum of a slope of at most 2. Squares differ by twice that.
     relation = EqualInMean(margin=0.04)
     control = Control("the mean shrinks by alpha², and the variance is 1 - alpha", _second_is_one_minus_alpha)
     controls = "the distribution of noised data"
@@ -77,8 +77,8 @@ class AbstractTransport(Claim[Sampled]):
     """With the exact score, draws of p_T are carried to draws of p_0, here stopped at t = 0.02."""
 
     population = NoisedDraws()
-    # A step of relative size 1/128 moves the samples by a hundredth of themselves at most; the energy distance is
-    # quadratic in that: below 1e-3. The draws at both ends belong to the problem: the mean is over them.
+    # A step of relative size 1/128 moves the samples by at most a hundredth of themselves. The energy distance is
+    # quadratic in this, so it is below 1e-3. The draws at both ends belong to the problem: the mean is over them.
     relation = EqualInMean(relative=False, margin=1e-3, resolution=4e-3, over="problems")
     control = Control(
         "the samples are those of t = 1/7", lambda zero, problem: energy_distance(problem.early, problem.first)

@@ -2,9 +2,9 @@
 
 This theory bounds E |F_nn - F*|² for a softmax network trained on noised data, by four gaps. The first is between the
 network and regression with its tangent kernel. The second is between regression on noisy labels of F* and on labels of
-a function F_H in the space of the kernel. The third is between this regression and F_H, and the fourth between F_H and
-F*. The theory does not explain why the error is small, because the bounds contain the inverse of the smallest
-eigenvalue of an analytic kernel.
+a function F_H in the space of the kernel. The third gap is between this regression and F_H, and the fourth is between
+F_H and F*. The theory does not explain why the error is small. The reason is that the bounds contain the inverse of the
+smallest eigenvalue of an analytic kernel.
 
 The decomposition holds for every distribution of the data. The trials use cubes, mixtures of normal distributions in 1
 to 8 dimensions, and spheres. The bounds assume data in the unit ball and a denoiser that is Lipschitz at all times. Of

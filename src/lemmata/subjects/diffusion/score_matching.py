@@ -19,13 +19,13 @@ from lemmata.subjects.diffusion._diffusion import training_set
 
 ABOUT = {"tool": "statistics", "architecture": "diffusion model", "object": "score"}
 
-# Losses are of order 1. Predictions are means of 2^13 draws that belong to a problem: their standard error is about
-# 0.015, which the margins allow for each problem.
+# Losses are of order 1. Predictions are means of 2^13 draws that belong to a problem. Their standard error is about
+# 0.015, and the margins allow for this in each problem.
 _DRAWS = 2**13
 
 
 class TwoModels(eqx.Module):
-    """Two random models (1 - t) A_a x + t b_a of a score or a denoiser, to be compared on noised data.
+    """Two random models (1 - t) A_a x + t b_a of a score or a denoiser, which are compared on noised data.
 
     Args:
         target: the law of the data.
@@ -155,7 +155,7 @@ class ExcessRisk(Claim[TwoModels]):
         return jnp.mean(jnp.sum(gap**2, axis=2), axis=1)
 
     def measure(self, problem: TwoModels, key: Key[Array, ""]) -> Array:
-        """The excess of both models' losses over that of F*, on independent draws."""
+        """For both models, their loss minus the loss of F*, on independent draws."""
         times, places, clean = problem.draw(key)
         loss = lambda f: jnp.mean(jnp.sum((f - clean) ** 2, axis=-1), axis=-1)
         return loss(problem.outputs(times, places)) - loss(problem.at(problem.target.denoiser, times, places))
@@ -197,7 +197,7 @@ class LossWeight(Claim[TwoModels]):
         return jnp.sum(_at_32_points(problem)[2] ** 2, axis=2)
 
     def measure(self, problem: TwoModels, key: Key[Array, ""]) -> Array:
-        """The weighted squared distance of the scores, that of the data from their density."""
+        """The weighted squared distance of the scores. The score of the data comes from their density."""
         times, places = problem.times[:32], problem.places[:32]
         gap = problem.scores(times, places) - problem.at(problem.target.score, times, places)
         return loss_weight(problem.schedule, times) * jnp.sum(gap**2, axis=2)

@@ -1,9 +1,9 @@
 """How smooth a score is when little noise is left: Sobolev seminorms, the strip of analyticity, Fourier transforms.
 
-This theory is about the score of two points at distance 2m under noise of variance sigma². It is -z/sigma² plus the
-step a tanh(a z), where a = m/sigma². It is analytic at every level of noise, and its Sobolev seminorms all grow without
-bound as sigma falls. The theory assumes this distribution of the data. It does not explain which norm a trained model
-minimises.
+This theory is about the score of two points at distance 2m under noise of variance sigma². The score is -z/sigma² plus
+the step a tanh(a z), where a = m/sigma². It is analytic at every level of noise. As sigma falls, all its Sobolev
+seminorms grow without bound. The theory assumes this distribution of the data. It does not explain which norm a trained
+model minimises.
 """
 
 import equinox as eqx
@@ -54,7 +54,8 @@ class TwoPoints(eqx.Module):
         return logsumexp(-((z - jnp.stack([self.m, -self.m])) ** 2) / (2 * spread))
 
     def excess(self, z: Float[Array, " n"], variance: Float[Array, ""] | float | None = None) -> Float[Array, " n"]:
-        """The score plus z/sigma², by differentiating `log_density`: the part of the score beyond that of the noise.
+        """The score plus z/sigma², by differentiating `log_density`. This is the part of the score beyond the score of
+        the noise.
 
         Args:
             z: the places.

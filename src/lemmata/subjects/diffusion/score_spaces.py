@@ -130,7 +130,7 @@ _POINTS = 300
 
 
 def _squared_norm(points: Float[Array, " n"], values: Float[Array, " n"]) -> Float[Array, ""]:
-    """y' K^-1 y for the kernel exp(-|x - y|): the squared norm of the least interpolant."""
+    """y' K^-1 y for the kernel exp(-|x - y|). This is the squared norm of the least interpolant."""
     factor = jax.scipy.linalg.cho_factor(gram(Laplace(1.0), points[:, None]), lower=True)
     return values @ jax.scipy.linalg.cho_solve(factor, values)
 

@@ -19,7 +19,7 @@ TOLERANCE = 0.25
 
 @dataclasses.dataclass(frozen=True)
 class KernelBehaviour:
-    """How far training was that of its kernel, at each of some parameters along it.
+    """How far training was from that of its kernel, for several parameters along the training.
 
     Attributes:
         linearisation: |f_t - f_0 - <grad f_0, theta_t - theta_0>| / |f_t - f_0|, norms over points and outputs;

@@ -1,4 +1,4 @@
-"""The common part of two views of every point: the contrastive matrix and its kernel form, and their leading modes."""
+"""The common part of two views of every point: the contrastive matrix, its kernel form, and their leading modes."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -69,7 +69,7 @@ def root_of_views(matrix: Float[Array, "N N"]) -> _Root:
 
 
 def swapped_in(root: _Root) -> Float[Array, "N N"]:
-    """K^(1/2) P K^(1/2)/(2n) in the eigenbasis of K: P swaps the two views of every point.
+    """K^(1/2) P K^(1/2)/(2n) in the eigenbasis of K. P swaps the two views of every point.
 
     Args:
         root: of `root_of_views`.
@@ -80,7 +80,7 @@ def swapped_in(root: _Root) -> Float[Array, "N N"]:
 
 
 def contrastive_gram(kernel: AbstractKernel, x: Float[Array, "n m"], views: Float[Array, "n m"]) -> Float[Array, "N N"]:
-    """K_Gamma = K^(1/2) P K^(1/2)/(2n), K on all N = 2n views and P the swap of the two views of every point.
+    """K_Gamma = K^(1/2) P K^(1/2)/(2n), where K is on all N = 2n views, and P swaps the two views of every point.
 
     Its eigenvalues are those of Gamma in the kernel's feature space, and zeros.
 

@@ -27,7 +27,8 @@ def embedding_flow(
     *,
     tolerance: float = 1e-9,
 ) -> Float[Array, "t d m"]:
-    """The weights at times of dW/dt = -4 (W Gamma W' - I) W Gamma, the gradient flow of |W Gamma W' - I|².
+    """The weights W of dW/dt = -4 (W Gamma W' - I) W Gamma at given times. It is the gradient flow of |W Gamma W' -
+    I|².
 
     Explicit steps (Tsitouras 5/4) whose local error is at most the tolerance times |W_ij|, and times the root mean
     square of the start if entries are smaller.

@@ -167,7 +167,9 @@ class UnsolvedTasks(Population[FewShotTask]):
         return Space(**FewShotTasks().settings().variables | {"topic": topic})
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> FewShotTask:
-        """The first task whose loss before training is above the loss at which training stops; else the last of 40."""
+        """The first task whose loss before training is above the loss at which training stops. If there is none, the
+        last of 40.
+        """
         for number in range(_DRAWS):
             task = FewShotTasks().sample(setting, jax.random.fold_in(key, number))
             if loss_before(task) > UNTIL:

@@ -19,9 +19,9 @@ WORKING_SET = 2**28
 
 
 class FineTuningKernels(eqx.Module):
-    """Three kernels of one function at its parameters, rows (x, output) against rows (x', output).
+    """Three kernels of one function at its parameters, between rows (x, output) and rows (x', output).
 
-    With g the gradient in the parameters of one output at one point:
+    Let g be the gradient in the parameters of one output at one point:
 
     Attributes:
         sgd: <g, g'>, by which a step of gradient descent on x' moves the output at x.

@@ -9,7 +9,9 @@ from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
 
 
 class TunedNetwork(eqx.Module):
-    """f(x) = a' tanh(W'x) at rows x with W first and a second, and derivatives chi_i of a loss in the outputs there."""
+    """f(x) = a' tanh(W'x) at rows x, with W first and a second, and the derivatives chi_i of a loss in the outputs
+    there.
+    """
 
     params: dict[str, Array]
     x: Float[Array, "n d"]

@@ -1,4 +1,4 @@
-"""Learning with the kernels of fine-tuning: least squares from an offset, logistic descent, an asymmetric kernel."""
+"""Learning with the kernels of fine-tuning: least squares from an offset, logistic descent, asymmetric kernel."""
 
 import equinox as eqx
 import jax

@@ -18,7 +18,8 @@ _FLOOR = 1e-5
 
 
 class MaskedTransformer(eqx.Module):
-    """Tokens in, logits of the token at every place out: attention both ways, norms first, no dropout.
+    """A transformer from tokens to logits of the token at every place. Attention goes both ways; norms come first; no
+    dropout.
 
     The readout is the transposed embedding and a bias; norms have no parameters.
 
@@ -138,7 +139,7 @@ def pre_train(
     There are 8192 documents. Two layers of width 16 take a few seconds.
 
     Args:
-        model: of any width; its vocabulary and length are those of the language.
+        model: a model of any width. Its vocabulary and length must be those of the language.
         key: of the start, the documents and the masks.
         language: the source of the documents.
         steps: of Adam, its rate 0.003 at first and 0 at the end along a cosine.

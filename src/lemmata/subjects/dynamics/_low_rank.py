@@ -19,10 +19,10 @@ from ._fine_tuning import Function
 def in_subspace(
     f: Function, params: Any, key: Key[Array, ""], dimension: int
 ) -> tuple[Callable[[Array, Any], Array], Float[Array, " k"]]:
-    """F at params + A z as a function of z, and z = 0, with A drawn: entries independent N(0, 1/dimension).
+    """F at params + A z as a function of z, and z = 0. The entries of A are drawn independently from N(0, 1/dimension).
 
     Then <A'g, A'g'> has the mean <g, g'>. So the kernel of descent in z is an unbiased estimate of the kernel in all
-    parameters (apply `fine_tuning_kernels` to the result); `rank_needed` gives the k that it needs.
+    parameters (apply `fine_tuning_kernels` to the result). `rank_needed` gives the k that is needed.
 
     Args:
         f: f(params, x) of one point.
@@ -97,7 +97,7 @@ def low_rank_adapters(
 def rank_needed(rows: int, error: float, probability: float = 0.1) -> int:
     """The least k at which 4 N² exp(-(e² - e³) k / 4) is at most a probability.
 
-    Then, except with that probability, all entries of a kernel of N rows are within e max |g|² of those in a random
+    Except with that probability, all entries of a kernel of N rows are within e max |g|² of their values in a random
     subspace of dimension k (Johnson and Lindenstrauss).
 
     Args:

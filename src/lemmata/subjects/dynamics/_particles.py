@@ -76,7 +76,8 @@ def particle_flow(
     loss: Loss = "ipm",
     every: int = 1,
 ) -> ParticlePath:
-    """Generated points under alternating training: a critic from f = 0 for a time, then a step of every point.
+    """Generated points under alternating training. A critic is trained from f = 0 for a time, and then every point
+    takes a step.
 
     Each step is x <- x + rate * `generator_slopes` at the critic of the present points. With "ipm", it is gradient
     descent on MMD²: the step is -(m/2) rate time times its gradient. For an RBF kernel MMD² cannot rise while rate *

@@ -17,7 +17,7 @@ class Reviews:
     """Reviews of a dish and a film: words of praise or blame for either, and neutral words.
 
     The tokens are, in order: the first token of every text, the mask, `it`, `was`, `great`, `terrible`; four words of
-    praise and four of blame for the dish; the same numbers for the film; eight neutral words.
+    praise and four of blame for the dish; equally many for the film; eight neutral words.
 
     Args:
         words: of a review.

@@ -50,7 +50,7 @@ def rotation(key: Key[Array, ""], m: int) -> Float[Array, "m m"]:
 
 
 class SmallStarts(Population[SmallStart]):
-    """d + 1 positive modes, each 0.35 to 0.6 of the one before; one mode of 0, and one negative mode.
+    """d + 1 positive modes, each 0.35 to 0.6 times the mode before it, then one mode of 0 and one negative mode.
 
     paired: the first two are equal, like the cosine and the sine of a frequency if data and views look the same after
     every shift.

@@ -17,8 +17,8 @@ class StepwisePrediction(eqx.Module):
     """The course of training of f = W x under |W Gamma W' - I|², from a small start that is aligned with Gamma.
 
     A start is aligned if W(0) = U diag(s) V' with the leading eigenvectors V of Gamma. Gradient flow then keeps U and
-    V, and each mode follows its own logistic curve: the eigenvalue of the embeddings' cross-correlation W Gamma W'
-    along it is
+    V, and each mode follows its own logistic curve. The eigenvalue of the embeddings' cross-correlation W Gamma W'
+    along the mode is
 
         size_j(t) = 1 / (1 + (1/(s_j² gamma_j) - 1) exp(-8 gamma_j t)),
 
@@ -40,7 +40,7 @@ class StepwisePrediction(eqx.Module):
 
     @property
     def plateaus(self) -> Float[Array, " steps"]:
-        """The losses before the first step, between steps, and after the last: d, d - 1, ..., 0."""
+        """The losses before the first step, between steps, and after the last step. They are d, d - 1, ..., 0."""
         d = len(self.eigenvalues)
         return jnp.arange(d, -1.0, -1.0)
 
@@ -57,8 +57,8 @@ def aligned_start(weights: Float[Array, "d m"], vectors: Float[Array, "m k"]) ->
     """The sizes s_1, ..., s_k with which a small start W begins the modes v_1, ..., v_k, the fastest first.
 
     While W is small, mode j grows along W v_j. Its part along the outputs that faster modes have taken is corrected
-    once these modes are learned. So s_j is the length of W v_j orthogonal to W v_1, ..., W v_{j-1}: the j-th diagonal
-    entry of R in the QR factorisation of W V (Simon et al., 2023, for small starts).
+    once these modes are learned. So s_j is the length of the part of W v_j that is orthogonal to W v_1, ..., W v_{j-1}.
+    This is the j-th diagonal entry of R in the QR factorisation of W V (Simon et al., 2023, for small starts).
 
     Args:
         weights: W.
@@ -84,7 +84,7 @@ def aligned_start(weights: Float[Array, "d m"], vectors: Float[Array, "m k"]) ->
 
 @jax.jit
 def _left_over(columns: Float[Array, "d k"]) -> Float[Array, " k"]:
-    """Gram-Schmidt: the length of each column minus its projections on the previous columns."""
+    """Gram-Schmidt. The result is the length of each column minus its projections on the previous columns."""
     lengths = []
     for _ in range(columns.shape[1]):
         length = jnp.linalg.norm(columns[:, 0])
@@ -103,7 +103,7 @@ def stepwise_times(
 ) -> StepwisePrediction:
     """When a linear or kernel model learns each dimension of its embedding from pairs of views.
 
-    For a linear model, Gamma = sum_i (x_i x_i'^T + x_i' x_i^T)/(2n); with a kernel, its eigenvalues are those of
+    For a linear model, Gamma = sum_i (x_i x_i'^T + x_i' x_i^T)/(2n). With a kernel, Gamma has the eigenvalues of
     `contrastive_gram`. The flow is that of the loss |C - I|², where C is the embeddings' cross-correlation, with all
     weights at rate 1. For a network of large width, the kernel is its tangent kernel.
 
@@ -111,8 +111,8 @@ def stepwise_times(
         x: n points.
         views: row by row, other views of them.
         dimension: d, outputs of the model.
-        start: the size s of every mode at time 0. Without a kernel, it may also be the weights W(0) of the model, whose
-            sizes are those of `aligned_start`.
+        start: the size s of every mode at time 0. Without a kernel, `start` may also be the weights W(0) of the model.
+            Their sizes are given by `aligned_start`.
         kernel: K; None is the linear model.
 
     Raises:

@@ -13,7 +13,7 @@ from ._contrast import check_views, contrastive_matrix, leading_modes, root_of_v
 def terminal_weights(
     x: Float[Array, "n m"], views: Float[Array, "n m"], dimension: int
 ) -> tuple[Float[Array, "d m"], Float[Array, " d"]]:
-    """W = diag(gamma^(-1/2)) V' with the d leading modes of Gamma, and gamma: the limit of a linear model.
+    """W = diag(gamma^(-1/2)) V' with the d leading modes of Gamma, and gamma. W is the limit of a linear model.
 
     It has loss |W Gamma W' - I|² = 0, and of all weights that have it the least norm, |W|² = sum_j 1/gamma_j. Training
     ends at a rotation of it from a small start.

@@ -1,4 +1,4 @@
-"""Points of which two views are seen, with noise of their own: for kernels, for linear models, for small networks."""
+"""Points that are seen in two views, each with its own noise, for kernels, linear models and small networks."""
 
 import equinox as eqx
 import jax
@@ -34,8 +34,8 @@ class NoisyViews(Population[ViewPairs]):
     """Clean points with standard deviations that fall from coordinate to coordinate, in rotated axes; noise in some.
 
     The noise is largest where the points vary least. In the last coordinate, its variance is `noise` times the largest
-    variance of the points; in the first, it is a tenth of that; between, it is geometric. With `near` a verification
-    keeps the number of rows within a quarter of its default.
+    variance of the points. In the first coordinate, it is a tenth of that. In between, it is geometric. With `near` a
+    verification keeps the number of rows within a quarter of its default.
     """
 
     rows: int = 60

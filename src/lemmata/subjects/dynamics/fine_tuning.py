@@ -1,11 +1,11 @@
-"""Fine-tuning of a language model as kernel regression: with a prompt that pre-training knows, and without.
+"""Fine-tuning of a language model as kernel regression, with a prompt that pre-training knows, and without a prompt.
 
-Training is that of a kernel if (1) outputs move as their linearisation in the parameters predicts, and (2) the
-gradients, and therefore the kernel, do not change. Both hold in the limit of infinite width if the derivative of the
-loss is small at the start. This is so if pre-training has nearly solved the task already, because then little has to
-move. A prompt asks for a word that pre-training has learned to predict, whereas a new head has learned nothing. This
-theory predicts the direction of small changes. It does not give the width that is enough, or the tasks that
-pre-training has nearly solved.
+Training is that of a kernel under two conditions: (1) outputs move as their linearisation in the parameters predicts,
+and (2) the gradients, and therefore the kernel, do not change. Both hold in the limit of infinite width if the
+derivative of the loss is small at the start. This is so if pre-training has nearly solved the task already, because
+then little has to move. A prompt asks for a word that pre-training has learned to predict, whereas a new head has
+learned nothing. This theory predicts the direction of small changes. It does not give the width that is enough, or the
+tasks that pre-training has nearly solved.
 
 The models here have two layers of width 16. They are pre-trained for a second on reviews in a made-up language, in
 which praise of a dish and praise of a film go together. The tasks ask about one of the two, with 16 rows per class.

@@ -1,10 +1,10 @@
 """The kernel of Adam: a first step is a sign, and the kernel of gradients and signs is asymmetric.
 
 Let g be the gradient of the output in the parameters, and let chi be the derivative of the loss. A step of gradient
-descent on the loss of one example x' moves an output at x by -eta chi <g(x), g(x')>. Adam's first step, when both
-moments are corrected, is -eta m/sqrt(v) = -eta sign(chi g(x')). So it moves the output by -eta sign(chi) <g(x), sign
-g(x')>, and the kernel K_A(x, x') = <g(x), sign g(x')> is not symmetric. This theory is about single examples and the
-first step. It does not say how Adam continues, when moments of several gradients mix.
+descent on the loss of one example x' moves an output at x by -eta chi <g(x), g(x')>. When both moments are corrected,
+Adam's first step is -eta m/sqrt(v) = -eta sign(chi g(x')). So it moves the output by -eta sign(chi) <g(x), sign g(x')>,
+and the kernel K_A(x, x') = <g(x), sign g(x')> is not symmetric. This theory is about single examples and the first
+step. It does not say how Adam continues, when moments of several gradients mix.
 """
 
 import jax
@@ -83,7 +83,7 @@ class AdamOnABatch(Claim[TunedNetwork]):
     predict = 2.0
 
     def measure_at(self, problem: TunedNetwork, key: Key[Array, ""], rung: float) -> Array:
-        """The gradients of the formula in closed form, those of the step by automatic differentiation."""
+        """The gradients of the formula in closed form, and the gradients of the step by automatic differentiation."""
         first, second = problem.gradients()
         rows = jnp.concatenate([first.reshape(len(first), -1), second], axis=1)
         slopes = jax.grad(lambda own: jnp.vdot(problem.slopes, problem.outputs(own)))(problem.params)

@@ -1,10 +1,10 @@
 """Self-supervised learning of a linear model from a small start: the modes of a contrastive matrix, one after another.
 
-Two views x, x' of every point enter through Gamma, the symmetrised mean of x x'^T. Let a linear embedding f = W x
-descend on |W Gamma W' - I|², a Barlow Twins loss without normalisation. Then dW/dt = -4 (W Gamma W' - I) W Gamma. While
-W is small, each mode v of Gamma grows like exp(4 gamma t) W(0) v, negative modes decay, and learned modes do not move.
-This theory gives the time at which each mode is learned, the loss between these times, and the end of training. It
-assumes a small start and plain gradient flow. It does not explain batches, momentum and normalised losses.
+Two views x, x' of every point define Gamma, the symmetrised mean of x x'^T. Let a linear embedding f = W x descend on
+|W Gamma W' - I|², a Barlow Twins loss without normalisation. Then dW/dt = -4 (W Gamma W' - I) W Gamma. While W is
+small, each mode v of Gamma grows like exp(4 gamma t) W(0) v, negative modes decay, and learned modes do not move. This
+theory gives the time at which each mode is learned, the loss between these times, and the end of training. It assumes a
+small start and plain gradient flow. It does not explain batches, momentum and normalised losses.
 """
 
 import jax

@@ -1,4 +1,4 @@
-"""Self-supervised learning in the space of a kernel: its modes from Gram matrices, and its relation to kernel PCA.
+"""Self-supervised learning in the space of a kernel: its modes from Gram matrices, and how it differs from kernel PCA.
 
 Let Phi be the features of all 2n views in the feature space of a kernel, and let P swap the two views of every point.
 The contrastive matrix is Gamma = Phi' P Phi/(2n). Its modes are those of K^(1/2) P K^(1/2)/(2n), and the embedding at
@@ -96,7 +96,7 @@ def _half_whitened(problem: ViewPairs) -> Array:
 
 
 def _lost(vectors: np.ndarray, modes: np.ndarray) -> Array:
-    """1 - |V'U|²/d for two orthonormal families of d vectors: the share that one misses of the other."""
+    """1 - |V'U|²/d for two orthonormal families of d vectors. One family misses this share of the other."""
     return jnp.asarray(1 - np.sum((vectors.T @ modes) ** 2) / vectors.shape[1])
 
 

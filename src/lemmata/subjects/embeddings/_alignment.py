@@ -56,10 +56,10 @@ def aligned_regression(
         min over W of  mean (y - z'b - c)²/var y  +  weight D(z_s, z_t)²,
 
     by Adam, from the leading principal components of both. Given W, b is the slope of a ridge regression of
-    standardised labels on z with a ridge of 0.01, and what is minimised is its squared error, without the ridge's
-    penalty. D is one of three terms: zero; the distance of the mean embeddings of z (`"marginal"`); or the conditional
-    operator discrepancy of z given the label (`"conditional"`), where the present predictions, without a gradient,
-    replace the target's labels. z is divided by its standard deviations over both, so shrinking cannot lower D. Kernels
+    standardised labels on z with a ridge of 0.01. Its squared error is minimised, without the ridge's penalty. D is one
+    of three terms. It is zero, or the distance of the mean embeddings of z (`"marginal"`), or the conditional operator
+    discrepancy of z given the label (`"conditional"`). For the last, the present predictions replace the target's
+    labels, without a gradient. z is divided by its standard deviations over both, so shrinking cannot lower D. Kernels
     are `RBF(1)` times the root of the number of columns.
 
     Args:
@@ -76,8 +76,8 @@ def aligned_regression(
         SettingError: for an unknown term, a negative weight, more columns than the inputs have, a negative number of
             steps, or a rate that is not above 0.
         ShapeError: if rows or columns do not fit each other, or there are not more rows than columns.
-        DataError: if a number is not finite, if all labels are equal, if the rows of both sets vary in fewer directions
-            than z has columns, or if numbers are so large that the fit is not finite.
+        DataError: if a number is not finite; if all labels are equal; if the rows of both sets vary in fewer directions
+            than z has columns; if numbers are so large that the fit is not finite.
 
     References: yang2024cod, abstract: the objective, without its marginal term and modified moments.
 

@@ -6,9 +6,9 @@ centring matrix H. The conditional mean operator and the conditional covariance 
     U = C_zy (C_yy + e)^-1 = Phi A Psi',                   A = (L + n e)^-1,
     R = C_zz - C_zy (C_yy + e)^-1 C_yz = Phi H B H Phi'/n,  B = n e (H L H + n e)^-1,
 
-with moments about 0 in U and about the mean in R. Suppose that kernels are linear, the mean of Z given Y = y is linear
-in y, and its covariance is the same for all y. In the limit of many pairs and a ridge that goes to 0, these are U y and
-R.
+Moments are about 0 in U and about the mean in R. Suppose that kernels are linear, that the mean of Z given Y = y is
+linear in y, and that its covariance is the same for all y. In the limit of many pairs and a ridge that goes to 0, these
+are U y and R.
 """
 
 import equinox as eqx
@@ -92,8 +92,8 @@ def conditional_covariance_distance(
 
         tr R_s + tr R_t - 2 tr (R_s^1/2 R_t R_s^1/2)^1/2,
 
-    where tr R = tr(H K H B)/n, and the last trace is the sum of the singular values of B_s^1/2 H K_st H B_t^1/2 over
-    the root of n m.
+    where tr R = tr(H K H B)/n. The last trace is the sum of the singular values of B_s^1/2 H K_st H B_t^1/2 over the
+    root of n m.
 
     Args:
         source: K_s and L_s of the source.

@@ -150,7 +150,7 @@ class SpreadPairs(Population[NormalConditionals]):
         return Space(ridge=Real(1.0, 0.01, 2.0, "ridge"), wider=wider)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> NormalConditionals:
-        """Slopes between -1 and 1, and between -3 and 3 in the target; noise of the source about 1."""
+        """Slopes are between -1 and 1, and between -3 and 3 in the target. The noise of the source is about 1."""
         rng = generator_of(key)
         noises = np.array([1.0, setting["wider"]]) * rng.uniform(0.9, 1.1, 2)
         return NormalConditionals(np.array([1.0, 3.0]) * rng.uniform(-1, 1, 2), noises, setting["ridge"])

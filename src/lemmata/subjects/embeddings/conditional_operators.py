@@ -162,7 +162,7 @@ class SpreadIsSeen(Claim[NormalConditionals]):
     title = "The covariance term of the discrepancy detects a change of spread"
     source = Source(_KEY, "Abstract, discrepancy", note="what its covariance term adds")
     population = SpreadPairs()
-    # too large by about (R_s + R_t)/(2 n): by 9/600 of 2.9 at the last rung
+    # too large by about (R_s + R_t)/(2 n), which is 9/600 of 2.9 at the last size
     relation = Limit("n", (75.0, 300.0), margin=0.02, resolution=0.06, replicates=2)
     control = Control("R = s², without the ridge's term", lambda value, problem: _apart(problem.noises**2))
     controls = "the covariance term of the discrepancy for a large sample"

@@ -1,4 +1,4 @@
-"""How the width of a transition shrinks with the size: a metric, a continuous transition, or a jump?"""
+"""How the width of a transition shrinks with the size. Is it the metric, a continuous transition, or a jump?"""
 
 import dataclasses
 import math

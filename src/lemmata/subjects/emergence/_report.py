@@ -49,7 +49,7 @@ class EmergenceReport:
         top: fitted accuracy of an infinite model: 1, unless the loss of a token has a floor.
         level: the confidence level of the intervals.
         steepest: without a fitted floor, the largest exponent among the laws with a floor that are compatible with the
-            accuracies; the intervals do not contain it. With a fitted floor, `alpha`.
+            accuracies. The intervals do not contain it. With a fitted floor, `alpha`.
         conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
@@ -141,7 +141,7 @@ class EmergenceReport:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """Accuracies with the smooth law, and the loss of a token, which the law turns into a line; an Altair chart."""
+        """Accuracies with the smooth law, and the loss of a token, which the law turns into a line. An Altair chart."""
         import altair as alt
 
         grid = np.geomspace(self.scale[0] / 1.5, self.scale[-1] * 1.5, 120)
@@ -185,9 +185,9 @@ def emergence_report(
     Let the loss of a token be c N^-alpha above a floor, and let an answer count only if all L tokens are right. The
     accuracy is then chance + (top - chance) exp(-L c N^-alpha): a jump in log N of the width 3.08/alpha, for every L.
 
-    The fit is by maximum likelihood for binomial counts. The test compares it with the law with one additional jump, by
-    which the loss of a token falls after one of the sizes. Its p-value and the intervals come from 300 tables that are
-    drawn from the fit.
+    The fit is by maximum likelihood for binomial counts. The test compares the law with a law that has one additional
+    jump. At this jump, the loss of a token falls after one of the sizes. Its p-value and the intervals come from 300
+    tables that are drawn from the fit.
 
     Args:
         scale: a positive number for each model: parameters, tokens or compute.

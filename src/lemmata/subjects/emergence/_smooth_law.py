@@ -1,4 +1,4 @@
-"""Exact match by a power law of the loss of a token above a floor: fits of many tables at once, by Fisher scoring."""
+"""Exact match by a power law of the loss of a token above a floor. Many tables are fitted at once by Fisher scoring."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 _STEPS = 60
-_FLOORS = np.array([0.0, 0.4, 0.6, 0.75, 0.9, 1.0, 1.1])  # remaining errors, as a share of those of the best size
+_FLOORS = np.array([0.0, 0.4, 0.6, 0.75, 0.9, 1.0, 1.1])  # remaining errors, as a share of the errors of the best size
 _LARGEST = 30.0  # of |log of the loss of an answer|: beyond it, the accuracy is 0 or 1 to rounding
 
 
@@ -106,7 +106,8 @@ def fits_with_top(
 ) -> tuple[Float[np.ndarray, "tables terms"], Float[np.ndarray, " tables"], Float[np.ndarray, " tables"]]:
     """The best fit of each table over accuracies of an infinite model: coefficients, deviance, that accuracy.
 
-    The accuracies tried are 1, and those that leave a share of the errors of the best size: a loss with a floor.
+    The accuracies that are tried are 1, and those that leave a share of the errors of the best size, which is a loss
+    with a floor.
 
     Args:
         designs: as in `fits`.

@@ -18,7 +18,7 @@ _CONTEXTS = (1e2, 1e3, 1e4)  # examples per dimension
 
 
 class PretrainingTasks(eqx.Module):
-    """k Gaussian tasks in d dimensions; the trained layer sees only their second moment."""
+    """k Gaussian tasks in d dimensions. The trained layer sees only their second moment."""
 
     tasks: Float[Array, "k d"]
 
@@ -138,14 +138,14 @@ class ManyTasksGeneralise(AbstractDiversity):
 
 
 class KnownTasks(eqx.Module):
-    """M known tasks and a new one, with noise of standard deviation sigma in the labels."""
+    """M known tasks and a new task. The labels have noise of standard deviation sigma."""
 
     known: Float[Array, "M d"]
     new: Float[Array, " d"]
     sigma: Float[Array, ""]
 
     def gaps(self) -> Float[Array, " M"]:
-        """The squared distances of the known tasks from the new one, per dimension."""
+        """The squared distances of the known tasks from the new task, divided by the dimension."""
         return jnp.mean((self.known - self.new) ** 2, axis=1)
 
 

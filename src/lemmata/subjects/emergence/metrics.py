@@ -101,7 +101,7 @@ class Benchmark(eqx.Module):
 
 
 class Benchmarks(Population[Benchmark]):
-    """Power laws of the loss of one token; the second benchmark has 2 to 8 times as many items."""
+    """Power laws of the loss of one token. The second benchmark has 2 to 8 times as many items."""
 
     settings = Space(
         tokens=Integer(12, 1, 64, "tokens", corners=(1, 40)), items=Real(50.0, 20.0, 2000.0, "fewest items")
@@ -161,7 +161,8 @@ class ResolutionOfBenchmark(Claim[Benchmark]):
 
 
 class Slices(eqx.Module):
-    """Rising accuracies on K slices of a benchmark as functions of log N: floor + rise F((log N - place)/width).
+    """Rising accuracies on K slices of a benchmark as functions of log N, each of the form floor + rise F((log N -
+    place)/width).
 
     Args:
         rise: how much the accuracy of each slice rises in total.
@@ -185,7 +186,7 @@ class Slices(eqx.Module):
 
 
 class SlicesDrawn(Population[Slices]):
-    """Slices of different rises, widths and places, all at one place and of one width in half of the problems."""
+    """Slices of different rises, widths and places. In half of the problems, all have one place and one width."""
 
     settings = Space(K=Integer(5, 2, 30, "slices"))
 
@@ -237,7 +238,7 @@ class AveragesDoNotSharpen(Claim[Slices]):
 
 
 class OppositeSlices(eqx.Module):
-    """A slice that rises by 1 with width w, and one that falls by rho with width W >= w, at the same place."""
+    """Two slices at the same place. One rises by 1 with width w, and the other falls by rho with width W >= w."""
 
     rho: Float[Array, ""]
     narrow: Float[Array, ""]

@@ -189,7 +189,7 @@ class BigramRegret(Claim[Chain]):
         return jnp.asarray(len(problem.rows) * (len(problem.rows) - 1) / 2)
 
     def measure_at(self, problem: Chain, key: Key[Array, ""], n: float) -> Array:
-        """The regret at 4T minus that at T, divided by log 4, on one path of the chain."""
+        """The regret at 4T minus the regret at T, divided by log 4, on one path of the chain."""
         size, most = len(problem.rows), 4 * int(n)
         path = problem.path(key, most + 1)
 

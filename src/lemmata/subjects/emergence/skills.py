@@ -28,7 +28,7 @@ from lemmata.engine.problems.drawn import Drawn, positive, uniform
 
 ABOUT = {"tool": "statistics", "architecture": "any", "object": "estimator"}
 
-_LISTED = 200_000  # skills that are summed one by one; of the rarer ones, the total is known
+_LISTED = 200_000  # the number of skills that are summed one by one; of the rarer skills, the total is known
 
 
 class Skills(eqx.Module):
@@ -102,7 +102,7 @@ class LossInSamples(Claim[Skills]):
 
 
 class RandomGraph(eqx.Module):
-    """A bipartite random graph of n entities and m properties; without properties, a random graph of n vertices.
+    """A bipartite random graph of n entities and m properties. Without properties, it is a random graph of n vertices.
 
     Args:
         degree: the mean degree c of a vertex; with properties, c = q sqrt(n m) for edges of probability q.

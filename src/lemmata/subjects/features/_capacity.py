@@ -26,7 +26,7 @@ def usual_coherence(n: int, d: int) -> float:
 
 
 def cap_tail(c: Float[np.ndarray, " k"], d: int) -> Float[np.ndarray, " k"]:
-    """P(<u, x> > c |x|) of a random unit vector u in d dimensions, for c from 0; 0 from 1 on.
+    """P(<u, x> > c |x|) of a random unit vector u in d dimensions, for c >= 0. It is 0 from c = 1 on.
 
     Args:
         c: cosines.
@@ -55,9 +55,9 @@ def linear_failures(active: Int[np.ndarray, " k"], n: int, d: int) -> Float[np.n
 def statistical_dimension(k: int, n: int) -> tuple[float, float]:
     """The number of measurements at which non-negative l1 decoding starts to succeed, and the variance of its step.
 
-    The cone of directions from k positive codes that do not raise their sum has the statistical dimension n psi(k/n),
-    where psi(r) = min over t of r (1 + t²) + (1 - r) E(g - t)_+². Its intrinsic volumes have the variance Var dist² - 2
-    E dist², of the squared distance of a normal vector from t times the subdifferential.
+    Consider the cone of directions from k positive codes that do not raise their sum. It has the statistical dimension
+    n psi(k/n), where psi(r) = min over t of r (1 + t²) + (1 - r) E(g - t)_+². Its intrinsic volumes have the variance
+    Var dist² - 2 E dist². Here dist² is the squared distance of a normal vector from t times the subdifferential.
 
     Args:
         k: positive codes.

@@ -1,4 +1,6 @@
-"""Directions of features from arrays, files and autoencoders: unit vectors, one a row, and their inner products."""
+"""Directions of features from arrays, files and autoencoders, as unit vectors, one in each row, and their inner
+products.
+"""
 
 import dataclasses
 import os

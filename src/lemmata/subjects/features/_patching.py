@@ -143,8 +143,8 @@ def patching_report(
 
     Restoring a site puts its value of the clean run into the corrupted run. Ablating it puts its value of the corrupted
     run into the clean run. If several sites can replace each other, ablating one of them has no effect. If several
-    sites are all needed, restoring one of them has no effect. The Shapley value of a site accounts for both cases: it
-    is the effect of restoring the site, on average over all orders in which the sites are restored. For s sites, this
+    sites are all needed, restoring one of them has no effect. The Shapley value of a site accounts for both cases. It
+    is the effect of restoring the site, averaged over all orders in which the sites are restored. For s sites, this
     takes 2^s runs.
 
     A module of PyTorch runs in evaluation mode, with hooks that replace the outputs of its submodules. Afterwards the

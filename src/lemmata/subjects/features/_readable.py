@@ -188,12 +188,12 @@ def readable(
     all pairs is never stored. The largest and the smallest are computed again in double precision.
 
     Args:
-        decoder: directions as the rows of an array or tensor; or a .safetensors file, a folder with one such file, a
-            mapping or an object with the array W_dec, as in SAELens.
+        decoder: directions as the rows of an array or tensor. It may also be a .safetensors file, a folder with one
+            such file, or a mapping or an object with the array W_dec, as in SAELens.
         active: how many features are active at once.
-        directions: "rows" or "columns". With "auto", it is the axis that b_dec does not have; or the axis whose vectors
-            have length 1; or rows, if there are at least as many rows as columns. If none of these rules decides, pass
-            "rows" or "columns".
+        directions: "rows" or "columns". With "auto", it is the axis that b_dec does not have. If this does not decide,
+            it is the axis whose vectors have length 1. Otherwise it is rows, if there are at least as many rows as
+            columns. If none of these rules decides, pass "rows" or "columns".
         name: the name of the array in a file, a mapping or an object.
         failure: the share of failures up to which a number of active features counts as readable.
         draws: random sets for the linear readout.

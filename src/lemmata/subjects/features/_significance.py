@@ -137,7 +137,9 @@ def _best(alone: float, features: int) -> float:
 
 
 def _tail(n1: int, n0: int) -> Callable[[int], float]:
-    """P(U >= u) of Mann and Whitney's statistic without ties: exact for few pairs, else by its saddlepoint."""
+    """P(U >= u) of Mann and Whitney's statistic without ties. It is exact for few pairs; otherwise, its saddlepoint is
+    used.
+    """
     if n1 * n0 <= _EXACT:
         upper = np.cumsum(_distribution(n1, n0)[::-1])[::-1]
         return lambda u: 1.0 if u <= 0 else float(min(upper[u], 1.0))

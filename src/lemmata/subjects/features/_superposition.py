@@ -32,8 +32,8 @@ class Superposition:
     """The best weights that were found for y = ReLU(W'W x + b).
 
     Args:
-        phase: "superposition" if more features than dimensions are stored; "dedicated" if at most as many are stored
-            and they are orthogonal; "shared" if they are not orthogonal; and "nothing stored".
+        phase: "superposition" if more features than dimensions are stored. If at most as many are stored, it is
+            "dedicated" if they are orthogonal and "shared" if they are not. "nothing stored" otherwise.
         weights: W, one column for each feature.
         biases: b.
         loss: the weighted squared error of the model.
@@ -45,10 +45,10 @@ class Superposition:
         edges: pairs of stored features whose directions have a cosine of more than 0.1 in size, with the cosine; the
             largest first.
         sufficient: for two features in one dimension, the frequency up to which the antipodal pair is proved to be
-            better than one feature; None otherwise.
-        boundary: for two features in one dimension, the largest frequency at which weights near an antipodal pair were
-            found to be better, and the next frequency at which no such weights were found. None otherwise, and for a
-            ratio of the importances below 0.01.
+            better than one feature. None otherwise.
+        boundary: for two features in one dimension, two frequencies. The first is the largest at which weights near an
+            antipodal pair were found to be better. The second is the next frequency, at which no such weights were
+            found. None otherwise, and for a ratio of the importances below 0.01.
         exact: whether the loss is exact; else it is a mean over rows.
         starts: how many starts ended within 1 % of the least loss, and how many there were.
         conditions: the conditions for the results.

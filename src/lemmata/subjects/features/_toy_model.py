@@ -1,4 +1,4 @@
-"""The toy model of superposition, which stores n sparse features in m dimensions: its training."""
+"""Training of the toy model of superposition, which stores n sparse features in m dimensions."""
 
 from functools import partial
 from typing import Any

@@ -1,4 +1,4 @@
-"""The toy model of two features in one dimension: its exact loss, its minima, and the edge of superposition."""
+"""The toy model of two features in one dimension: its exact loss, its minima, and the boundary of superposition."""
 
 import numpy as np
 from jaxtyping import Float
@@ -63,7 +63,7 @@ def descend(start: Float[np.ndarray, " 4"], p: float, r: float) -> tuple[float, 
 
 
 def one_feature_loss(p: float, r: float) -> float:
-    """The least loss of a model that only stores the first feature: r times the variance of the second one.
+    """The least loss of a model that stores only the first feature. It is r times the variance of the second feature.
 
     Args:
         p: the probability that a feature is active.
@@ -73,7 +73,7 @@ def one_feature_loss(p: float, r: float) -> float:
 
 
 def pair_boundary(r: float, accuracy: float) -> float:
-    """The frequency p up to which the best model near an antipodal pair beats the best one that stores one feature.
+    """The frequency p up to which the best model near an antipodal pair is better than the best model of one feature.
 
     Args:
         r: the importance of the second feature.

@@ -48,7 +48,9 @@ def _apart(rng: np.random.Generator, n: int, d: int) -> np.ndarray:
 
 
 class Configurations(Population[Directions]):
-    """Simplices, cross-polytopes and pentagons, turned at random, in half of the problems; else vectors in descent."""
+    """In half of the problems, simplices, cross-polytopes and pentagons, turned at random. In the others, vectors in
+    descent.
+    """
 
     settings = Space(d=dimension(6, 2, 16, corners=(4, 9)))
 

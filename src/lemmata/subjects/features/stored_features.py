@@ -37,7 +37,7 @@ class ToyModel(eqx.Module):
     p: Float[Array, ""]
 
     def gain(self, key: Key[Array, ""], ratio: float | int, p: Array | float) -> Array:
-        """|W|²/m of the trained model, minus the same without the ReLU on the same rows.
+        """The trained model's |W|²/m, minus its value without the ReLU on the same rows.
 
         Args:
             key: randomness of the start and the rows.

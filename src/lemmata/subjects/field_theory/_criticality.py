@@ -54,7 +54,7 @@ def critical_initialisation(activation: AbstractLayer) -> Criticality:
     * Activations of two lines have E[s s''] = 0 for every K: *scale invariant*, C_b = 0, every kernel is fixed.
     * If s(0) = 0, s'(0) != 0 and a = s'''/s' + 3/4 (s''/s')² < 0 at 0, K* = 0 is stable: C_b = 0, C_W = 1/s'(0)².
     * Otherwise, K* is the smallest root of E[s s''] between 1/100 and 40 with C_b >= 0. It is *half-stable*: g(K) - K
-      does not change its sign at K*, so kernels flow to K* on one side and away from it on the other.
+      does not change its sign at K*. So kernels flow to K* on one side and away from K* on the other.
     * If there is none of these (softplus, sigmoid), the class is *none*.
 
     Args:

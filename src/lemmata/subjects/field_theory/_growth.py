@@ -22,9 +22,8 @@ def vertex_growth(activation: AbstractLayer, skip: float = 0.0) -> float:
 
         (1 - skip²) (nu + (4 - nu) skip² + (16/pi) ((a² - b²)/(a² + b²))² skip (1 + skip)).
 
-    The last term is that of E[z_i z_j²]/n, i != j, which a skip passes on if the activation is neither odd nor even.
-    It is derived here, as is the rest of the formula: for ReLU, the vertex grows faster with a skip of 1/4 than
-    without.
+    The last term comes from E[z_i z_j²]/n, i != j. A skip passes it on if the activation is neither odd nor even. The
+    formula is derived here. For ReLU, for example, the vertex grows faster with a skip of 1/4 than without a skip.
 
     Args:
         activation: a layer of `lemmata.architectures` that acts on every coordinate by itself.
@@ -63,8 +62,8 @@ def optimal_aspect_ratio(growth: float, outputs: int) -> float:
     """The ratio depth/width 4 / ((20 + 3 k) nu) at which a cubic in nu (depth/width) has its maximum.
 
     The cubic is the information that two groups among k outputs share, expanded in the relative variance v of their
-    common scale: k1 k2/8 (v² - (20 + 3 k) v³/6), where k = k1 + k2 and v is replaced by nu (depth/width). As v is e^(nu
-    depth/width) - 1, the expansion in nu (depth/width) itself has 14 instead of 20. The information,
+    common scale. It is k1 k2/8 (v² - (20 + 3 k) v³/6), where k = k1 + k2 and v is replaced by nu (depth/width). As v is
+    e^(nu depth/width) - 1, the expansion in nu (depth/width) itself has 14 instead of 20. The information,
     `shared_information`, has no maximum at either (`field_theory.aspect_ratios`).
 
     Args:

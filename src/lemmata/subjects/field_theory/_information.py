@@ -12,9 +12,8 @@ def shared_information(log_variance: float, first: int, second: int) -> float:
     """The mutual information in nats of two groups of outputs of a deep and wide network, scale invariant and critical.
 
     Let the depth L and the width n both be large with L/n = r. The outputs of one input are z = sqrt(G) u, where u is
-    standard normal and log G is normal of variance nu r with nu = `vertex_growth`, since G is a product of L
-    independent factors. Let S(m) be the entropy of m outputs, by quadrature. The information is S(k1) + S(k2) - S(k1 +
-    k2).
+    standard normal. log G is normal of variance nu r with nu = `vertex_growth`, because G is a product of L independent
+    factors. Let S(m) be the entropy of m outputs, by quadrature. The information is S(k1) + S(k2) - S(k1 + k2).
 
     Args:
         log_variance: nu r, positive and at most 20.
@@ -36,8 +35,8 @@ def shared_information(log_variance: float, first: int, second: int) -> float:
 def _entropy(m: int, log_variance: float) -> float:
     """Two trapezoidal rules, in the logarithms of the scale and of the length |z|.
 
-    Given |z|, the likelihood of log G has the width sqrt(2/m); given G, that of log |z| has half of it. Steps are
-    shares of these widths and of the deviation of log G.
+    Given |z|, the likelihood of log G has the width sqrt(2/m). Given G, the likelihood of log |z| has half of this
+    width. Steps are shares of these widths and of the deviation of log G.
     """
     deviation = np.sqrt(log_variance)
     step = min(deviation / 3.0, 0.5 / np.sqrt(m))

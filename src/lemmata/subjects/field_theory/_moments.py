@@ -75,8 +75,8 @@ def gaussian_moments(activation: AbstractLayer, kernel: float | Float[Array, "*b
     0. Any other activation uses the trapezoidal rule in z/sqrt(K) of step 1/16. Its error is exp(-32 pi d) for a
     function that is analytic to the distance d sqrt(K) from the real line. The error of the same number of
     Gauss-Hermite nodes falls only like the exponential of the square root of this number. Moments are NaN if the step
-    1/11 gives others by more than one part in a million: at a kink that is not announced as one, or for too large a
-    kernel.
+    1/11 changes them by more than one part in a million. This happens at a kink that is not announced as one, or for
+    too large a kernel.
 
     Args:
         activation: a layer of `lemmata.architectures` that acts on every coordinate by itself.
@@ -119,7 +119,7 @@ def _moments(activation: AbstractLayer, kernel: Float[Array, "*batch"]) -> Gauss
     count = len(rules[0][0])
     many = integrands[..., :count] @ jnp.asarray(rules[0][1])
     fewer = integrands[..., count:] @ jnp.asarray(rules[1][1])
-    # The bend may cancel; its scale is that of the slope, to which it is added.
+    # The bend may cancel. Its scale is the scale of the slope, to which it is added.
     scales = many.at[3].set(many[2])
     resolved = jnp.all(jnp.abs(many - fewer) <= _AGREE * scales, axis=0)
     return GaussianMoments(*jnp.where(resolved, many, jnp.nan))

@@ -180,11 +180,11 @@ class SmoothNetwork(eqx.Module):
         return LAYERS[self.unit]()
 
     def drawn(self, networks: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Of each network the variance of the last preactivations given the layer before, and its squared gradient.
+        """For each network, the variance of the last preactivations given the layer before, and its squared gradient.
 
         Given a layer, the next preactivations and their derivatives along a direction of the first ones are pairs of
-        normal variables, independent between units. This is exact and needs no weights. The gradient is only that of
-        tanh; it is NaN for other units.
+        normal variables, independent between units. This is exact and needs no weights. The gradient is computed only
+        for tanh. It is NaN for other units.
         """
         fn = UNITS[self.unit]
         z = np.sqrt(self.kernel) * rng.standard_normal((networks, self.width))

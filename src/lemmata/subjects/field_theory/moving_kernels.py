@@ -131,8 +131,8 @@ class SmoothKernelMovesByWidth(Claim[SteppedNetwork]):
     title = "In one step, the tangent kernel of a tanh network changes like 1/width"
     source = Source(_KEY, "Abstract, representation learning")
     population = SteppedNetworks("tanh")
-    # corrections of the relative order n^(-1/2), a sixteenth at 256 and a 64th at 4096, change the slope by 0.017;
-    # their constant may be up to three
+    # corrections of the relative order n^(-1/2), a sixteenth at 256 and a 64th at 4096, change the slope by 0.017; they
+    # may have a constant of up to three
     relation = Rate("n", _WIDTHS, margin=0.05, resolution=0.05)
     traced = False
     trials = 80

@@ -60,11 +60,11 @@ class TwoLineNetwork(eqx.Module):
         return 6.0 * (1.0 + self.slope**4) / (1.0 + self.slope**2) ** 2 - 1.0
 
     def scales(self, width: int, layers: int, networks: int, rng: np.random.Generator) -> Float[np.ndarray, " m"]:
-        """The variance of preactivations given the layer before, after that many layers; without residual connections.
+        """The variance of preactivations given the layer before, after `layers` layers without residual connections.
 
         Given a layer's variance G, its preactivations are independent. So the next variance is G times 2/(1 + slope²)
-        times a mean of n squares: chi-squared variables whose degrees of freedom are the numbers of units on each side
-        of 0. This is exact and needs no weights.
+        times a mean of n squares. The sums of squares are chi-squared variables whose degrees of freedom are the
+        numbers of units on each side of 0. This is exact and needs no weights.
         """
         above = rng.binomial(width, 0.5, (networks, layers))
         squares = 2.0 * rng.standard_gamma(above / 2) + self.slope**2 * 2.0 * rng.standard_gamma((width - above) / 2)

@@ -1,4 +1,4 @@
-"""A measured learning curve in numbers, and its possible continuations; all in batches."""
+"""A measured learning curve in numbers, and its possible continuations, in batches."""
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -112,9 +112,9 @@ def _at_exponents(
 def continuations(smoothed: Smoothed, ends: dict, horizons: Float[np.ndarray, "b q"]) -> Float[np.ndarray, "b q e"]:
     """Change of ln(error) from the last size to exp(horizon) times it, by each of several ways of going on.
 
-    In order: the curve stays at its last value; the straight line of the last octave, and of the last three; the
-    Gaussian process; the last octave's slope decaying as exp(-0.7 horizon); the power law with a floor, fitted to all
-    sizes, and to the recent ones.
+    In order, they are: the last value; the straight line of the last octave, and of the last three; the Gaussian
+    process; the last octave's slope decaying as exp(-0.7 horizon); the power law with a floor, fitted to all sizes, and
+    to the recent ones.
     """
     process = smoothed.at(ends["last"][:, None] + horizons)[0] - ends["level"][:, None]
     recent, long = ends["recent"][:, None], ends["long"][:, None]
@@ -137,8 +137,8 @@ def outlook(weights: dict, features, ways, variance, horizons, xp=np):
     """Compute the median and the scales downwards and upwards of the change of ln(error), by a small network.
 
     The network turns the features of a curve into shares of the continuations, into a correction
-    c1 (1 - exp(-h)) + c2 h and into the scales. The square of a scale is the sum of four squares: a0 times the
-    deviation of the last level; a1 h / (h + 1/2); a2 h; and a3 times the disagreement of the continuations.
+    c1 (1 - exp(-h)) + c2 h and into the scales. The square of a scale is the sum of the squares of four numbers: a0
+    times the deviation of the last level, a1 h / (h + 1/2), a2 h, and a3 times the disagreement of the continuations.
 
     Args:
         weights: of the network.

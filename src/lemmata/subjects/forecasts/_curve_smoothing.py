@@ -26,8 +26,8 @@ class Smoothed:
         offset: the amount that is added to an error before its logarithm is taken, so that zeros have a logarithm.
         values: the measured ln(error + offset).
         noise: relative standard deviation of each measurement, after its factor was chosen. amplitude, length: the
-            chosen ones of the deviation from the line. factor, weights: the Cholesky factor of the covariance of the
-            measurements, and its inverse times the measurements.
+            chosen amplitude and length of the deviation from the line. factor, weights: the Cholesky factor of the
+            covariance of the measurements, and its inverse times the measurements.
     """
 
     logs: Float[np.ndarray, "b s"]
@@ -54,8 +54,8 @@ def smooth(
 ) -> Smoothed:
     """Fit ln(error + offset) = level + slope ln n + wiggle + noise to each row; level and slope are integrated out.
 
-    The wiggle is a Matern 3/2 process in ln n. Its amplitude and length and a factor of the noise maximise the
-    marginal likelihood over a small grid, times the prior of the factor.
+    The wiggle is a Matern 3/2 process in ln n. A small grid is searched for the amplitude, the length and a factor of
+    the noise. They maximise the marginal likelihood times the prior of the factor.
 
     Args:
         sizes: increasing to the last one; rows shorter than others repeat their first size with infinite se.

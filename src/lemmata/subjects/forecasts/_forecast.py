@@ -49,7 +49,7 @@ class Prior:
     Args:
         members: networks, averaged.
         horizons: ln of the factors at which the stretches are given. down, up: factors of the scales below and above
-            the median, at those horizons; the first factor also applies inside the measured range.
+            the median, at those horizons. The first factor also applies inside the measured range.
     """
 
     members: tuple[dict, ...]
@@ -251,7 +251,9 @@ def _levels(level: float) -> Sequence[float]:
 def _first_below(
     logs: Float[np.ndarray, " s"], errors: Float[np.ndarray, " s"], error: float | int, first: int
 ) -> float:
-    """The n at which the curve, straight between points of the grid, comes to the error, from index `first` on."""
+    """The n at which the curve first reaches the error, from index `first` on. The curve is linear between points of
+    the grid.
+    """
     later = np.flatnonzero(errors[first:] <= error)
     if not len(later):
         return math.inf

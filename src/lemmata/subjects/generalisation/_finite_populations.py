@@ -90,9 +90,9 @@ class FinitePopulation(eqx.Module):
 def sampled_population(setting: dict, key: Key[Array, ""], inputs: int = 64, level: float = 0.1) -> FinitePopulation:
     """A population of inputs in the unit ball of 2 dimensions and five estimates.
 
-    The estimates are: the Lasso by 100 accelerated steps; least squares with a very small penalty, also by 100 steps;
-    rho* moved by 3 along the feature that correlates most with the noise; rho* moved by 100 along the feature whose
-    second moment is estimated worst; and rho* moved by 100 to the largest feature and back by the constant.
+    The estimates are these: the Lasso by 100 accelerated steps; least squares with a very small penalty, also by 100
+    steps; rho* moved by 3 along the feature that correlates most with the noise; rho* moved by 100 along the feature
+    whose second moment is estimated worst; and rho* moved by 100 to the largest feature and back by the constant.
 
     Args:
         setting: n, N, family and sigma.

@@ -62,7 +62,7 @@ class DrawnPositions(Population[GeneralPoints]):
     ).where("there are at least as many points as dimensions", lambda s: s["n"] >= s["d"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> GeneralPoints:
-        """At least 2 dimensions, and at least as many points as dimensions."""
+        """Points in at least 2 dimensions. There are at least as many points as dimensions."""
         rng = generator_of(key)
         d = int(rng.integers(2, setting["d"] + 1))
         drawn = rng.normal(size=(int(rng.integers(d, setting["n"] + 1)) + 1, d))

@@ -33,7 +33,7 @@ class RandomHeads(Population[HeadOutputs]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> HeadOutputs:
-        """Normal tokens; queries, keys and values with normal weights; a uniform radius."""
+        """Normal tokens. Queries, keys and values have normal weights, and the radius is uniform."""
         token_key, weight_key, radius_key = jax.random.split(key, 3)
         p = setting["p"]
         tokens = jax.random.normal(token_key, (setting["n"], setting["tokens"], p))
@@ -107,7 +107,9 @@ class StableRecurrences(Population[Recurrence]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Recurrence:
-        """Speeds from 1 to 2, any angles, normal inputs, a uniform radius; the readout of a filter of real inputs."""
+        """Speeds from 1 to 2, any angles, normal inputs and a uniform radius. The readout is that of a filter of real
+        inputs.
+        """
         speed_key, angle_key, input_key, radius_key = jax.random.split(key, 4)
         number = setting["states"]
         speeds = jax.random.uniform(speed_key, (number,), minval=1.0, maxval=2.0)

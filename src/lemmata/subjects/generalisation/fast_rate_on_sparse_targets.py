@@ -75,7 +75,7 @@ def stretch(gram: Float[Array, "p p"], size: int, share: Float[Array, ""] | floa
 
 
 def _signs(size: int) -> Float[Array, "m s"]:
-    """All patterns of signs, up to that of all."""
+    """All patterns of signs. Two patterns that differ only by the sign of all entries count once."""
     return jnp.asarray([(1.0, *rest) for rest in itertools.product((1.0, -1.0), repeat=size - 1)])
 
 

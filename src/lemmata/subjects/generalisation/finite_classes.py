@@ -21,7 +21,7 @@ DELTA = 0.05
 
 
 class FiniteClass(eqx.Module):
-    """Classifiers of which the j-th errs on a row with probability p_j, independently of the others.
+    """Classifiers. The j-th classifier errs on a row with probability p_j, independently of the others.
 
     Such a class exists: inputs are strings of independent bits, the j-th is 1 with probability p_j, the j-th classifier
     answers it, and the label is always 0.
@@ -95,7 +95,9 @@ class CodedNetworks(eqx.Module):
 
     @property
     def bits(self) -> Float[Array, " networks"]:
-        """The length of each network's code: one bit a weight, and one more if it is not zero."""
+        """The length of each network's code. It has one bit for each weight, and one more bit if the weight is not
+        zero.
+        """
         zero = jnp.concatenate([self.hidden.reshape(len(self.hidden), -1), self.readout], axis=1) == 0
         return jnp.sum(jnp.where(zero, 1.0, 2.0), axis=1)
 

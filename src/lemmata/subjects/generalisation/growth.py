@@ -201,7 +201,7 @@ class SignNetworkInThePlane(Claim[GeneralPoints]):
 
     ways. On the half circle of directions, the label of the network changes one or three times, because the number of
     changes is odd. Every choice of places for these changes occurs. The product over units of the numbers of their
-    patterns is much larger: it is of the order N^5.
+    patterns is much larger. It is of the order N^5.
     """
 
     title = "The exact number of labellings of a small sign network in the plane"

@@ -74,7 +74,8 @@ class JointHeadComplexity(Claim[HeadOutputs]):
     title = "The complexity of jointly bounded heads grows as the root of their number"
     source = Source("foundation2025", "(16)", note="the order in h, with a joint norm")
     population = RandomHeads()
-    # one head's mean length is up to 0.8 of its root mean square, many heads' is not: 0.05 more between 1 and 16
+    # the mean length of one head is up to 0.8 of its root mean square, but that of many heads is not; this changes the
+    # slope by 0.05 between 1 and 16
     relation = Rate("h", _HEADS, margin=0.08)
     control = Control(
         "the complexity grows in proportion to the number of heads", lambda exponent, problem: exponent + 0.5

@@ -1,8 +1,8 @@
 """The Lasso over universal features: the length of its coefficients, their fit, and their risk.
 
-This theory bounds the l_1 norm and the risk of all coefficients whose objective is at most epsilon_opt above that of
-the representing coefficients rho*. It assumes a penalty lambda that outweighs misfit and noise. It does not explain the
-smaller risk of sparse coefficients, with rates below N^(-1/2).
+This theory is about all coefficients whose objective is at most epsilon_opt above the objective of the representing
+coefficients rho*. It bounds their l_1 norm and their risk. It assumes a penalty lambda that outweighs misfit and noise.
+It does not explain the smaller risk of sparse coefficients, with rates below N^(-1/2).
 """
 
 import math

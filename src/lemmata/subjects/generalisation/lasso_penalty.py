@@ -1,7 +1,7 @@
 """The penalty of the theory, and the purpose of its terms in the proof of Theorem 1.
 
 This theory is about the penalty of the Lasso, lambda = h^(1/3) C_F^(-1/3) e^(2/3) + h (C_F + sigma) + epsilon²/C_F.
-Here h = sqrt(log N/N) and e = h C_F (C_F + sigma) + epsilon² + n C_F²/L. The penalty is large enough for short
+Here h = sqrt(log N/N) and e = h C_F (C_F + sigma) + epsilon² + n C_F²/L. The penalty is large enough to give short
 coefficients, and small enough to cost no more than e. The theory assumes only positive numbers. It does not explain the
 constants.
 """
@@ -69,7 +69,7 @@ class Scales(eqx.Module):
 
 
 class LognormalScales(Population[Scales]):
-    """Lognormal C_F; sigma and epsilon_dis a hundredth of it in the median."""
+    """Lognormal C_F. The medians of sigma and epsilon_dis are a hundredth of it."""
 
     free = ("cost",)
 

@@ -51,7 +51,8 @@ class LeaveOneOutIdentity(Claim[Regression]):
     population = KernelRegressions(
         Integer(20, 3, 300, "training rows"), noise=Real(0.5, 0.0, 100.0, "standard deviation of the noise")
     )
-    # a residual is a sum over all rows that cancels; if it is accidentally small, it has the error of the largest one
+    # a residual is a sum over all rows that cancels; a residual that is small by accident has the error of the largest
+    # one
     relation = Equal(block=2)
     control = Control("the mean of the diagonal can replace each of its entries", _averaged)
     controls = "the error on each row when it is left out of the fit"

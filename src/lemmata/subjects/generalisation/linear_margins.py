@@ -61,7 +61,7 @@ class LinearMarginBound(Claim[MarginRows]):
 
 
 def margins_of_labellings(x: np.ndarray) -> np.ndarray:
-    """max over |w| = 1 of min_i s_i <w, x_i> for all signs s with s_1 = 1: the others are their negatives.
+    """max over |w| = 1 of min_i s_i <w, x_i> for all signs s with s_1 = 1. The other signs are the negatives of these.
 
     The shortest v with s_i <v, x_i> >= 1 for all i is found by non-negative least squares (Lawson and Hanson); the
     margin is 1/|v|.
@@ -136,6 +136,6 @@ class FatShatteringRadius(Claim[LabelledPoints]):
         return jnp.asarray(np.linalg.norm(np.asarray(problem.x), axis=1).min())
 
     def condition(self, problem: LabelledPoints) -> Array:
-        """The condition for orthonormal points, times that of the points."""
+        """The condition number for orthonormal points, times the condition number of the points."""
         values = np.linalg.svd(np.asarray(problem.x), compute_uv=False)
         return jnp.asarray(len(problem.x) * values[0] / values[-1])

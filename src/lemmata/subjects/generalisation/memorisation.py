@@ -217,7 +217,7 @@ class ChanceOnRandomLabels(Claim[Rows]):
     predict = 0.5
 
     def measure(self, problem: Rows, key: Key[Array, ""]) -> Array:
-        """By training on all rows at once, then fresh rows."""
+        """Training on all rows at once, and then an evaluation on fresh rows."""
         n, d = problem.x.shape
         label_key, first_key, last_key, fresh_key = jax.random.split(key, 4)
         labels = jax.random.rademacher(label_key, (n + _FRESH,), float)

@@ -22,7 +22,7 @@ class NormBall(eqx.Module):
 
 
 class NormBalls(Population[NormBall]):
-    """Norms between 1.5 and 2.5; half of the time normal points, half of the time points on one line."""
+    """Norms between 1.5 and 2.5. Half of the problems have normal points, the others have points on one line."""
 
     free = ("x", "norms")
     settings = Space(

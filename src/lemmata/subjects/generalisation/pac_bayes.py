@@ -46,7 +46,7 @@ class BinomialErrors(Population[ErrorCounts]):
 
 
 class BestRule(eqx.Module):
-    """Many rules that err independently with one probability; the one that errs least on the rows is chosen.
+    """Many rules that err independently with one probability. The rule with the fewest errors on the rows is chosen.
 
     Args:
         error: the probability.

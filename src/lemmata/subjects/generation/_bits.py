@@ -31,8 +31,8 @@ class Bits:
         linear: bits for each entry by the best linear denoiser of rows with this covariance.
         sigmas: levels of noise, falling.
         errors: the mean squared error of the denoiser for each entry, at each level.
-        shares: bits for each entry that each level adds; on a grid, where rounding or the mean row is a better
-            denoiser, they are the bits of this denoiser.
+        shares: bits for each entry that each level adds. On a grid, if rounding or the mean row is a better denoiser,
+            they are the bits of this denoiser.
         spacing: the spacing of the grid, None without.
         noise: the noise that is added to rows which are not on a grid; None without noise.
         rows: number of rows.
@@ -142,8 +142,8 @@ def bits(
     known = np.minimum(1.0, _rounding(sigmas, None if step is None else step / scale))
     errors = _errors(denoiser, rows, sigmas, scale, seed)
     parts = _chosen(errors, known) * weights
-    # With more noise than at any level, the error is that of the mean row; without noise, and on a grid, rounding makes
-    # no error.
+    # With more noise than at any level, the error is the error of the mean row. Without noise, and on a grid, rounding
+    # makes no error.
     base = _RATE / _WIDE**2 + (0.0 if step is not None else 0.5 * np.log2(2 * np.pi * np.e * least**2))
     each = base + parts.sum(axis=1)
     interval = _interval(each, level)

@@ -1,4 +1,4 @@
-"""Couplings of two centred normal distributions: their interpolation, its velocity and its flow, as matrices."""
+"""Couplings of two centred normal distributions, and their interpolation, velocity and flow as matrices."""
 
 from collections.abc import Callable
 

@@ -26,12 +26,13 @@ _WORDS = {"conditional": "conditional distribution", "flow": "probability flow",
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Guidance:
-    """The distributions that guidance with one weight samples, and the one that it is often said to sample.
+    """The distributions that guidance with one weight samples, and the distribution that it is often said to sample.
 
     Args:
         w: the weight: the score is (1 + w) times the conditional score minus w times the unconditional score.
-        means: by name: "conditional"; "flow" for the probability flow; "noise" for the reverse diffusion; "tilted" for
-            the density proportional to p_c^(1+w) p_u^(-w). The numbers are NaN if there is no such distribution.
+        means: the means by name: "conditional"; "flow" for the probability flow; "noise" for the reverse diffusion;
+            "tilted" for the density proportional to p_c^(1+w) p_u^(-w). The numbers are NaN if there is no such
+            distribution.
         deviations: for each, the root of the trace of its covariance.
         covariances: the covariance of each.
         shares: for each, the mean posterior share of each component of the conditional mixture.

@@ -35,8 +35,8 @@ class Memorisation:
         dimension: the number k of which the noise falls like n^(-1/k) with n rows, at this noise.
         dimension_interval: a confidence interval of `dimension`, for the error from probes.
         asked: the requested time, or None.
-        rows_needed: the number of rows for which `time` falls to it, if the dimension stays the same; None without a
-            requested time.
+        rows_needed: the number of rows at which `time` falls to the requested time, if the dimension stays constant.
+            None without a requested time.
         rows_interval: by the error of the dimension; None without.
         rows_normal: the same for normal rows of this covariance, which carry the most information; None without.
         sigmas: a ladder of noise, in the unit of the rows.
@@ -215,7 +215,7 @@ def _error(influence: np.ndarray, share: float) -> float:
 
 
 def _dimension(roots: list[float], influences: np.ndarray, z: float) -> tuple[float, tuple[float, float]]:
-    """The dimension k from the slope -1/k of log sigma against the log of the share of rows, and its limits."""
+    """The dimension k and its limits. -1/k is the slope of log sigma against the log of the share of rows."""
     logs = np.log([0.25, 0.5, 1.0])
     weights = (logs - logs.mean()) / np.sum((logs - logs.mean()) ** 2)
     slope = float(weights @ roots)

@@ -16,7 +16,7 @@ _NEAREST = 1e-18  # the squares of nearer rows are not numbers of single precisi
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Probes:
-    """Rows to which noise is added, and the quantities by which Bayes' rule distinguishes them from all rows.
+    """Rows to which noise is added, and the quantities by which Bayes' rule distinguishes them from all other rows.
 
     Args:
         rows: different rows, scaled to mean variance 1.
@@ -91,7 +91,7 @@ def probes_of(given: Float[np.ndarray, "n d"], probes: int, seed: int) -> Probes
 
 
 def time_of(sigma: Any) -> Any:
-    """The time t at which x_t = e^-t (x + sigma z): the noise relative to rows of variance 1, as e^-t and 1 - e^-2t."""
+    """The time t at which x_t = e^-t (x + sigma z). For rows of variance 1, e^-t and 1 - e^-2t express the noise."""
     return 0.5 * np.log1p(np.square(sigma))
 
 

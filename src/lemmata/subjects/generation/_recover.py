@@ -35,8 +35,8 @@ class Recovery:
             variance in all measurements and the generator is linear near it. It is infinite if there is not a bound:
             without more measurements than latent variables, the noise cannot be estimated.
         interval: a confidence interval of this distance, by the quantiles of the noise's variance and of the distance.
-        factor: the factor of the signal outside the range in the squared error, in the mean over directions, by the
-            linearised generator and these measurements; 1 is the least.
+        factor: by linearisation of the generator with these measurements, the factor of the signal outside the range in
+            the squared error, averaged over directions. The least factor is 1.
         predicted: the mean of this factor for normal measurements, 1 + k/(m - k - 1); infinite if m is at most k + 1.
         noise: the standard deviation of the residual for each measurement that the latent variables leave free;
             infinite if none.

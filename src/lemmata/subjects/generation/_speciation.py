@@ -28,8 +28,8 @@ class Speciation:
             x_t = e^-t x + sqrt(1 - e^-2t) z.
         interval: a confidence interval of `time`, for its sampling error.
         sigma: the standard deviation of the noise at this time, in the unit of the rows.
-        measured: the time at which two paths from the same noisy row end in the same class as often as the theory
-            predicts for `time`, by the exact score of the rows; NaN if there is no such time.
+        measured: the time at which two paths from one noisy row end in one class as often as the theory predicts for
+            `time`. It is measured with the exact score of the rows. NaN if there is no such time.
         measured_interval: by probes and noise.
         at_time: the theory's probability at `time`, which is the same for all distant pairs of normal classes.
         times: a ladder of times.
@@ -99,10 +99,11 @@ def speciation(
 ) -> Speciation:
     """The time of a reverse diffusion at which the class of the sample is decided.
 
-    For two distant normal classes, the class is decided at about the time at which the signal along the line between
-    the classes has the variance of the noise. This is half the logarithm of the largest eigenvalue of the covariance.
-    The agreement is also computed from the rows. By Bayes' rule, a noisy row has a probability of each class. Two paths
-    from it end in the same class with probability equal to the sum of the squared probabilities.
+    For two distant normal classes, consider the signal along the line between the classes. The class is decided at
+    about the time at which this signal has the variance of the noise. This is half the logarithm of the largest
+    eigenvalue of the covariance. The agreement is also computed from the rows. By Bayes' rule, a noisy row has a
+    probability of each class. Two paths from it end in the same class with probability equal to the sum of the squared
+    probabilities.
 
     Args:
         x: rows, (n, d).

@@ -43,8 +43,8 @@ class Straightness:
             optimal transport of the rows.
         bent: the share of the energy that straight paths between the same ends would save.
         detour: the share of the energy that the optimal transport to the same ends would save besides.
-        steps: the number of steps of the solver with which the error is at most the requested error; None if more than
-            4,096.
+        steps: the number of steps of the solver at which the error is at most the requested error. None if it is more
+            than 4,096.
         reached: the error with this number of steps, measured; NaN without.
         error: the requested error: the root mean square distance from the exact ends.
         method: the method of the solver.

@@ -252,5 +252,5 @@ def _conditions(x: np.ndarray, y: np.ndarray, least: float, size: float) -> tupl
                   share < 0.99 or x.shape[1] == 1,
                   "otherwise W1 is the distance of that one column; scale the columns first"),
         Condition("the test can find a difference at this level (least p-value)", least, least <= size + 1e-12,
-                  "otherwise the test can never find a difference; pass a larger level"),
+                  "otherwise the test can never find a difference; pass a lower level"),
     )  # fmt: skip

@@ -107,8 +107,8 @@ class LinearCriticsGeneralise(Claim[SampledLaws]):
 
 
 class Critics(eqx.Module):
-    """The values of critics at many points, on which P is uniform: coins if `kind` is 1, and otherwise ReLU networks of
-    Gaussian points x, cut off at 0 and 1.
+    """The values of critics at many points, on which P is uniform. If `kind` is 1, they are coins. Otherwise, they are
+    ReLU networks of Gaussian points x, cut off at 0 and 1.
     """
 
     coins: Float[Array, "critics points"]

@@ -26,7 +26,9 @@ Pair = tuple[Array, Array]
 
 
 class BilinearGame(eqx.Module):
-    """min over x, max over y of x'By, with B a matrix divided by its norm; a start; a step h; and how many steps."""
+    """min over x, max over y of x'By, where B is a matrix divided by its norm. Also a start, a step h, and the number
+    of steps.
+    """
 
     matrix: Float[Array, "n n"]
     x: Float[Array, " n"]

@@ -152,7 +152,7 @@ class MaskedBlocks(Claim[AlignedGenerator]):
         return jnp.prod((n - w - hidden) / (n - hidden))
 
     def measure(self, problem: AlignedGenerator, key: Key[Array, ""]) -> Array:
-        """The mean over 256 masks, minus that of the random G over 16 of them, which is 0 up to rounding."""
+        """The mean over 256 masks, minus the mean for the random G over 16 of them, which is 0 up to rounding."""
         n, k = problem.n, len(problem.code)
         blocks = jnp.repeat(jnp.eye(k), problem.block, axis=0) / jnp.sqrt(problem.block)
         spread = jnp.linalg.qr(problem.basis.reshape(n, k))[0]

@@ -129,8 +129,8 @@ _GAIN, _STRETCH, _SINE, _SHORT = 0.5, 2.0, 0.05, 1e-3
 
 
 class MeasuredSets(Population[MeasuredSet]):
-    """Outputs of a random ReLU network in half of the problems. Otherwise two points of which the measurements prefer
-    the wrong one, and points far away.
+    """Outputs of a random ReLU network in half of the problems. In the other half, there are two points of which the
+    measurements prefer the wrong one, and points far away.
     """
 
     settings = Space(

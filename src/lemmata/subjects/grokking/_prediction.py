@@ -38,8 +38,9 @@ class DelayPrediction:
     Args:
         verdict: a key of VERDICTS.
         train_time: when the training error has fallen to the wanted share of the mean square of y; None for never.
-        test_time: the time when the start is forgotten, or when the error on new rows has fallen to twice its last
-            value, or, if this is more, to the wanted share of the error of predicting 0; None for never.
+        test_time: the later of two times. At the first, the start is forgotten, or the error on new rows has fallen to
+            twice its last value. At the second, this error has fallen to the wanted share of the error of predicting 0.
+            None for never.
         delay: test_time / train_time; None if there is none.
         unseen_start: length of the start in the directions that no row sees.
         unseen_truth: the same of the truth, if it has no preferred direction.
@@ -107,8 +108,8 @@ def predict_delay(
     The flow of mean squares |F w - y|²/(2n) + lambda |w|²/2 is solved exactly. Training errors fall at the rates of the
     data, the eigenvalues of F'F/n. The part of the start that does not affect the outputs on the rows shrinks at the
     rate lambda. For a network in the lazy regime, F contains the gradients of the output at the start, and y is the
-    outputs minus those at the start. Pass rows of new data to predict their error. Without them, the start counts as
-    forgotten when it is as long as the truth in the directions that no row contains. The truth is assumed to have no
+    outputs minus the outputs at the start. Pass rows of new data to predict their error. Without them, the start counts
+    as forgotten when it is as long as the truth in the directions that no row contains. The truth is assumed to have no
     preferred direction there.
 
     Args:

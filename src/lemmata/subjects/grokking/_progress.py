@@ -22,15 +22,14 @@ class FourierProgress:
     """Powers of an embedding of the residues modulo p, and the parts of the outputs.
 
     Args:
-        p: the modulus. power: share of the frequencies 1, 2, ..., p // 2; k and p - k count together, and the mean is
-        left out. gini: Gini coefficient of the power: 0 if all frequencies have the same, near 1 if one has all. top:
-        the frequencies of largest power, the largest first. share: their share of the power. random_share: in 95 % of
-        normal embeddings of this shape, the share of the top frequencies is smaller. restricted: part of the outputs
-        that depends on a + b by waves of the top frequencies, (p, p, p), or None. excluded: the other part; both add up
-        to the outputs, minus their mean over the classes. restricted_share: share of the sum of squares that the
-        restricted part has. restricted_accuracy: of the restricted part alone, which depends on a + b alone and so has
-        p different rows; ties
-            count as wrong.
+        p: the modulus. power: share of the frequencies 1, 2, ..., p // 2. k and p - k count together, and the mean is
+            left out. gini: Gini coefficient of the power. It is 0 if all frequencies have equal power, and near 1 if
+            one has all. top: the frequencies of largest power, the largest first. share: their share of the power.
+            random_share: in 95 % of normal embeddings of this shape, the share of the top frequencies is smaller.
+            restricted: part of the outputs that depends on a + b by waves of the top frequencies, (p, p, p), or None.
+            excluded: the other part. Both add up to the outputs, minus their mean over the classes. restricted_share:
+            share of the sum of squares that the restricted part has. restricted_accuracy: accuracy of the restricted
+            part alone. This part depends on a + b alone, so it has p different rows. Ties count as wrong.
         excluded_accuracy: the accuracy of the other part.
         accuracy: the accuracy of the outputs.
         conditions: the conditions for the results.
@@ -80,8 +79,9 @@ def fourier_progress(embedding: Any, logits: Any = None, *, top: Any = None) -> 
     """How far a network for addition modulo p computes with waves.
 
     The embedding is expanded in the waves e^(2 pi i k x/p) of the residue x, column by column. Any few frequencies are
-    enough to add modulo a prime. The outputs of the network on all pairs are divided into two orthogonal parts: the
-    waves cos(2 pi k (a + b)/p) and sin(2 pi k (a + b)/p) of the top frequencies k, and the rest.
+    enough to add modulo a prime. The outputs of the network on all pairs are divided into two orthogonal parts. The
+    first has the waves cos(2 pi k (a + b)/p) and sin(2 pi k (a + b)/p) of the top frequencies k, and the second has the
+    rest.
 
     Args:
         embedding: one row for each residue 0, ..., p-1, for example the first weights of the network, (p, d).
@@ -135,7 +135,7 @@ def fourier_progress(embedding: Any, logits: Any = None, *, top: Any = None) -> 
 
 
 def _centred(name: str, values: np.ndarray, axis: int, rule: str) -> tuple[np.ndarray, float]:
-    """Subtract the mean along an axis and divide by the largest size; then squares neither overflow nor underflow."""
+    """Subtract the mean along an axis and divide by the largest size. Then squares neither overflow nor underflow."""
     largest = np.abs(values).max()
     if largest == 0:
         raise DataError(name, found="only zeros", rule=rule)

@@ -169,14 +169,14 @@ def grokking_report(
 ) -> GrokkingReport:
     """When a run fits the training set, when it generalises, and whether one clock or two explain the delay.
 
-    The time of a threshold is the first logged step at which a curve reaches it, and its interval begins at the logged
-    step before. A loss reaches the threshold 0.9 if it has fallen to a tenth of the first logged loss. The delay is the
-    ratio t_test/t_train. If training and test errors fall exponentially from the start, the delay is the same at all
-    thresholds (one clock). If the delay falls as the threshold rises, the test error begins to fall only after some
-    time (two clocks).
+    The time of a threshold is the first logged step at which a curve reaches it. The interval of this time begins at
+    the previous logged step. A loss reaches the threshold 0.9 if it has fallen to a tenth of the first logged loss. The
+    delay is the ratio t_test/t_train. If training and test errors fall exponentially from the start, the delay is the
+    same at all thresholds (one clock). If the delay falls as the threshold rises, the test error begins to fall only
+    after some time (two clocks).
 
-    With a column of weight decays, each value is a run. The slopes of the logarithms of t_train and t_test in that of
-    the weight decay are compared with 0 and -1, which a linear model has.
+    With a column of weight decays, each value is a run. The logarithms of t_train and t_test have slopes in the
+    logarithm of the weight decay. These slopes are compared with 0 and -1, the values of a linear model.
 
     Args:
         history: the path of a CSV file, a data frame, or a dictionary of columns. Steps with missing values are

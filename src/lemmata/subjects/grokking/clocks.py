@@ -62,8 +62,9 @@ def fit_time(problem: DecayedFlow) -> float:
 
 
 def flow_times(problem: DecayedFlow, decay: float) -> tuple[float, float, float]:
-    """When the flow has fitted the rows, when its test error has fallen to twice its floor, and the test error at that
-    time of the flow without decay. By powers of the exponential of the affine flow, not by its eigenvectors.
+    """The time at which the flow has fitted the rows, the time at which its test error has fallen to twice its floor,
+    and at that time the test error of the flow without decay. By powers of the exponential of the affine flow, not by
+    its eigenvectors.
     """
     x, truth = np.asarray(problem.x), np.asarray(problem.truth)
     n, d = x.shape

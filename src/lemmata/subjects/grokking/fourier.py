@@ -40,7 +40,8 @@ def least_margin(powers: Float[np.ndarray, " modes"], p: int, firsts: int = 4) -
     Args:
         powers: the powers of the frequencies 1, 2, ...
         p: the modulus.
-        firsts: how many a, with all b: p of them are all pairs, but a few are enough, since only a + b - c matters.
+        firsts: the number of values of a, each with all b. All p of them give all pairs, but a few are enough, because
+            only a + b - c matters.
     """
     modes = np.flatnonzero(powers) + 1
     waves = np.exp(2j * np.pi * np.outer(np.arange(p), modes) / p)

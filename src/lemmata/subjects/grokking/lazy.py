@@ -42,7 +42,7 @@ KERNELS = {
 
 
 def codes(p: int) -> Float[np.ndarray, "pairs width"]:
-    """The one-hot code of a, followed by that of b, one row for each pair p a + b."""
+    """The one-hot code of a, followed by the one-hot code of b, in row p a + b."""
     a, b = np.divmod(np.arange(p**2), p)
     return np.hstack([np.eye(p)[a], np.eye(p)[b]])
 

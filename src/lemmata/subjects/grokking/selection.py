@@ -30,7 +30,7 @@ _DOUBLINGS = 22  # descent takes 2^22 steps
 
 
 class LookupAndRule(eqx.Module):
-    """n examples with labels -1 and 1, each with a feature a of its own and the shared feature b times its label."""
+    """n examples with labels -1 and 1. Each example has its own feature a, and the shared feature b times its label."""
 
     labels: Float[Array, " n"]
     own: Float[Array, ""]
@@ -123,7 +123,7 @@ class RandomSums(Population[SeenSums]):
 
 
 def equations(problem: SeenSums, every: bool) -> Int[np.ndarray, "equations p"]:
-    """e_i + e_j - e_k - e_l for seen pairs of equal sums: of all two of them, or of each with the next one."""
+    """e_i + e_j - e_k - e_l for seen pairs of equal sums. All pairs of them are used, or each with the next one."""
     found, pairs = [], problem.pairs
     unit = np.eye(problem.p, dtype=int)
     for total in range(2 * problem.p - 1):

@@ -10,7 +10,7 @@ def _dot(first: list[int], second: list[int]) -> int:
 
 
 class _Reduction:
-    """A basis with its Gram-Schmidt numbers as integers: d_k = prod_{i<k} |b*_i|² and lambda_kj = d_{j+1} mu_kj."""
+    """A basis and its Gram-Schmidt numbers as integers, d_k = prod_{i<k} |b*_i|² and lambda_kj = d_{j+1} mu_kj."""
 
     def __init__(self, basis: Basis):
         n = len(basis)

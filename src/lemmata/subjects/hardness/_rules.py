@@ -30,7 +30,8 @@ class Rule:
         form: "cnf", an AND of clauses, or "dnf", an OR of terms.
         k: the largest number of literals in a clause or term.
         parts: the clauses or terms, each a tuple of literals in words. Up to 14 columns, these are the few clauses that
-            a greedy choice finds for the same formula; beyond, they are all clauses that no shorter one implies.
+            a greedy choice finds for this formula. With more columns, they are all clauses that no shorter clause
+            implies.
         label: the prediction if the formula is true.
         other: the prediction otherwise.
         rows: of the training table.
@@ -38,8 +39,8 @@ class Rule:
         guess: the training error of always answering the more frequent label.
         alone: rows that delete a clause or term that no other row deletes.
         leave_one_out: the share of rows that a rule learned without them predicts wrongly, (unfitted + alone)/rows.
-        bound: if the labels are some k-CNF (or k-DNF) of the columns, an upper bound of the expected error: the number
-            of all clauses divided by (the number of rows plus one). It is vacuous from `guess` on.
+        bound: if the labels are some k-CNF (or k-DNF) of the columns, an upper bound of the expected error. It is the
+            number of all clauses divided by (the number of rows plus one). It is vacuous from `guess` on.
         conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
@@ -99,15 +100,16 @@ class Rule:
 class RuleLearner(ClassifierMixin, BaseEstimator):
     """A k-CNF or k-DNF formula of binary columns, learned by deletion (Valiant 1984).
 
-    For a k-CNF, the learner begins with all clauses (ORs) of at most k literals, deletes those that a positive row
-    violates, and takes the AND of the rest. If the labels are some k-CNF f of the columns, no clause of f is ever
-    deleted: the learned formula implies f, so that it errs on positive rows only. For a k-DNF, it deletes the terms
-    (ANDs) that are true on a negative row, and takes the OR of the rest, which errs on positive rows only.
+    For a k-CNF, the learner begins with all clauses (ORs) of at most k literals. It deletes the clauses that a positive
+    row violates, and takes the AND of the remaining clauses. If the labels are some k-CNF f of the columns, no clause
+    of f is ever deleted. So the learned formula implies f, and it errs only on positive rows. For a k-DNF, it deletes
+    the terms (ANDs) that are true on a negative row, and takes the OR of the remaining terms. This OR errs only on
+    positive rows.
 
     A row that is left out is an error exactly if the formula of all rows is wrong on it, or if this row alone deletes
-    some clause. Counting these rows gives the leave-one-out error without fitting again: an unbiased estimate of the
-    error of the rule that one row less gives, for one form and fixed thresholds. (The choice of the better of two forms
-    makes it a little too small.)
+    some clause. Counting these rows gives the leave-one-out error without fitting again. For one form and fixed
+    thresholds, this is an unbiased estimate of the error of the rule learned from one row less. (The choice of the
+    better of two forms makes it a little too small.)
 
     A column with two values is true at the larger one. A column with more values is true above its median, and the
     formula says so.
@@ -184,7 +186,7 @@ class RuleLearner(ClassifierMixin, BaseEstimator):
         return self.classes_[np.where(true, len(self.classes_) - 1, 0)]
 
     def _delete(self, form: str, k: int, rows: np.ndarray, positive: np.ndarray):
-        """The rule, and its clauses; for a DNF, those of its negation, which negative rows delete."""
+        """The rule and its clauses. For a DNF, the clauses are those of its negation, which negative rows delete."""
         m, n = rows.shape
         deleting = positive if form == "cnf" else ~positive
         clauses, alone = surviving(rows[deleting], k)
@@ -229,7 +231,7 @@ def _two_classes(y: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _readable(threshold: float, values: np.ndarray) -> str:
-    """The threshold in the fewest digits, from 4 on, that divide these values at the same place."""
+    """The threshold in the fewest digits, at least 4, that divide these values at the same place."""
     texts = (f"{threshold:.{digits}g}" for digits in range(4, 18))
     return next(text for text in texts if ((values > float(text)) == (values > threshold)).all())
 

@@ -52,7 +52,7 @@ def searched_terms(
 
 
 def cost_of_clauses(variables: int, terms: int, m: int, rng: np.random.Generator) -> float:
-    """The error of deletion over clauses of `terms` literals, minus that of the search for so many terms."""
+    """The error of deletion over clauses of `terms` literals, minus the error of the search for `terms` terms."""
     points, clauses = points_of(variables), short_clauses(variables, terms)
     true = clause_values(clauses, points)
     every = np.asarray(list(itertools.product((-1, 0, 1), repeat=variables)))

@@ -55,7 +55,7 @@ class Graphs(Population[Graph]):
 
 
 def colourable(edges: Bool[np.ndarray, "v v"], colours: int) -> bool:
-    """Whether the vertices can be coloured so that no edge has two ends of one colour: all colourings are tried."""
+    """Whether the vertices can be coloured so that no edge has two ends of one colour. All colourings are tried."""
     places = np.asarray(list(itertools.product(range(colours), repeat=len(edges))))
     first, second = np.nonzero(np.triu(edges))
     return bool((places[:, first] != places[:, second]).all(axis=1).any())

@@ -18,7 +18,7 @@ class LinearTarget(NamedTuple):
         squares: the squares of the target's coefficient in each of these directions; estimates of them may be negative.
         noise: the variance of the target that no linear function of the columns explains.
         signal: the variance that the best linear function explains.
-        rows: N, if the eigenvalues are those of N rows; infinity for a known covariance.
+        rows: N, if the eigenvalues come from N rows; infinity for a known covariance.
     """
 
     eigenvalues: Float[np.ndarray, " p"]

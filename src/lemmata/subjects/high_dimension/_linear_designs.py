@@ -49,7 +49,8 @@ def draw_design(rows: int, columns: int, fresh: int, signal: float, noise: float
 
 
 def pose_design(problem: object, rows: int | None = None) -> LinearDesign | None:
-    """The linear model on a regression's own inputs, first output; coefficients and noise by least squares on all rows.
+    """The linear model on the inputs of a regression and its first output. Least squares on all rows gives coefficients
+    and noise.
 
     Noise that the problem declares is kept. Otherwise it is the residual standard deviation, so a nonlinear part of the
     target counts as noise. `rows` keeps the first rows for training.
@@ -110,7 +111,8 @@ class LinearDesigns(Population[LinearDesign]):
 
 
 class TablesOfRows(Population[Regression]):
-    """Standard normal inputs in d columns, a linear target, noise of variance 1; 4 d training and 4 d held-out rows.
+    """Standard normal inputs in d columns, a linear target, and noise of variance 1. There are 4 d training and 4 d
+    held-out rows.
 
     Args:
         rungs: numbers of rows over d that fits are made on.

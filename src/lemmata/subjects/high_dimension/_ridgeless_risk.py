@@ -190,7 +190,8 @@ def ridgeless_risk(
         rows = _rows(x, y)
         p = rows[0].shape[1]
         ns, ks = _wholes("sizes", sizes), _columns(columns, p)
-        # A given noise is that of all columns; with fewer columns, the part that the others explain is added.
+        # A given noise is the noise with all columns. With fewer columns, the part that the other columns explain is
+        # added.
         problems = [_of_rows(rows[0][:, :k], rows[1], own if k == p else None) for k in (p, *ks)]
     else:
         matrix, target, own = _population(x, y, covariance, coefficients, own)

@@ -15,7 +15,8 @@ from lemmata.subjects.high_dimension._random_matrices import Design, RandomMatri
 ABOUT = {"tool": "random matrices", "architecture": "linear model", "object": "spectrum"}
 
 # At finite size the mean of the largest eigenvalue is below the edge by 1.2065 Tracy-Widom scales. Within the settings,
-# the largest value is at n = 200, gamma = 1/4: 0.034 of the edge; 0.006 remain for terms of order 1/n.
+# the difference is largest at n = 200, gamma = 1/4, where it is 0.034 of the edge. This leaves 0.006 for terms of order
+# 1/n.
 _MARGIN = 0.04
 
 

@@ -18,7 +18,7 @@ ABOUT = {"tool": "random matrices", "architecture": "linear model", "object": "g
 
 _THEOREM = Source("hastie2022ridgeless", "Section 3", note="the limiting risk for isotropic features")
 _NOISES = 16
-# For Gaussian inputs the mean variance is known at every size: sigma² d/(n - d - 1) and sigma² n/(d - n - 1). It
+# For Gaussian inputs, the mean variance is known at every size. It is sigma² d/(n - d - 1) and sigma² n/(d - n - 1). It
 # exceeds the limit by the factor 1 + 1/(|n - d| - 1), which is within this margin for |n - d| >= 21. This is the mean
 # over designs; a single design differs by several percent.
 _MARGIN = 0.05
@@ -138,8 +138,8 @@ class OverparameterisedBias(Claim[LinearDesign]):
     trials = 512
 
     def hypotheses(self, problem: LinearDesign) -> list[Hypothesis]:
-        # The share of |beta|² in n random directions of d is Beta(n/2, (d - n)/2): its mean is 1/gamma, its variance
-        # 2 (1/gamma)(1 - 1/gamma)/(d + 2). Relative to the smaller of the kept and the lost share:
+        # The share of |beta|² in n random directions of d is Beta(n/2, (d - n)/2). Its mean is 1/gamma, and its
+        # variance is 2 (1/gamma)(1 - 1/gamma)/(d + 2). Relative to the smaller of the kept and the lost share:
         kept = min(1 / problem.gamma, 1.0)
         smaller, larger = min(kept, 1 - kept), max(kept, 1 - kept)
         spread = (2 * larger / (smaller * (problem.x.shape[1] + 2))) ** 0.5 if smaller > 0 else jnp.inf

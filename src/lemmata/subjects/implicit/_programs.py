@@ -17,9 +17,9 @@ def least_sum(a: Float[np.ndarray, "n p"], b: Float[np.ndarray, " n"]) -> tuple[
     """The solution w of A w = b of least l_1 norm, and how well its support is certified.
 
     Returns:
-        w, and the least value of the largest |a'nu| over columns a outside the support, among all nu with A_S'nu =
-        sign(w_S) on the support S. Below 1 it shows that no other solution has a norm as small, if the columns of the
-        support are independent.
+        The results are w and a number. Let S be the support, and consider all nu with A_S'nu = sign(w_S). The number is
+        the least value of the largest |a'nu| over columns a outside S. If it is below 1 and the columns of the support
+        are independent, no other solution has a norm as small.
     """
     n, p = a.shape
     w = _solved(np.ones(2 * p), None, None, np.concatenate([a, -a], axis=1), b, [(0, None)] * (2 * p))
@@ -65,7 +65,8 @@ def dual_solution(
     start: Float[np.ndarray, " n"],
     primal: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]],
 ) -> np.ndarray | None:
-    """nu at which the primal solution w(A'nu) solves A w = b, by Newton with halved steps; None if it is not found.
+    """nu at which the primal solution w(A'nu) solves A w = b, by Newton steps, halved if needed. None if it is not
+    found.
 
     Args:
         a: the matrix.

@@ -140,7 +140,9 @@ class Completion(eqx.Module):
         return (basis * jnp.sqrt(self.values)) @ basis.T
 
     def path(self, times: Float[Array, " s"], corner: float) -> tuple[Float[Array, "s 2 2"], Float[Array, " s"]]:
-        """The product at the times, and its loss, if w_22 is observed to be `corner`: M' = -M G for the gradient G."""
+        """The product at the times, and its loss, if w_22 is observed to be `corner`. The flow is M' = -M G for the
+        gradient G.
+        """
 
         def loss(product: Array) -> Array:
             return ((product[0, 1] - 1) ** 2 + (product[1, 0] - 1) ** 2 + (product[1, 1] - corner) ** 2) / 2

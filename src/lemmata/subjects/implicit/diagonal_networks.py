@@ -53,7 +53,7 @@ def _resolved(problem: DiagonalNetwork) -> Hypothesis:
 
 
 class SparseSystems(Population[DiagonalNetwork]):
-    """Systems with a sparse solution of unique least l_1 norm, and known distance of its dual certificate from 1.
+    """Systems with a sparse solution of unique least l_1 norm. The distance of their dual certificate from 1 is known.
 
     The matrix has n columns S on the support, near the identity, and further columns. Let nu be the dual solution, for
     which A_S'nu is the sign of the solution. The further columns are scaled so that |a'nu| is `eta` for one of them and

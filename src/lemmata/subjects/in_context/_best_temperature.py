@@ -10,7 +10,8 @@ PRECISIONS = (jnp.bfloat16, jnp.float32, jnp.float64)
 
 
 def best_temperature(size: float | Array, dtype: Any) -> Array:
-    """(size³ / (6 eps))^(1/3), which minimises size³ / (12 tau²) + eps tau: truncation and rounding of one product.
+    """(size³ / (6 eps))^(1/3), which minimises size³ / (12 tau²) + eps tau, the sum of truncation and rounding of one
+    product.
 
     Args:
         size: |x|.
@@ -25,7 +26,7 @@ def best_temperature(size: float | Array, dtype: Any) -> Array:
 
 
 def least_error(size: float | Array, dtype: Any) -> Array:
-    """3/2 eps tau at the best temperature: size (9 eps² / 16)^(1/3), the accuracy of a product.
+    """3/2 eps tau at the best temperature, which is size (9 eps² / 16)^(1/3). It is the accuracy of a product.
 
     Args:
         size: |x|.

@@ -1,4 +1,4 @@
-"""Forward passes of the transformer in context: prompts with its penalty, temperature and depth, and populations."""
+"""Forward passes of the transformer in context: prompts with penalty, temperature and depth; populations."""
 
 import dataclasses
 import math
@@ -27,7 +27,7 @@ def sizes_of(prompt: Prompt) -> tuple[int, int, int]:
 
 
 def discrepancy(prompt: Prompt) -> Array:
-    """Largest |phi(x)^T rho* - f(x)| over the inputs of the prompt: no more than eps_dis.
+    """The largest |phi(x)^T rho* - f(x)| over the inputs of the prompt. It is at most eps_dis.
 
     Args:
         prompt: examples, queries, a function and the features of its class.
@@ -50,8 +50,9 @@ def penalty_asked(prompt: Prompt) -> Array:
 def reachable(dtype: Any, number: int, layers: int) -> int:
     """The largest N at which the temperature of Lemma 7 leaves something of the targets; 0 if none does.
 
-    A logistic function at |z| <= eps/2 is 1/2, rounded. Targets up to C_F enter it as eta y / tau with eta = 1/(2(n+1))
-    and tau = N n² (L + n)(N + n) C_F. So they are not rounded away if N (N + n) n² (L + n)(n + 1) is below 1/eps.
+    A logistic function at |z| <= eps/2 is 1/2, rounded. Targets up to C_F enter it as eta y / tau. Here eta =
+    1/(2(n+1)) and tau = N n² (L + n)(N + n) C_F. So they are not rounded away if N (N + n) n² (L + n)(n + 1) is below
+    1/eps.
 
     Args:
         dtype: the type of the computation; eps is the distance from 1 to the next number.
@@ -195,8 +196,8 @@ class ForwardPasses(Population[Prompt]):
 class MomentumPasses(Population[Prompt]):
     """The accelerated transformer of 17 layers at the temperature 10^9, at which truncation is below rounding.
 
-    The extra settings do not have a smaller penalty or more features: the objective would be flatter, and rates along a
-    few depths would differ from those of the whole path.
+    The extra settings do not have a smaller penalty or more features. The objective would then be flatter, and rates
+    along a few depths would differ from the rates of the whole path.
 
     Attributes:
         penalty, n: lambda and features by default.

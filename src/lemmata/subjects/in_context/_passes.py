@@ -104,7 +104,7 @@ def attention_alone(layer: TransformerLayer) -> TransformerLayer:
 
 
 def dense_rounding(prompt: Prompt, steps: int, accelerated: bool = False) -> Array:
-    """Rounding of a dense pass over 32 eps, at most: T p (N + 8) tau, for tokens with an entry of 1.
+    """The rounding error of a dense pass with 32 eps is at most T p (N + 8) tau, for tokens with an entry of 1.
 
     A head adds up N + 1 terms of size 8 tau sigma(.) phi / N, in total at most 4 tau (1 + 1/N), with an error of (N +
     4) eps/2 of that. Four heads and their sum make an error of 8 (N + 8) tau (1 + 1/N) eps in each entry of rho. A

@@ -35,8 +35,9 @@ LONGEST = 1024
 def worth_of_steps(iterations: int) -> Float[Array, " t"]:
     """c_1, ..., c_T: how many plain steps T accelerated steps are worth if the objective is flat.
 
-    Along an eigenvector of small curvature h / eta, a plain step takes away a share h of the distance from the
-    minimum, and T accelerated steps c_T h, to first order in h: c_{k+1} = 1 + c_k + beta_k (c_k - c_{k-1}), about T²/8.
+    Consider an eigenvector with small curvature h / eta. A plain step removes a share h of the distance from the
+    minimum along it, and T accelerated steps remove c_T h, to first order in h. Here c_{k+1} = 1 + c_k + beta_k (c_k -
+    c_{k-1}), and c_T is about T²/8.
 
     Args:
         iterations: T.

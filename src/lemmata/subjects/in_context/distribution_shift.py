@@ -1,9 +1,9 @@
 """Outside the hypotheses: other functions, other noise, and weights built for another number of examples.
 
 No theorem covers these cases. The source assumes functions of the class, sub-Gaussian noise and the N for which the
-weights are built. The claims say what happens if one of these assumptions fails. The risk grows with the frequency,
-averages of heavy noise fall more slowly than 1/sqrt(N), and predictions are off by the ratio of the two N. It is open
-how a model could notice this.
+weights are built. The claims say what happens if one of these assumptions fails. The risk grows with the frequency, and
+averages of heavy noise fall more slowly than 1/sqrt(N). Predictions are wrong by the ratio of the two N. It is open how
+a model could notice this.
 """
 
 import dataclasses

@@ -1,4 +1,4 @@
-"""A transformer that executes proximal gradient on the Lasso: the results of its layers, row by row.
+"""A transformer that executes proximal gradient on the Lasso, and the results of its layers, row by row.
 
 The theory covers every row of the tokens of the constructed transformer, layer by layer. It assumes examples and a
 query as columns, with features in [0, 1]. It leaves open whether training would find such weights.
@@ -7,8 +7,8 @@ The transformer (`lemmata.networks.InContextTransformer`) reads N examples (x_i,
 x_{N+1}. Its first layer writes p = n + 1 features phi_i = phi(x_i) in [0, 1] (n ramps and a constant 1) into token i.
 Then T blocks of two layers each take a step of proximal gradient on the Lasso of penalty lambda, with step eta. Attn1
 and FF1 move the coefficients rho, and Attn2 writes the prediction y^ of the query. Attention uses logistic functions
-sigma at the temperature tau: in the place of a product x it computes g(x) = 4 tau (sigma(x/tau) - sigma(0)), which is
-near x.
+sigma at the temperature tau. In place of a product x, it computes g(x) = 4 tau (sigma(x/tau) - sigma(0)), which is near
+x.
 """
 
 import abc
@@ -27,7 +27,7 @@ ABOUT = {"tool": "linear algebra", "architecture": "transformer in context", "ob
 
 
 class AbstractTokens(Claim[Prompt]):
-    """Statements about the matrices of the transformer, each trial a class, its transformer and one prompt."""
+    """Statements about the matrices of the transformer. Each trial has a class, its transformer and one prompt."""
 
     population = DensePasses()
     controls = "the tokens of the transformer, row by row"

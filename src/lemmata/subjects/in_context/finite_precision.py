@@ -1,4 +1,5 @@
-"""Products by logistic functions, 4 tau (sigma(x/tau) - 1/2), in finite precision: truncation, rounding, and reach.
+"""Products by logistic functions, 4 tau (sigma(x/tau) - 1/2), in finite precision, with their truncation, rounding and
+reach.
 
 The theory gives the error of one product. Truncation falls as tau^-2, rounding grows as eps tau, and the two balance at
 the best temperature. It assumes rounding to nearest, and a logistic function that is accurate to a unit in the last

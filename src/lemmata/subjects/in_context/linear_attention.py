@@ -5,7 +5,7 @@ gradient descent from 0, and the best preconditioner and the risk of one layer a
 weights for statements about the risk. It leaves open what training finds. Linear attention is the baseline for the
 transformer of this chapter, because it is limited to linear functions and to the columns of the prompt.
 
-Let inputs have covariance S, and let y = <w, x> + z, where w ~ N(0, I) and the noise z has variance sigma². The squared
+Let inputs have covariance S. Let y = <w, x> + z, where w ~ N(0, I) and the noise z has variance sigma². The squared
 error of a prediction at x ~ N(0, S) is then |S^(1/2) (w - w_hat)|².
 """
 
@@ -129,7 +129,8 @@ def descent_layers(
 
 
 def best_gain(covariance: Float[Array, " d"], examples: int, noise: float | Array) -> Float[Array, " d"]:
-    """The preconditioner of one layer of least risk: 1 / (s (1 + 1/N) + (tr S + sigma²)/N) for each eigenvalue s.
+    """The preconditioner of one layer with the least risk. It is 1 / (s (1 + 1/N) + (tr S + sigma²)/N) for each
+    eigenvalue s.
 
     From E H² = S² (1 + 1/N) + S tr S / N for the sample covariance H of N normal inputs.
 

@@ -2,8 +2,8 @@
 
 The theory bounds the mean squared error of the constructed transformer by sqrt(log N/N) + n/L + log|cover|/n, up to a
 constant and C_F (C_F + sigma). It assumes a class of finite C_F and inputs in the unit ball. It leaves open why the
-risk is so much smaller. With the constant 1, the bound exceeds the risk of predicting 0 on most classes, unless N is at
-least of the order of C_F^4 over the square of the target error.
+risk is so much smaller. With the constant 1, the bound exceeds the risk of predicting 0 on most classes. For a smaller
+bound, N must be at least of the order of C_F^4 over the square of the target error.
 """
 
 import math

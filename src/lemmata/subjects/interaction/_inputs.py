@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from lemmata.core import array_of, numbers_of
 from lemmata.errors import DataError, SettingError, ShapeError
 
-SUMS = 1e-6  # by which probabilities may miss the sum 1: they are then divided by their sum
+SUMS = 1e-6  # how far the sum of probabilities may be from 1; they are then divided by their sum
 
 
 def as_discount(value: Any) -> float:
@@ -120,7 +120,7 @@ def _is_table(part: Any) -> bool:
 
 
 def as_steps(given: Any) -> tuple[Int[np.ndarray, "n 3"], Float[np.ndarray, " n"], np.ndarray, np.ndarray]:
-    """State, action and next state of each step; its reward; whether an episode ended with it, or a table starts."""
+    """State, action and next state of each step, its reward, and whether an episode ended with it or a table starts."""
     tables = list(given) if isinstance(given, list | tuple) and len(given) and _is_table(given[0]) else [given]
     parts = [numbers_of("steps", table) for table in tables]
     if any(part.ndim != 2 or part.shape[1] not in (4, 5) or part.shape[1] != parts[0].shape[1] for part in parts):

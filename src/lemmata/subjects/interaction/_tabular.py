@@ -90,8 +90,8 @@ class TabularMDP:
 
         Args:
             steps: one row for each step, with the columns state, action, reward, next state, and optionally whether the
-                episode ended; or a list of such tables, each of which starts an episode. States and actions are whole
-                numbers from 0. An end leads to a further state, the last, which has no rewards.
+                episode ended. It may also be a list of such tables, each of which starts an episode. States and actions
+                are whole numbers from 0. An end leads to a further state, the last, which has no rewards.
             discount: the discount of rewards per step, below 1.
             states: the number of states; by default, those that occur in the steps.
             actions: the number of actions; by default, those that occur in the steps.

@@ -1,8 +1,8 @@
 """Learning values: the limit of temporal differences, when they diverge, and why maxima are too large.
 
-This theory describes the values that linear temporal differences reach on the states that the policy visits, the growth
-of a weight if only some states are updated, and the bias of a maximum of estimates. It assumes linear features or
-independent errors. It does not explain networks, whose features change during training.
+This theory describes three things: the values that linear temporal differences reach on the states that the policy
+visits, the growth of a weight if only some states are updated, and the bias of a maximum of estimates. It assumes
+linear features or independent errors. It does not explain networks, whose features change during training.
 """
 
 import equinox as eqx

@@ -61,8 +61,8 @@ class ChebyshevSystems(Population[LinearSystem]):
         nodes = jnp.cos(math.pi * (jnp.arange(n) + 0.5 + 0.1 * jnp.tanh(shift)) / n)
         values = (condition + 1) / 2 + (condition - 1) / 2 * nodes
         reflection = jnp.eye(n) - 2 * jnp.outer(axis, axis) / jnp.sum(axis**2)
-        # In the energy norm, every mode then has a part of the same order, so none of them is a small start for the
-        # others.
+        # In the energy norm, every mode then has a part of the same order. So no mode is a small start for the other
+        # modes.
         turned = reflection @ (solution / jnp.sqrt(values)[:, None])
         return LinearSystem(reflection @ (values[:, None] * reflection), turned)
 

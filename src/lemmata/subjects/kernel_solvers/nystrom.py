@@ -1,8 +1,8 @@
-"""Low-rank approximations of a Gram matrix: their error compared with the effective dimension.
+"""Low-rank approximations of a Gram matrix, and their error compared with the effective dimension.
 
-This theory controls what a few columns, random products or random features miss of a Gram matrix, and how the missing
-part affects kernel ridge regression. It assumes a positive semidefinite matrix and a ridge. It leaves unexplained how
-small the effective dimension of a given kernel on given data is.
+This theory is about approximations of a Gram matrix by a few columns, random products or random features. It controls
+the part that they miss, and how this part affects kernel ridge regression. It assumes a positive semidefinite matrix
+and a ridge. It leaves unexplained how small the effective dimension of a given kernel on given data is.
 """
 
 import math
@@ -251,6 +251,6 @@ class FeaturesSpectralBound(Claim[RegularisedPoints]):
         )
 
     def trivial(self, problem: RegularisedPoints) -> Array:
-        """The value without any features, Z = 0: the largest eigenvalue of K over itself plus the ridge."""
+        """The value without features, Z = 0: the largest eigenvalue of K, divided by itself plus the ridge."""
         largest = np.linalg.eigvalsh(problem.gram)[-1]
         return jnp.asarray(largest / (largest + problem.ridge))

@@ -1,4 +1,6 @@
-"""The data that a layer of a convolutional deep kernel machine passes to the next: no pairs of sites."""
+"""The data that a layer of a convolutional deep kernel machine passes to the next layer. They contain no pairs of
+sites.
+"""
 
 from typing import NamedTuple
 
@@ -94,7 +96,7 @@ def patch_grams(
 
 
 def windows(values: Float[Array, "n h w *c"], size: int) -> list[tuple[int, int, Float[Array, "n h w *c"]]]:
-    """Each place (y, x) of a window of an odd size, and the values there as seen from every site; 0 outside.
+    """Each place (y, x) in a window of odd size, and the values there, seen from every site; 0 outside.
 
     Args:
         values: of sites.

@@ -22,9 +22,10 @@ def convolve_grams(
 ) -> ConvolutionalGrams:
     """A convolution of infinitely many channels with inducing points on both sides of it.
 
-    Inducing points are on no grid, so a convolution cannot act on them. Each of the q new ones is a patch made of the p
-    old ones: at the place d of the window, it has their sum with the weights C_d = mixing[d]. If the convolution has
-    independent normal weights of variance 1/(k² channels), covariances after it are means over places d of the window,
+    Inducing points are on no grid, so a convolution cannot act on them. Each of the q new inducing points is a patch
+    made of the p old ones. At the place d of the window, it has their sum with the weights C_d = mixing[d]. If the
+    convolution has independent normal weights of variance 1/(k² channels), covariances after it are means over places d
+    of the window,
 
         K_ii' = mean C_d K_ii C_d',   K_ti' = mean K_(t + d)i C_d',   k_t' = mean k_(t + d),
 
@@ -166,16 +167,16 @@ def site_weights(grams: ConvolutionalGrams, jitter: float = 0.0) -> Float[Array,
 
 
 def normalise_grams(grams: ConvolutionalGrams, over: Norm = "image") -> ConvolutionalGrams:
-    """Divide by norms, as batch normalisation divides features: K_ii by a a', K_ti by a b and k_t by b².
+    """Divide by norms, as batch normalisation divides features. K_ii is divided by a a', K_ti by a b, and k_t by b².
 
     Correlations do not change, since every covariance is divided by the norms of its two points.
 
     Args:
         grams: to be divided.
-        over: which squared norms are b² and a². "global" is the mean of k_t over all sites, "image" the mean over the
-            sites of one image, and "location" the mean over all images at a site; a² is then the mean of the diagonal
-            of K_ii. "local" is each point's own variance. "image" and "local" treat each image by itself, independent
-            of the rest of the batch.
+        over: which squared norms are b² and a². "global" is the mean of k_t over all sites. "image" is the mean over
+            the sites of one image. "location" is the mean over all images at a site; a² is then the mean of the
+            diagonal of K_ii. "local" is each point's own variance. "image" and "local" treat each image by itself,
+            independent of the other images of the batch.
 
     Raises:
         ShapeError, DataError: for arrays that are not valid Gram matrices.

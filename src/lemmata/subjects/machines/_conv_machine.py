@@ -26,7 +26,7 @@ class ConvolutionalMachine(eqx.Module):
     """Patches, then blocks of ReLU, convolution, learned Gram matrix and normalisation, then ReLU and pooling.
 
     The Gram matrix of block l is G = L V V' L' with L L' = K_ii. So its divergence from the prior is the divergence of
-    V V' from the identity, and 0 if V = I. All of V is free; the diagonal enters by its square.
+    V V' from the identity, which is 0 if V = I. All of V is free, and its diagonal enters by its square.
 
     Attributes:
         patches: the inducing points of the images.
@@ -95,7 +95,7 @@ def initial_machine(
 ) -> ConvolutionalMachine:
     """A machine whose Gram matrices are the prior's, with patches of images as inducing points of every layer.
 
-    A patch of layer l is expressed in the inducing points of layer l - 1: at each place of its window are the weights
+    A patch of layer l is expressed in the inducing points of layer l - 1. At each place in its window are the weights
     K_ti K_ii^-1 of the site there. So the new inducing point is the part of the patch that the old ones explain.
 
     Args:
@@ -214,7 +214,7 @@ def train_machine(
         machine: to start from.
         images: of the training rows.
         targets: one column per output.
-        stiffness: nu, at least 0; if it is infinite, Gram matrices stay those of the prior, and only the other
+        stiffness: nu, at least 0. If it is infinite, Gram matrices stay those of the prior, and only the other
             parameters are trained.
         steps: of Adam, 0 or more.
         rate: of Adam, above 0.

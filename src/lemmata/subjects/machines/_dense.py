@@ -96,10 +96,10 @@ def deep_kernel_machine(
 
     where D is the Gaussian divergence (`gaussian_divergence`), s the noise and K a map of Gram matrices: `rectify`, or
     the identity. It is the limit of the posterior of a deep Gaussian process whose layers have N nu_l features and
-    whose labels are seen N times, as N grows (Yang et al., 2023). The larger nu, the stiffer the layer: at nu =
-    infinity G_l = K(G_{l-1}), the Gram matrices of an infinitely wide network. It uses L-BFGS over triangular factors,
-    from the prior or from a random start, with time n³ and memory n² for each layer and step. Linear machines have one
-    maximum; machines of ReLUs may have several, of which one is found.
+    whose labels are seen N times, as N grows (Yang et al., 2023). A larger nu makes the layer stiffer. At nu =
+    infinity, G_l = K(G_{l-1}), which are the Gram matrices of an infinitely wide network. It uses L-BFGS over
+    triangular factors, from the prior or from a random start, with time n³ and memory n² for each layer and step.
+    Linear machines have one maximum. Machines of ReLUs may have several, and the function finds one of them.
 
     Args:
         gram_0: G_0 of the inputs, such that K(G_0) is positive definite.
@@ -112,9 +112,8 @@ def deep_kernel_machine(
 
     Raises:
         SettingError: for a setting out of its range. The error is also raised for noise 0 if the labels have a rank
-            below n and some nu is not above C. The objective has no maximum in a linear machine then, and may have none
-            in a
-            machine of ReLUs.
+            below n and some nu is not above C. Then the objective has no maximum in a linear machine, and may have none
+            in a machine of ReLUs.
         ShapeError: if G_0 is not square and symmetric, or does not have as many rows as the labels.
         NotPositiveDefiniteError: if K(G_0) is not positive definite, for example because rows are equal.
         SolverError: if the search did not converge.

@@ -52,7 +52,7 @@ class ImageGrams(eqx.Module):
         return self.points @ self.points.T
 
     def places(self, number: int) -> list[Float[np.ndarray, "all all"]]:
-        """For each place of a window what the convolution sees there: C_d on inducing points, a shift on sites.
+        """What the convolution sees at each place in a window: C_d on inducing points, and a shift on sites.
 
         Args:
             number: which of the mixings.

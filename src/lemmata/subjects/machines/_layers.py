@@ -58,7 +58,9 @@ def learned(prior: Grams, factor: Float[Array, "p p"]) -> Grams:
 
 
 def triangular(raw: Float[Array, "p p"]) -> Float[Array, "p p"]:
-    """The lower triangle of free numbers with the exponentials of their diagonal: a factor; of 0, the identity."""
+    """A triangular factor: the lower triangle of free numbers, with the exponentials of their diagonal. For 0, it is
+    the identity.
+    """
     return jnp.tril(raw, -1) + jnp.diag(jnp.exp(jnp.diagonal(raw)))
 
 

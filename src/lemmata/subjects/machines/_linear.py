@@ -1,4 +1,4 @@
-"""Linear machines without noise, in closed form: powers of the labels' Gram matrix against that of the inputs."""
+"""Linear machines without noise, in closed form: powers of the labels' Gram matrix relative to the inputs'."""
 
 import numpy as np
 import scipy.linalg

@@ -26,7 +26,7 @@ class Posterior(NamedTuple):
         return self.grams @ self.weights
 
     def kurtosis(self, along: Float[np.ndarray, "2"], width: float) -> float:
-        """E[f⁴]/E[f²]² of f, a combination of one feature's values at the rows, in a layer of so many features.
+        """E[f⁴]/E[f²]² of f, a combination of the values of one feature at the rows, in a layer with `width` features.
 
         Given G, the features' values are a root of G times a random orthonormal frame times sqrt(width). So f is
         distributed like a coordinate of a random vector of length² width a'G a: E[f²] = a'G a, E[f⁴] = 3 width (a'G
@@ -57,9 +57,9 @@ def posterior(
 ) -> Posterior:
     """The posterior of G = F F'/width for F of `width` columns from N(0, prior), labels seen so many times.
 
-    The labels' columns are drawn from N(0, K(G) + noise I), where K is the covariance of ReLU features. In coordinates
-    u of G = R T T' R', with R R' = prior and T = [[e^u0, 0], [u1, e^u2]], the Gauss-Hermite nodes are placed about the
-    mode, with the spread of the second derivatives there.
+    The labels' columns are drawn from N(0, K(G) + noise I), where K is the covariance of ReLU features. Coordinates u
+    are defined by G = R T T' R', with R R' = prior and T = [[e^u0, 0], [u1, e^u2]]. In these coordinates, the
+    Gauss-Hermite nodes are placed about the mode, with the spread given by the second derivatives there.
     """
     root = np.linalg.cholesky(prior)
     seen = y @ y.T

@@ -108,7 +108,7 @@ class StiffMachines(Population[StiffMachine]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> StiffMachine:
-        """Normal features of four sites per image; labels by one direction of them, through a ReLU, plus noise."""
+        """Normal features of four sites for each image. Labels come from one direction, through a ReLU, plus noise."""
         draw = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         n, p, noise = setting["n"], setting["inducing"], setting["noise"]
         points = draw.normal(size=(p + 4 * n, 5))

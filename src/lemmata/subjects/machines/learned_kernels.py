@@ -78,7 +78,7 @@ class MachineRowsPopulation(Population[MachineRows]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> MachineRows:
-        """Rows with twice as many dimensions, and half as many columns of labels."""
+        """Rows with twice as many dimensions as rows, and half as many columns of labels."""
         n = setting["rows"]
         keys = jax.random.split(key, 4)
         x = jax.random.normal(keys[0], (n, 2 * n))
@@ -147,7 +147,7 @@ class DivergenceFallsWithNu(Claim[MachineRows]):
     predict = -2.0
 
     def measure_at(self, problem: MachineRows, key: Key[Array, ""], nu: float) -> Array:
-        """From the Gram matrices, by the eigenvalues of one relative to the other."""
+        """From the Gram matrices, by the eigenvalues of one matrix relative to the other."""
         found = deep_kernel_machine(problem.gram_0, problem.y, layers=problem.layers, nu=nu, noise=problem.level)
         below, total = np.asarray(problem.gram_0), 0.0
         for gram in np.asarray(found.grams):

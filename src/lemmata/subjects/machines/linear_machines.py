@@ -1,9 +1,9 @@
 """Linear machines: the Gram matrices between inputs and labels, in closed form.
 
-A machine of L linear layers maximises the labels' log likelihood minus nu times the divergences of each layer's
-Gram matrix from the one before. Without noise, the likelihood is one more divergence, from S = Y Y'/C, and all
-layers are powers of one matrix. This theory controls every layer of such a machine for every nu, and when there is
-a maximum at all. It assumes linear maps. It leaves unexplained other maps, which have no closed form and may have
+A machine of L linear layers maximises an objective. It is the labels' log likelihood minus nu times the divergences of
+each layer's Gram matrix from the previous one. Without noise, the likelihood is one more divergence, from S = Y Y'/C,
+and all layers are powers of one matrix. This theory controls every layer of such a machine for every nu, and when there
+is a maximum at all. It assumes linear maps. It leaves unexplained other maps, which have no closed form and may have
 several maxima.
 """
 

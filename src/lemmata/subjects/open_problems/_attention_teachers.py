@@ -40,7 +40,9 @@ class TaughtHead(eqx.Module):
 
 
 class RankOneTeachers(Population[TaughtHead]):
-    """Normal queries, tokens and values, with a teacher of rank one and norm 2, and fewer prompts than entries of M."""
+    """Normal queries, tokens and values. The teacher has rank one and norm 2, and there are fewer prompts than entries
+    of M.
+    """
 
     settings = Space(
         p=Integer(8, 4, 24, "width of the tokens", corners=(7, 9)),

@@ -26,8 +26,9 @@ def readable_directions(kind: str, n: int, steps: int) -> np.ndarray:
     """An orthonormal basis of the responses of a linear readout of 2n + 1 real states to an impulse, in columns.
 
     Args:
-        kind: of poles, for a period of 1: "undamped", at 2 pi i k for |k| <= n; "damped", at -1/2 + (3/2) pi i k for
-            |k| <= n; "real", at rates from 1/10 to `steps`, evenly on a logarithmic scale.
+        kind: the kind of poles, for a period of 1. "undamped" poles are at 2 pi i k for |k| <= n. "damped" poles are at
+            -1/2 + (3/2) pi i k for |k| <= n. "real" poles are at rates from 1/10 to `steps`, evenly on a logarithmic
+            scale.
         n: half of the number of states.
         steps: of the recurrence in a period.
     """

@@ -1,9 +1,9 @@
 """Problem 1: does descent bias attention towards low rank? It does if the form is a product of small factors.
 
-This probe controls the rank, as |M|_* / |M|_F, of the form M = A B' that gradient descent finds for one head on fewer
-prompts than M has entries. It compares this rank with that of descent on M itself. The answer depends on the
-parameterisation of M and on the start of descent. The probe leaves unexplained several heads and layers, values that
-are trained too, and whether low rank helps on new prompts.
+This probe is about the form M = A B' that gradient descent finds for one head on fewer prompts than M has entries. It
+controls the rank of M, as |M|_* / |M|_F. It compares this rank with that of descent on M itself. The answer depends on
+the parameterisation of M and on the start of descent. The probe leaves unexplained several heads and layers, values
+that are trained too, and whether low rank helps on new prompts.
 """
 
 from collections.abc import Callable
@@ -32,7 +32,7 @@ def _descend(loss: Callable[[PyTree], Array], start: PyTree) -> PyTree:
 
 
 def nuclear_rank(form: Float[Array, "p p"]) -> Float[Array, ""]:
-    """|M|_* / |M|_F: 1 for rank one, at most the root of the rank.
+    """|M|_* / |M|_F. It is 1 for rank one, and at most the root of the rank.
 
     >>> round(float(nuclear_rank(jnp.diag(jnp.array([1.0, 1.0, 0.0])))), 12)
     1.414213562373

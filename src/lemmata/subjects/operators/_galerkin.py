@@ -16,8 +16,8 @@ _EPS = 1e-5
 class GalerkinAttention(eqx.Module):
     """The parameters of Galerkin attention of h heads with d channels each, c = h d.
 
-    Args: query, key, value: affine maps of c channels to c channels; head a has channels a d to (a + 1) d. key_scale,
-    key_shift, value_scale, value_shift: of the layer norms of keys and of values, for each head.
+    Args: query, key, value: affine maps of c channels to c channels. Head a has channels a d to (a + 1) d. key_scale,
+    key_shift, value_scale, value_shift: scales and shifts of the layer norms of keys and of values, for each head.
     """
 
     query: Affine
@@ -64,13 +64,14 @@ def galerkin_attention(
     over: Float[Array, "n c"] | None = None,
     normed: bool = True,
 ) -> Float[Array, "m c"]:
-    """The points x plus Q (K'V) / n, head by head: q from x, normed k and v from n points, x itself by default.
+    """The points x plus Q (K'V) / n, head by head. q comes from x, and normed k and v come from n points, by default
+    from x.
 
     Each head's term is the mean over the n points of (q(x)·k(y)) v(y). This estimates the integral of a kernel of rank
-    d against v. K'V is d x d, so m points cost m c² operations instead of m². A norm is over the d channels of a head,
-    (k - mean)/(std + 1e-5) with the unbiased standard deviation, then scale and shift. Points have no order: permuted
-    rows of x give permuted rows. The value at a point depends on all points in the mean. With `over`, these points are
-    given, and the value at a point depends on no other point.
+    d against v. K'V is d x d, so m points cost m c² operations instead of m². A norm is over the d channels of a head:
+    (k - mean)/(std + 1e-5) with the unbiased standard deviation, followed by scale and shift. Points have no order:
+    permuted rows of x give permuted rows. The value at a point depends on all points in the mean. With `over`, these
+    points are given, and the value at a point depends on no other point.
 
     Source: Wei and Zhang (2023), after Cao (2021).
 

@@ -29,7 +29,7 @@ def pixel_centres(height: int, width: int) -> Float[np.ndarray, "pixels 2"]:
 def corners(
     positions: Float[Array, "m 2"], shape: tuple[int, int]
 ) -> tuple[Int[Array, "m 4 2"], Float[Array, "m 4 2"], Float[Array, "m 4"]]:
-    """The four pixels whose centres surround each position, its coordinates relative to them, and their shares.
+    """The four pixels whose centres surround each position, its coordinates relative to these, and their shares.
 
     Coordinates are in pixels. The share of a corner is the area of the rectangle between the position and the opposite
     corner. Beyond the outermost centres, corners coincide.

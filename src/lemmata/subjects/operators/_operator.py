@@ -1,4 +1,4 @@
-"""The operator from an image to colours at any coordinates: an encoder, kernel integrals and a bilinear skip."""
+"""The operator from an image to colours at any coordinates. It has an encoder, kernel integrals and a bilinear skip."""
 
 import equinox as eqx
 import jax
@@ -35,11 +35,12 @@ class KernelBlock(eqx.Module):
 class SuperResolutionOperator(eqx.Module):
     """Super-resolution neural operator: colours at any coordinates from an image, bilinear interpolation and more.
 
-    Three 3 x 3 convolutions with repeated edges make features at the pixels. The features at a position are those of
-    the four surrounding pixels, each times its share of the area, the coordinates relative to these pixels, and the
-    size of a wanted pixel. Both are in pixels of the image. These 4 (channels + 2) + 2 numbers are mapped by an affine
-    map to `width` channels. Blocks of Galerkin attention over the positions follow, and a head whose colours are added
-    to bilinear interpolation. The head starts at 0, so that the operator starts as bilinear interpolation at any scale.
+    Three 3 x 3 convolutions with repeated edges make features at the pixels. The features at a position come from the
+    four surrounding pixels. They are each pixel's features times its share of the area, the coordinates relative to
+    these pixels, and the size of a wanted pixel. Both are in pixels of the image. These 4 (channels + 2) + 2 numbers
+    are mapped by an affine map to `width` channels. Blocks of Galerkin attention over the positions follow, and a head
+    whose colours are added to bilinear interpolation. The head starts at 0, so that the operator starts as bilinear
+    interpolation at any scale.
 
     The mean in the attention is over all positions of a call. So colours at a position depend on the other positions of
     the call. If these are drawn at random, the difference is of the order of the inverse square root of their number.

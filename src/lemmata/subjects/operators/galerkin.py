@@ -106,7 +106,7 @@ def _operations(heads: int, each: int, m: int) -> float:
 
 
 def stacked(problem: AttendedField) -> Float[Array, "m c"]:
-    """Layers of attention, one after another, with their residuals and no other layers between them."""
+    """Layers of attention with their residuals, one after another. There are no other layers between them."""
     x = problem.rows
     for own in problem.attentions:
         x = galerkin_attention(x, own)

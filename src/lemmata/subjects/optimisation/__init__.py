@@ -1,1 +1,3 @@
-"""How fast gradient and proximal methods get to a minimum, with exact and with inexact steps, and to which one."""
+"""How fast gradient and proximal methods reach a minimum, with exact and with inexact steps, and which minimum they
+reach.
+"""

@@ -49,7 +49,7 @@ class Step(eqx.Module):
 
 
 class Run(eqx.Module):
-    """Proximal gradient from 0 with step 1/(2(n+1)), and with errors added after each step; r of them.
+    """r runs of proximal gradient from 0 with step 1/(2(n+1)), with errors added after each step.
 
     Args:
         features: Phi.

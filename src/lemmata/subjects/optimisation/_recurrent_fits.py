@@ -10,7 +10,7 @@ from lemmata.engine.problems.drawn import Drawn, uniform
 
 
 class ImpulseFit(eqx.Module):
-    """The squared error of c a^k b for beta alpha^k at the lags k = 0, ..., n-1, as a function of a, b and c.
+    """The squared error of c a^k b relative to beta alpha^k at the lags k = 0, ..., n-1, as a function of a, b and c.
 
     Args:
         start: a where b and c are 0.

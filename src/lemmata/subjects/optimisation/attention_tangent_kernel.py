@@ -54,7 +54,7 @@ class SmallNetwork(eqx.Module):
 
 
 class SmallNetworks(Population[SmallNetwork]):
-    """Normal parameters, inputs and targets, with three parameters per unit and as many rows as parameters."""
+    """Normal parameters, inputs and targets; three parameters for each unit, and as many rows as parameters."""
 
     settings = Space(units=Integer(4, 1, 64, "hidden units", corners=(4, 8)))
 

@@ -63,7 +63,7 @@ class CircleTokens(eqx.Module):
 class TokensOnCircle(Population[CircleTokens]):
     """Random planes and first angles, with beta uniform between a third of its largest value and this value."""
 
-    # Tokens, at most so many that float64 resolves their condition number; beta, the dimension.
+    # Tokens, and beta, the dimension. There are at most so many tokens that float64 resolves their condition number.
     settings = Space(
         n=Integer(8, 4, 10, "tokens, an even number", step=2, corners=(4, 8)),
         beta=Real(1.5, 0.5, 4.0, "the largest beta", corners=(1.0, 1.5)),
@@ -99,7 +99,7 @@ def _kinked_gram(x: Float[Array, "n p"]) -> Float[Array, "n n"]:
 
 
 def bessel(order: Float[Array, " k"], x: Float[Array, ""]) -> Float[Array, " k"]:
-    """I_order(x), the modified Bessel function of integer order, by 24 terms of its power series; for x up to 8.
+    """I_order(x), the modified Bessel function of integer order, for x up to 8. It uses 24 terms of its power series.
 
     >>> import jax.numpy as jnp
     >>> print(bessel(jnp.array([0.0, 1.0]), jnp.asarray(1.0)).round(6))

@@ -175,7 +175,9 @@ def shrinkage(problem: LassoPath, exponent: Array | float = 1.0) -> Array:
 
 
 def rounding(problem: LassoPath) -> Array:
-    """|rho^| over the last distance, times the condition number of H on the support: of a difference of iterates."""
+    """|rho^| over the last distance, times the condition number of H on the support. It bounds the rounding of a
+    difference of iterates.
+    """
     largest = jnp.linalg.eigvalsh(problem.curvature)[-1]
     return largest / problem.least * jnp.linalg.norm(problem.minimum) / problem.distances[problem.end]
 

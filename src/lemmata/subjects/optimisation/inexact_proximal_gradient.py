@@ -3,8 +3,8 @@ coefficients.
 
 This theory bounds the objective and the l_1 norm of the coefficients after T steps if e_t is added after step t. The
 bounds depend on the largest |e_t|_1. They assume n + 1 features bounded by 1 and steps of 1/(2(n+1)). The theory leaves
-unexplained errors that cancel. It also does not explain why the sum of all errors is only an upper bound: each step
-forgets a part of the errors before it.
+unexplained errors that cancel. It also leaves unexplained why the sum of all errors is only an upper bound. The reason
+is that each step forgets a part of the earlier errors.
 
 The iterates are rho_t, and rho*_t = rho_t - e_t are the results of the exact steps between them. Constants are
 explicit: the mean of |y_i| replaces C_F + sigma, and 2 |rho*|_1 replaces C_F.

@@ -57,7 +57,9 @@ class ResidualsFollowGram(Claim[LeastSquares]):
         return problem.y - problem.features @ weights
 
     def condition(self, problem: LeastSquares) -> Array:
-        """Each step rounds a residual made of Phi w and y, of size |Phi| |w| + |y|, and no later step amplifies it."""
+        """Each step rounds a residual of size |Phi| |w| + |y|, which is made of Phi w and y. No later step amplifies
+        it.
+        """
         values, vectors = jnp.linalg.eigh(problem.features @ problem.features.T)
         decay = ((1 - problem.step * values) ** problem.steps)[:, None] * (vectors.T @ problem.y)
         floor = len(values) * jnp.finfo(values.dtype).eps * values[-1]
@@ -92,7 +94,9 @@ class ConditionNumberGrowth(Claim[Regression]):
         return [_spread(problem.gram)]
 
     def measure(self, problem: Regression, key: Key[Array, ""]) -> Array:
-        """Iterations to a thousandth of a residual along the last eigenvector, by running them, at each rung."""
+        """The number of iterations to a thousandth of a residual along the last eigenvector, found by running them, at
+        each size.
+        """
         values, vectors = jnp.linalg.eigh(problem.gram)
 
         def count(kappa):
@@ -124,7 +128,7 @@ class ConditionNumberIterations(Claim[LeastSquares]):
     trivial = "the number of iterations has no trivial bound"
 
     def predict(self, problem: LeastSquares) -> Array:
-        """From the eigenvalues; infinite for a singular matrix."""
+        """From the eigenvalues. It is infinite for a singular matrix."""
         values = jnp.linalg.eigvalsh(problem.features @ problem.features.T)
         return jnp.ceil(values[-1] / jnp.maximum(values[0], 0.0) * jnp.log(1 / problem.accuracy))
 

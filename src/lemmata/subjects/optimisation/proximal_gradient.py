@@ -5,9 +5,9 @@ It assumes n + 1 features bounded by 1. It leaves unexplained the linear converg
 
 The source takes the step 1/(2n) for n + 1 features. This is right if lambda_max(Phi^T Phi / N) is at most n, which
 holds for nearly all draws of 16 features or more. For every draw, n + 1 is a bound. It is attained if all features are
-1, which happens in about one draw in 3^n. In that case the objective still falls (97a), but by at least (n - 1) |step|²
-instead of n |step|². With the step 1/(2(n + 1)) and the constant n + 1, all statements hold for all features. The other
-claims here use this step.
+1, which happens in about one draw in 3^n. In this case, the objective still falls (97a), but only by at least (n - 1)
+|step|² instead of n |step|². With the step 1/(2(n + 1)) and the constant n + 1, all statements hold for all features.
+The other claims here use this step.
 """
 
 import jax

@@ -46,7 +46,7 @@ class TanhDescent(eqx.Module):
 
     @property
     def smoothness(self) -> Float[Array, ""]:
-        """A bound of the curvature at all points whose loss is at most that of the start; 1 for the ramp.
+        """A bound of the curvature at all points whose loss is at most the loss of the start. It is 1 for the ramp.
 
         The gradient of f has norm at most |x|, its second derivative at most 0.77 |x|²/sqrt(m), since |tanh''| <= 0.77,
         and a residual is at most sqrt(2 n loss).

@@ -1,4 +1,4 @@
-"""Adam-mini: Adam with one second moment a block of parameters."""
+"""Adam-mini, which is Adam with one second moment for each block of parameters."""
 
 from typing import Any, NamedTuple
 
@@ -18,8 +18,8 @@ class AdamMiniState(NamedTuple):
 def scale_by_adam_mini(b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> optax.GradientTransformation:
     """Adam whose second moment is the mean of g² over a block: a row of a matrix or tensor, the whole of a vector.
 
-    The rows of a weight matrix that are neurons, heads or tokens share their scale: the second moment takes one number
-    for each row, where Adam's takes one for each parameter.
+    The rows of a weight matrix that are neurons, heads or tokens share their scale. So the second moment takes one
+    number for each row, where Adam's second moment takes one for each parameter.
 
     Args:
         b1: the rate of the mean of the gradients.

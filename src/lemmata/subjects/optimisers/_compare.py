@@ -28,8 +28,8 @@ class OptimiserComparison:
         losses: the loss after training of every trial of each optimiser, infinite if it diverged.
         settings: the settings of each trial, one row for each trial.
         luck: the probability that identical optimisers, with the same numbers of trials, differ by at least this much.
-            The statistic is the expected best of half of the first optimiser's trials minus that of the second; it is
-            compared with shuffled trials.
+            The statistic is the expected best of half of the first optimiser's trials minus that of the second
+            optimiser. It is compared with its values for shuffled trials.
         seconds: for all trials of each, compilation included.
         state_bytes: bytes of state of each, for these parameters.
     """
@@ -51,7 +51,9 @@ class OptimiserComparison:
         return self.settings[name][int(np.argmin(self.losses[name]))]
 
     def curve(self, name: str, *, level: float = 0.9, seed: int = 0) -> np.ndarray:
-        """Expected best loss of k trials for k = 1, 2, ..: a row (value, low, high) each, the band by bootstrap."""
+        """Expected best loss of k trials for k = 1, 2, ... Each k has a row (value, low, high), whose band comes from
+        the bootstrap.
+        """
         losses, rng = self.losses[name], np.random.default_rng(seed)
         drawn = rng.choice(losses, (400, len(losses)))
         rows = []
@@ -63,7 +65,8 @@ class OptimiserComparison:
         return np.array(rows)
 
     def figure(self, *, level: float = 0.9) -> Any:
-        """The expected best loss of k trials against k, a line an optimiser with its bootstrap band: an Altair chart.
+        """The expected best loss of k trials against k. Each optimiser has a line with its bootstrap band. An Altair
+        chart.
 
         Numbers of trials that are all expected to diverge are left out.
 
@@ -127,7 +130,7 @@ def compare_optimisers(
 
     Of two identical optimisers with k_A and k_B trials, the first has the best run with probability k_A/(k_A + k_B).
     Therefore all have the same number of trials. Settings are drawn evenly on a logarithmic scale. The order is that of
-    the expected best of half of the trials, which depends on no single one.
+    the expected best of half of the trials. It does not depend on any single trial.
 
     Args:
         loss: a scalar loss of the parameters, differentiable.
@@ -185,7 +188,7 @@ def _final(
     trials: int,
     steps: int,
 ) -> np.ndarray:
-    """The value after training in every trial; one compilation for all."""
+    """The value after training in every trial. All trials need only one compilation."""
 
     def trial(settings: dict[str, Any]) -> Array:
         transform = make(**settings)

@@ -32,7 +32,7 @@ class GradientGame(eqx.Module):
         return jnp.where(self.opposing > 0, against, drawn)
 
     def regret(self, points: Float[Array, "t d"], gradients: Float[Array, "t d"]) -> Float[Array, ""]:
-        """The loss of the points minus that of the best fixed point of the box, a corner."""
+        """The loss of the points, minus the loss of the best fixed point of the box, which is a corner."""
         return jnp.sum(points * gradients) + self.side / 2 * jnp.abs(gradients.sum(axis=0)).sum()
 
 

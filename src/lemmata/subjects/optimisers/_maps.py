@@ -65,8 +65,8 @@ def deviations(transform: optax.GradientTransformation, shape: tuple[int, int], 
     """How far training in mapped coordinates ends from the mapped end, in units of how far training moved.
 
     Ten steps on mean (tanh(X W) - Y)², a loss without symmetries of its own. Ten more use random gradients that do not
-    depend on the weights and whose sizes vary by three decades: clipping only affects large gradients, and clipping by
-    norm only affects some of them. The largest deviation counts.
+    depend on the weights and whose sizes vary by three decades. This matters for clipping: clipping only affects large
+    gradients, and clipping by norm only affects some of these. The largest deviation counts.
     """
     rng = np.random.default_rng(seed)
     draw = lambda *size: jnp.asarray(rng.standard_normal(size))

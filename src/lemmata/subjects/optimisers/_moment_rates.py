@@ -1,4 +1,4 @@
-"""Gradients of one coordinate as Adam sees them, with the rates of its two moments."""
+"""Gradients of one coordinate as Adam sees them, and the rates of Adam's two moments."""
 
 import equinox as eqx
 import jax
@@ -23,7 +23,7 @@ class GradientHistory(eqx.Module):
 
 
 class GradientHistories(Population[GradientHistory]):
-    """Rates near the usual ones; gradients between those of the longest step and random gradients."""
+    """Rates are near the usual ones. Gradients lie between those of the longest step and random gradients."""
 
     free = ("gradients",)
     settings = Space(steps=Integer(100, 2, 10_000, "steps"))

@@ -41,7 +41,9 @@ class MixedMemory(eqx.Module):
 
 
 class MixedMemories(Population[MixedMemory]):
-    """A fast memory of 3 to 20 steps, a slow one of 100 to 10,000, a weight of the slow one between 1 and 10."""
+    """A fast memory of 3 to 20 steps and a slow memory of 100 to 10,000 steps. The slow memory has a weight between 1
+    and 10.
+    """
 
     settings = Space(steps=Integer(60, 5, 2000, "steps after the impulse"))
 
@@ -101,7 +103,7 @@ class TwoFeatures(eqx.Module):
 
 
 class RareFeatures(Population[TwoFeatures]):
-    """A frequent feature, and one that sees a half to a twelfth of its squared gradients."""
+    """A frequent feature, and a rare feature that sees a half to a twelfth of its squared gradients."""
 
     settings = Space(most=Real(12.0, 4.0, 15.0, "largest ratio of the sums of squares", corners=(6.0, 12.0)))
 

@@ -18,7 +18,7 @@ _DIVERGED = 1e3  # a method that just diverges, by 0.2 % in h, gets there within
 def impulse_response(
     transform: optax.GradientTransformation, shape: tuple[int, int], seed: int, window: int
 ) -> Float[Array, " window"]:
-    """The weight of a gradient of each age in the last of `window` updates, with the sign of a descent.
+    """The weight that a gradient of each age has in the last of `window` updates, with the sign of a descent.
 
     Gradients have entries +-1, and the sign of one of them is changed. This changes no second moment. So half of the
     difference of two updates, along the changed gradient, is its weight in the numerator.
@@ -127,8 +127,8 @@ SIZES = (0.01, 1.0, 1e4)
 def step_shape(transform: optax.GradientTransformation, shape: tuple[int, int], seed: int) -> str:
     """The kind of the tenth step on random gradients: 'linear', 'sign', 'orthogonal', 'bounded' or 'free'.
 
-    The result must be the same for gradients of every size in `SIZES`, and for some whose sizes vary by three decades;
-    otherwise it is 'free'. Clipping only affects large gradients, and clipping by norm only affects some of them.
+    The result must be the same for gradients of every size in `SIZES`, and for some whose sizes vary by three decades.
+    Otherwise it is 'free'. Clipping only affects large gradients, and clipping by norm only affects some of them.
     """
     gradients = jax.random.normal(jax.random.key(seed), (10, *shape))
     last = jax.jit(lambda g: updates_of(transform, g, jnp.zeros(shape))[-1])

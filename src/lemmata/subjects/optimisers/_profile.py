@@ -26,15 +26,16 @@ class Profile:
     Learning rate and schedule are part of the transformation, so all values are in its unit.
 
     Args:
-        symmetries: the distance of the end of training in other coordinates from its expected place, in units of the
-            distance that training covered; zero up to eps and rounding if the group consists of symmetries.
+        symmetries: after training in other coordinates, the distance of the end from its expected place, in units of
+            the distance that training covered. It is zero up to eps and rounding if the group consists of symmetries.
         impulse: the weight of a gradient in a step by its age, from 0 on. It is exact if the numerator is linear;
             otherwise it is the mean over random signs of gradients.
         longest_step: the largest root mean square of a step that was found over gradients of any size; infinite if a
             step grows with the gradient.
-        steps: the shape of a step: linear in the gradients; the sign of something; orthogonal, with nearly equal
-            singular values; bounded, independent of the unit of the loss; or free, if none of these applies.
-        decay: none; box, decoupled from bounded steps; ridge, coupled, or decoupled from linear steps; other.
+        steps: the shape of a step. It is linear in the gradients; or the sign of something; or orthogonal, with nearly
+            equal singular values; or bounded, independent of the unit of the loss; or free, if none of these applies.
+        decay: none; box, which is decoupled from bounded steps; ridge, which is coupled, or decoupled from linear
+            steps; other.
         strength: for a box, half of its side: the longest constant step divided by the share of a weight that decays in
             a step. For a ridge, lambda in lambda |w|²/2. NaN if there is neither.
         stable_curvature: the largest h for which steps on h |w|²/2 stay bounded; infinite if every h gives bounded
@@ -91,9 +92,9 @@ def optimiser_profile(transform: optax.GradientTransformation, *, window: int = 
     """Finds by experiment what an optax transformation does, using only its `init` and `update`.
 
     A matrix of 6 rows and columns is trained on random losses and receives chosen gradients. The profile shows which
-    changes of coordinates have no effect, how long the optimiser remembers, how long its steps can be, how it decays
-    weights, on which quadratics it is stable, the shape of its steps, and what it stores. Methods that treat vectors
-    otherwise than matrices are profiled on matrices.
+    changes of coordinates have no effect, how long the optimiser remembers, and how long its steps can be. It also
+    shows how the optimiser decays weights, on which quadratics it is stable, the shape of its steps, and what it
+    stores. Methods that treat vectors otherwise than matrices are profiled on matrices.
 
     Args:
         transform: the optimiser, with its learning rate; a schedule is profiled from its beginning.

@@ -25,8 +25,9 @@ def scale_by_shampoo(decay: float = 1.0, eps: float = 1e-12) -> optax.GradientTr
     keep the first axis.
 
     Args:
-        decay: 1 sums, as in the original method; a value below 1 forgets: L <- decay L + (1 - decay) G G'.
-        eps: eigenvalues below eps times the largest are replaced by this value: those of directions without a gradient.
+        decay: 1 sums, as in the original method. A value below 1 forgets: L <- decay L + (1 - decay) G G'.
+        eps: eigenvalues below eps times the largest one are replaced by this value. These belong to directions without
+            a gradient.
 
     >>> step = scale_by_shampoo()
     >>> G = jnp.array([[3.0, 0.0], [0.0, 0.1]])

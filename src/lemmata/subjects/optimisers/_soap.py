@@ -10,7 +10,9 @@ from ._matrices import as_matrix
 
 
 class SoapState(NamedTuple):
-    """Averages of G G' and G' G, their eigenvectors, and the two moments: the second in the rotated coordinates."""
+    """Averages of G G' and G' G, their eigenvectors, and the two moments. The second moment is in the rotated
+    coordinates.
+    """
 
     count: Any
     left: Any

@@ -15,7 +15,8 @@ ABOUT = {"tool": "linear algebra", "architecture": "linear model", "object": "tr
 
 
 class ChangedMetric(eqx.Module):
-    """1/2 |x w - y|² with fewer rows than weights; `early` steps in one metric, then `late` steps in another.
+    """1/2 |x w - y|² with fewer rows than weights. `early` steps use one metric, and then `late` steps use another
+    metric.
 
     Args:
         x, y: rows and targets.

@@ -1,4 +1,4 @@
-"""Noise in optimisers and in their comparison: probes, memories, the spread at a minimum, the luck of more trials.
+"""Noise in optimisers and in their comparison: probes, memories, the spread at a minimum, and the luck of more trials.
 
 This theory is about variances and weights of linear recursions, and about the ranking of identical competitors. It
 assumes noise that is independent from step to step. It does not explain the noise of data.

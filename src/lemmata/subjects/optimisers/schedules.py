@@ -28,7 +28,7 @@ class AbsoluteLosses(eqx.Module):
 
 
 class AbsoluteDescents(Population[AbsoluteLosses]):
-    """An optimum of norm 1 with coordinates of nearly one size; beta near 0 in half of the problems, else any."""
+    """An optimum of norm 1 with coordinates of nearly one size; in half of the problems beta is near 0."""
 
     settings = Space(d=Integer(50, 2, 500, "coordinates", corners=(40, 60)), steps=Integer(400, 10, 10_000, "steps"))
 

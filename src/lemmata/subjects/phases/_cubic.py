@@ -1,4 +1,4 @@
-"""Two-layer erf networks with a cubic teacher: how one unit behaves in the field of all others, and when it turns."""
+"""Two-layer erf networks with a cubic teacher: how one unit behaves in the field of the others, and when it turns."""
 
 from collections.abc import Callable
 from functools import partial
@@ -55,9 +55,9 @@ class MixedPhase(eqx.Module):
 class CubicTeacher(eqx.Module):
     """A network sum a_i erf(w_i'x) of N units learns H_1(v'x) + epsilon H_3(v'x), x ~ N(0, I_d), |v| = 1.
 
-    It is in equilibrium. The priors are w ~ N(0, weight_variance/d I) and a ~ N(0, s/N); n labels have noise of
-    variance sigma². In the field of all others, and with expectations in place of sums over data, one unit has the
-    density exp(-d A(w)),
+    It is in equilibrium. The priors are w ~ N(0, weight_variance/d I) and a ~ N(0, s/N), and n labels have noise of
+    variance sigma². Consider one unit in the field of all others, with expectations in place of sums over data. It has
+    the density exp(-d A(w)),
 
         A(w) = |w|²/(2 weight_variance) - (u/2) (b h_1 + sqrt 6 c h_3)²,    u = n² s/(sigma⁴ d N),
 
@@ -66,8 +66,8 @@ class CubicTeacher(eqx.Module):
     sigma² changes: epsilon, weight_variance and ratio = d/(N s). Then sigma² d/(n s) = sqrt(ratio/u).
 
     Args:
-        epsilon: of the teacher. Below 0, its sign differs from that of the features' own third component, which is the
-            sign of h_1 h_3 < 0; the transition is then of first order.
+        epsilon: of the teacher. If epsilon is below 0, its sign differs from the sign of the features' own third
+            component, which is the sign of h_1 h_3 < 0. The transition is then of first order.
         weight_variance: of w, times d.
         ratio: d/(N s).
 

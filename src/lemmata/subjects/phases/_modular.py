@@ -40,7 +40,7 @@ def modular_action(
 class ModularAddition(eqx.Module):
     """f_p(x) = sum_i a_pi (w_i'x)², N units, learns y_p = [p = n + m mod P] - 1/P of all pairs, in equilibrium.
 
-    x has ones at n and P + m. Priors are w ~ N(0, I), cut by a decay of sixth order, and a ~ N(0, s/N); labels have
+    x has ones at n and P + m. The priors are w ~ N(0, I), cut by a decay of sixth order, and a ~ N(0, s/N). Labels have
     noise of variance sigma². Let u = 2 s P²/(N sigma⁴) and w_n = sum w_k e^(-2 pi i k n/P), and define v_k of the other
     P weights in the same way. A unit's frequencies are independent with density exp(-P `modular_action`). All of the
     teacher has one eigenvalue lambda = 4 P² s E[F G] of the units' kernel. So the unlearned part is a y, where a =
@@ -92,7 +92,7 @@ class ModularAddition(eqx.Module):
         return float(np.sqrt(self.interaction(1.0) / self.critical_interaction))
 
     def amplitude(self, noise: float) -> float:
-        """a, the unlearned part of the teacher, for large P: 1, then sigma² over its critical value.
+        """a, the unlearned part of the teacher, for large P. It is first 1, and then sigma² over its critical value.
 
         Past the transition u a² stays at its critical value as long as a fraction of units below 1 is enough for it.
         Without noise, at 0, it vanishes.

@@ -1,9 +1,9 @@
 """Chains of one unit in the field of the others, from both sides of the transition.
 
 Metropolis-corrected Langevin dynamics of a whole weight vector uses neither least actions nor the decoupling of the
-overlap. At 40 to 75 dimensions, it shows the meaning of a transition of first order: in the same field there are two
-states, and each of them lasts. The theory controls which of the two is more likely. It leaves open how long a chain
-takes to find this state; the time is exponential in d times the barrier.
+overlap. At 40 to 75 dimensions, it shows the meaning of a transition of first order: one field has two states, and each
+of them lasts. The theory controls which of the two is more likely. It leaves open how long a chain takes to find this
+state; the time is exponential in d times the barrier.
 """
 
 import equinox as eqx

@@ -1,10 +1,10 @@
 """A cubic teacher: when units of an erf network turn to its direction, and what the network has learned by then.
 
 Each unit moves in the field of all other units. In d dimensions, its density is exp(-d A), so for large d the least
-action decides. The theory controls three things: where units with the teacher's direction become as likely as units
-without it, the jump of their overlap there, and how many of them balance the field. It leaves open networks of finite
-width, whose units are not independent. It also leaves open small samples, because sums over data are expectations
-throughout.
+action decides. The theory controls three things. The first is where units with the teacher's direction become as likely
+as units without it. The second is the jump of their overlap there. The third is how many of them balance the field. It
+leaves open networks of finite width, whose units are not independent. It also leaves open small samples, because sums
+over data are expectations throughout.
 
 Holding |w|² - q² at its mean under the prior is right for units without the direction. It is wrong for units with the
 direction, by the amount of the action itself: if the norm is free, the transition comes earlier.
@@ -63,7 +63,7 @@ class TaughtUnit(eqx.Module):
     def law(
         self, d: int | float, interaction: float, linear: float, cubic: float, count: int = 100
     ) -> tuple[Float[np.ndarray, "q r"], Float[np.ndarray, "q 1"], Float[np.ndarray, "1 r"]]:
-        """The exact distribution of q = w'v >= 0 and r = |w|² - q² of one unit in d dimensions, on a grid."""
+        """The exact distribution of q = w'v >= 0 and r = |w|² - q² for one unit in d dimensions, on a grid."""
         g, window = self.teacher.weight_variance, np.sqrt(2 / d)
         most = 1.6 * max(1.0, np.sqrt(g) * 2)
         q = ((np.arange(2 * count) + 0.5) * most / (2 * count))[:, None]
@@ -168,7 +168,7 @@ def share_density(problem: TaughtUnit, d: float, share: float, interaction: floa
 
 
 def least_action_difference(problem: TaughtUnit, gain: Callable) -> Array:
-    """An action over d at the problem's share less that at 0.03, at the transition with the norm held."""
+    """The action over d at the problem's share minus the action at 0.03, at the transition with a fixed norm."""
     u = held_norm_interaction(problem.teacher, problem.linear)[0]
     values = [gain(y, u, problem.linear, problem.teacher.epsilon) for y in (problem.share, _REFERENCE)]
     return jnp.asarray(values[0] - values[1])
@@ -211,7 +211,7 @@ class ShareAction(AbstractShareAction):
 
 
 def overlap_density(problem: TaughtUnit, d: float, q: float, interaction: float) -> float:
-    """Log density of the overlap q, up to a constant: over r = |w|² - q², of d - 1 dimensions."""
+    """Log density of the overlap q, up to a constant. It integrates over r = |w|² - q², of d - 1 dimensions."""
     g, c, b = problem.teacher.weight_variance, problem.teacher.epsilon, problem.linear
     r = np.linspace(1e-4, 1 + 12 * d**-0.5, 6000) * g
     h = 2 * q / np.sqrt(np.pi * (1 + 2 * (q**2 + r))), -4 * q**3 / np.sqrt(np.pi * (1 + 2 * (q**2 + r)) ** 3)

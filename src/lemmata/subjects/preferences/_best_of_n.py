@@ -85,13 +85,13 @@ def best_of_n(
     *,
     level: float = 0.95,
 ) -> BestOfN:
-    """The best of n independent draws by a reward, for every n up to the given one.
+    """The best of n independent draws by a reward, for every n up to the given number.
 
-    With `logp`, the rewards are those of a list of all answers with these log probabilities, and everything is exact.
-    Let F_i be the probability of rewards up to the i-th. The best of n has the i-th reward with probability F_i^n -
+    With `logp`, the rewards belong to a list of all answers with these log probabilities. Then everything is exact. Let
+    F_i be the probability of rewards up to the i-th. The best of n has the i-th reward with probability F_i^n -
     F_(i-1)^n. Equal rewards are decided by chance.
 
-    Without `logp`, the rewards are those of independent draws of one reference (one prompt, or prompts drawn again for
+    Without `logp`, the rewards belong to independent draws of one reference (one prompt, or prompts drawn again for
     each). The best of n is averaged over all choices of n of them, by order statistics: unbiased, without resampling.
     The intervals are the jackknife's with Student's quantiles. Gold rewards must be independent of the choice: of other
     judges than the reward, not of its training.

@@ -1,6 +1,6 @@
 """Wins of items over items: which parts of them chains of wins join, and the fits by Newton's method.
 
-Without ties, the model is that of Bradley and Terry; with ties, it is that of Davidson (1970). If the rewards of two
+Without ties, the model is that of Bradley and Terry. With ties, it is that of Davidson (1970). If the rewards of two
 items differ by d, a win, a loss and a tie have probabilities in the ratio exp(d/2) : exp(-d/2) : nu. The log likelihood
 is concave in the rewards and ln nu.
 """

@@ -65,10 +65,10 @@ def coverage(
 ) -> Coverage:
     """How far a policy has left its reference, from log probabilities of answers that the policy drew.
 
-    Both estimates of KL(policy | reference) are unbiased. The over-estimation of a learned reward by the policy, beyond
-    that on the reference, is at most the root of chi² times the standard deviation of the reward's error there. All
-    means have intervals that are corrected for skewness. If few draws dominate the mean of policy/reference, the
-    condition reports this, and chi² may be much larger than any estimate.
+    Both estimates of KL(policy | reference) are unbiased. How much does the policy over-estimate a learned reward,
+    beyond the over-estimation on the reference? At most by the root of chi² times the standard deviation of the
+    reward's error there. All means have intervals that are corrected for skewness. If few draws dominate the mean of
+    policy/reference, the condition reports this, and chi² may be much larger than any estimate.
 
     Args:
         logp: log probabilities of the drawn answers under the policy that drew them, sums over tokens.

@@ -38,8 +38,8 @@ class DpoReport:
         both_fallen: pairs of which both answers are: their probability has gone to answers outside the data.
         moved: the mean change of the log probability of the chosen answer, with its interval.
         must_fall: pairs whose chosen answer loses probability by the next step on that pair, if features are given.
-        label: the mean of sigma(beta margin): the share of labels that prefer the chosen answer, if margins are those
-            of the smallest loss. Compare it with the agreement of annotators.
+        label: the mean of sigma(beta margin). If margins are those of the smallest loss, it is the share of labels that
+            prefer the chosen answer. Compare it with the agreement of annotators.
         conditions: the conditions for the results.
         claims: which state them.
     """
@@ -69,10 +69,10 @@ def dpo_report(
     """Where the probability of chosen answers has gone under direct preference optimisation.
 
     The margin of a pair is log(pi(chosen)/pi(rejected)) - log(ref(chosen)/ref(rejected)). Together with the log
-    probabilities of the chosen answer, it gives those of the rejected one. The loss only depends on margins, so a
-    chosen answer may become less likely if the rejected one falls more. With features of a log-linear last layer, the
-    next step on a pair lowers the probability of its chosen answer exactly if <phi_chosen - mean phi, phi_chosen -
-    phi_rejected> < 0.
+    probabilities of the chosen answer, it gives the log probabilities of the rejected answer. The loss only depends on
+    margins, so a chosen answer may become less likely if the rejected one falls more. With features of a log-linear
+    last layer, the next step on a pair lowers the probability of its chosen answer exactly if <phi_chosen - mean phi,
+    phi_chosen - phi_rejected> < 0.
 
     Args:
         margins: reference-corrected, one for each pair.

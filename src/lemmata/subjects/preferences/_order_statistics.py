@@ -25,7 +25,8 @@ def divergence_bound(n: int | float | Float[Array, "*m"] | np.ndarray) -> Float[
 
 
 def best_of_n_law(logp: Float[Array, " k"], n: int | Float[Array, ""]) -> Float[Array, " k"]:
-    """Log probabilities of the best of n independent draws, from those of answers in the order of their rewards.
+    """Log probabilities of the best of n independent draws, from the log probabilities of answers ordered by their
+    rewards.
 
     Let F_i be the probability of the first i answers. The best is answer i with probability F_i^n - F_{i-1}^n, computed
     as F_i^n (1 - (1 - p_i/F_i)^n), without cancellation.
@@ -66,7 +67,8 @@ def selection_weights(size: int, n: int) -> np.ndarray:
 
 
 def expected_normal_maximum(n: int | float | Float[Array, ""]) -> Float[Array, ""]:
-    """The expected largest of n independent standard normal numbers, by the trapezium rule; for n up to 1e9.
+    """The expected largest of n independent standard normal numbers, for n up to 1e9. It is computed by the trapezium
+    rule.
 
     Args:
         n: how many, at least 1.

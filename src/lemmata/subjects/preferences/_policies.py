@@ -1,4 +1,4 @@
-"""Policies on a list of answers, as log probabilities: divergences between them, and the tilted policy.
+"""Policies on a list of answers, as log probabilities, with divergences between them, and the tilted policy.
 
 Everything is differentiable and maps over batches; a policy that gives an answer no probability has -inf there.
 """

@@ -23,7 +23,7 @@ class FeaturePair(eqx.Module):
 
 
 class FeaturePairs(Population[FeaturePair]):
-    """Normal features; those of the pair have a cosine between 0 and 0.95 before random rounding."""
+    """Normal features. The features of the pair have a cosine between 0 and 0.95 before random rounding."""
 
     settings = Space(answers=Integer(8, 3, 100, "answers"), features=Integer(6, 2, 100, "features"))
 

@@ -31,8 +31,8 @@ class Rewards:
         reward: of each, in logits: item i beats j with probability 1/(1 + exp(r_j - r_i)), if the two do not tie.
         interval: of each reward against the mean of all, shape (k, 2).
         covariance: of the rewards, the pseudo-inverse of the Laplacian of the information.
-        borda: the share of comparisons that each item wins, averaged over the items that it was compared with; a tie
-            is half a win.
+        borda: the share of comparisons that each item wins, averaged over the items that it was compared with. A tie is
+            half a win.
         deviance: how much better probabilities of their own for each pair fit, twice the log likelihood ratio.
         freedom: the number of compared pairs minus k - 1; with ties, twice this number of pairs minus k. If one reward
             is enough, the deviance is chi-squared distributed.
@@ -96,22 +96,23 @@ class Rewards:
 
 
 def fit_rewards(comparisons: Iterable[Any], *, ties: Iterable[Any] = (), level: float = 0.95) -> Rewards:
-    """Bradley-Terry rewards of items from pairs (winner, loser), with intervals; with ties, those of Davidson's model.
+    """Bradley-Terry rewards of items from pairs (winner, loser), with intervals. With ties, Davidson's model is used.
 
     In Davidson's model (1970), a win, a loss and a tie of items with rewards r_i and r_j have probabilities in the
     ratio
 
         exp((r_i - r_j) / 2) : exp((r_j - r_i) / 2) : nu,
 
-    so that Bradley and Terry's model holds for the comparisons that are no ties, and items tie most often if their
-    rewards are equal. Rewards and nu together have the largest likelihood; a tie draws two rewards together.
+    Then Bradley and Terry's model holds for the comparisons without ties, and items tie most often if their rewards are
+    equal. Rewards and nu together have the largest likelihood; a tie draws two rewards together.
 
     The fit exists and is unique exactly if chains of wins lead from every item to every other; that is checked first.
     A tie is a link of such chains in both directions. With ties, some circle of items must also have more wins than
     ties, for example two items that have beaten each other.
-    Intervals are those of the Laplacian L of the graph of comparisons, with the weights m_ij p_ij p_ji: the covariance
-    of the rewards is L^+ for many comparisons. Rewards are given with the Borda scores, which have the same order if
-    all pairs are compared equally often, and with a test whether rewards explain the comparisons at all.
+    The intervals use the Laplacian L of the graph of comparisons, with the weights m_ij p_ij p_ji. For many
+    comparisons, L^+ is the covariance of the rewards. Rewards are given with the Borda scores, which have the same
+    order if all pairs are compared equally often. They are also given with a test whether rewards explain the
+    comparisons at all.
 
     Args:
         comparisons: pairs (winner, loser) of names or numbers, one for each comparison; an array of shape (m, 2).

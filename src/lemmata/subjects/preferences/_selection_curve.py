@@ -62,7 +62,8 @@ def log_factorials(size: int) -> np.ndarray:
 
 
 def best_of(sample: RankedSample, m: int, logs: np.ndarray) -> Float[np.ndarray, " c"]:
-    """The mean of each column over the best of every m of the K draws: unbiased for the best of m of the reference.
+    """The mean of each column over the best of every m of the K draws. It is unbiased for the best of m of the
+    reference.
 
     Args:
         sample: the draws.
@@ -105,7 +106,7 @@ def standard_error(left_out: Float[np.ndarray, "K *c"]) -> Float[np.ndarray, "*c
 
 
 def win_rate(sample: RankedSample, m: int, logs: np.ndarray) -> float:
-    """The share of choices of m + 1 draws in which the best of the first m beats the last, ties halved.
+    """The share of choices of m + 1 draws in which the best of the first m beats the last. Ties count by half.
 
     The last draw is at the top together with all draws equal to it, or alone at the top. It loses unless the first
     event happens, and wins if the second happens.

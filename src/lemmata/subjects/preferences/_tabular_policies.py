@@ -76,7 +76,9 @@ class TabularPolicies(Population[TabularPolicy]):
 
 
 class ProxyErrors(Population[TabularPolicy]):
-    """Policies with the error of a proxy as rewards: in half of them mostly the ratio policy/ref, else normal."""
+    """Policies with the error of a proxy as rewards. In half of them, this is mostly the ratio policy/ref, else it is
+    normal.
+    """
 
     free = ("log_ref", "log_policy", "rewards")
     settings = Space(
@@ -106,8 +108,8 @@ def _hermite(nodes: int) -> tuple[np.ndarray, np.ndarray]:
 class SubGaussianRewards(Population[TabularPolicy]):
     """Rewards on the nodes of Gauss-Hermite quadrature, and policies that tilt them, in half of the problems purely.
 
-    The discrete reference is 1-sub-Gaussian times its scale: its even moments are at most those of the normal
-    distribution, with equality up to order 2k - 1. So tilting it equals tilting a normal distribution up to rounding.
+    The discrete reference is 1-sub-Gaussian times its scale, because its even moments are at most those of the normal
+    distribution. They are equal up to order 2k - 1. So tilting it equals tilting a normal distribution up to rounding.
     """
 
     free = ("log_policy",)

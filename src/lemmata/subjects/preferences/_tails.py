@@ -8,11 +8,12 @@ _FEWEST, _SHARE = 50, 0.1
 
 
 def tail_index(rewards: Float[np.ndarray, " n"], level: float) -> tuple[float, float, float] | None:
-    """The extreme value index of the upper tail with its interval; None with fewer than 50 draws in the top tenth.
+    """The extreme value index of the upper tail with its interval. None with fewer than 50 draws in the top tenth.
 
     Excesses over the 90 % point are modelled as generalised Pareto. The index comes from probability-weighted moments.
-    Its standard error is that of Hosking and Wallis (1987), which exists below 1/2: above 1/2, the interval is infinite
-    upwards. Bounded tails have an index below 0, normal and exponential ones 0, a tail like x^(-nu) has 1/nu.
+    Its standard error is that of Hosking and Wallis (1987), which exists for an index below 1/2. Above 1/2, the
+    interval is infinite upwards. Bounded tails have an index below 0, normal and exponential ones 0, a tail like
+    x^(-nu) has 1/nu.
 
     Args:
         rewards: independent draws.

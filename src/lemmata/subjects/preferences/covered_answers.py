@@ -1,7 +1,7 @@
 """How far a policy has left the data of its reward, and what estimators of its divergence measure and optimise.
 
-This theory controls the over-estimation by a learned reward through the ratio policy/reference, and the estimators
-of KL(policy | reference) from draws of the policy. It assumes that the reward was fitted on answers of the
+This theory controls how much a learned reward over-estimates, through the ratio policy/reference. It also controls the
+estimators of KL(policy | reference) from draws of the policy. It assumes that the reward was fitted on answers of the
 reference. It leaves unexplained how large the error of the reward is on these answers.
 """
 

@@ -1,9 +1,10 @@
-"""The margin that minimises a preference loss: a logit for the logistic loss, a finite number for the squared loss.
+"""The margin that minimises a preference loss. It is a logit for the logistic loss, and a finite number for the squared
+loss.
 
-This theory controls one pair of answers, of which the first is preferred with probability q, and its margin
-h = log(pi(y_1)/ref(y_1)) - log(pi(y_2)/ref(y_2)). Under the logistic loss and labels without noise, the margin
-grows without end. The theory assumes that the margin can be any number. It leaves unexplained how many pairs share
-the weights that set their margins.
+This theory is about one pair of answers and its margin h = log(pi(y_1)/ref(y_1)) - log(pi(y_2)/ref(y_2)). The first
+answer is preferred with probability q. Under the logistic loss and labels without noise, the margin grows without end.
+The theory assumes that the margin can be any number. It leaves unexplained how many pairs share the weights that set
+their margins.
 """
 
 import jax

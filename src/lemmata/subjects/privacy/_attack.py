@@ -23,7 +23,8 @@ class ThresholdAttack:
         threshold: chosen on the first half of the scores.
         above: whether the event is a score above the threshold, or else one at or below it.
         member: whether the event is more likely with the canary than without it. hits, trials: how often the event
-            happened in held-out runs of the more likely kind. false_hits, false_trials: how often in the other runs.
+            happened in held-out runs of the more likely kind. false_hits, false_trials: how often it happened in the
+            other runs.
         likelier: the lower limit of its probability where it is the likelier one.
         rarer: the upper limit of its probability in the other runs. delta, alpha: the requested values.
     """

@@ -94,7 +94,8 @@ def privacy_audit(
         y: their targets; None if there are none.
         canaries: rows (k, ...) and their targets (k, ...), or None for the targets. By default, the canary is the row
             of the largest norm with the target of the row that differs most from it.
-        score: score(model, row, target) is how well a model knows a row, minus its loss, say; without it the model is
+        score: score(model, row, target) measures how well a model knows a row, for example minus its loss. Without a
+            score, the model is
             called: model(row, target).
         trainings: how many in all, at least 8.
         noise: of `privacy_spent`, with `rate` and `steps`, if the training is meant to be private.

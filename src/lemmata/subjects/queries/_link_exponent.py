@@ -109,8 +109,8 @@ def information_exponent(
     """The first Hermite polynomial of a projection of x that y correlates with, and the samples that descent needs.
 
     The projection is scaled to mean 0 and variance 1. Let y depend on one direction of normal inputs, and let the first
-    nonzero coefficient have the degree k. Then gradient descent on new samples finds the direction from a random start
-    after about d^(k-1) samples for k above 2, about d log d for k = 2, and about d for k = 1.
+    nonzero coefficient have the degree k. For k above 2, gradient descent on new samples then finds the direction from
+    a random start after about d^(k-1) samples. It takes about d log d samples for k = 2, and about d for k = 1.
 
     The intervals are normal ones, 15 % wider, with Bonferroni's correction over the degrees. The exponent is an upper
     limit: a lower degree may have a coefficient that is too small for these rows.

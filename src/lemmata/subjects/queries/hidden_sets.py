@@ -21,7 +21,8 @@ ABOUT = {"tool": "linear algebra", "architecture": "dense network", "object": "f
 
 
 class HiddenSets(eqx.Module):
-    """A distribution on the points lengths_i o z with all signs z, and a query: half parity networks, or noise as well.
+    """A distribution on the points lengths_i o z with all signs z, and a query. Half are parity networks, the others
+    have noise, too.
 
     Args:
         lengths: positive lengths of the coordinates, one row for each point.

@@ -34,13 +34,13 @@ class StudentAndTeacher(eqx.Module):
     target: Float[Array, " m"]
 
     def correlations(self) -> Float[Array, "all all"]:
-        """Inner products of all unit weights, those of the student first."""
+        """Inner products of all unit weights. The student's weights come first."""
         rows = jnp.concatenate([self.student, self.teacher])
         rows = rows / jnp.linalg.norm(rows, axis=1, keepdims=True)
         return rows @ rows.T
 
     def differences(self) -> Float[Array, " all"]:
-        """The output weights of the student, and minus those of the teacher."""
+        """The output weights of the student, and then minus the output weights of the teacher."""
         return jnp.concatenate([self.output, -self.target])
 
 

@@ -124,7 +124,7 @@ class TrajectoriesOverlap(Claim[ErroneousSteps]):
         return jnp.stack([steps * once, problem.tau * jnp.sqrt(p * steps) / 2])
 
     def measure(self, problem: ErroneousSteps, key: Key[Array, ""]) -> Array:
-        """Half of the integral of the difference of the densities along the shift, by the trapezoidal rule."""
+        """Half of the integral along the shift of the difference of the densities, by the trapezoidal rule."""
         shifts = problem.tau * jnp.where(problem.half > 0, problem.sides, problem.errors)
         length = jnp.sqrt(jnp.sum(shifts**2))
         grid = jnp.linspace(-10.0, 12.0, 20001)

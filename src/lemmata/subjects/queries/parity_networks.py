@@ -1,9 +1,9 @@
 """Shallow networks that hide a parity: their output weights are the parity of the signs of their hidden weights.
 
 This theory describes one network for each set S of r coordinates, with 2^r units whose weights are signs on S. It
-assumes inputs whose distribution does not change if coordinates change their signs, such as Gaussian inputs. Different
-sets give orthogonal networks, so a correlational query correlates with only few of them. It does not explain learners
-that use more than correlations with the label.
+assumes that the distribution of the inputs does not change if coordinates change their signs. Gaussian inputs are an
+example. Different sets give orthogonal networks, so a correlational query correlates with only few of them. It does not
+explain learners that use more than correlations with the label.
 """
 
 import math

@@ -133,7 +133,7 @@ BASES = ("isospin", "BSkG1", "BSkG2", "BSkG3", "BSkG4")
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class RadiiTable:
-    """Measured radii with those of a base model.
+    """Measured radii, and the radii of a base model.
 
     Args:
         name: of the base model.
@@ -269,7 +269,7 @@ class HiddenEndsOfChains(Population[HiddenEnds]):
 
 
 def _ends(table: RadiiTable) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " n"], int]:
-    """For each nucleus, the number of its long chain and its step among the last four (0 before them).
+    """For each nucleus, the number of its long chain, and its step among the last four (0 before these).
 
     The number of chains.
     """

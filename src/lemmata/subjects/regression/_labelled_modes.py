@@ -115,7 +115,9 @@ class CircleTargets(Population[LabelledModes]):
 
 
 class Bumps(eqx.Module):
-    """Targets +-h, with signs by a seed, on m equal pieces of [0, 1]; h is a bump of the order r: s = 1, beta = 2 r."""
+    """Targets +-h on m equal pieces of [0, 1], with signs by a seed. h is a bump of the order r, so s = 1 and beta = 2
+    r.
+    """
 
     seed: Float[np.ndarray, " two"]
     r: int = eqx.field(static=True)

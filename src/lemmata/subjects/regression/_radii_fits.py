@@ -1,6 +1,6 @@
 """Fits to the errors of base models of charge radii: five kinds of kernels, their grids, and nuclei left out.
 
-Let Q = (K + ridge I)^-1 of all nuclei. The errors at the nuclei of a set S, of a fit to all other nuclei, are Q_SS^-1
+Let Q = (K + ridge I)^-1 of all nuclei. Fit all nuclei except those of a set S. The errors of this fit at S are Q_SS^-1
 (Q y)_S. The matrix Q of the nuclei outside S is their block of Q - Q_S Q_SS^-1 Q_S'. So one inverse is enough for every
 set.
 """
@@ -74,7 +74,7 @@ def _kept(table: RadiiTable, kind: str) -> list[tuple[Float[np.ndarray, "n n"], 
 
 @functools.cache
 def _left_out(kind: str, count: int) -> dict[str, Float[np.ndarray, "settings n"]]:
-    """By base model; for those with this number of nuclei, these are the same nuclei."""
+    """Results by base model. Base models with this number of nuclei have the same nuclei."""
     tables = [table for table in map(radii_table, BASES) if len(table.radius) == count]
     rests = np.stack([table.rest for table in tables], axis=1)
     errors = np.stack([own @ rests / np.diagonal(own)[:, None] for own in _inverses(kind, tables[0].points)])

@@ -20,7 +20,7 @@ def logarithmic(x: Float[np.ndarray, "n d"], z: Float[np.ndarray, "m d"]) -> Flo
 
 
 def power(x: Float[np.ndarray, "n d"], z: Float[np.ndarray, "m d"], exponent: float) -> Float[np.ndarray, "n m"]:
-    """-r^e for e below 2, r^e for e between 2 and 4: positive definite with an affine drift."""
+    """-r^e for e below 2, and r^e for e between 2 and 4. Both are positive definite with an affine drift."""
     return (-1.0 if exponent < 2 else 1.0) * squared_gaps(x, z) ** (exponent / 2)
 
 
@@ -35,7 +35,7 @@ def complement(x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n m"]:
 
 
 class ScatteredValues(eqx.Module):
-    """Values y_i at points x_i with noise of variance v_i; other points; a movement and a magnification.
+    """Values y_i at points x_i with noise of variance v_i, other points, a movement and a magnification.
 
     Args:
         x: points.
@@ -62,7 +62,7 @@ class ScatteredValues(eqx.Module):
         return self.magnification * points @ self.turn.T + self.shift
 
     def conditioning(self, K: Float[np.ndarray, "n n"]) -> float:
-        """The condition number of K + noise with an affine drift, times that of the drift."""
+        """The condition number of K + noise with an affine drift, times the condition number of the drift."""
         basis = complement(self.x)
         values = np.abs(np.linalg.eigvalsh(basis.T @ (K + np.diag(self.noise)) @ basis))
         return float(values.max() / values.min() * np.linalg.cond(affine_columns(self.x)) ** 2)
@@ -115,7 +115,9 @@ class FilledDiscs(Population[DiscPoints]):
     settings = Space(rings=Integer(6, 3, 12, "rings of points"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> DiscPoints:
-        """R over a factor of 9, b - ln R between 1 and 3; each ring turned at random and up to 3 % smaller."""
+        """R varies over a factor of 9, b - ln R is between 1 and 3, and each ring is turned at random and up to 3 %
+        smaller.
+        """
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         rings = setting["rings"]
         radius = 3 ** rng.uniform(-1, 1)

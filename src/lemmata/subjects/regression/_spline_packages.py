@@ -1,4 +1,4 @@
-"""Splines with the covariance r²(ln r - b) + c at points of a ball or of a hyperoctahedron, and rows around them."""
+"""Splines with the covariance r²(ln r - b) + c at points of a ball or a hyperoctahedron, and rows around these."""
 
 import equinox as eqx
 import jax
@@ -148,8 +148,8 @@ class IdentityStacks(Population[IdentityStack]):
     """Starts in a random direction with a norm from 0.4 to 1.2.
 
     Args:
-        most: inputs of the widest package; a claim may use the first p of them, scaled to the same norm. low, high:
-            range of the scale.
+        most: inputs of the widest package. A claim may use the first p of these inputs, scaled to the same norm. low,
+            high: range of the scale.
     """
 
     most: int = eqx.field(static=True, default=64)

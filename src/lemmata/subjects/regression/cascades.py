@@ -101,7 +101,7 @@ def flat_jacobian(problem: CascadeRows) -> Float[Array, "n v"]:
 
 
 def cascade_condition(problem: CascadeRows) -> Float[Array, ""]:
-    """The condition of the covariances, one after the other, by the eigenvalues of hyperoctahedra."""
+    """The condition numbers of the covariances, one after the other, by the eigenvalues of hyperoctahedra."""
     total = jnp.zeros(())
     for package in problem.cascade.packages:
         h = package.constellation
@@ -182,7 +182,7 @@ class CascadeStep(Claim[CascadeRows]):
         return jax.scipy.linalg.solve_triangular(r, q.T @ residual)
 
     def condition(self, problem: CascadeRows) -> Array:
-        """The condition of T + alpha I, with that of the covariances."""
+        """The condition number of T + alpha I, times that of the covariances."""
         return cascade_condition(problem) * (1 + jnp.trace(problem.cascade.tangent_gram(problem.z)) / problem.damping)
 
 

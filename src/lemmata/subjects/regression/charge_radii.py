@@ -1,4 +1,4 @@
-"""Charge radii of nuclei by odd-even kernels: errors at left-out nuclei, and how to lower them.
+"""Charge radii of nuclei by odd-even kernels. The claims are about errors at left-out nuclei, and how to lower them.
 
 Kernel ridge regression corrects the radii of a base model. It is fitted to the differences between the measured radii
 and the base model. The claims are about the nuclei of one table (Angeli and Marinova 2013, read from the optional

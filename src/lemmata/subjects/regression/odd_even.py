@@ -177,7 +177,7 @@ def equal_parities(x: Float[Array, "n 2"], y: Float[Array, "m 2"]) -> Float[Arra
 
 
 def _effective(problem: TwoTermFit, weight: Float[Array, ""]) -> Float[Array, " values"]:
-    """f and g at the known nuclei and f + g at the new ones, from one kernel with that weight."""
+    """f and g at the known nuclei, and f + g at the new nuclei, from one kernel with that weight."""
     kernel = OddEvenKernel(problem.lengthscale, problem.odd_even_lengthscale, weight)
     both, smooth = gram(kernel, problem.x), gram(RBF(problem.lengthscale), problem.x)
     alpha = jnp.linalg.solve(both + problem.ridge * jnp.eye(len(both)), problem.y)
@@ -185,7 +185,7 @@ def _effective(problem: TwoTermFit, weight: Float[Array, ""]) -> Float[Array, " 
 
 
 def _spread(problem: TwoTermFit) -> Float[Array, ""]:
-    """At most the condition number of K + ridge I: a trace over the ridge."""
+    """An upper bound of the condition number of K + ridge I: a trace over the ridge."""
     weight = problem.ridge / problem.odd_even_ridge
     return len(problem.x) * (1 + weight) / problem.ridge + 1
 

@@ -1,8 +1,8 @@
 """Regression from random functions whose distribution is the same at every place, in every direction and at every
 magnification.
 
-A Gaussian distribution of functions that is invariant under shifts and rotations has a covariance that depends only on
-r = |x - y|. Suppose that magnification by s multiplies functions by s^(e/2). Up to affine functions, the generalised
+Consider a Gaussian distribution of functions that is invariant under shifts and rotations. Its covariance depends only
+on r = |x - y|. Suppose that magnification by s multiplies functions by s^(e/2). Up to affine functions, the generalised
 covariance is then homogeneous of degree e: it is r^e, or r² ln r for e = 2. Regression is then universal kriging: a
 spline with affine drift, with the variance v_i of the noise at x_i on the diagonal. This theory controls the predictor
 for a given e. It does not determine e, and no symmetry determines it.
@@ -83,7 +83,7 @@ def saddle_prediction(
     z: Float[np.ndarray, "t d"],
     y: Float[np.ndarray, "n *k"],
 ) -> Float[np.ndarray, "t *k"]:
-    """The spline with affine drift from the whole linear system [K P; P' 0] at once."""
+    """The spline with affine drift, from the whole linear system [K P; P' 0] at once."""
     columns = affine_columns(x)
     size = columns.shape[1]
     system = np.block([[K, columns], [columns.T, np.zeros((size, size))]])

@@ -1,5 +1,5 @@
-"""Estimating the smoothness of 2 eta - 1 from labels: a line through the powers, with and without subtraction of the
-noise floor.
+"""Estimating the smoothness of 2 eta - 1 from labels. A line is fitted through the powers, with or without subtraction
+of the noise floor.
 
 The mean power of labels in the i-th mode of K/n is f_i² + v/n, where v is the mean of 1 - f² and f = 2 eta - 1. This
 theory controls the exponent of f_i². It does not cover targets whose powers do not follow a power law, for which s is

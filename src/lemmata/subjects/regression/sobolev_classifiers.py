@@ -1,4 +1,4 @@
-"""Classification by the sign of a kernel's gradient flow on labels +-1: the effect of stopping at the right time.
+"""Classification by the sign of a kernel's gradient flow on labels +-1, and the effect of stopping at the right time.
 
 Let the eigenvalues be like i^-beta, and let f = 2 eta - 1 have the interpolation smoothness s (f_i² ~ i^-(s beta + 1)).
 The flow stops at nu = n^(beta/(s beta + 1)), when it has learned n^(1/(s beta + 1)) modes. Its squared error falls like

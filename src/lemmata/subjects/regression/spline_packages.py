@@ -1,8 +1,8 @@
 """Packages of polyharmonic splines: many splines on one constellation of points, computed by matrix products.
 
 A random function whose distribution has no preferred place, direction or scale has the generalised covariance k(r) = r²
-(ln r - b) + c. Its mean, given values Y at t_1, ..., t_N, is F(z) = M(z) K^-1 Y. Splines on the same points share M and
-K. On the centre and the vertices of a hyperoctahedron k takes four values, so that K has an inverse in closed form.
+(ln r - b) + c. Given values Y at t_1, ..., t_N, its mean is F(z) = M(z) K^-1 Y. Splines on the same points share M and
+K. On the centre and the vertices of a hyperoctahedron, k takes four values, so K has an inverse in closed form.
 
 This theory controls values, derivatives and operations. It does not say what a package should be used for. On dimension
 it only counts what N points of R^p can determine about curvature.

@@ -1,4 +1,4 @@
-"""The spectrum of the rows of one class against that of isotropic noise."""
+"""The spectrum of the rows of one class, compared with the spectrum of isotropic noise."""
 
 import dataclasses
 
@@ -35,7 +35,7 @@ class Bulk:
 
     @property
     def isotropic(self) -> bool | None:
-        """Whether the eigenvalues are those of isotropic rows; None if there are too few to decide."""
+        """Whether the eigenvalues are those of isotropic rows. None if there are too few eigenvalues to decide."""
         return None if len(self.values) < FEWEST else self.misplaced <= self.allowed
 
     @property

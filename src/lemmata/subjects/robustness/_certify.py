@@ -39,14 +39,14 @@ class Certificate:
     """The known facts about a network around one input.
 
     Args:
-        label: the class whose margins these are; 1 or 0, the sign, for a network of one output.
+        label: the class whose margins these are. For a network of one output, it is 1 or 0, the sign.
         rivals: the other classes.
         margins: lower bounds of output[label] - output[rival] on the ball, one a rival, rounded down.
         attack: the smallest margins that an attack found, upper bounds of the same.
-        adversary: an input of another class if one was found, else that of the smallest margin.
-        verdict: "attacked" if an input of another class was found; "robust" if the bounds exclude one: every margin is
-            above 0, or is 0 and the label wins the tie; else "unknown". The class of tied outputs is the first of them,
-            and a single output of 0 is class 0.
+        adversary: an input of another class if one was found. Otherwise, the input of the smallest margin.
+        verdict: "attacked" if an input of another class was found. "robust" if the bounds exclude such an input,
+            because every margin is above 0, or is 0 and the label wins the tie. Otherwise "unknown". The class of tied
+            outputs is the first of them, and a single output of 0 is class 0.
         radius: the argument; an array in the shape of the input if each coordinate has its own radius. norm, method:
             the arguments.
         conditions: the conditions for the results.
@@ -99,19 +99,19 @@ def certify(
 
     The methods are nested: intervals, CROWN, optimised slopes, the triangle linear programme, the mixed-integer
     programme, which is exact if it ends in time. The first two methods start from bounds of the hidden units by CROWN.
-    The others start from tighter bounds: each hidden unit that may be active or inactive is bounded by its own slopes.
-    (If there are so many such units that the matrices between them are four times as large as the network, the first
-    bounds stay.) The bounds are rounded down by the possible rounding error of float64. The bounds of the two
-    programmes are also lowered by 2e-7 of 1 + |bound|, twice the tolerance of HiGHS.
+    The other methods start from tighter bounds, in which each hidden unit that may be active or inactive is bounded by
+    its own slopes. (There may be so many such units that the matrices between them are four times as large as the
+    network. Then the first bounds stay.) The bounds are rounded down by the possible rounding error of float64. The
+    bounds of the two programmes are also lowered by 2e-7 of 1 + |bound|, twice the tolerance of HiGHS.
 
     Args:
         network: one of these: a list of (weight, bias) of dense layers with ReLU between them; a `Serial`, with its
-            params; a `torch.nn.Sequential`, an Equinox `Sequential` or `MLP`; a module of Flax that takes a batch
+            params; a `torch.nn.Sequential`; an Equinox `Sequential` or `MLP`; a module of Flax that takes a batch
             (linen with its variables as params, or nnx). Layers are affine ones (dense, convolution, average pooling)
             and ReLU.
         x: one input, of the shape that the network reads.
-        radius: the radius of the ball, above 0; for "linf", also an array of the shape of x with a number of at least 0
-            for each coordinate. Coordinates of radius 0 do not change.
+        radius: the radius of the ball, above 0. For "linf", it may also be an array of the shape of x with a number of
+            at least 0 for each coordinate. Coordinates of radius 0 do not change.
         norm: "linf", or "l2" for all but the programmes.
         method: "interval", "crown", "alpha", "lp" or "exact".
         params: the parameters of a `Serial`, the variables of a linen module.

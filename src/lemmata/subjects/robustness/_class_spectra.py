@@ -29,14 +29,14 @@ class ClassSpectrum:
         label, n: the class and its number of rows.
         visible: whether its rows form two groups along a direction with more variance than clean rows have; None if
             this cannot be decided.
-        noise: the variance of the bulk, from the median eigenvalue and the Marchenko-Pastur law. eigenvalue, edge: the
-            largest eigenvalue of the covariance, and the edge (1 + sqrt(gamma))² noise of the bulk.
-        spike: l = fraction (1 - fraction) shift²/noise of a two-part class that would explain the eigenvalue. 0 for an
-            eigenvalue that noise explains; None if the bulk is not isotropic.
+        noise: the variance of the bulk, from the median eigenvalue and the Marchenko-Pastur distribution. eigenvalue,
+            edge: the largest eigenvalue of the covariance, and the edge (1 + sqrt(gamma))² noise of the bulk.
+        spike: l = fraction (1 - fraction) shift²/noise of a two-part class that would explain the eigenvalue. It is 0
+            for an eigenvalue that noise explains, and None if the bulk is not isotropic.
         threshold: sqrt(gamma), gamma = d/n: a spike below it leaves no trace in the eigenvalues.
         unseen: the power at these features and this level: a spike below it would not be seen. If the bulk is
-            isotropic, it is in units of `noise`. Otherwise it is what may be added to the class in any direction, in
-            units of the variance in the other classes, by which rows are whitened. None if there is no reference. A
+            isotropic, it is in units of `noise`. Otherwise it is what may be added to the class in any direction. Its
+            unit is the variance in the other classes, by which rows are whitened. None if there is no reference. A
             larger spike is seen if its rows form a group of their own.
         overlap: the squared cosine of the eigenvector with the direction of the shift that the spike predicts.
         chance: how likely so large an eigenvalue is for a clean class, if the conditions hold; None if undecided.
@@ -108,9 +108,9 @@ def backdoor_report(features: ArrayLike, labels: ArrayLike, *, level: float = 0.
       structure.
 
     A class is visible if its top eigenvalue is above the reference, and its rows fall into two groups along the
-    eigenvector: two normal laws fit them far better than one, with a valley between. If more than half of the classes
-    do, they are undecided, because a backdoor is in few classes. Copies of a row count once. Columns that are constant
-    or copies of other columns are left out.
+    eigenvector. This means that two normal distributions fit the rows far better than one, with a valley between them.
+    If more than half of the classes do, they are undecided, because a backdoor is in few classes. Copies of a row count
+    once. Columns that are constant or copies of other columns are left out.
 
     Args:
         features: one row for each example.
@@ -163,7 +163,7 @@ class _Group:
 
 
 def _read(features: ArrayLike, labels: ArrayLike) -> tuple[Float[np.ndarray, "n d"], np.ndarray, float]:
-    """Features divided by their size, without constant columns; labels; and the size."""
+    """Features divided by their size, without constant columns. Then the labels and the size."""
     table, given = np.asarray(features), np.asarray(labels)
     if table.ndim != 2 or table.shape[1] < 2:
         raise ShapeError(

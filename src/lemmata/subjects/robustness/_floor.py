@@ -186,7 +186,9 @@ def _labels(y: Any) -> Int[np.ndarray, " n"]:
 def _conflicts(
     table: Float[np.ndarray, "n d"], labels: Int[np.ndarray, " n"], norm: str, reach: float
 ) -> tuple[Int[np.ndarray, "m 2"], Float[np.ndarray, " m"], float]:
-    """Pairs of different classes within reach, the smaller class number first; their distances; the least distance."""
+    """Pairs of different classes within reach, with the smaller class number first, their distances, and the least
+    distance.
+    """
     pairs, gaps, least, held, most = [], [], np.inf, 0, available_bytes() // _BYTES
     for number in range(int(labels.max())):
         own, others = np.flatnonzero(labels == number), np.flatnonzero(labels > number)
@@ -259,7 +261,9 @@ def _kept(
 def _reached(
     graph: sparse.csr_array, partner: Int[np.ndarray, " n"]
 ) -> tuple[Bool[np.ndarray, " n"], Bool[np.ndarray, " n"]]:
-    """König's construction: the rows that alternating paths reach from rows of the first side without a partner."""
+    """König's construction. It finds the rows that alternating paths reach from rows of the first side without a
+    partner.
+    """
     mate = np.full(len(partner), -1)
     mate[partner[partner >= 0]] = np.flatnonzero(partner >= 0)
     first, second = partner < 0, np.zeros(len(partner), bool)

@@ -1,9 +1,10 @@
 """Graphs of affine maps and ReLUs as layers one after the other.
 
-A value is an affine function of units: of the input, and of ReLUs at any depth. If a later layer needs the units of an
-earlier one (a connection around a ReLU, one argument of a maximum), the layers between carry these units. A value of at
-least 0 passes a ReLU unchanged; the input is carried as its positive and its negative part. Leaky ReLUs, clips and
-maxima are sums of ReLUs: max(a, b) = a + max(b - a, 0). So every such graph is a `ReluNetwork` of the same outputs.
+A value is an affine function of units: of the input, and of ReLUs at any depth. A later layer may need the units of an
+earlier one, as in a connection around a ReLU or in one argument of a maximum. Then the layers between carry these
+units. A value of at least 0 passes a ReLU unchanged; the input is carried as its positive and its negative part. Leaky
+ReLUs, clips and maxima are sums of ReLUs: max(a, b) = a + max(b - a, 0). So every such graph is a `ReluNetwork` of the
+same outputs.
 """
 
 import dataclasses

@@ -1,4 +1,4 @@
-"""Classifiers that look at one coordinate, and the noise that smooths them."""
+"""Classifiers that look at one coordinate, with the noise that smooths them."""
 
 import equinox as eqx
 import jax

@@ -16,8 +16,8 @@ from ._relaxation import Ball, Bounds, adaptive_slopes, lines
 
 # Steps of ascent for the bounds of hidden units.
 _STEPS = 30
-# The largest number of entries of all M_k relative to the number of weights: many open units in many layers make it
-# large.
+# the largest allowed number of entries of all M_k, relative to the number of weights; many open units in many layers
+# make this number large
 _LARGEST = 4
 
 

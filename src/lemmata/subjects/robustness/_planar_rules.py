@@ -16,7 +16,7 @@ class PlanarRule(eqx.Module):
     """A rule that answers 1 on a part of the plane, an input, and normal noise on it.
 
     Args:
-        kind: 0 for the half-plane <normal, u> <= size, 1 for the disc |u| <= size, 2 for a chessboard: the squares of
+        kind: 0 for the half-plane <normal, u> <= size. 1 for the disc |u| <= size. 2 for a chessboard, the squares of
             side `size` on which both coordinates are in even places, or both in odd places.
         size: as said.
         place: the input.
@@ -37,7 +37,7 @@ class PlanarRule(eqx.Module):
         return jnp.select([self.kind == 0, self.kind == 1], [half_plane, self._disc(points)], (1 + waves) / 2)
 
     def _disc(self, points: Float[Array, "*s 2"]) -> Float[Array, "*s"]:
-        """Computed by quadrature over one coordinate, R sin t, of the remaining integral over the other one."""
+        """Quadrature over one coordinate, R sin t, of the remaining integral over the other coordinate."""
         angles, weights = pieces(jnp.array([-jnp.pi / 2, jnp.pi / 2]), panels=12)
         across, along = self.size * jnp.cos(angles), self.size * jnp.sin(angles)
         offset = (along - jnp.linalg.norm(points, axis=-1)[..., None]) / self.sigma

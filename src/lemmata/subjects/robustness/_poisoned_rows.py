@@ -52,7 +52,7 @@ class Parts(eqx.Module):
         eps: the fraction of the second part.
         sigma: as said.
         atoms: whether each part is concentrated on two points along the direction of the distance. The second point has
-            the fraction `stray` of the part, and is beyond the middle, on the side of the other part. n, d: sizes of a
+            the fraction `stray` of the part. It lies beyond the middle, on the side of the other part. n, d: sizes of a
             sample.
     """
 
@@ -92,7 +92,7 @@ class SeparatedParts(Population[Parts]):
 
 
 class Backdoor(eqx.Module):
-    """n rows of standard normal features in d dimensions, a fraction of them shifted by a vector of a known length.
+    """n rows of standard normal features in d dimensions. A fraction of them is shifted by a vector of a known length.
 
     Args:
         spike: l = fraction (1 - fraction) shift².
@@ -112,7 +112,7 @@ class Backdoor(eqx.Module):
 
 
 class Backdoors(Population[Backdoor]):
-    """Spikes of `low` to `high` times the threshold sqrt(d/n), and half of them below it where `hidden`.
+    """Spikes of `low` to `high` times the threshold sqrt(d/n). With `hidden`, half of them are below the threshold.
 
     Args: low, high: the ends of the range above.
         hidden: whether half of the spikes are 0.3 to 0.6 times the threshold.

@@ -83,7 +83,8 @@ def partition_certificate(votes: ArrayLike, classes: int | None = None) -> Parti
 
 
 def spiked_overlap(spike: float, gamma: float) -> float:
-    """(1 - gamma/l²)/(1 + gamma/l) for a spike l > sqrt(gamma), else 0: squared cosine with the top eigenvector.
+    """(1 - gamma/l²)/(1 + gamma/l) for a spike l > sqrt(gamma), else 0. It is the squared cosine with the top
+    eigenvector.
 
     Args:
         spike: l, the excess of the population's largest eigenvalue over the noise, in its unit.

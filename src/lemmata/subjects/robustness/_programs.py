@@ -1,4 +1,4 @@
-"""The triangle relaxation as a linear programme, and the network itself as a mixed-integer one, by HiGHS."""
+"""The triangle relaxation as a linear programme, and the network itself as a mixed-integer programme, by HiGHS."""
 
 import time
 from typing import Any

@@ -44,8 +44,9 @@ def read_network(network: Any, params: Any = None, shape: tuple[int, ...] | None
 
     Args:
         network: one of these: a `ReluNetwork`; a list of (weight, bias) of dense layers, with ReLU between them; a
-            `Serial` with its `params`; a `torch.nn.Sequential`, an `eqx.nn.Sequential` or `eqx.nn.MLP`, also nested
-            ones; a module of Flax that takes a batch of inputs (linen with its variables as `params`, or nnx).
+            `Serial` with its `params`; a `torch.nn.Sequential`; an `eqx.nn.Sequential` or `eqx.nn.MLP`; a module of
+            Flax that takes a batch of inputs (linen with its variables as `params`, or nnx). Sequential modules may be
+            nested.
         params: the parameters of a `Serial` or the variables of a linen module, as its `init` returns them.
         shape: that of an input, for a network that begins with a ReLU or reads fields.
 
@@ -217,7 +218,7 @@ def _matrix(step: _Affine, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarr
 
 
 def _composed(steps: list[_Step], shape: tuple[int, ...] | None) -> ReluNetwork:
-    """Affine maps that follow each other as one; the identity before a first ReLU and after a last one."""
+    """Join consecutive affine maps into one. Add the identity before a first ReLU and after a last one."""
     if shape is None:
         pairs = [step.pair for step in steps if step is not None][:1]
         if not pairs or pairs[0] is None:

@@ -89,7 +89,7 @@ def interval(network: ReluNetwork, ball: Ball, bounds: Bounds, rows: Float[np.nd
 
 
 def adaptive_slopes(bounds: Bounds) -> list[np.ndarray]:
-    """CROWN's lower slopes: 1 if u > -l, else 0, the choice of the smaller area."""
+    """CROWN's lower slopes, which choose the smaller area. A slope is 1 if u > -l, and 0 otherwise."""
     return [(high > -low).astype(float) for low, high in bounds]
 
 
@@ -149,7 +149,8 @@ def crown(
 def optimised(
     network: ReluNetwork, ball: Ball, bounds: Bounds, rows: Float[np.ndarray, "r k"], steps: int = 40
 ) -> tuple[Float[np.ndarray, " r"], Float[np.ndarray, "r d"]]:
-    """The best bound of so many steps of projected ascent in the slopes of each row, from CROWN's; and minimisers.
+    """The best bound of `steps` steps of projected ascent in the slopes of each row, from CROWN's slopes, and its
+    minimisers.
 
     Every choice of slopes gives a valid bound, so stopping early only costs tightness. The derivative of the bound
     by a slope is max(row, 0) z, where z is the pre-activation in the relaxation at the minimiser. The reason: the

@@ -53,9 +53,10 @@ class SmoothCertificate:
     Args:
         label: the class; None (it abstains) if the lower limit of its probability does not exceed 1/2.
         candidate: the most frequent class among the first draws. count, n: how often the candidate was seen in the
-            second draws, and the number of these draws.
+            second draws, and how many second draws there were.
         p_lower: the lower limit of its probability, exact at level 1 - alpha.
-        radius: the radius of the l2 ball on which the class stays the same with that confidence; 0 if it abstains.
+        radius: the radius of the l2 ball on which the class stays the same with that confidence. It is 0 if the
+            classifier abstains.
         linf: the radius of the infinity-norm ball inside the l2 ball, radius/sqrt(d).
         l1: the radius of the l1 ball inside the l2 ball, which equals `radius`.
         ceiling: sigma Phi^-1(alpha^(1/n)), the largest l2 radius that n draws can give. sigma, alpha: the arguments.
@@ -101,14 +102,14 @@ def smooth(
 ) -> SmoothCertificate:
     """Certify argmax_c P(f(x + sigma z) = c), z standard normal, from draws.
 
-    The class is chosen on `selection` draws and its probability bounded on n others: the same draws for both would
-    make the limit too high. With probability at least 1 - alpha over the draws the smoothed class is constant on the
-    ball. The classifier that is certified is the smoothed one, not f.
+    The class is chosen on `selection` draws, and its probability is bounded on n other draws. The same draws for both
+    would make the limit too high. With probability at least 1 - alpha over the draws the smoothed class is constant on
+    the ball. The classifier that is certified is the smoothed one, not f.
 
     Args:
-        f: classes (batch,) or scores (batch, classes) of inputs (batch, d); the sign of a single score is the class. f
-            can also be a network of a kind that `certify` takes, or a fitted classifier of scikit-learn, whose classes
-            are numbered in their order.
+        f: a function that gives classes (batch,) or scores (batch, classes) of inputs (batch, d). The sign of a single
+            score is the class. f can also be a network of a kind that `certify` takes, or a fitted classifier of
+            scikit-learn, whose classes are numbered in their order.
         x: one input; of a network it may be a field, such as an image.
         sigma: the standard deviation of the noise.
         n: draws that bound the probability.

@@ -1,7 +1,7 @@
 """Reading modules of PyTorch, by the graph of their operations that torch.fx traces.
 
-Any operation whose outputs are affine in the inputs is a layer, for any name in its code: this is tested on numbers.
-ReLUs, leaky ones, clips and maxima are known by their names; all else is refused by its name.
+Any operation whose outputs are affine in the inputs is a layer, whatever its name in the code. This is tested on
+numbers. ReLUs, leaky ReLUs, clips and maxima are known by their names. All other operations are refused by their names.
 """
 
 import copy
@@ -98,7 +98,7 @@ class _Run:
     def apply(
         self, kind: str, call: Callable[..., Any], where: str, given: tuple[Any, ...], settings: Any, named: Any = None
     ) -> Any:
-        """One operation: by its name if it is a known kink, else as an affine one."""
+        """One operation. It is recognised by its name if it is a known kink, and tested as an affine map otherwise."""
         named, kind = named or {}, kind.lower().strip("_")
         signals = [one for one in _flat((given, named)) if isinstance(one, Signal)]
         if not signals:

@@ -22,7 +22,7 @@ from ._network import ReluNetwork
 # names of calls, whose body is read in their place
 _CALLS = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr"}
 _CALLS |= {"custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr", "checkpoint": "jaxpr", "remat2": "jaxpr"}
-# linear in all operands together, in the first one, and in each one
+# linear in all operands together, in the first operand, and in each operand
 _SUMS = frozenset(("add", "sub", "add_any", "concatenate", "neg", "reduce_sum", "reduce_window_sum", "cumsum"))
 _MOVES = frozenset(
     ("reshape", "transpose", "squeeze", "broadcast_in_dim", "rev", "slice", "copy", "convert_element_type")

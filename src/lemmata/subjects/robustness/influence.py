@@ -54,7 +54,7 @@ _NEWTON = 50
 def _fit(
     rows: Float[np.ndarray, "n d"], signs: Float[np.ndarray, " n"], penalty: float, start: Float[np.ndarray, " d"]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The minimiser of sum_i log(1 + exp(-s_i <w, x_i>)) + penalty |w|²/2 by damped Newton steps; and its Hessian."""
+    """The minimiser of sum_i log(1 + exp(-s_i <w, x_i>)) + penalty |w|²/2 by damped Newton steps, and its Hessian."""
     eye = penalty * np.eye(rows.shape[1])
     loss = lambda w: np.logaddexp(0.0, -signs * (rows @ w)).sum() + penalty * w @ w / 2
     weights = start

@@ -23,7 +23,7 @@ class Logits(eqx.Module):
 
     @property
     def margins(self) -> Float[Array, " classes"]:
-        """The largest logit minus each of the others; 0 for the largest itself."""
+        """The largest logit minus each logit. It is 0 for the largest logit itself."""
         logits = self.weight @ self.x
         return logits.max() - logits
 

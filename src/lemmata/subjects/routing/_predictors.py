@@ -15,8 +15,8 @@ Call = Callable[[np.ndarray, np.ndarray, np.ndarray], Any]
 def calls_of(predict: Any, kinds: tuple[np.dtype, ...]) -> Iterator[Call]:
     """A function that calls a predictor with copies of one prompt, and says what failed.
 
-    A module of PyTorch gets tensors of the precision and on the device of its parameters. It runs in evaluation mode
-    and without gradients, and afterwards its mode is as before.
+    A module of PyTorch gets tensors with the precision and the device of its parameters. It runs in evaluation mode and
+    without gradients, and afterwards its mode is as before.
 
     Args:
         predict: a function of inputs, targets and a query, or such a module.

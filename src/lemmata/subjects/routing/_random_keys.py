@@ -70,7 +70,7 @@ def gap_of(n: int, weight: float) -> float:
 
 
 def needed(draws: Draws, n: int, weight: float, unit: float = 0.0) -> Float[np.ndarray, " m"]:
-    """The inverse temperature at which the right key has the weight, for each draw; infinite if there is none.
+    """The inverse temperature at which the right key has the weight, for each draw. It is infinite if there is none.
 
     Args:
         draws: of the other keys.

@@ -140,9 +140,9 @@ def which_algorithm(
 ) -> AlgorithmDistances:
     """The squared distance of a predictor that learns in context to known algorithms for linear regression.
 
-    The predictor is called once for each prompt and length, and a last time for the first prompt. The algorithms are:
-    predicting 0, the mean of the targets, the nearest neighbour, ridge regression, least squares of the smallest norm,
-    1 to 16 steps of gradient descent from 0, Newton's iteration for the inverse of S = X'X/n from S/|S|², and the
+    The predictor is called once for each prompt and length, and a last time for the first prompt. The algorithms are
+    these: predicting 0; the mean of the targets; the nearest neighbour; ridge regression; least squares of the smallest
+    norm; 1 to 16 steps of gradient descent from 0; Newton's iteration for the inverse of S = X'X/n from S/|S|²; and the
     posterior mean over `tasks`. The ridge is the one of the largest evidence of all prompts. The step size of descent
     is one number for all prompts of a length, at which descent is nearest to the predictor.
 
@@ -159,8 +159,8 @@ def which_algorithm(
 
     Raises:
         SettingError: for a predictor that cannot be called, or invalid settings.
-        ShapeError, DataError: for prompts whose shapes differ, fewer than 20 prompts, numbers that are not finite,
-            targets or predictions that are all 0, or answers that are not numbers.
+        ShapeError, DataError: for prompts whose shapes differ; for fewer than 20 prompts; for numbers that are not
+            finite; for targets or predictions that are all 0; for answers that are not numbers.
 
     Example:
         >>> rng = np.random.default_rng(0)
@@ -301,7 +301,7 @@ def _answers(call: Call, x: np.ndarray, y: np.ndarray, queries: np.ndarray, n: i
 
 
 def _interval(values: Float[np.ndarray, "k a m"], level: float, signed: bool = False) -> Float[np.ndarray, "k a 2"]:
-    """Student's intervals of means; those of squares are cut at 0."""
+    """Student's intervals of means. Intervals of squares are cut at 0."""
     m = values.shape[2]
     half = stats.t.ppf((1 + level) / 2, m - 1) * values.std(axis=2, ddof=1) / np.sqrt(m)
     mean = values.mean(axis=2)

@@ -1,8 +1,8 @@
 """Averaging without skip connections: how fast attention makes tokens equal, and how little one token matters.
 
-This theory bounds the spread of the outputs of an attention layer by the spread of its inputs, and the effect of one
-input token on the others. It assumes no skip connection, or logits that are small. It does not explain how training
-avoids this.
+This theory bounds the spread of the outputs of an attention layer by the spread of its inputs. It also bounds the
+effect of one input token on the others. It assumes no skip connection, or logits that are small. It does not explain
+how training avoids this.
 """
 
 import equinox as eqx

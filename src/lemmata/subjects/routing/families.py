@@ -92,7 +92,7 @@ class OverlappingFamiliesStayMixed(Claim[ScaledTask]):
 
 
 class NoisyTask(eqx.Module):
-    """A weight vector w, the noise s_1 of the task, and the ratio s_2/s_1 of the other family's noise to it."""
+    """A weight vector w, the noise s_1 of the task, and the ratio s_2/s_1 of the other family's noise to this noise."""
 
     w: Float[Array, " d"]
     noise: Float[Array, ""]

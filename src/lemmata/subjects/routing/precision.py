@@ -127,7 +127,7 @@ class RoundingCostsLead(Claim[RoundedLookup]):
 
 
 class TiedLookups(Population[RoundedLookup]):
-    """One near key within 2u/(1 + 3u) of the right key, at a beta at which both round to the same number."""
+    """One near key within 2u/(1 + 3u) of the right key. At the given beta, both logits round to the same number."""
 
     settings = Space(n=rows(16, 2, 4096, corners=(4, 64)), bits=_BITS)
 

@@ -39,7 +39,7 @@ def langevin(
     """Unadjusted Langevin dynamics, x <- x + h grad log p(x) + sqrt(2 h) xi with xi ~ N(0, I) and step h.
 
     Its stationary distribution is p only for h -> 0. For a normal p with precision lambda, it is normal with variance
-    1/(lambda (1 - h lambda/2)), which is finite for h lambda < 2, because x <- (1 - h lambda) x + sqrt(2h) xi is an
+    1/(lambda (1 - h lambda/2)). This is finite for h lambda < 2, because x <- (1 - h lambda) x + sqrt(2h) xi is an
     autoregression. If the gradient grows faster than linearly, chains may diverge to infinity and NaN.
 
     Args:

@@ -40,7 +40,7 @@ def allocate(p: object, budget: int, *, n: object = None, level: float | int = 0
     mean: it has all probability but (1 - level)/2 on either side.
 
     Args:
-        p: the probability of success of one attempt, one a problem; with n, successes.
+        p: the probability of success of one attempt, one for each problem. With n, the number of successes instead.
         budget: attempts in all.
         n: attempts that were made, for all or one a problem.
         level: the probability of the interval.

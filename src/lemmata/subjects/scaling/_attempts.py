@@ -90,7 +90,7 @@ def pass_at_k(successes: object, n: object, k: int, *, level: float | int = 0.9)
 
 
 def _all_fail(found: np.ndarray, trials: np.ndarray, k: int) -> np.ndarray:
-    """C(n-c, k)/C(n, k) by logarithms of factorials: zero if fewer than k attempts failed."""
+    """C(n-c, k)/C(n, k), by logarithms of factorials. It is zero if fewer than k attempts failed."""
     failures = trials - found
     possible = failures >= k
     left = np.where(possible, failures - k, 0.0)
@@ -170,7 +170,7 @@ def _beta_region(
     """The fitted a and b, the extremes of pass@k within the likelihood's interval, and those that fit equally well.
 
     On a grid of the mean's logit and the logarithm of a + b, which zooms to the region. If the equally good fits differ
-    much, their extremes are given; a and b are then those of the fit nearest to the middle.
+    much, their extremes are given. Then a and b belong to the fit nearest to the middle.
     """
     mean = np.clip(found.sum() / trials.sum(), 1e-6, 1 - 1e-6)
     centre = np.log(mean / (1 - mean))

@@ -11,7 +11,7 @@ from ._laws import Design
 
 _EXPONENTS = (0.05, 0.1, 0.2, 0.35, 0.6, 1.0, 1.6)
 _POLISHED = 3
-_SEEN, _NOUGHT = 1e-2, 1e-8  # shares of the least loss: a floor that can grow, and one that is none
+_SEEN, _NOUGHT = 1e-2, 1e-8  # shares of the least loss: the least floor that can grow, and a floor that counts as none
 _CLIP = 1.345  # Huber's constant: 95 % of the efficiency of least squares for normal noise
 _NORMAL_MEDIAN = 0.6745  # median of the absolute value of a standard normal variable
 
@@ -120,7 +120,7 @@ def _best(fit: Fit, starts: list[np.ndarray]) -> Fit:
 
 
 def without_each_scale(fit: Fit) -> list[Fit]:
-    """The fit to all points but those of one size n, for every size that can be spared."""
+    """For every size n that can be spared, the fit to all points except those of this size."""
     found = []
     for size in np.unique(fit.design.sizes[:, 0]):
         kept = fit.design.sizes[:, 0] != size

@@ -57,8 +57,8 @@ class ScalingLaw(AbstractFinding):
         constants: floor, A, alpha, and B and beta if d was given.
         intervals: of each constant by profile likelihood.
         leave_one_out: of each constant by the jackknife over sizes n.
-        told: whether the data determine a constant: a floor must be distinguishable from zero, other constants must be
-            known to a factor of 4.
+        told: whether the data determine a constant. A floor must be distinguishable from zero, and other constants must
+            be known to a factor of 4.
         noise: the standard deviation of the log losses around the law.
         runs: how many runs of equal signs the residuals have.
         broken: the probability of at most this many runs under the law; small if the law breaks.

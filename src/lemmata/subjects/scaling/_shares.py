@@ -21,7 +21,7 @@ class Known:
 
 
 def read_share(name: str, given: Share, level: float) -> Known:
-    """A probability with its exact Clopper-Pearson limits; SettingError or DataError for anything else.
+    """A probability with its exact Clopper-Pearson limits. SettingError or DataError for anything else.
 
     >>> read_share("p", (8, 10), 0.9).value
     0.8

@@ -43,7 +43,7 @@ class Ceiling(AbstractFinding):
     fpr: float
 
     def accuracy(self, attempts: int) -> float:
-        """Of an accepted answer among so many attempts; if none is accepted, of one at random."""
+        """The accuracy of an accepted answer among `attempts`. If none is accepted, a random answer is taken."""
         accepted = self.p * self.tpr + (1 - self.p) * self.fpr
         none = (1 - accepted) ** attempts
         blind = self.p * (1 - self.tpr) / (1 - accepted) if accepted < 1 else 0.0
@@ -72,10 +72,11 @@ def plurality_error(p1: float, p2: float, votes: int, ahead: int = 0) -> float:
 def votes_needed(p1: Share, p2: Share, error: float | int, *, level: float | int = 0.9) -> Votes:
     """How many samples a plurality vote needs to be wrong with probability at most `error`.
 
-    The value is the smallest number of votes from which on the strongest wrong answer alone reaches the right one, ties
-    included, with probability at most `error`, by exact sums. This probability falls as exp(-c K)/sqrt(K) in the number
-    K of votes, where c = -log(1 - (sqrt p1 - sqrt p2)²). `sure` is enough for any other wrong answers. Given
-    as (successes, trials), p1 and p2 have exact limits and the number of votes the interval that they imply.
+    The value is the smallest number of votes with the following property. From this number on, the probability that the
+    strongest wrong answer alone reaches the right one, ties included, is at most `error`. It is computed by exact sums.
+    This probability falls as exp(-c K)/sqrt(K) in the number K of votes, where c = -log(1 - (sqrt p1 - sqrt p2)²).
+    `sure` is enough for any other wrong answers. Given as (successes, trials), p1 and p2 have exact limits and the
+    number of votes the interval that they imply.
 
     Args:
         p1: the probability of the right answer, or (successes, trials).
@@ -153,10 +154,10 @@ def _smallest(p1: float, p2: float, error: float) -> float:
 def _enough(p1: float, p2: float, error: float) -> float:
     """A number of votes that is enough for any split of the remaining probability into answers of at most p2 each.
 
-    Consider an answer of probability q <= p2. The probability that it has at least one vote, and at least as many as
-    the right answer, is at most its mean number of such votes: K q times the probability that K - 1 other votes leave
-    it at most one vote behind, which increases with q. The sum over answers replaces q by 1 - p1. No vote for the right
-    answer has probability (1 - p1)^K.
+    Consider an answer of probability q <= p2. Consider the probability that it has at least one vote, and at least as
+    many as the right answer. This is at most its mean number of such votes. The mean is K q times the probability that
+    K - 1 other votes leave it at most one vote behind, which increases with q. The sum over answers replaces q by 1 -
+    p1. No vote for the right answer has probability (1 - p1)^K.
     """
 
     def bound(votes: int) -> float:

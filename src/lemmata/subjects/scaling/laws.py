@@ -55,7 +55,9 @@ class MeasuredCurve(eqx.Module):
 
 
 class MeasuredCurves(Population[MeasuredCurve]):
-    """Noisy losses at sizes from a million on, evenly spaced in logarithm; exponents near 0.34, floors near 1.7."""
+    """Noisy losses at sizes from a million on, evenly spaced in logarithm. Exponents are near 0.34, and floors near
+    1.7.
+    """
 
     settings = Space(
         points=Integer(8, 6, 40, "sizes", corners=(6, 16)),

@@ -65,7 +65,8 @@ _KERNEL = Source("cui2021", note="main result, the noise-free regime without a r
 
 
 def _kernel_error(problem: PowerSpectrum, key: Key[Array, ""], n: int) -> Float[Array, ""]:
-    """Of kernel interpolation of n values without noise, features independent and normal: exact over new inputs.
+    """The error of kernel interpolation of n values without noise, with independent normal features. It is exact over
+    new inputs.
 
     If there are many modes, only sums over them matter. Omitted modes add the sum of their eigenvalues to the diagonal
     of the kernel matrix, and noise of their energy to the values. The error is the mean over several tables of few

@@ -20,7 +20,7 @@ def greedy_log_determinant(
     """Points chosen one by one so that each adds most to log det(K_S + D_S) with the diagonal matrix D of the noise.
 
     A point adds the logarithm of its pivot k_ii + d_i - |l_i|² in a Cholesky factorisation of K + D of the chosen
-    points, where l_i is the row of the factor. The pivot is the variance of a noisy value at the point, given noisy
+    points. Here l_i is the row of the factor. The pivot is the variance of a noisy value at the point, given noisy
     values at the chosen points. Rows of all candidates are updated by each pivot, so that c of n points cost n c²
     operations. With one noise for all points, the sum of log(pivot / noise) = log det(I + K_S / noise) is a monotone
     submodular function of the set. So the greedy choice reaches at least 1 - 1/e of the maximum (Nemhauser, Wolsey and

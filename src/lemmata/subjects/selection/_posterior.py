@@ -19,7 +19,8 @@ _BIAS = 0.1
 def posterior_gram(
     gram: Float[Array, "n columns"], labelled: Int[Array, " m"], noise: float | Float[Array, ""]
 ) -> Float[Array, "n n"]:
-    """K - K_L (K_LL + noise I)^-1 K_L': the covariance of a Gaussian process at all points, given noisy values at some.
+    """K - K_L (K_LL + noise I)^-1 K_L', the covariance of a Gaussian process at all points, given noisy values at some
+    of them.
 
     It is the Schur complement of K_LL + noise I, positive semidefinite where K is. Points near labelled points have a
     small posterior variance, so a choice by this variance prefers new points.
@@ -67,7 +68,7 @@ def proxy_tangent_gram(
 
     A dense network with SiLU between its layers is trained by a few full steps of Adam on the squared error to the
     outputs. Its kernel is the mean over outputs. It is the sum over layers of the Gram matrix of the layer's inputs
-    times the Gram matrix of the derivatives in its outputs: products of Jacobians that are never formed.
+    times the Gram matrix of the derivatives in its outputs. These are products of Jacobians that are never formed.
 
     Args:
         features: of a model that is, for example, too large to be differentiated; standardised.

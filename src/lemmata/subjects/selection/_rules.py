@@ -81,15 +81,15 @@ def select(
     noise: float = NOISE,
     entropy_weight: float = 0.0,
 ) -> Int[np.ndarray, " count"]:
-    """Rows without labels to be labelled next, in the order in which the rule chooses them.
+    """The rows without labels that should be labelled next, in the order in which the rule chooses them.
 
-    "coding rate": greedily the largest log det of the posterior kernel given the labelled rows plus noise and
-    `entropy_weight` times each row's entropy on its diagonal (Luo et al., 2023). The entropy is not added to the
-    objective: on the diagonal it acts as more noise at rows that the model is unsure of.
-    "random": each row alike. "entropy": the rows of largest entropy. "k-centre": each time the row farthest, in the
-    kernel's distance, from all labelled and chosen ones. "gradients": rows are drawn as k-means++ draws its centres, by
-    the squared distance of their gradients (p - e) x features from those chosen before. Here e is the class that the
-    model predicts (as in BADGE; Ash et al., 2020). The kernel of the gradients is K times the Gram matrix of p - e.
+    "coding rate": greedily the largest log det of the posterior kernel given the labelled rows, with noise and
+    `entropy_weight` times each row's entropy added to its diagonal (Luo et al., 2023). The entropy is not added to the
+    objective. On the diagonal, it acts as more noise at rows that the model is unsure of. "random": each row is equally
+    likely. "entropy": the rows of largest entropy. "k-centre": each time the row farthest, in the kernel's distance,
+    from all labelled and chosen rows. "gradients": rows are drawn as k-means++ draws its centres, by the squared
+    distance of their gradients (p - e) x features from those chosen before. Here e is the class that the model predicts
+    (as in BADGE; Ash et al., 2020). The kernel of the gradients is K times the Gram matrix of p - e.
 
     Args:
         candidates: rows, kernel and probabilities.
@@ -147,7 +147,7 @@ def select(
 
 
 def _by_coding_rate(candidates: Candidates, count: int, shares: np.ndarray | float, noise: float) -> np.ndarray:
-    """Shares of the mean diagonal that are added to the diagonal; the noise is that of labels."""
+    """Shares of the mean diagonal that are added to the diagonal. The noise is the noise of labels."""
     gram, labelled = candidates.gram, np.flatnonzero(candidates.labelled)
     level = np.diagonal(gram).mean()
     on_diagonal = np.broadcast_to(level * shares, len(gram))

@@ -1,4 +1,4 @@
-"""Labels for chosen rows of three bundled tables: accuracy with coding rates compared with random rows.
+"""Labels for chosen rows of three bundled tables. The accuracy with coding rates is compared with that for random rows.
 
 Kernel ridge regression on the labelled rows predicts the classes of the other rows, and each round labels more rows.
 The area under the curve of accuracy, which is its mean over rounds, is compared on the same split. This theory does not

@@ -59,7 +59,7 @@ class Initialised(eqx.Module):
         return SoftmaxNetwork(width=self.sign.shape[1], outputs=len(self.sign))
 
     def params(self, weight: Float[Array, "d m"] | None = None) -> dict[str, Array]:
-        """The parameters with these weights; None means those at initialisation."""
+        """The parameters with these weights. None means the weights at initialisation."""
         return {"weight": self.weight if weight is None else weight, "sign": self.sign}
 
     @property
@@ -130,7 +130,7 @@ def kernel_cause(problem: Initialised) -> str | None:
     Args:
         problem: the network and its training points.
     """
-    # Of one output: the kernel of k outputs repeats its cause k times.
+    # for one output; the kernel of k outputs repeats its cause k times
     return zero_rows(problem.x, "training rows") or singular_cause(
         problem.tangent[: len(problem.x), : len(problem.x)], problem.x
     )

@@ -108,13 +108,15 @@ def beyond_targets(first: Training, time: Float[Array, ""], steps: int) -> Train
 
 
 def towards_one_sign(first: Training, time: Float[Array, ""], steps: int) -> Training:
-    """Coarse descent towards targets of one sign: for close inputs, residuals along the largest eigenvector of H."""
+    """Coarse descent towards targets of one sign. For close inputs, residuals are then along the largest eigenvector of
+    H.
+    """
     positive = eqx.tree_at(lambda t: t.y, first, jnp.abs(first.y))
     return positive.after(coarse_step(positive), steps)
 
 
 class SoftmaxRuns(Population[Training]):
-    """Networks at some time of their training, or moved on purpose; unit inputs and targets.
+    """Networks at some time of their training, or moved on purpose, with unit inputs and targets.
 
     Args:
         k, pairs, sigma, alignment, steps: the defaults of the settings.
@@ -162,7 +164,8 @@ class SoftmaxRuns(Population[Training]):
 
 
 class RunsWithinRadius(Population[Training]):
-    """Networks so wide, of so small targets, that D < R: no unit can leave the radius in which H keeps half of lambda.
+    """Networks so wide, and with such small targets, that D < R. So no unit can leave the radius in which H keeps half
+    of lambda.
 
     Weights are so small that B = 1; targets are along the smallest eigenvector of the limit of H.
 
@@ -223,7 +226,7 @@ class PushedUnits(Population[Training]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Training:
-        """Unit inputs around one direction; all units moved by 0.0099, up or down the first input by their first sign.
+        """Unit inputs around one direction. All units move by 0.0099, up or down the first input by their first sign.
 
         Such a movement changes F most.
         """

@@ -1,8 +1,8 @@
 """A softmax network some way along its training, and one step of descent from there, computed without cancellation.
 
-The steps of the theory are so short (eta m is about 1e-9) that W(tau + 1) - W(tau) drowns in the rounding of W. So the
-displacement from the initialisation is stored, and outputs change by closed forms in expm1. Let u = <w', x> - <w, x>
-for every unit and e = <S, expm1(u)>. Then S' - S = S (expm1(u) - e) / (1 + e).
+The steps of the theory are so short (eta m is about 1e-9) that W(tau + 1) - W(tau) is lost in the rounding of W. So the
+displacement from the initialisation is stored, and closed forms in expm1 give the changes of outputs. Let u = <w', x> -
+<w, x> for every unit and e = <S, expm1(u)>. Then S' - S = S (expm1(u) - e) / (1 + e).
 """
 
 import math
@@ -203,7 +203,8 @@ def sphere_points(drawn: Float[Array, "n d"], alignment: float = 0.0) -> Float[A
 
 
 def balanced_rows(problem: Regression, rows: int = _ROWS) -> tuple[Array, Array]:
-    """The first rows of a user's table as the theory wants them: inputs in the unit ball, targets with |y_i| <= 1.
+    """The first rows of a user's table, changed as the theory requires: inputs in the unit ball, targets with |y_i| <=
+    1.
 
     Args:
         problem: the table.
@@ -215,7 +216,7 @@ def balanced_rows(problem: Regression, rows: int = _ROWS) -> tuple[Array, Array]
 
 
 def pose_training(problem: object, sigma: float = 0.05, steps: int = 0) -> Training | None:
-    """A network of width 256 on the first rows of a user's table; None for anything else.
+    """A network of width 256 on the first rows of a user's table. None for anything else.
 
     Args:
         problem: the user's problem.
@@ -274,5 +275,6 @@ def small_eigenvalue_cause(training: Training) -> str | None:
     zero = np.flatnonzero(~np.asarray(training.x).any(axis=1))
     if len(zero):
         return f"row {zero[0]} of the inputs (counted from 0) is zero, and so are its row and column of H"
-    # The limit of H for one output: there a row that repeats costs one eigenvalue, in H itself one for each output.
+    # the limit of H for one output, in which a repeated row costs one eigenvalue; in H itself, it costs one for each
+    # output
     return singular_cause(gram(SoftmaxTangent(sigma=training.sigma), training.x), training.x)

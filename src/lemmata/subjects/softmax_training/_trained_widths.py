@@ -80,7 +80,7 @@ class SlowTargets(Population[Training]):
         return eqx.tree_at(lambda t: t.y, training, targets)
 
     def pose(self, problem: object) -> Training | None:
-        """The first 16 rows of a table; for claims about one output, of one target."""
+        """The first 16 rows of a table. Claims about one output use one target."""
         if not self.posed_by_tables:
             return None
         if self.outputs == 1 and isinstance(problem, Regression) and problem.y.shape[1] > 1:

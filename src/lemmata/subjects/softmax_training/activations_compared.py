@@ -1,13 +1,13 @@
 """Three activations compared: the widths and the steps that training a two-layer network takes.
 
 This theory says that ReLU, exponential and softmax networks need almost the same number of units and steps. It uses
-upper bounds of the same form, each with the activation's own lambda, the smallest eigenvalue of the tangent kernel
+upper bounds of the same form. Each bound has the activation's own lambda, the smallest eigenvalue of the tangent kernel
 over W. It assumes the symmetric initialisation, n > 1 and lambda < 1. The powers n^o(1) are left out and hidden
 constants are 1, which are the strongest readings. It does not explain why all three networks need far less, or what
 makes the small differences.
 
-The bounds on ReLU networks are those of munteanu2022, and the bounds on exponential networks are those of gao2023, as
-Table 1 of gu2024softmax cites them.
+The bounds on ReLU networks come from munteanu2022, and the bounds on exponential networks from gao2023, as Table 1 of
+gu2024softmax cites them.
 """
 
 import math

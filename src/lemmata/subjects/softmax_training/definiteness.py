@@ -26,7 +26,7 @@ def separation_bound(x: Float[Array, "n d"], sigma: Float[Array, ""]) -> Float[A
     The polynomial p_i(z) = <z, x_i> / |x_i|² prod_(j != i) <z - x_j, x_i - x_j> / |x_i - x_j|² is 0 at the origin and
     at every x_j, and 1 at x_i. K = sum_q sigma^(2(q-1)) / (q-1)! <x, y>^q. So a polynomial whose part of degree q is a
     tensor T_q has squared norm at most sum_q |T_q|² (q-1)! / sigma^(2(q-1)) in the space of K. K^-1 gives the smallest
-    norms of interpolants, so lambda_min >= 1 / tr K^-1 >= 1 / sum_i |p_i|².
+    norms of interpolants. Therefore lambda_min >= 1 / tr K^-1 >= 1 / sum_i |p_i|².
 
     Args:
         x: points.

@@ -1,10 +1,10 @@
 """Descent on a softmax network stays near its initialisation and contracts the loss.
 
-This theory is about training with steps eta = lambda / (10 m n² k² exp(16 B)). D is the displacement that the
+This theory is about training with steps eta = lambda / (10 m n² k² exp(16 B)). Here D is the displacement that the
 gradients allow, and R is the radius in which the tangent kernel keeps half of its smallest eigenvalue. As long as D is
 below R, every step contracts the loss. The hypothesis D < R can be met if sigma is so small that B = 1, inputs are
-nearly orthogonal and targets are small. It then asks for a width of about 8 exp(13) (n k)^(3/2) |Y| / lambda². The
-theory does not explain why training works at steps 10^8 times longer and widths 10^6 times smaller.
+nearly orthogonal and targets are small. The hypothesis then requires a width of about 8 exp(13) (n k)^(3/2) |Y| /
+lambda². The theory does not explain why training works at steps 10^8 times longer and widths 10^6 times smaller.
 
 The tests reach states at time tau by coarse descent, and then take steps of the theory's size. Losses fall by a part
 in 10^9 per step. The tests therefore compare relative decreases, which are computed without cancellation.

@@ -5,7 +5,7 @@ This theory is about H at the symmetric initialisation. As m grows, H tends to t
     K(x, y) = <x, y> exp(sigma² <x, y>),
 
 with fluctuations of size m^(-1/2) and a known bias of size 1/m. So lambda = lambda_min(H) of the convergence theorems
-is, up to m^(-1/2), the smallest eigenvalue of an n x n matrix; `definiteness` has the condition under which it is
+is, up to m^(-1/2), the smallest eigenvalue of an n x n matrix. `definiteness` has the condition under which it is
 positive. The theory assumes units drawn in pairs. It does not explain what training does to H.
 """
 
@@ -143,8 +143,8 @@ class SmallestEigenvalueWidth(Claim[KernelPoints]):
     source = Source("gu2024softmax", "Theorem 4.2", note="lambda at infinite width (not in the source)")
     stated = Kind.OWN
     population = SpherePoints(n=4, rows=8)
-    # Weyl: at most |H - limit| ~ m^(-1/2). The second order, ~ 1/m over a gap of order 1, bends the slope by about
-    # m^(-1/2) of itself at the smallest width, 0.06.
+    # Weyl: at most |H - limit| ~ m^(-1/2). The second order, ~ 1/m over a gap of order 1, changes the slope by about
+    # m^(-1/2) of the slope, which is 0.06 at the smallest width.
     relation = Rate(along="m", rungs=WIDTHS, margin=0.06, resolution=0.1, replicates=2)
     control = Control("the smallest eigenvalue converges as 1/m", lambda exponent, problem: 2 * exponent)
     controls = _CONTROLS

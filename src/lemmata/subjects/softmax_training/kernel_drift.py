@@ -102,7 +102,8 @@ class KernelDriftWidth(Claim[SoftmaxData]):
     source = Source("gu2024softmax", "Lemma 5.1", note="along descent (the exponent is not in the source)")
     stated = Kind.OWN
     population = SoftmaxDataInBalls()
-    # Relative corrections of the next order, 1/m with a constant of a few units: 0.05 of slope at m = 128.
+    # relative corrections of the next order are 1/m with a constant of a few units; they change the slope by 0.05 at m
+    # = 128
     relation = Rate(along="m", rungs=_WIDTHS, margin=0.1, resolution=0.15)
     control = Control("the kernel moves as m^(-3/2)", lambda exponent, problem: exponent + 0.5)
     controls = "how far the tangent kernel of a softmax network moves in training"

@@ -2,9 +2,9 @@
 
 This theory bounds the change of H of Definition 3.6 entry by entry. The change is at most proportional to R, with a
 constant that depends only on the bound B of the logits. The theory assumes inputs in the unit ball, normal weights,
-signs a_lr and R < 0.01. It does not explain the constant. The source has exp(10 B) and 21 exp(2 B) is proved below,
-but the worst moves found here change an entry by 2 R. It does not explain either why training would move units in the
-worst direction.
+signs a_lr and R < 0.01. It does not explain the constant. The source has exp(10 B), and 21 exp(2 B) is proved below,
+but the worst moves found here change an entry by 2 R. The theory also does not explain why training would move units in
+the worst direction.
 """
 
 import jax
@@ -236,8 +236,8 @@ class MeanPerturbationNotZero(Claim[NoisyUnits]):
     title = "Noise with mean 0 in the weights changes the mean softmax tangent kernel"
     source = Source("gu2024softmax", "Remark 5.2")
     population = NoisyLayers()
-    # For sigma = rho = 1/2 and |x| = 1, the denominators and <a, S> cause a bias of -5/m in an entry (delta method;
-    # units of a pair share the lognormal moments of w). This is 0.0012 at the last width.
+    # For sigma = rho = 1/2 and |x| = 1, the denominators and <a, S> cause a bias of -5/m in an entry. This follows from
+    # the delta method, because the units of a pair share the lognormal moments of w. This is 0.0012 at the last width.
     relation = Limit(along="m", rungs=_WIDTHS, margin=0.01, resolution=0.03, relative=False)
     control = Control(
         "the limit is three quarters of that, as if a part of the noise cancelled",

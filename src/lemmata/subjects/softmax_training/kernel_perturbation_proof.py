@@ -48,7 +48,7 @@ def five_terms(
     """B_1, ..., B_5 of the proof of Lemma B.2, for all pairs of outputs and inputs.
 
     Let e and e~ be the exponentials of logits at W and W~, alpha and alpha~ their sums, c_lri = <v_lr, S_i>, and c~ the
-    same at W~. Each term is a difference of two means over units (1/m) sum_r ... of
+    same at W~. Each term is a difference of two means over units (1/m) sum_r ... of the following products.
 
         c_ri c_rj e_ri e_rj / (alpha_i alpha_j);   e -> e~ in B_1;   c_rj -> c~_rj in B_2;   c_ri -> c~_ri in B_3;
         alpha_j -> alpha~_j in B_4;   alpha_i -> alpha~_i in B_5.

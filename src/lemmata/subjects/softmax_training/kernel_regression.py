@@ -1,9 +1,9 @@
 """Regression with the tangent kernel of a softmax network at initialisation.
 
-This theory is about the kernel regression that a trained network is compared with: its features, its coefficients and
-its predictions at every time of training. It assumes only a positive definite kernel. It does not explain how far a
-network is from this regression, which is the subject of `coupling`. Times are those of the flow dF/dt = -m H (F - Y).
-The kernel of k outputs at n points has k n rows.
+This theory is about the kernel regression with which a trained network is compared. It gives its features, its
+coefficients and its predictions at every time of training. It assumes only a positive definite kernel. It does not
+explain how far a network is from this regression, which is the subject of `coupling`. Times are those of the flow dF/dt
+= -m H (F - Y). The kernel of k outputs at n points has k n rows.
 """
 
 from collections.abc import Sequence
@@ -45,8 +45,8 @@ def ntk_flow(
 ) -> tuple[Float[Array, "s r *k"], Float[Array, "s q *k"]]:
     """The regression with a fixed tangent kernel under gradient flow, at any time (Definition F.1).
 
-    F(t) = K_te H^-1 (I - exp(-m H t)) vec(Y), on the training points with K_te = H. Shapes serve both the kernel of a
-    finite network, of k n rows, and the limit kernel of n rows, with all outputs at once.
+    F(t) = K_te H^-1 (I - exp(-m H t)) vec(Y), on the training points with K_te = H. The shapes fit the kernel of a
+    finite network, with k n rows, and the limit kernel with n rows and all outputs at once.
 
     Args:
         tangent: H, not multiplied by m.
@@ -55,7 +55,7 @@ def ntk_flow(
         time: the times m t, known numbers.
 
     Returns:
-        Predictions on the training points and on the others, one leading entry per time.
+        Predictions on the training points and on the other points. The first axis is that of the times.
     """
     return _both(gradient_flow(eigensystem(tangent), y, time, cross))
 
@@ -87,7 +87,7 @@ def _both(path: Trajectory) -> tuple[Array, Array]:
 
 @jax.jit
 def features(problem: Initialised, x: Float[Array, "n d"]) -> Float[Array, "r dm"]:
-    """phi(x)_l = m^(-1/2) (x <v_lr, S> m S_r)_r, one block of d numbers for each unit, so that phi phi' = H*.
+    """phi(x)_l = m^(-1/2) (x <v_lr, S> m S_r)_r, with one block of d numbers for each unit. So phi phi' = H*.
 
     Args:
         problem: the network.

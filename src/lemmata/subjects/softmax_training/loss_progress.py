@@ -28,7 +28,7 @@ ABOUT = {"tool": "spectral theory", "architecture": "dense network", "object": "
 
 
 class AbstractProgressIdentity(Claim[Descent]):
-    """The common part of the identities on C_1 / eta: its measurement, by the derivative of the numerators."""
+    """The common part of the identities on C_1 / eta, which measures C_1 / eta by the derivative of the numerators."""
 
     population = Descents()
     relation = Equal()

@@ -1,4 +1,4 @@
-"""The two-layer softmax network: its outputs, gradient and tangent kernel.
+"""The two-layer softmax network, with its outputs, gradient and tangent kernel.
 
 This theory describes the first-order behaviour of F(x)_l = m <a_l, S(x)> in its trained weights W. Here S(x) is the
 softmax of (<w_1, x>, ..., <w_m, x>). It gives the gradient of the squared loss, and the matrix H of inner products of
@@ -83,7 +83,7 @@ class MovedNetworks(Population[MovedNetwork]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> MovedNetwork:
-        """A symmetric initialisation, moved; points in the unit ball; targets of norm at most 1."""
+        """A moved symmetric initialisation, points in the unit ball, and targets of norm at most 1."""
         n, d, k, pairs = (setting[name] for name in ("n", "d", "k", "pairs"))
         half, signs, move, points, targets = draws(key, (d, pairs), (k, pairs), (d, 2 * pairs), (n, d + 1), (n, k + 1))
         weight = jnp.repeat(setting["sigma"] * half, 2, axis=1) + setting["moved"] * move

@@ -1,9 +1,9 @@
 """Coupling at other points: Theorem F.2 with its logarithm read as at least 1, and the factor that it lacks.
 
-This theory bounds how far the predictions of a trained softmax network are from those of the regression with its
-tangent kernel at initialisation, in terms of how far the kernels move. It assumes a positive definite kernel that
-moves by less than half of its smallest eigenvalue. It does not explain how far the kernel moves. If the logarithm is
-read literally, it vanishes at an admissible eps_H at which the difference does not. Read as at least 1, the bound
+This theory compares the predictions of a trained softmax network with those of the regression with its tangent kernel
+at initialisation. It bounds their distance in terms of how far the kernels move. It assumes a positive definite kernel
+that moves by less than half of its smallest eigenvalue. It does not explain how far the kernel moves. If the logarithm
+is read literally, it vanishes at an admissible eps_H at which the difference does not. Read as at least 1, the bound
 holds.
 """
 

@@ -56,7 +56,7 @@ def near_zero(key: Key[Array, ""], largest: float) -> Array:
 
 
 def below_one(key: Key[Array, ""], largest: float) -> Array:
-    """In (0, 0.1), or with 1 - x log-uniform between 1 - largest and 0.9; each for half of the draws."""
+    """In (0, 0.1) for half of the draws. For the other half, 1 - x is log-uniform between 1 - largest and 0.9."""
     side_key, value_key = jax.random.split(key)
     value, nearest = jax.random.uniform(value_key), 1 - largest
     return jnp.where(jax.random.bernoulli(side_key), 0.1 * value, 1 - 0.9 * (nearest / 0.9) ** value)

@@ -51,7 +51,7 @@ _SHOWN, _NODES, _DRAWS, _PROJECTED = 6, 64, 16, 4
 
 
 def quadrature(d: int) -> tuple[Float[np.ndarray, " j"], Float[np.ndarray, " j"]]:
-    """Nodes and weights of the law of <x, y>, x and y uniform on the unit sphere: Gauss-Jacobi.
+    """Nodes and weights of Gauss-Jacobi for the distribution of <x, y>, with x and y uniform on the unit sphere.
 
     Args:
         d: the dimension, at least 2.

@@ -54,7 +54,7 @@ def paired_bias(problem: KernelPoints) -> Float[Array, "n n"]:
 
 
 def covariances(problem: KernelPoints) -> tuple[Float[Array, "n n n n"], Float[Array, "n n n n"]]:
-    """The limits of m Cov(H_ll,ij; H_ll,pq) and m Cov(H_ll',ij; H_ll',pq), l != l', at the initialisation in pairs.
+    """The limits of m Cov(H_ll,ij; H_ll,pq) and m Cov(H_ll',ij; H_ll',pq), l != l', for the initialisation in pairs.
 
     Args:
         problem: points and sigma.

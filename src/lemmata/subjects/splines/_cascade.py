@@ -91,7 +91,7 @@ class Cascade(eqx.Module):
     def step(self, z: Float[Array, "n p"], y: Float[Array, "... targets"], damping: float) -> "Cascade":
         """One step in function space: (T + damping I) q = y - f(z), then Y_l += H_l' (q * G_l) in every package.
 
-        In the values of all packages together, it is the damped Gauss-Newton step, the minimiser of |f + J dY - y|² +
+        In the values of all packages together, it is the damped Gauss-Newton step. It minimises |f + J dY - y|² +
         damping |dY|². The system has the size of the rows, not of the parameters.
 
         Args:
@@ -127,7 +127,7 @@ class Cascade(eqx.Module):
         return states, influences, cotangents[::-1], tangent
 
 
-# Compiled one by one: packages of one shape share the program, for any number of packages.
+# The packages are compiled one by one. Packages of one shape share the program, whatever their number.
 @eqx.filter_jit
 def _values_at(package: Package, z: Array) -> Array:
     return package(z)

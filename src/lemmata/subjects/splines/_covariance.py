@@ -19,8 +19,9 @@ class SplineCovariance(eqx.Module):
 
     -r² and the constant are the improper part: an unknown slope of size sqrt(2b) and an unknown level of size sqrt(c).
     As b and c/b² go to infinity, the mean of the process becomes the polyharmonic spline r² ln r with an affine drift.
-    As b goes to infinity with b²/c = s, it becomes that of r² ln r - s |z|² |t|² instead; b = 5 and c = 400 have s =
-    1/16. k is not a covariance at all distances: if points are confined, b and c have to be large enough.
+    As b goes to infinity with b²/c = s, it becomes the spline of r² ln r - s |z|² |t|² instead. For example, b = 5 and
+    c = 400 have s = 1/16. k is not a covariance at all distances. If points are confined, b and c have to be large
+    enough.
 
     Args:
         slope: b, above 0.

@@ -112,9 +112,9 @@ def bias_variance(
     (y - f_1)(y - f_2) of bias² + noise, without knowing the truth. Their sum is the mean error of the two. All ways of
     fitting see the same splits. Several outputs are added up.
 
-    One data set cannot show two things: the error of a fit to more rows than `rows`; and the difference between noise
-    and bias, unless the noise is given or inputs are repeated with newly drawn targets. It can determine differences of
-    bias between ways of fitting.
+    One data set cannot show two things. The first is the error of a fit to more rows than `rows`. The second is the
+    difference between noise and bias, unless the noise is given or inputs are repeated with newly drawn targets. It can
+    determine differences of bias between ways of fitting.
 
     The intervals treat draws as overlapping subsamples (Nadeau and Bengio's correction, stretched): a rule of thumb,
     not a theorem. Intervals of level 0.9 were tested on three simulated distributions and fits that were not used for

@@ -9,7 +9,9 @@ from lemmata.engine.claims import Choice, Hypothesis, Integer, Population, Space
 
 
 def huber(residual: Float[Array, "*s"], zone: Float[Array, ""]) -> Float[Array, "*s"]:
-    """r²/(2 zone) up to |r| = zone and |r| - zone/2 beyond: convex, of slope at most 1 and curvature at most 1/zone."""
+    """r²/(2 zone) up to |r| = zone, and |r| - zone/2 beyond. It is convex, with slope at most 1 and curvature at most
+    1/zone.
+    """
     size = jnp.abs(residual)
     return jnp.where(size <= zone, residual**2 / (2 * zone), size - zone / 2)
 
@@ -76,13 +78,13 @@ def opposed_rows(
 
 
 class OpposedRows(Population[ReplacedRows]):
-    """Inputs of one norm; opposite targets in half of the problems, random rows in the others; a penalty."""
+    """Inputs of one norm and a penalty. In half of the problems targets are opposite, in the others rows are random."""
 
     free = ("x", "y", "other_x", "other_y")
     settings = Space(n=Integer(16, 2, 200, "training rows"), d=Integer(3, 1, 30, "weights"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ReplacedRows:
-        """A norm between 0.3 and 3; curvature of the losses 2 to 10 times that of the penalty."""
+        """A norm between 0.3 and 3. The curvature of the losses is 2 to 10 times the curvature of the penalty."""
         key, row_key = jax.random.split(key)
         u = jax.random.uniform(key, (3,))
         norm, decay = 0.3 * 10 ** u[0], 0.1 * 10 ** u[1]
@@ -105,7 +107,7 @@ class OpposedRows(Population[ReplacedRows]):
 
 
 class FiniteLaw(eqx.Module):
-    """Rows that are equally likely, of which n are drawn with replacement; weights to compare with; Huber's loss.
+    """Equally likely rows, of which n are drawn with replacement, weights to compare with, and Huber's loss.
 
     Args:
         x, y: all rows.

@@ -1,4 +1,4 @@
-"""The stability of any way of fitting under replacement of one row, and the generalisation gap that it implies."""
+"""The stability of any way of fitting if one row is replaced, and the generalisation gap that follows from it."""
 
 import dataclasses
 from typing import Any
@@ -95,15 +95,16 @@ def stability(
     For any algorithm A and loss l, E[R(A(S)) - R_S(A(S))] = E[l(A(S^(i)), z_i) - l(A(S), z_i)]. Here S^(i) is the
     sample S with its i-th row replaced by a new one. The mean change at rows that are replaced one at a time is an
     unbiased estimate of this gap. It needs no hypothesis on A or l, only independent rows of one distribution. New rows
-    are the held-out ones. If none are given, a tenth of the rows (at least 4) is set aside, and the gap is that of fits
+    are the held-out ones. If none are given, a tenth of the rows (at least 4) is set aside, and the gap belongs to fits
     to the other rows.
 
     The gap is an expectation over samples; the held-out gap is that of this fit. They are compared in the conditions.
 
     The interval is studentised. The spread is Efron and Stein's: half of the summed squared changes of the estimate
-    when a row is replaced. The quantiles are those of a bootstrap of the rows. On eight simulated distributions and
-    fits that were not used for tuning (60 to 150 rows), intervals of level 0.9 contained the gap in 92 to 98 %. A plain
-    bootstrap of the changes contains it in 60 to 90 %, because changes that share a sample are not independent.
+    when a row is replaced. The quantiles are those of a bootstrap of the rows. Intervals of level 0.9 were tried on
+    eight simulated distributions and fits that were not used for tuning (60 to 150 rows). They contained the gap in 92
+    to 98 %. A plain bootstrap of the changes contains it in 60 to 90 %, because changes that share a sample are not
+    independent.
 
     Args:
         fit: a function of (x, y) whose value has `.predict` or is callable.
@@ -187,10 +188,11 @@ def _parts(x: np.ndarray, y: np.ndarray, held: Any, generator: np.random.Generat
 def efron_stein(found: ReplaceOne) -> float:
     """An estimate of the variance of the mean change over samples, from the changes themselves.
 
-    Efron and Stein: the variance of any function of n independent rows is at most half of the expected sum of its
-    squared changes when a row is replaced. A replaced row changes the mean change in three ways: by its own term; by
-    the losses of the other rows before they are replaced (`others`); and by their losses afterwards, which are losses
-    at unseen rows (`unseen`, a mean over the pool, from which its own sampling variance is subtracted).
+    The estimate follows Efron and Stein. The variance of any function of n independent rows is at most half of the
+    expected sum of its squared changes when a row is replaced. A replaced row changes the mean change in three ways.
+    The first is its own term. The second is the losses of the other rows before they are replaced (`others`). The third
+    is their losses afterwards, which are losses at unseen rows (`unseen`, a mean over the pool, from which its own
+    sampling variance is subtracted).
 
     Args:
         found: rows that were replaced.

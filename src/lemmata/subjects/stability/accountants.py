@@ -1,4 +1,5 @@
-"""Accountants of noisy steps on sampled rows: the distribution of the privacy loss, and two approximations of it.
+"""Accountants of noisy steps on sampled rows. They use the distribution of the privacy loss, or two approximations of
+it.
 
 This theory is about the (eps, delta)-privacy of many steps that add normal noise to clipped sums over sampled rows. It
 does not say what an attacker who sees only the last step can learn, which may be far less.

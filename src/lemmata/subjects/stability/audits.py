@@ -87,7 +87,7 @@ class AuditedTraining(eqx.Module):
 
 
 class AuditedTrainings(Population[AuditedTraining]):
-    """Normal rows and a long canary; steps whose losses add up to those of one release with noise 0.4 to 0.6."""
+    """Normal rows and a long canary. The losses of the steps add up to those of one release with noise 0.4 to 0.6."""
 
     # Sizes; each new size of a training is compiled again, so the extra settings change few of them.
     settings = Space(

@@ -110,8 +110,8 @@ def _neighbour(x: np.ndarray, y: np.ndarray):
     return lambda inputs: y[np.sum((inputs[:, None] - x) ** 2, axis=2).argmin(axis=1)]
 
 
-# Each with the size of its gap in units of the noise variance, about: fits that reproduce a row's noise have twice that
-# and the change of the target.
+# Each fit comes with the approximate size of its gap in units of the noise variance. A fit that reproduces a row's
+# noise has twice this variance and the change of the target.
 _ALGORITHMS = (
     (_ridge, 1.3),
     (lambda x, y: DecisionTreeRegressor(min_samples_leaf=2, random_state=0).fit(x, y), 2.6),
@@ -160,7 +160,7 @@ class GapIsInstability(Claim[SampledLaw]):
         return jnp.asarray(changes)
 
     def measure(self, problem: SampledLaw, key: Key[Array, ""]) -> Array:
-        """The loss at 200 new rows less that at the training rows."""
+        """The loss at 200 new rows minus the loss at the training rows."""
         x, y = np.asarray(problem.x), np.asarray(problem.y)
         fresh_x, fresh_y = problem.draw(key, _FRESH)
         gaps = []

@@ -167,7 +167,7 @@ class PrivateGap(Claim[Channel]):
         return jnp.tanh(problem.eps / 4)
 
     def measure(self, problem: Channel, key: Key[Array, ""]) -> Array:
-        """Losses of the answers at the row's own value, minus those at another row of the same distribution."""
+        """Losses of the answers at the row's own value, minus their losses at another row of the same distribution."""
         joint = problem.prior[:, None] * problem.answers
         apart = problem.prior[:, None] * joint.sum(axis=0)
         return jnp.abs(jnp.sum((joint - apart) * problem.loss))

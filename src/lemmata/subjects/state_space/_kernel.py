@@ -19,8 +19,8 @@ class StateSpaceKernel(AbstractKernel):
     It is the covariance of the last output y_T = Re(c h_T) over readouts c whose entries have independent real and
     imaginary parts of variance 1. Its rank on any set of sequences is at most N for a real and 2N for a complex system
     with N states, and at most T times the channels. The output matrix and the direct path of the system are not used. n
-    sequences cost n T N operations in each channel for their states and n² N for their products; no T x T matrix is
-    formed.
+    sequences cost n T N operations in each channel for their states, and n² N operations for the products of these. No
+    T x T matrix is formed.
 
     Args:
         system: the recurrence.

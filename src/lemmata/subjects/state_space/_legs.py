@@ -41,7 +41,7 @@ def legs_skew(states: int) -> Float[Array, "n n"]:
 
 
 def legs_low_rank(states: int) -> tuple[DiagonalPlusLowRank, Complex[Array, "n n"]]:
-    """LegS in the orthonormal basis V of its normal part: V* A V = diag(l) - (V* P)(V* P)*, and V.
+    """LegS in the orthonormal basis V of its normal part, V* A V = diag(l) - (V* P)(V* P)*. Also returns V.
 
     The normal part -I/2 + S has a unitary basis, so this is well conditioned; eigenvectors of A itself are not.
 

@@ -1,4 +1,4 @@
-"""One complex mode dh/dt = l h + u: under a wave, under steps of some size, at one frequency."""
+"""One complex mode dh/dt = l h + u. It is driven by a wave, or by steps of some size, or at one frequency."""
 
 import equinox as eqx
 import jax

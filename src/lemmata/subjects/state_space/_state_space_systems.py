@@ -102,7 +102,7 @@ def stable(matrix: AbstractStateMatrix) -> Hypothesis:
 
 
 def stable_dense(normal: Float[Array, "n n"]) -> DenseMatrix:
-    """-I/2 + (G - G^T)/2 - G G^T/(4n) for normal G: neither symmetric nor normal, and stable."""
+    """-I/2 + (G - G^T)/2 - G G^T/(4n) for normal G. It is stable, and neither symmetric nor normal."""
     return DenseMatrix(
         -DAMPING * jnp.eye(len(normal)) + (normal - normal.T) / 2 - normal @ normal.T / (4 * len(normal))
     )

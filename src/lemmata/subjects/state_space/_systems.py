@@ -72,7 +72,8 @@ class DiscreteSystem(AbstractSystem):
     """h_{k+1} = A h_k + B u_k, y_k = Re(C h_k) + D u_k.
 
     The response to an impulse is D, C B, C A B, C A² B, ... The layers of deep networks count from the state after the
-    input, h_k = A h_{k-1} + B u_k with the output Re(C h_k): that is the output C A here, with D + C B.
+    input: h_k = A h_{k-1} + B u_k with the output Re(C h_k). In the notation here, this has the output matrix C A and
+    the direct path D + C B.
 
     Args:
         matrix: A.

@@ -1,9 +1,9 @@
 """From continuous to discrete time: inputs for which each rule is exact, and its effect on frequencies.
 
-This theory controls when the recurrence is exactly the continuous system at its samples: for the inputs that a rule
-assumes, at a warped frequency, and in its stability. It assumes a linear system. It leaves unexplained how much the
-rule matters to trained models, which learn their poles after discretisation. Bilinear poles of fast modes tend to
--1: they are stable, but they ring.
+This theory says when the recurrence equals the continuous system at its samples. This holds for the inputs that a rule
+assumes, at a warped frequency, and for stability. It assumes a linear system. It leaves unexplained how much the rule
+matters to trained models, which learn their poles after discretisation. Bilinear poles of fast modes tend to -1: they
+are stable, but they ring.
 """
 
 import jax.numpy as jnp

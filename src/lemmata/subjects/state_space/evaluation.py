@@ -1,10 +1,10 @@
 """One sequence model, several algorithms: recurrence, associative scan, convolution, generating function.
 
-This theory controls only rounding errors: the algorithms compute the same numbers at different costs. The
-recurrence takes T steps of one state, the scan log T rounds with all states in memory, and the convolution T log T
-operations on a known response. The theory assumes time-invariant systems. If a step depends on its input, there is
-no response to convolve with, and only the recurrence and the scan remain. It leaves unexplained which algorithm a
-machine runs faster.
+This theory controls only rounding errors: the algorithms compute the same numbers at different costs. The recurrence
+takes T steps of one state. The scan takes log T rounds with all states in memory. The convolution takes T log T
+operations on a known response. The theory assumes time-invariant systems. If a step depends on its input, there is no
+response to convolve with, and only the recurrence and the scan remain. It leaves unexplained which algorithm a machine
+runs faster.
 """
 
 import jax

@@ -1,10 +1,10 @@
 """How long linear states remember: single exponentials, and power laws as sums of exponentials.
 
 This theory controls how the response of a state-space model falls with the lag, by its slowest pole. It also gives the
-number of poles that can follow a law that falls more slowly than any exponential: the logarithm of the range times the
-logarithm of the accuracy. So power laws do not have the curse of memory. It assumes poles that are chosen, not trained.
-It leaves unexplained whether gradient descent finds them, and what happens to rates that are trained near the border of
-stability.
+number of poles that can follow a law that falls more slowly than any exponential. This number is the logarithm of the
+range times the logarithm of the accuracy. So power laws do not have the curse of memory. It assumes poles that are
+chosen, not trained. It leaves unexplained whether gradient descent finds them, and what happens to rates that are
+trained near the border of stability.
 """
 
 import math

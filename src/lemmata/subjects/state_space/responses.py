@@ -1,8 +1,8 @@
 """The output of a linear state-space model in continuous time: its memory, its start and its direct path.
 
-This theory controls the output of dh/dt = A h + B u, y = C h + D u completely: as three terms, for every input and
-every start. It assumes that the system is linear and does not change with time or input. It leaves unexplained
-which inputs a model receives, and what later layers do with its outputs.
+This theory controls the output of dh/dt = A h + B u, y = C h + D u completely. It writes the output as three terms, for
+every input and every start. It assumes that the system is linear and does not change with time or input. It leaves
+unexplained which inputs a model receives, and what later layers do with its outputs.
 """
 
 import jax

@@ -79,8 +79,9 @@ def kernel_drift(
 ) -> KernelDrift:
     """Train a network by descent on all rows, and compare its tangent kernel and its loss with their linearisation.
 
-    The linearised network has the residual (I - rate K_0)^t r_0. If its loss is close to that of the network, training
-    is kernel regression with K_0; if the kernel drifts and aligns with the targets, the network learns features.
+    The linearised network has the residual (I - rate K_0)^t r_0. If its loss is close to the loss of the network,
+    training is kernel regression with K_0. If the kernel drifts and aligns with the targets, the network learns
+    features.
 
     Args:
         network: a function f(params, row) with one output, or an object with such a method `apply`.

@@ -98,7 +98,8 @@ class LazyCertificate:
 def lazy_certificate(
     network: Any, params: Any, x: Any, y: Any, *, lipschitz: float | None = None, steps: int = 200, seed: int = 0
 ) -> LazyCertificate:
-    """Whether the theory of lazy training applies to a network on its rows; then train it and report what happened.
+    """Check whether the theory of lazy training applies to a network on its rows. Then train it and report what
+    happened.
 
     Let the Jacobian of the outputs have the least singular value s and be L-Lipschitz, let 2 L |r_0| <= s², and let rho
     = L |r_0|/s². Then gradient flow on |f - y|²/2 moves the parameters by at most (1 - sqrt(1 - 2 rho)) s/L, and the
@@ -110,8 +111,8 @@ def lazy_certificate(
         params: an array, or a tree of floating-point arrays, at which training starts.
         x: rows.
         y: targets, (n,).
-        lipschitz: a bound on L that you have proved. Otherwise L is the largest quotient at 24 random points and on
-            the path (only on the path if s = 0), which can be too small: the result is then no certificate.
+        lipschitz: a bound on L that you have proved. Otherwise, L is the largest quotient at 24 random points and on
+            the path (only on the path if s = 0). This can be too small, so the result is then not a certificate.
         steps: the number of steps of descent.
         seed: the random seed of the random points.
 

@@ -1,4 +1,4 @@
-"""A network as a function of one vector of parameters; its Jacobian, and its path under small steps of descent."""
+"""A network as a function of one vector of parameters, with its Jacobian and its path under small steps of descent."""
 
 import dataclasses
 from collections.abc import Callable

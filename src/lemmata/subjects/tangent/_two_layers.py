@@ -1,4 +1,5 @@
-"""Networks with one hidden layer in the NTK parameterisation: outputs, tangent kernels, and descent in all parameters.
+"""Networks with one hidden layer in the NTK parameterisation, with outputs, tangent kernels, and descent in all
+parameters.
 
 In NumPy, several draws of a network at a time: compiling a ladder of widths would take longer than its training.
 """

@@ -132,7 +132,7 @@ def readout_posterior(
 
 
 def process_posterior(matrix: Float[Array, "p p"], y: Float[Array, " n"], noise: Float[Array, ""]) -> Posterior:
-    """The posterior at the other points from the kernel matrix of all: the n points with values first.
+    """The posterior at the other points, from the kernel matrix of all points. The n points with values come first.
 
     Args:
         matrix: the kernel of points and other points.
@@ -165,7 +165,7 @@ class ReadoutIsProcess(Claim[NoisyFeatures]):
     title = "A Bayesian readout is a Gaussian process at every width"
     source = Source("rasmussen2006", "(2.11)", "(2.12)")
     population = RandomReadouts()
-    # entries of mean and covariance are sums that cancel: the condition number is that of the largest of them
+    # entries of mean and covariance are sums that cancel; the condition number is that of the largest of them
     relation = Equal(block=1)
     control = Control("the noise variance is doubled", lambda moments, problem: _of_process(problem, 2 * problem.noise))
     controls = "the predictions of a Bayesian readout, and their covariance"

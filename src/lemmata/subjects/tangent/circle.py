@@ -152,7 +152,7 @@ class OddPartIsLinear(Claim[DrawnUnits]):
 
 
 class Waves(eqx.Module):
-    """A target sum_k b_k sin(k t) over the odd k >= 3 and c_k cos(k t) over the even k, on the circle."""
+    """A target sum_k b_k sin(k t) + c_k cos(k t) on the circle. b_k is for the odd k >= 3, and c_k for the even k."""
 
     odd: Float[Array, " k"]
     even: Float[Array, " k"]
@@ -205,7 +205,7 @@ class OddFrequenciesStay(Claim[Waves]):
 
 
 class Bias(eqx.Module):
-    """The standard deviation of biases, in units of that of <w, x>."""
+    """The standard deviation of biases, in units of the standard deviation of <w, x>."""
 
     bias: Float[Array, ""]
 

@@ -30,7 +30,7 @@ _PAIRS, _MEMBERS = 4, 32
 
 
 def flow_operator(theta: Float[Array, "p p"], n: int, times: tuple[float, ...]) -> Float[Array, "s t n"]:
-    """A(t) = Theta_*X Theta_XX^-1 (I - exp(-Theta_XX t)): the effect of the targets on the other points.
+    """A(t) = Theta_*X Theta_XX^-1 (I - exp(-Theta_XX t)), which maps the targets to the outputs at the other points.
 
     Args:
         theta: the tangent kernel of all points, those with targets first.
@@ -162,7 +162,7 @@ class EnsembleMean(Claim[Fit]):
         return _towards_nearest(problem, ensemble_mean(theta, problem.y, _TIMES))
 
     def measure(self, problem: Fit, key: Key[Array, ""]) -> Array:
-        """The mean over networks and their twins, 2 times that at width 128 less that at width 64."""
+        """The mean over networks and their twins: 2 times the value at width 128 minus the value at width 64."""
         narrow, wide = (
             jnp.mean(trained_outputs(problem, width, _PAIRS, own, antithetic=True), axis=0)
             for own, width in zip(jax.random.split(key), (_WIDTH, 2 * _WIDTH), strict=True)

@@ -1,8 +1,9 @@
 """Before and after the first step: the distribution of the output of a network, and what its first gradient learns.
 
-This theory gives the fourth moment of the output of a network with one hidden layer at its random start, and how well
-the first gradient of the hidden layer is aligned with a direction that determines the targets. It assumes normal
-inputs, and targets that are a function of one direction plus noise. It does not explain the later steps.
+This theory gives two things for a network with one hidden layer. The first is the fourth moment of its output at its
+random start. The second is how well the first gradient of the hidden layer is aligned with a direction that determines
+the targets. It assumes normal inputs, and targets that are a function of one direction plus noise. It does not explain
+the later steps.
 """
 
 import equinox as eqx

@@ -55,7 +55,7 @@ def _smooth(*names: str) -> Drawn:
 def movements(
     problem: Training, key: Key[Array, ""], widths: tuple[float, ...], equal: bool = False, centred: bool = False
 ) -> Float[np.ndarray, "2 k"]:
-    """The relative movement of the kernel, and the distance of outputs from those of the linearised network.
+    """The relative movement of the kernel, and the distance of the outputs from the outputs of the linearised network.
 
     Root mean squares over 8 draws of each width, or 2**15 units of each large width, after 20 steps of 1/tr Theta_0.
 

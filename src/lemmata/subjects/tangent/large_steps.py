@@ -1,8 +1,8 @@
 """Large steps of descent: where training leaves the lazy regime, and how sharp its end can be.
 
 This theory is about descent with steps near or above twice the inverse of the curvature. It gives the exact dynamics of
-the smallest network, the minima at which descent can end, and the sharpness at which full-batch training settles. It
-assumes the square loss. It does not explain what sharpness says about new data.
+the smallest network. It also gives the minima at which descent can end, and the sharpness at which full-batch training
+settles. It assumes the square loss. It does not explain what sharpness says about new data.
 """
 
 import equinox as eqx

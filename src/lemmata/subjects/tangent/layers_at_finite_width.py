@@ -50,7 +50,7 @@ def drawn_kernel(network: Serial, params: tuple, x: Float[Array, "n *shape"], ke
 
 
 def kernel_of_two_passes(network: Serial, params: tuple, x: Float[Array, "n d"], key: Key[Array, ""]) -> Array:
-    """Products of the gradients of two random passes; within a pass all points share their masks."""
+    """Products of the gradients of two random passes. Within a pass, all points share their masks."""
 
     def gradients(mask_key: Array) -> tuple:
         masked = with_masks(network, mask_key)
@@ -65,8 +65,8 @@ class AbstractTangentWidth(Claim[Rows]):
     """Shared parts of the claims on families of layers. A new claim sets its `network` and a docstring.
 
     The kernel is a composition of averages over m units. Its mean square error is C/m (1 + c/m) to the next order,
-    where c is a small number. From m = 24 to 384 that turns the slope by log(1 + c/24)/(2 log 16), below 0.05 for c up
-    to 7.
+    where c is a small number. From m = 24 to 384, this changes the slope by log(1 + c/24)/(2 log 16), which is below
+    0.05 for c up to 7.
     """
 
     source = Source("yang2020", "Theorem 2.1", note="averages over m units have the rate m^(-1/2)")

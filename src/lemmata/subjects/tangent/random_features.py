@@ -33,7 +33,7 @@ class FeaturePoints(eqx.Module):
 
 
 def _inputs_of_regression(problem: object) -> FeaturePoints | None:
-    """The first 64 inputs of a regression, and the lengthscale of its Gaussian kernel, else the median distance."""
+    """The first 64 inputs of a regression, and the lengthscale of its Gaussian kernel, or else the median distance."""
     if not isinstance(problem, Regression):
         return None
     x = problem.x[:_POINTS]
@@ -112,8 +112,8 @@ class RandomFeaturesRate(Claim[FeaturePoints]):
     title = "Random Fourier features converge to the Gaussian kernel as m^(-1/2)"
     source = _SOURCE
     population = _POINTS_WITH_KERNEL
-    # The mean square is exactly C²/m. The mean slope of its root's logarithm is exact if the distribution of the error
-    # is the same at every m, which holds beyond a few features; trials give an interval of about 0.02.
+    # The mean square is exactly C²/m. The mean slope of the root's logarithm is exact if the error has one distribution
+    # at every m. This holds beyond a few features. Trials give an interval of about 0.02.
     relation = Rate(along="m", rungs=_WIDTHS, margin=0.01, resolution=0.1)
     control = Control("the error falls as m^(-1)", lambda exponent, problem: 2 * exponent)
     controls = "the entries of an approximate kernel matrix"

@@ -105,7 +105,7 @@ class IsingModels(Population[IsingModel]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> IsingModel:
-        """Couplings of a third of the strength to all of it, fields up to 0.7."""
+        """Couplings are between a third of the strength and all of it. Fields are up to 0.7."""
         rng, n = generator_of(key), setting["spins"]
         size = np.triu(rng.uniform(1 / 3, 1.0, (n, n)) * setting["strength"], 1)
         sign = 1.0 if self.attractive else np.triu(rng.choice([-1.0, 1.0], (n, n)), 1)

@@ -156,7 +156,8 @@ class BoostedRun(eqx.Module):
 def best_stump(
     x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"], weights: Float[np.ndarray, " n"]
 ) -> tuple[Float[np.ndarray, " n"], float]:
-    """The rule by one threshold in one column, or none, of least weighted error, as -1 and 1; and the error.
+    """The rule with the least weighted error that uses one threshold in one column, or none, as -1 and 1. Then its
+    error.
 
     >>> import numpy as np
     >>> x, y = np.array([[0.0], [1.0], [2.0]]), np.array([-1.0, 1.0, 1.0])

@@ -1,7 +1,7 @@
 """A model of any library as a chain of affine maps with an activation of slope at most 1 between them.
 
-The maps are whole matrices from units to units. The matrix of a convolution is its effect on all positions, and its
-norm is that of the map, not of its kernel.
+The maps are whole matrices from units to units. The matrix of a convolution is its effect on all positions. Its norm is
+the norm of this map, not of the convolution's kernel.
 """
 
 import copy
@@ -152,7 +152,7 @@ def _of_jax(model: JaxModel, shape: tuple[int, ...]) -> tuple[ReluNetwork, bool]
 
 
 def _bodies(step: Any) -> list[ClosedJaxpr]:
-    """The functions that a step calls once; those of loops and branches are not read."""
+    """The functions that a step calls once. Functions of loops and branches are not read."""
     if step.primitive.name in _REPEATED:
         return []
     return [step.params[name] for name in _BODIES if isinstance(step.params.get(name), ClosedJaxpr)]

@@ -1,11 +1,12 @@
-"""The Gauss-Newton curvature of many outputs within the span of the rows that carry it, and the error of that.
+"""The Gauss-Newton curvature of many outputs within the span of the rows that carry it, with the error of this
+restriction.
 
 Let R be the roots of the losses' curvatures. Rows of R J are chosen one block after another while most of the diagonal
-of R J J' R is outside the span of the earlier rows: a partial Cholesky factorisation by blocks, with pivots. Of the
-whole matrix only chosen columns are ever made. With J_w = R J and the projection Q onto the span, J_w' J_w + ridge is
-replaced by H' = Q J_w' J_w Q + ridge. As quadratic forms, they differ by at most l + l^1/2, relative to H'. Here l is
-the largest eigenvalue of the rest of R J J' R over the ridge. In the results, the first order in l^1/2 mostly cancels,
-and the remaining error is of size l.
+of R J J' R is outside the span of the earlier rows. This is a partial Cholesky factorisation by blocks, with pivots. Of
+the whole matrix only chosen columns are ever made. With J_w = R J and the projection Q onto the span, J_w' J_w + ridge
+is replaced by H' = Q J_w' J_w Q + ridge. As quadratic forms, they differ by at most l + l^1/2, relative to H'. Here l
+is the largest eigenvalue of the rest of R J J' R over the ridge. In the results, the first order in l^1/2 mostly
+cancels, and the remaining error is of size l.
 """
 
 import dataclasses
@@ -101,7 +102,7 @@ def solved(lower: Float[np.ndarray, "k k"], rows: Float[np.ndarray, "k m"]) -> F
 
 
 def form_error(span: Compressed, found: tuple[Factor, ...], root: Float[np.ndarray, "n C C"], ridge: float) -> float:
-    """The largest relative error of H' as a quadratic form: l + l^1/2, the eigenvalue l by Lanczos' method.
+    """The largest relative error of H' as a quadratic form. It is l + l^1/2, with the eigenvalue l by Lanczos' method.
 
     Args:
         span: what was kept.

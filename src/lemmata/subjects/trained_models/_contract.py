@@ -1,4 +1,4 @@
-"""The interface of a trained model for theory: its outputs, and four products with its derivatives."""
+"""The interface of a trained model for theory, with its outputs and four products with its derivatives."""
 
 import abc
 import dataclasses
@@ -37,26 +37,26 @@ class Layer:
 class AbstractModel(abc.ABC):
     """A function f(theta, x) at its trained parameters theta, seen through five products.
 
-    Parameters are one flat vector of P numbers, in the order of `layers`, each array in C order; an array that is used
-    twice is included once. Rows are arrays as the model takes them, (n, *row). Outputs are (n, C): logits,
+    Parameters are one flat vector of P numbers, in the order of `layers`, with each array in C order. An array that is
+    used twice is included once. Rows are arrays as the model takes them, (n, *row). Outputs are (n, C): logits,
     probabilities or values. Rows pass in batches. So a product stores at most one batch of them and vectors of P
     numbers, which are in the model's own precision.
 
-    A row of a language model is a document of tokens, shape (T,), and its one output is the loss of the document: the
-    sum of -log p(token | earlier tokens) over all its tokens except the first. The model's own outputs, logits of shape
-    (n, T, V), are formed for one batch at a time and never leave a product. A token k that is fed to the model and does
-    not count (padding, a prompt) is written -1 - k.
+    A row of a language model is a document of tokens, shape (T,). Its one output is the loss of the document, the sum
+    of -log p(token | earlier tokens) over all its tokens except the first. The model's own outputs, logits of shape (n,
+    T, V), are formed for one batch at a time and never leave a product. A token k that is fed to the model and does not
+    count (padding, a prompt) is written -1 - k.
 
     Args:
         kind: the library of the model, in words.
         theta: its parameters.
         layers: their names and shapes.
         decayed: the parameters on which the training's decay acts; by default all.
-        tells: the meaning of outputs for classes: "probabilities", as logits or as probabilities; "scores", where a
-            larger score only means a likelier class; or "classes", 1 for one class and 0 for the others.
-        link: "identity"; "log" if the model gives probabilities, whose logarithms are then the outputs; "one logit" or
-            "one probability" if it only gives that of the second of two classes, whose logit f becomes the outputs -f/2
-            and f/2; "documents" for a language model.
+        tells: the meaning of outputs for classes. "probabilities" are logits or probabilities. "scores" means that a
+            larger score only means a likelier class. "classes" are 1 for one class and 0 for the others.
+        link: "identity" for outputs as they are. "log" if the model gives probabilities, whose logarithms are then the
+            outputs. "one logit" or "one probability" if it only gives that of the second of two classes, whose logit f
+            becomes the outputs -f/2 and f/2. "documents" for a language model.
         batch: rows that pass at once, see `rows_at_once`.
     """
 
@@ -124,7 +124,7 @@ class AbstractModel(abc.ABC):
         Callable[[Inexact[np.ndarray, " P"]], Float[np.ndarray, "n C"]],
         Callable[[Float[np.ndarray, "n C"]], Float[np.ndarray, " P"]],
     ]:
-        """The maps v -> J v and u -> J' u at the same rows, for many of both: the outputs are computed once.
+        """The maps v -> J v and u -> J' u at the same rows, for many v and u. The outputs are computed once.
 
         Only for a library that can store it, and for rows that pass at once.
         """
@@ -138,8 +138,9 @@ class AbstractModel(abc.ABC):
         Args:
             v: the direction.
             x: rows.
-            y: targets: for "softmax", probabilities of classes (for example, one-hot rows); for "squared", values.
-            loss: "softmax" is log sum exp f - <y, f>; "squared" is |f - y|²/2; "documents" the output itself;
+            y: targets. For "softmax", they are probabilities of classes (for example, one-hot rows). For "squared",
+                they are values.
+            loss: "softmax" is log sum exp f - <y, f>, "squared" is |f - y|²/2, "documents" is the output itself, and
                 any other is a `Loss`.
         """
         own = self._own(v)
@@ -148,7 +149,8 @@ class AbstractModel(abc.ABC):
     def gauss_newton(
         self, v: Inexact[np.ndarray, " P"], x: np.ndarray, loss: str | Loss, y: Float[np.ndarray, "n C"] | None = None
     ) -> Float[np.ndarray, " P"]:
-        """(sum_i J_i' Lambda_i J_i) v, Lambda_i the Hessian of the loss of row i in its outputs: never negative.
+        """(sum_i J_i' Lambda_i J_i) v, where Lambda_i is the Hessian of the loss of row i in its outputs. It is never
+        negative.
 
         Of documents the outputs are here the logits of all tokens that count. If the Hessian depends on targets, as
         that of a `Loss` does, they are `y`.
@@ -278,7 +280,7 @@ def rows_at_once(model: AbstractModel, x: np.ndarray) -> int:
     """How many rows of a model may pass at once: a power of 2, at most 2048.
 
     The memory that a gradient keeps between its two halves is measured for one row and for two. The number of rows in a
-    pass is then chosen so that this memory is half a GiB. A product with the Hessian keeps about four times that.
+    pass is then chosen so that this memory is half a GiB. A product with the Hessian keeps about four times as much.
 
     Args:
         model: any.

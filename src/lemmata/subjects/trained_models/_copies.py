@@ -48,16 +48,17 @@ def find_copies(x: np.ndarray, held: np.ndarray | None = None) -> Copies:
 
     A row is a near duplicate if another row is closer than a hundredth of the median distance between nearest distinct
     training rows. The median is over all of them, or over 512 at even places if there are more. A row is also a near
-    duplicate if another row is closer than a tenth of that, and so much closer than its fifth neighbour that at most a
-    hundredth of a row is expected by chance. Of rows that fill m dimensions evenly, a share 4 r^m have a nearest
-    neighbour at less than r times the distance of the fifth. Here m is log 2 over the log of the median ratio of the
-    second distance to the first (the two nearest neighbours of rows in m dimensions). Copies with a little noise are
-    found so. Distances are Euclidean, over all of a row; exact duplicates are found by a hash. The distance of a
-    missing cell (NaN) from a known one is the column's spread; two missing cells are equal.
+    duplicate if another row is closer than a tenth of this distance. It must also be so much closer than the row's
+    fifth neighbour that at most a hundredth of a row is expected by chance. Of rows that fill m dimensions evenly, a
+    share 4 r^m have a nearest neighbour at less than r times the distance of the fifth. Here m is log 2 over the log of
+    the median ratio of the second distance to the first (the two nearest neighbours of rows in m dimensions). Copies
+    with a little noise are found so. Distances are Euclidean, over all of a row; exact duplicates are found by a hash.
+    The distance of a missing cell (NaN) from a known one is the column's spread; two missing cells are equal.
 
-    Costs 512 n d operations for the median, and n log n for the search, in a tree of eight random projections of the
-    rows: never lengthens a distance, so no duplicate is missed; each pair that is near in it is compared in full. Rows
-    of which many are near each other without being equal cost the square of their number at worst.
+    Costs 512 n d operations for the median, and n log n for the search in a tree of eight random projections of the
+    rows. A projection never lengthens a distance, so no duplicate is missed. Each pair that is near in the tree is
+    compared in full. Rows of which many are near each other without being equal cost the square of their number at
+    worst.
 
     Args:
         x: training rows (n, *row).
@@ -180,7 +181,7 @@ class _Search:
         return (rows - self.middle) @ self.directions
 
     def has_near(self, rows: Float[np.ndarray, "m d"], itself: bool = False) -> Bool[np.ndarray, " m"]:
-        """Whether each row has one of them near it; for the same set of rows, a row other than itself."""
+        """Whether each row has one of these rows near it. In one set of rows, this is a row other than itself."""
         found, projected = np.zeros(len(rows), bool), self._project(rows)
         if not len(rows):
             return found

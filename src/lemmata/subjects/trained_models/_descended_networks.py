@@ -16,7 +16,7 @@ CLASSES = 3
 
 
 def relu_network(params: dict, x: Any) -> Array:
-    """A layer of rectified units and a readout, without constants: homogeneous of degree 2 in its weights."""
+    """A layer of rectified units and a readout, without constants. It is homogeneous of degree 2 in its weights."""
     return jax.nn.relu(x @ params["w1"]) @ params["w2"]
 
 
@@ -68,7 +68,8 @@ def draw_classes(
 
 
 class DescendedNetworks(Population[Trained]):
-    """Three normal classes; a layer of units without constants and a readout, trained by descent on all rows.
+    """Three normal classes, and networks with a layer of units without constants and a readout, trained by descent on
+    all rows.
 
     Args:
         activation: "relu" or "tanh".

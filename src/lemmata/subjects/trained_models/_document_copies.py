@@ -1,4 +1,4 @@
-"""Documents that occur almost twice in the data: pairs whose sets of five tokens in a row are mostly the same.
+"""Documents that occur almost twice in the data. Their sets of five consecutive tokens are mostly the same.
 
 The tokens of a document as numbers do not show how similar two documents are. Jaccard's similarity of their sets of
 shingles does: |A and B| / |A or B|, where a shingle is five tokens in a row.
@@ -18,16 +18,16 @@ LENGTH = 5
 """Tokens of a shingle; a shorter document is one shingle."""
 ALIKE = 0.8
 """The similarity from which on two documents are near copies."""
-_FACTOR = np.uint64(0x9E3779B97F4A7C15)  # odd: powers of it mix the bits of a product modulo 2^64
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)  # an odd number; its powers mix the bits of a product modulo 2^64
 
 
 def find_document_copies(x: Int[np.ndarray, "n T"], held: Int[np.ndarray, "m S"] | None = None) -> Copies:
     """Exact and near copies of documents.
 
     Two documents are near duplicates if both contain at least 0.8 of all shingles that one of them has. No pair is
-    missed: of two such sets, each has one of its rarest fifth of shingles in common with the rarest fifth of the other.
-    Only pairs that share such a shingle are compared in full. Costs a sort of all shingles, and a comparison for each
-    pair that shares a rare one: the square of their number if many documents are near copies of each other.
+    missed: if two sets are so similar, their rarest fifths of shingles have a shingle in common. Only pairs that share
+    such a shingle are compared in full. Costs a sort of all shingles, and a comparison for each pair that shares a rare
+    shingle. If many documents are near copies of each other, this is the square of their number.
 
     Args:
         x: training documents. Tokens that do not count are stored as -1 - k; tokens after the last one that counts are
@@ -96,9 +96,10 @@ def similarity(a: UInt[np.ndarray, " s"], b: UInt[np.ndarray, " t"]) -> float:
 def near_pairs(sets: list[np.ndarray], alike: float = ALIKE) -> Int[np.ndarray, "pairs 2"]:
     """All pairs of sets whose similarity is at least `alike`.
 
-    Such a pair shares at least alike |A| elements of A. In a common order of all elements, it therefore shares one of
-    the first |A| - ceil(alike |A|) + 1 elements of A, which is among the same number of first elements of B: the first
-    shared element cannot be later in either. The order is that of how many sets have an element, the rarest first.
+    Such a pair shares at least alike |A| elements of A. Put all elements in a common order. Then the pair shares one of
+    the first |A| - ceil(alike |A|) + 1 elements of A. This element is among the same number of first elements of B,
+    because the first shared element cannot be later in either. The order is that of how many sets have an element, the
+    rarest first.
 
     Args:
         sets: numbers of elements, each set in order and without repetitions.

@@ -1,4 +1,4 @@
-"""Estimators of scikit-learn, rebuilt from their coefficients, and those of which only outputs are known."""
+"""Estimators of scikit-learn, rebuilt from their coefficients, and estimators of which only outputs are known."""
 
 import dataclasses
 from collections.abc import Callable
@@ -143,7 +143,9 @@ def with_both_classes(model: AbstractModel, x: np.ndarray, y: Any) -> AbstractMo
 
 
 def _seen(estimator: Any, name: str) -> Callable[[np.ndarray], np.ndarray]:
-    """Probabilities of classes, else scores of classes, else the classes themselves as 1 and 0; or values."""
+    """Probabilities of classes if there are any, else scores of classes, else the classes as 1 and 0. For values,
+    values.
+    """
     classes = getattr(estimator, "classes_", None)
     if hasattr(estimator, "predict_proba"):
         return estimator.predict_proba

@@ -1,8 +1,8 @@
-"""The Jacobian of a dense network as factors: the inputs of each matrix, and the derivatives in its outputs.
+"""The Jacobian of a dense network as factors. These are the inputs of each matrix and the derivatives in its outputs.
 
-If a row passes a matrix W once, as W h, the derivative of output c is b_c h', where b_c is that of the output in W h.
-The Gram matrix of two rows' derivatives is then the sum over matrices of <h, h'> <b_c, b'_d>. It never stores a vector
-of all parameters, and costs (n C)² widths instead of (n C)² P.
+If a row passes a matrix W once, as W h, the derivative of output c in W is b_c h'. Here b_c is the derivative of the
+output in W h. The Gram matrix of two rows' derivatives is then the sum over matrices of <h, h'> <b_c, b'_d>. It never
+stores a vector of all parameters. It costs (n C)² widths instead of (n C)² P.
 """
 
 import dataclasses
@@ -125,7 +125,7 @@ def _believed(
 
 
 def gram_of(left: tuple[Factor, ...], right: tuple[Factor, ...] | None = None) -> Float[np.ndarray, "nC mC"]:
-    """The inner products of the derivatives of all outputs of some rows with those of others, or of their own.
+    """The inner products of all outputs' derivatives at some rows with those at other rows, or at the same rows.
 
     Args:
         left: factors of the rows.
@@ -169,5 +169,5 @@ def mean_gram(left: tuple[Factor, ...], right: tuple[Factor, ...]) -> Float[np.n
 
 @once
 def is_factored(trained: Trained) -> bool:
-    """Whether the Jacobian is that of a dense network, which has factors."""
+    """Whether the Jacobian belongs to a dense network, so that it has factors."""
     return trained.model.differentiable and factors(trained.model.in_double(), trained.x[:_FEW]) is not None

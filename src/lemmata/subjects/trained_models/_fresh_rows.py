@@ -27,7 +27,7 @@ def copies_of(trained: Trained) -> Copies:
 
 @once
 def without_held_rows(trained: Trained) -> Trained:
-    """The same model without held-out rows; it stores its own results, see `share_answers`."""
+    """The same model without held-out rows. It stores its own results (see `share_answers`)."""
     return dataclasses.replace(trained, held=None)
 
 

@@ -24,20 +24,21 @@ TO_BE_SCORED = (HELD_OUT, CLASSES_IN_USE)
 class AbstractGauge(Claim[Trained]):
     """A claim that an examination poses a trained model.
 
-    Methods of a check, besides those of a claim. All methods but the first are optional; the default is given last.
+    Methods of a check, besides those of a claim. All methods but the first are optional, and the default is given last.
     passes(problem): the expected time in gradients of all training rows, where known results cost 0. bytes(problem):
-    the memory that it needs at once; 0. needed(problem): whether this model gets the check. A check that replaces
-    another one, if that one does not fit, returns False if it does; True. rows_factor(problem): for a bound that is
+    the memory that it needs at once; 0. needed(problem): whether this model gets the check. A check may replace another
+    one that does not fit. It returns False if the other one fits; True. rows_factor(problem): for a bound that is
     vacuous, by which factor the number of rows would have to grow; unknown. alternative(problem): for a bound, the
     limit from held-out rows alone, which it has to beat; none.
 
     Attributes:
         of_losses: True if, for a language model, which has one output for each document, the check only needs losses
             and their derivatives.
-        losses: the kinds of loss for which its formula holds, with the names of `Task.loss_kind`; empty: any.
+        losses: the kinds of loss for which its formula holds, with the names of `Task.loss_kind`. Empty means any kind.
         level: of the predicted interval; NaN means the level of the relation.
         ends: the meaning of the ends of the measured interval; empty if the measurement has no interval.
-        shared: questions about the model that other checks ask, too; the first check that asks computes the answer.
+        shared: questions about the model that other checks ask, too. The first check that asks a question computes the
+            answer.
     """
 
     of_losses: ClassVar[bool] = False

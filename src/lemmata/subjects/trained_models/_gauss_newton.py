@@ -1,4 +1,5 @@
-"""The Gauss-Newton matrix of a model on its training rows: its eigenvalues, its effective dimension, the evidence.
+"""The Gauss-Newton matrix of a model on its training rows, with its eigenvalues, its effective dimension, and the
+evidence.
 
 M = J' Lambda J, where J is the Jacobian of all outputs and Lambda is the Hessian of each row's loss in them. It has the
 eigenvalues of the dual matrix Lambda^1/2 J J' Lambda^1/2 of size n C, and zeros.
@@ -92,11 +93,11 @@ def dimension_by_products(
     """The effective dimension by Lanczos' quadrature: for random signs u the mean of u' K (K + ridge)^-1 u.
 
     K = R J J' R, where R are the symmetric roots of the losses' curvatures, has the nonzero eigenvalues of M, and does
-    not depend on the order of the parameters. After k products from u, weight the eigenvalues of the tridiagonal matrix
-    by the squares of the first entries of its eigenvectors. The result integrates polynomials of degree 2 k - 1 like
-    the spectrum seen from u (Gauss). With a further node at 0, it does so for degree 2 k (Radau). The derivatives of
-    s/(s + ridge) have alternating signs. So Gauss' rule is an upper bound and Radau's a lower bound, even if they
-    converge slowly. Memory is that of k arrays of outputs, and one vector of parameters.
+    not depend on the order of the parameters. After k products from u, the eigenvalues of the tridiagonal matrix are
+    weighted by the squares of the first entries of its eigenvectors. The result integrates polynomials of degree 2 k -
+    1 like the spectrum seen from u (Gauss). With a further node at 0, it does so for degree 2 k (Radau). The
+    derivatives of s/(s + ridge) have alternating signs. So Gauss' rule is an upper bound and Radau's a lower bound,
+    even if they converge slowly. Memory is that of k arrays of outputs, and one vector of parameters.
 
     Args:
         model: with derivatives.

@@ -2,7 +2,7 @@
 
 Consider a stationary point of sum_j l_j + (n delta/2) |theta|². The model without row i is, to first order in the row,
 theta + A^-1 grad l_i, where A is the Gauss-Newton curvature plus the decay. The mean held-out loss L then grows by
-<A^-1 grad L, grad l_i>: one system for all rows, and one product with the Jacobian.
+<A^-1 grad L, grad l_i>. This takes one system for all rows, and one product with the Jacobian.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ from ._sampled_rows import STEPS, conjugate_gradients
 from ._trained import Trained
 
 _STEPS, _TOLERANCE = 2 * STEPS, 1e-4
-_FREE = 1e-4  # the decay of a parameter without one, relative to that of the others
+_FREE = 1e-4  # the decay of a parameter that has none, relative to the decay of the others
 
 
 @once

@@ -19,7 +19,7 @@ from ._readout_chunks import factored_gauss_newton, factored_losses, is_factored
 
 @dataclasses.dataclass(frozen=True)
 class JaxModel(AbstractModel):
-    """A function of a pytree of parameters and a batch of rows; see `AbstractModel`.
+    """A function of a pytree of parameters and a batch of rows. See `AbstractModel`.
 
     Args:
         f: f(params, x) with x (n, *row), outputs (n, C) or (n,).
@@ -40,7 +40,8 @@ class JaxModel(AbstractModel):
 
     def _own_call(self, theta: jax.Array, x: jax.Array) -> Any:
         """The result of the user's own function."""
-        # one split, whose derivative is one concatenation: that of a slice is a vector of P numbers for each layer
+        # one split, because its derivative is one concatenation; the derivative of a slice is a vector of P numbers for
+        # each layer
         return self._of_arrays(self._arrays(theta), x)
 
     def _of_arrays(self, arrays: list[jax.Array], x: jax.Array) -> Any:
@@ -133,7 +134,7 @@ def _ask_for_float64() -> None:
 
 
 def document_losses(logits: Any, x: jax.Array) -> jax.Array:
-    """(n, 1): sums of log sum exp f - f_token over tokens that count; the logits at t are for the token at t + 1."""
+    """(n, 1): sums of log sum exp f - f_token over tokens that count. The logits at t are for the token at t + 1."""
     if is_factored(logits):
         return factored_losses(logits, x)
     if logits.ndim != 3 or logits.shape[:2] != x.shape:

@@ -34,7 +34,8 @@ def layer_shares(model: AbstractModel, x: np.ndarray, seed: int = 0) -> Float[np
     """The part of each parameter array in the trace of the tangent kernel on some rows; the parts add up to 1.
 
     By the factors of a dense network, else from the Jacobian. If the Jacobian of one row takes more than 64 MiB, the
-    sum over outputs is estimated by one vector u of random signs for each row, because its mean is |J_i' u|².
+    sum over outputs is estimated. It uses one vector u of random signs for each row, because |J_i' u|² has this sum as
+    its mean.
 
     Args:
         model: with derivatives.

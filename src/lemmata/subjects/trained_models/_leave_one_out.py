@@ -1,4 +1,4 @@
-"""The output of a model for each training row if it had not seen the row: one Newton step of leaving the row out.
+"""The output of a model for each training row if it had not seen the row, by one Newton step of leaving the row out.
 
 Consider a stationary point of (1/n) sum_i loss(f_i, y_i) + (delta/2) |theta|². The model without row i is, to first
 order in the row, theta + H^-1 J_i' (p_i - y_i), with the Gauss-Newton curvature H = sum J_i' Lambda_i J_i + n delta.
@@ -33,7 +33,7 @@ _COPIES = 5
 EXACT = 3000
 """Outputs, or parameters if these are fewer, up to which no part of the curvature is left out."""
 _WALKED = 16
-_Step = Callable[[int, np.ndarray], np.ndarray]  # a row and weights w of its outputs: H^-1 J_i' w
+_Step = Callable[[int, np.ndarray], np.ndarray]  # for a row and weights w of its outputs, H^-1 J_i' w
 _FREE = 1e4  # how many times wider the prior of a parameter without decay is taken, relative to one with it
 
 
@@ -46,10 +46,10 @@ class LeftOut:
         leverage: the largest eigenvalue of Lambda_i^1/2 S_i Lambda_i^1/2 in each row, below 1.
         dimension: the effective dimension tr M (M + n delta)^-1 of the Gauss-Newton matrix M: the sum of all leverages.
             Within the span of some rows it is too large, by at most what is outside in units of n delta: 3.
-        movement: |J H^-1 g| / |f|, where g is the gradient of the objective times n: how far a Newton step would still
-            move the outputs, relative to them. 0 at a stationary point. If units with kinks prevent descent from
-            reaching a gradient of 0, this shows whether the outputs are those of the minimiser, which the gradient's
-            length does not show.
+        movement: |J H^-1 g| / |f|, where g is the gradient of the objective times n. It is how far a Newton step would
+            still move the outputs, relative to their size. It is 0 at a stationary point. Units with kinks may prevent
+            descent from reaching a gradient of 0. Then this number shows whether the outputs are those of the
+            minimiser. The gradient's length does not show this.
         error: the largest relative error of the curvature as a quadratic form, if only a part of it was computed.
         bend: |f(theta_i; x_i) - moved_i| / |moved_i - f_i| in the median of a few rows. Here theta_i are the parameters
             after the step, and moved_i is the linear prediction there. It shows how nonlinear the step is; it is 0 if
@@ -164,8 +164,9 @@ def _influence(
 ) -> tuple[Float[np.ndarray, "n C C"], Float[np.ndarray, " nC"], float, _Step]:  # fmt: skip
     """S_i = J_i H^-1 J_i' for H = J' Lambda J + ridge, J H^-1 gradient, how wrong H may be, and H^-1 J_i' w.
 
-    By the smaller of the two Gram matrices; if both are large, within the span of the rows that dominate H. None holds
-    the Jacobian: the one is summed over blocks of rows, the others need its factors or blocks of parameters.
+    The smaller of the two Gram matrices is used. If both are large, the span of the rows that dominate H is used. None
+    of these methods stores the Jacobian: one sums over blocks of rows, and the others need its factors or blocks of
+    parameters.
     """
     (n, width), size = curvature.shape[:2], len(model.theta)
     found = factors(model, x, prior_of(model)) if min(size, n * width) > EXACT else None
@@ -287,7 +288,7 @@ def _by_outputs(
 
 
 def output_gram(model: AbstractModel, x: np.ndarray, width: int) -> Float[np.ndarray, "nC nC"]:
-    """J J' for the Jacobian J of all outputs, parameters in units of their decay; never P wide.
+    """J J' for the Jacobian J of all outputs, with parameters in units of their decay. No array is P wide.
 
     By factors if the model is a dense network; else summed over blocks of parameters.
 

@@ -48,15 +48,15 @@ class Loss:
 
     log: sum_c q_c (log sum_k exp f_k - f_c) with q_c = w_c ((1 - s) y_c + s/C) and one-hot y. This is the log loss of C
     classes, with the weight w_c of each class and labels smoothed by the share s, as in `torch.nn.CrossEntropyLoss`.
-    huber: sum_c h(f_c - y_c), h(r) = r²/2 up to the width d and d |r| - d²/2 beyond. poisson: sum_c exp f_c - y_c f_c:
-    minus the log likelihood of counts y of mean exp f, up to a constant. other: none that can be stated; every question
-    about it raises LossError.
+    huber: sum_c h(f_c - y_c), where h(r) = r²/2 up to the width d and d |r| - d²/2 beyond. poisson: sum_c exp f_c - y_c
+    f_c, which is minus the log likelihood of counts y of mean exp f, up to a constant. other: a loss that cannot be
+    stated. Every question about it raises LossError.
 
     Args:
         kind: one of these names.
         width: d.
         smoothing: s, from 0 to below 1.
-        weights: w, one for each class; empty: all 1.
+        weights: w, one for each class. If empty, all weights are 1.
         said: another loss, in words.
     """
 
@@ -141,7 +141,8 @@ class StatedLoss:
         kind: "log", "squared", "huber", "poisson" or "other".
         width: of Huber's loss.
         smoothing: the share by which labels are smoothed.
-        weights: of classes, by their names; "balanced": n over the number of classes and the class's rows; or None.
+        weights: weights of classes, by their names. "balanced" is n over the number of classes and the class's rows.
+            None for no weights.
         said: another loss, in words.
         origin: who stated it.
     """

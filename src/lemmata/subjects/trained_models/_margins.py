@@ -24,7 +24,7 @@ def margins(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[n
 
 
 def product_of_norms(model: AbstractModel) -> float:
-    """The product over weight arrays of their largest singular value; of arrays of more than two axes unfolded.
+    """The product over weight arrays of their largest singular value. Arrays with more than two axes are unfolded.
 
     An array of a convolution is unfolded along its first axis and along its last, and the larger norm is taken.
 
@@ -57,7 +57,7 @@ class Directed:
 
 
 def directed(model: AbstractModel, x: np.ndarray, y: Float[np.ndarray, "n C"], seed: int) -> Directed:
-    """The cosine of theta with its projection on the cone of gradients of margins f_y - f_j, j not y.
+    """The cosine of theta with its projection on the cone of gradients of the margins f_y - f_j, j not y.
 
     Only the 200 smallest margins are used, because other rows have no weight at the largest margin: the cosine is at
     least this.

@@ -1,4 +1,4 @@
-"""Small networks with more parameters than rows, on random classes: when trained, they only know their rows."""
+"""Small networks with more parameters than rows, on random classes. After training, they only know their rows."""
 
 from jaxtyping import Array, Key
 

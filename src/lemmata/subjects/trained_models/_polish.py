@@ -25,13 +25,13 @@ MEMORY = 10
 """Steps that L-BFGS keeps: with 30 a step took twice as long, and 600 of them came no further."""
 PRODUCTS = (5, 10, 20, 40, 80, 80, 80)
 """The largest number of products with the Hessian in each of the Newton steps at the end."""
-_FORCED = 1e-2  # the residual of Newton's equation, in that of the gradient
+_FORCED = 1e-2  # the residual of Newton's equation, in units of the gradient
 _EXACT = 1e-10
 _TOGETHER = 10
 _SINGLE = 1e-7  # by which the objective still falls in ten steps of single precision; less is rounding
 _ROUNDING = 100.0
 _STEP = 1.1  # gradients that a step of L-BFGS makes
-_FOR_VECTORS = 1500.0  # as long as the gradient of so many rows
+_FOR_VECTORS = 1500.0  # as long as the gradient of this many rows
 _VECTORS = 2 * MEMORY + 10  # vectors of parameters that L-BFGS keeps
 
 
@@ -75,14 +75,16 @@ class Objective:
         return of_losses + np.asarray(self.decay, v.dtype) * kept * v
 
     def residual(self) -> float:
-        """|grad L + delta theta| / (delta |theta|); without decay |grad L| times the square root of n, see `noise`."""
+        """|grad L + delta theta| / (delta |theta|); without decay, |grad L| times the root of n (see `noise`)."""
         _, slope = self.slope(self.model)
         own = self._kept * self.model.theta.astype(float)
         size = self.decay * float(np.linalg.norm(own))
         return float(np.linalg.norm(slope + self.decay * own)) / size if size > 0 else math.inf
 
     def inferred_decay(self) -> float:
-        """-<theta, grad L>/|theta|² over decayed parameters: delta at a stationary point, for any stated decay."""
+        """-<theta, grad L>/|theta|² over decayed parameters. At a stationary point this is delta, whatever decay is
+        stated.
+        """
         _, slope = self.slope(self.model)
         own = self._kept * self.model.theta.astype(float)
         return -float(own @ slope) / float(own @ own)
@@ -124,7 +126,7 @@ def polish(objective: Objective, steps: int = DESCENT_STEPS, tolerance: float = 
     # The largest entry of a gradient is at most its norm, so this does not end before the residual allows.
     size = double.decay * float(np.linalg.norm(double._kept * start)) / math.sqrt(len(start))
     end, taken = start, 0
-    with one_blas_thread():  # whose threads and PyTorch's wait for each other: three times slower
+    with one_blas_thread():  # its threads and PyTorch's wait for each other, which makes it three times slower
         if objective.model.theta.dtype == np.float32:
             end, taken = _descended(objective, end, steps, tolerance * size, _SINGLE)
         if taken < steps:
@@ -208,7 +210,7 @@ def _inferred(trained: Trained, free: Objective) -> float:
 
 @once
 def polished_copy(trained: Trained) -> Polished:
-    """A copy at a stationary point; the model itself if it is one already."""
+    """A copy at a stationary point, or the model itself if it is at such a point."""
     return polish(objective_of(trained))
 
 
@@ -216,8 +218,8 @@ def polished_copy(trained: Trained) -> Polished:
 def changed_by_polishing(trained: Trained) -> float:
     """The share of predictions on training rows that polishing changed.
 
-    For values, the root mean square of their change relative to that of the errors; for documents, relative to the
-    losses' spread.
+    For values, it is the root mean square of their change, relative to that of the errors. For documents, it is
+    relative to the spread of the losses.
     """
     before, after = training_outputs(trained), polished_copy(trained).model.outputs(trained.x)
     if trained.task.is_classification:

@@ -1,9 +1,8 @@
 """Laplace's approximation of the posterior of a trained model: how uncertain its outputs at new rows are.
 
-Consider a stationary point of (1/n) sum_i loss(f_i, y_i) + (delta/2) |theta|². To second order, the posterior of the
-parameters is normal with the inverse curvature H^-1, where H = sum_i J_i' Lambda_i J_i + n delta is the Gauss-Newton
-curvature. For squared loss, it is multiplied by the noise variance. The covariance of the outputs at a row x is J(x)
-H^-1 J(x)'.
+Consider a stationary point of (1/n) sum_i loss(f_i, y_i) + (delta/2) |theta|². Let H = sum_i J_i' Lambda_i J_i + n
+delta be the Gauss-Newton curvature. To second order, the posterior of the parameters is normal with covariance H^-1.
+For squared loss, it is multiplied by the noise variance. The covariance of the outputs at a row x is J(x) H^-1 J(x)'.
 For squared loss and a model that is linear in its parameters this is exact.
 """
 
@@ -98,7 +97,7 @@ _Found = tuple[Float[np.ndarray, "m C C"], float, float]
 
 
 def _costs(size: int, n: int, m: int, width: int, factored: bool = False) -> tuple[float, float]:
-    """The number of operations by the matrix of all parameters and by that of all outputs.
+    """The number of operations by the matrix of all parameters, and by the matrix of all outputs.
 
     Infinite if memory is not enough.
     """

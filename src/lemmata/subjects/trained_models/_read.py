@@ -1,4 +1,4 @@
-"""A model of any library that the user trained: a JAX function, a module of Equinox, Flax or PyTorch, an estimator."""
+"""A model of any library that the user trained: a JAX function, an estimator, an Equinox, Flax or PyTorch module."""
 
 from typing import Any
 
@@ -28,9 +28,9 @@ def read_model(model: Any) -> AbstractModel:
         model: one of these: (f, params), where f is a JAX function of a pytree and a batch of rows; an `equinox.Module`
             that is called with one row; (module, variables) or `module.bind(variables)`, a Flax linen module called
             with a batch; a Flax `nnx.Module`, called with a batch; a `torch.nn.Module`, called with a batch; a fitted
-            estimator of scikit-learn, where linear models and multi-layer perceptrons have derivatives and all others
-            only outputs; or a function of a batch that gives only outputs: probabilities or logits (n, C), or values.
-            An object that contains one of these is unwrapped, see `bare_model`.
+            estimator of scikit-learn (linear models and multi-layer perceptrons have derivatives, all others only
+            outputs); or a function of a batch that gives only outputs: probabilities or logits (n, C), or values. An
+            object that contains one of these is unwrapped, see `bare_model`.
 
     Raises:
         SettingError: for anything else.

@@ -33,12 +33,12 @@ def logits_shape(found: Any) -> tuple[int, ...]:
 
 
 def factored_losses(found: Any, x: jax.Array, chunk: int = _CHUNK) -> jax.Array:
-    """(n, 1): sums of log sum exp f - f_token over tokens that count; the features at t are for the token at t + 1.
+    """(n, 1): sums of log sum exp f - f_token over tokens that count. The features at t are for the token at t + 1.
 
     Args:
         found: features, matrix and perhaps a bias.
         x: documents.
-        chunk: the largest number of logits in memory at once; at least those of one token.
+        chunk: the largest number of logits in memory at once. It is at least the number of logits of one token.
     """
     if logits_shape(found)[:2] != x.shape:
         raise ValueError(f"features of a language model are (documents, tokens, h), not {found[0].shape}")

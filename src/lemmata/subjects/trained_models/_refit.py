@@ -126,8 +126,8 @@ def wider_refits(trained: Trained) -> Refits:
 def by_chance(trained: Trained) -> Trained:
     """The model trained again on targets drawn independently of the input, and held-out rows with such targets.
 
-    They are drawn independently from those of the training rows, because in a permutation the other rows would show
-    which target is left.
+    They are drawn independently of the targets of the training rows. In a permutation, the other rows would show which
+    target is left.
 
     Raises:
         SettingError: if there is no `fit`, or it fails.

@@ -44,9 +44,9 @@ def find_rescalings(model: AbstractModel, x: np.ndarray) -> list[Rescaling]:
     """Every layer of units of a model whose rescaling changes no output.
 
     Names and the order of axes are not used. For each axis of each array, the product J v is computed on a few rows.
-    Here v is the array whose slices along the axis are each multiplied by one random number, the same for every axis of
-    that length. A pair of axes, with constants of the same length or without, is a layer of units if J v_in + J
-    v_constants = J v_out.
+    Here, the slices of the array along the axis are each multiplied by one random number. This gives v. All axes of one
+    length use the same numbers. A pair of axes, with constants of the same length or without, is a layer of units if J
+    v_in + J v_constants = J v_out.
 
     Args:
         model: with derivatives.

@@ -42,7 +42,7 @@ def whole_and_without(trained: Trained, rows: Int[np.ndarray, " k"]) -> Iterator
     """The model at a stationary point with all rows, and then without each of some rows in turn.
 
     The objective without row i keeps its whole decay: sum of the other losses + n (delta/2) |theta|². The model with
-    all rows is brought to a stationary point by the same descent, so that what the two still lack cancels.
+    all rows is brought to a stationary point by the same descent. So errors of the descent cancel.
     """
     n, decay, task = len(trained.x), objective_of(trained).decay, trained.task
     tolerance = _TOLERANCE / n

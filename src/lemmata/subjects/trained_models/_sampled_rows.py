@@ -1,7 +1,7 @@
 """Outputs at some training rows of models that have not seen them, by products if no dual matrix fits.
 
-Consider a stationary point of (1/n) sum_j l_j + (delta/2) |theta|². The model without row i is, to first order in the
-row, theta + d with (sum_{j != i} G_j + n delta) d = J_i'(p_i - y_i), where G_j = J_j' Lambda_j J_j is the Gauss-Newton
+Consider a stationary point of (1/n) sum_j l_j + (delta/2) |theta|². To first order in the row, the model without row i
+is theta + d with (sum_{j != i} G_j + n delta) d = J_i'(p_i - y_i). Here G_j = J_j' Lambda_j J_j is the Gauss-Newton
 matrix of row j. Its output at the row is f_i + J_i d, which is what `leave_one_out` has from a matrix of all rows and
 outputs.
 """
@@ -30,8 +30,8 @@ class SampledRows:
     Args:
         rows: their places.
         outputs: of each in the model without it.
-        movement: |J H^-1 g| / |f| over all rows, where g is the gradient of the objective times n: how far a Newton
-            step would still move the outputs, relative to them.
+        movement: |J H^-1 g| / |f| over all rows, where g is the gradient of the objective times n. It is how far a
+            Newton step would still move the outputs, relative to their size.
         residual: the largest |A d - b| / |b| at which conjugate gradients ended.
         products: with the curvature of all rows.
     """
@@ -110,7 +110,9 @@ def _own(array: np.ndarray, theta: np.ndarray) -> np.ndarray:
 
 
 def _curvature(f: Float[np.ndarray, "n C"], objective: Objective) -> Callable[[np.ndarray], np.ndarray]:
-    """Times the Hessians of the losses in the outputs, for all rows; a new array. Plain losses need no such matrix."""
+    """A map that multiplies by the Hessians of the losses in the outputs, for all rows. The result is a new array.
+    Plain losses need no such matrix.
+    """
     task = objective.task
     if isinstance(task.loss, Loss):
         curvature = task.curvatures(f, objective.y)

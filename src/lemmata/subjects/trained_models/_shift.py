@@ -2,7 +2,7 @@
 
 A classifier distinguishes the two sets by inputs, their squares and the model's outputs. Each row is classified by a
 fit that has not seen it. Its area under the curve is compared with the areas after random permutations of the rows.
-This test is exact for rows of one distribution: the p-value is at most alpha with a probability of at most alpha, for
+This test is exact for rows of one distribution. Its p-value is at most alpha with a probability of at most alpha, for
 any distribution, model and classifier.
 """
 
@@ -71,8 +71,8 @@ class Shift:
 def find_shift(trained: Trained, *, training: bool = False, outputs: bool | None = None) -> Shift:
     """Compare the deployment rows with held-out rows, or with training rows if there are fewer than 100 of those.
 
-    The model's outputs on its training rows differ from those on new rows of the same distribution, so outputs are only
-    compared with those of held-out rows.
+    The model's outputs on its training rows differ from its outputs on new rows of the same distribution. So outputs
+    are only compared with outputs on held-out rows.
 
     Args:
         trained: a model with deployment rows.
@@ -245,6 +245,6 @@ def labels_needed(half_width: float, level: float = 0.95) -> int:
 
 
 def _farther(rows: int, level: float, half_width: float) -> bool:
-    """Whether a limit is farther than that from the share, for some count a little below one half, or above."""
+    """Whether a limit is farther than `half_width` from the share, for some count a little below one half, or above."""
     counts = range(rows // 2, rows // 3 - 1, -1)
     return any(share_interval(float(k), float(rows - k), level)[1] - k / rows > half_width for k in counts)

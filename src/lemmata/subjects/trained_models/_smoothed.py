@@ -132,7 +132,8 @@ def spread_ratio(x: np.ndarray) -> float:
 
 
 def shared_range(x: np.ndarray) -> float:
-    """The share of the features that vary whose range is that of all rows, to a tenth of it: near 1 for pixels.
+    """The share of the varying features whose range is the range of all rows, to a tenth of it. It is near 1 for
+    pixels.
 
     Columns of different units have different ranges.
 

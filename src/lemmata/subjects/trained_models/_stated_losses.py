@@ -25,11 +25,11 @@ _OF_SGD = {"squared_error": "squared", "huber": "huber", "log_loss": "log"}
 def estimator_loss(estimator: Any, n: int) -> tuple[StatedLoss | None, float | None]:
     """The loss and the decay that a fitted estimator states; None if it does not state them.
 
-    HuberRegressor minimises sum_i s h(r_i/s) 2 + alpha |w|² with the scale s that it finds, h Huber's loss of width
-    epsilon: at that scale the mean of Huber losses of width epsilon s and (s alpha/n) |w|²/2. PoissonRegressor and
-    stochastic gradient descent add alpha |w|²/2 to the mean. Least squares, and log loss of infinite C, have no
-    penalty, which is a decay of 0. A penalty of absolute values is not a decay. If there is one, checks that need the
-    objective are skipped. Any other regressor is read as one of squared loss.
+    HuberRegressor minimises sum_i s h(r_i/s) 2 + alpha |w|² with the scale s that it finds. Here h is Huber's loss of
+    width epsilon. At this scale, it minimises the mean of Huber losses of width epsilon s and (s alpha/n) |w|²/2.
+    PoissonRegressor and stochastic gradient descent add alpha |w|²/2 to the mean. Least squares, and log loss of
+    infinite C, have no penalty, which is a decay of 0. A penalty of absolute values is not a decay. If there is one,
+    checks that need the objective are skipped. Any other regressor is read as one of squared loss.
 
     Args:
         estimator: a fitted one; any other model states nothing.

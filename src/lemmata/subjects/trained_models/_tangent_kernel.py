@@ -82,8 +82,8 @@ def kernel_passes(model: AbstractModel, x: np.ndarray, others: int, factored: bo
     """The cost of the kernel of x, and of as many other rows with x, in gradients of all rows x.
 
     Each output of a row needs one gradient. A gradient of all rows takes about 6 P operations for each row, and a
-    product of two Jacobians 2 C P for each pair of rows. A dense network, whose Jacobian has factors, needs 2 C (a + b)
-    at most for each of its matrices of shape (a, b), in place of 2 C a b.
+    product of two Jacobians 2 C P for each pair of rows. A dense network has a Jacobian with factors. It needs at most
+    2 C (a + b) for each of its matrices of shape (a, b), in place of 2 C a b.
     """
     n, width = len(x), model.outputs(x[:1]).shape[1]
     step = max(_BYTES // max(8 * width * len(model.theta), 1), 1)  # a row that does not fit has its price, too

@@ -25,11 +25,11 @@ class Task:
     """How outputs and targets are read.
 
     Args:
-        loss: that was trained with. "softmax" for classes: log sum exp f - f_y; "squared" for values: |f - y|²/2;
-            "documents" for language models, whose one output f is the loss of a document; or a `Loss`.
-        outputs: the meaning of the model's outputs: "logits", "probabilities", "values", "losses of documents";
-            "logarithms of means" of counts; "scores" of classes, where the largest score gives the class but no score
-            is a probability; or "classes".
+        loss: the loss of the training. "softmax" for classes: log sum exp f - f_y. "squared" for values: |f - y|²/2.
+            "documents" for language models, whose one output f is the loss of a document. Or a `Loss`.
+        outputs: the meaning of the model's outputs. They are "logits", "probabilities", "values", "losses of
+            documents", "logarithms of means" of counts, "scores" of classes, or "classes". For scores, the largest
+            score gives the class, but no score is a probability.
         labels: the class of each output; empty for values.
         why: how the loss is known, in words.
     """
@@ -198,8 +198,8 @@ def read_task(
     """The task of a model, from its outputs on rows and from their targets.
 
     Whole numbers, words and Booleans are classes; fractions are values. Outputs in [0, 1] whose rows have the sum 1 are
-    probabilities; all others are logits. A model that only names or scores classes has neither, and so does a model of
-    which only values are known.
+    probabilities; all others are logits. A model that only names or scores classes has neither. A model of which only
+    values are known has neither, either.
 
     Args:
         model: the model.

@@ -71,7 +71,8 @@ class Triggers:
         return float((middle - logs.min()) / max(np.median(np.abs(logs - middle)), _EVEN))
 
     def nearest_rows(self, x: np.ndarray, c: int) -> Int[np.ndarray, " n"]:
-        """Places of rows in the order in which they carry the change of class c: sum of m |x - p|, the least first.
+        """Positions of rows in the order in which they carry the change of class c, with the least sum of m |x - p|
+        first.
 
         Args:
             x: rows (n, *row), for example those of class c.
@@ -104,10 +105,10 @@ class Triggers:
 
 
 def parted(lost: Float[np.ndarray, " n"]) -> float:
-    """How far rows form two kinds, those that lose their class and those that keep it: mean (l - p)² / (p (1 - p)).
+    """How far rows form two kinds, those that lose their class and those that do not: mean (l - p)² / (p (1 - p)).
 
-    l is how often each row loses it, and p is the mean of l. It is 1 if each row always does or never does, and 1/8 on
-    average if all rows do with the same probability; 0 if all rows do, or no row.
+    l is how often each row loses it, and p is the mean of l. It is 1 if each row always loses its class or never does.
+    It is 1/8 on average if all rows lose it with the same probability. It is 0 if all rows lose it, or no row.
 
     Args:
         lost: as of `Triggers.rests`.

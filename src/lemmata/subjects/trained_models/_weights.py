@@ -42,7 +42,7 @@ def weights(model: Any) -> dict[str, np.ndarray]:
 
 
 def with_weights(model: Any, arrays: Mapping[str, np.ndarray], name: str = "weights") -> Any:
-    """A model with other arrays instead of its own, in its own precision; see `weights` for their names.
+    """A model with other arrays in place of its own, in its own precision. `weights` gives their names.
 
     A module of PyTorch or Flax nnx is changed, and one of PyTorch is set to evaluate.
 
@@ -79,7 +79,9 @@ def _is_torch(model: Any) -> bool:
 
 
 def _first_of_tied(own: Mapping[str, Any]) -> dict[str, str]:
-    """Of each entry of a state the first one that is the same memory in the same shape: itself if it is not tied."""
+    """For each entry of a state, the first entry with the same memory in the same shape. It is the entry itself if it
+    is not tied.
+    """
     seen: dict[tuple[Any, ...], str] = {}
     place = lambda leaf: (leaf.data_ptr(), tuple(leaf.shape), leaf.stride(), leaf.dtype)
     return {name: seen.setdefault(place(leaf), name) if leaf.numel() else name for name, leaf in own.items()}

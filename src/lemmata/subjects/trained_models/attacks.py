@@ -63,7 +63,7 @@ def _between(f: np.ndarray, y: np.ndarray, j: np.ndarray) -> Float[np.ndarray, "
 
 @once
 def _first_order_steps(problem: Trained) -> tuple[Float[np.ndarray, " n"], np.ndarray, Int[np.ndarray, " n"]]:
-    """For each attacked row the length of the smallest step s to first order, s, and the class that it leads to."""
+    """For each attacked row, the length of the smallest step s to first order, s, and the class to which it leads."""
     x, y = attacked(problem)
     f = problem.model.outputs(x)
     rows, wide = np.arange(len(x)), (-1, *(1,) * (x.ndim - 1))

@@ -55,8 +55,8 @@ def rows_factor(bound_at: Callable[[float], float], rows: float | int, trivial: 
         rows: how many there are.
         trivial: what everybody knows.
 
-    Returns: The smallest factor, by bisection; 1 if the bound is already not vacuous, infinite if no number of rows
-    below 2^60 times as many is enough.
+    Returns: The smallest factor, by bisection. It is 1 if the bound is already not vacuous, and infinite if no number
+    of rows below 2^60 times as many is enough.
     """
     if bound_at(rows) < trivial:
         return 1.0
@@ -150,8 +150,8 @@ class Described:
 def pruned_and_rounded(model: AbstractModel, kept: float, bits: int) -> tuple[AbstractModel, float]:
     """The model with a share of its weights, the largest ones, on 2^bits equidistant values of each array.
 
-    Returns: The model, and the bits of its description: how many weights are left, which they are, the largest value of
-    each array (one of 256), and the value of each weight.
+    Returns: The model, and the bits of its description. The description says how many weights are left, which they are,
+    the largest value of each array (one of 256), and the value of each weight.
     """
     theta = model.theta.astype(float)
     count = max(round(kept * len(theta)), 1)

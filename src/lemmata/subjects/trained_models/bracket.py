@@ -95,7 +95,8 @@ class HeldOutErrorBracket(AbstractGauge):
 
 
 def distance(problem: Trained) -> float:
-    """The larger of two movements relative to its limit: the rest after a Newton step, and that by polishing.
+    """The larger of two movements relative to its limit: what remains after a Newton step, and the movement by
+    polishing.
 
     Args:
         problem: the model with its rows.

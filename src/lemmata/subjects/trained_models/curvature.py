@@ -38,7 +38,7 @@ _VECTORS = 9 + _BASIS  # vectors of parameters in float64 that a step of descent
 
 
 def direction(problem: Trained, stream: int) -> Float[np.ndarray, " P"]:
-    """J' u of all training rows for normal u: random, and independent of the order of the parameters.
+    """J' u of all training rows for normal u. It is random and does not depend on the order of the parameters.
 
     Args:
         problem: the model with its training rows.
@@ -50,7 +50,8 @@ def direction(problem: Trained, stream: int) -> Float[np.ndarray, " P"]:
 
 @functools.lru_cache(maxsize=1)  # hypotheses and prediction of one gauge ask for the same number
 def sharpness(problem: Trained) -> tuple[float, int]:
-    """The largest eigenvalue of the Hessian of the objective at the weights, by Lanczos' method; and its products.
+    """The largest eigenvalue of the Hessian of the objective at the weights, by Lanczos' method, and the number of
+    products.
 
     Args:
         problem: the model with its training rows.

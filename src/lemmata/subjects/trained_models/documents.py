@@ -34,7 +34,7 @@ _STEPS = 1000
 
 
 def next_token(params: dict, tokens: Any) -> Array:
-    """Logits of the next token from the one before it: hyperbolic tangents of its embedding, and a readout."""
+    """Logits of the next token from the previous token. They are a readout of hyperbolic tangents of its embedding."""
     return jnp.tanh(params["embedding"])[tokens] @ params["readout"] + params["bias"]
 
 
@@ -61,7 +61,8 @@ def walk(rng: np.random.Generator, moves: Float[np.ndarray, "V V"], documents: i
 
 
 class LanguageModels(Population[Trained]):
-    """Documents of a Markov chain with random transitions, and a model of the next token from the one before.
+    """Documents of a Markov chain with random transitions, and a model that predicts the next token from the previous
+    one.
 
     Args:
         decay: delta in mean loss + (delta/2) |theta|², by default.
@@ -99,8 +100,8 @@ class LanguageModels(Population[Trained]):
 _LEVEL = 0.95
 _COVERAGE = 0.9
 # One Newton step recovers nine tenths of what these models lose on new documents, and three quarters with a decay of
-# 0.03. 95 % limits missed 8 % of 678 models, drawn from other seeds than the models of the verdict; 99 % limits missed
-# 3 %.
+# 0.03. The limits were tried on 678 models, drawn from other seeds than the models of the verdict. 95 % limits missed 8
+# % of them, and 99 % limits missed 3 %.
 _WIDER = float(stats.norm.ppf(0.995) / stats.norm.ppf(0.975)) ** 2
 
 
@@ -136,7 +137,7 @@ class LimitOnDocumentLosses(AbstractGauge):
         return jnp.asarray(np.array([low, law.mean(), high]) / len(new))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """A limit from one half of the held-out documents, tested on the other half."""
+        """A limit from one half of the held-out documents. It is tested on the other half."""
         losses = problem.task.errors(held_outputs(problem), held_rows(problem)[1])
         own, new = halves(problem)
         limit = np.sort(losses[own])[int(np.ceil((len(own) + 1) * _COVERAGE)) - 1]

@@ -25,7 +25,7 @@ _PLACES = (0, 1, 2, 3, 5, 8, 13, 21)
 
 
 def sharpness_along(problem: Trained, steps: tuple[int, ...] = _PLACES) -> Float[np.ndarray, " k"]:
-    """The largest eigenvalue of the Hessian of the objective after some more steps of descent at the stated rate.
+    """The largest eigenvalue of the Hessian of the objective after further steps of descent at the stated rate.
 
     Args:
         problem: the model with its rows and the rate.

@@ -1,7 +1,8 @@
 """Grokking: what a model that has only memorised its rows will reach, if no step without a row can be small.
 
-The theory predicts the later error of a training that goes on after its rows are right, and that learns other features
-on its way. It needs a checkpoint that has memorised the rows, and a decay. It leaves open when the features appear.
+The theory is about a training that goes on after its rows are right, and that learns other features on its way. It
+predicts the later error. It needs a checkpoint that has memorised the rows, and a decay. It leaves open when the
+features appear.
 """
 
 import functools

@@ -120,7 +120,7 @@ class ErrorOfTheStartKernel(AbstractGauge):
         return jnp.asarray(on_new_rows(problem, start_kernel(problem)))
 
     def trivial(self, problem: Trained) -> Array:
-        """The share that always guessing the most frequent class gets wrong; for values, their variance."""
+        """The share of rows that are wrong if the most frequent class is always guessed. For values, their variance."""
         return HeldOutErrorFromTrainingRows().trivial(problem)
 
 
@@ -192,5 +192,5 @@ class ErrorOfTheEndKernel(AbstractGauge):
         return jnp.asarray(on_new_rows(problem, end_kernel(problem)))
 
     def trivial(self, problem: Trained) -> Array:
-        """The share that always guessing the most frequent class gets wrong; for values, their variance."""
+        """The share of rows that are wrong if the most frequent class is always guessed. For values, their variance."""
         return HeldOutErrorFromTrainingRows().trivial(problem)

@@ -132,7 +132,7 @@ class FeaturesGatherByClass(AbstractLastFeatures):
 
 
 class DecayedNetworks(Population[Trained]):
-    """Trained networks of a decay at which last features turn to few directions, on classes of which none is random."""
+    """Trained networks with a decay at which last features turn to few directions. None of their classes is random."""
 
     def settings(self) -> Space:
         variables = {name: own for name, own in _NETWORKS.settings().variables.items() if name != "noise"}

@@ -27,15 +27,15 @@ _LEVEL = 0.97
 
 
 def allowed(new: int) -> int:
-    """How many of so many rows that were not seen the attack may call members: 1 %, and at least one."""
+    """How many of `new` unseen rows the attack may call members: 1 %, and at least one."""
     return max(int(_RATE * new), 1)
 
 
 def found_members(seen: Float[np.ndarray, " n"], left_out: Float[np.ndarray, " n"], new: int) -> Float[np.ndarray, "3"]:
     """Low end, value and high end of the share of members found at the threshold that `new` unseen rows will set.
 
-    The k-th smallest of m exchangeable losses is a beta(k, m - k + 1) quantile of their distribution, so the number of
-    n others below it is beta-binomial. Its quantiles are places among the losses of rows left out.
+    The k-th smallest of m exchangeable losses is a beta(k, m - k + 1) quantile of their distribution. So the number of
+    n other losses below it is beta-binomial. Its quantiles are places among the losses of rows left out.
 
     Args:
         seen: losses of training rows.

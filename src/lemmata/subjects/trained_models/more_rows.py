@@ -1,7 +1,8 @@
 """More rows: the error that the same training would reach with more rows than there are.
 
 The theory predicts how much it helps to collect more rows. It needs a program that trains afresh, and continues the
-errors of models on fewer rows by a learning curve. It does not cover curves unlike those from which it was learned.
+errors of models on fewer rows by a learning curve. It does not cover curves that differ from those from which it was
+learned.
 """
 
 import dataclasses
@@ -72,7 +73,9 @@ def curve_of(problem: Trained) -> Curve:
 
 
 def added_rows(problem: Trained) -> int:
-    """The number of held-out rows that join the training rows: half of them, but not more than those."""
+    """The number of held-out rows that join the training rows: half of the held-out rows, but not more than the
+    training rows.
+    """
     n = len(problem.x)
     return n if problem.held is None else min(n, int(fresh_rows(problem).sum()) // 2)
 

@@ -41,7 +41,8 @@ class Posterior:
         rules: the two means, and the noise of each array at scale 1.
         scale: of the noise; of the scales that share delta, the one with the least bound.
         divergences: KL(posterior || prior) at each scale.
-        limits: of the error on the rows at each scale; at the chosen one an upper limit of all but a tenth of delta.
+        limits: limits of the error on the rows at each scale. At the chosen scale, it is an upper limit at all but a
+            tenth of delta.
         rows: that the prior has not seen.
     """
 

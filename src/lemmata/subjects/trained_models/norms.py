@@ -176,7 +176,7 @@ def linear_bound(problem: Trained, rows: float | int) -> float:
     radius, price = rounded_up(float(np.linalg.norm(centred)))
     ball = rademacher("l2", np.concatenate([x, np.ones((len(x), 1))], axis=1), radius, draws=1).upper
     assert ball is not None
-    # two classes have one difference of outputs, which is sqrt(2) times as long as the weights; other maps contract
+    # two classes have one difference of outputs, which is sqrt(2) times as long as the weights; the other maps contract
     # vectors
     factor = math.sqrt(2) if classes == 2 else 2 * math.sqrt(classes - 1)
     complexity = lambda gamma, n: factor / gamma * ball * math.sqrt(len(x) / n)

@@ -25,7 +25,7 @@ _DRAWS = 2000
 _ROUNDING = 1e-9  # nats
 _LEVEL = 0.95
 _SMOOTH = (LOG, WEIGHTED, SQUARED, POISSON)  # the curvature of Huber's jumps, which a row's own leverage does not show
-_SHARED = 0.5  # share of the variance of log ratios: the central 95 % of medians then held all of 36 models
+_SHARED = 0.5  # share of the variance of log ratios; with it, the central 95 % of medians held all of 36 models
 _LOWEST = 0.005  # the quantile of correlations that 107 of 110 models exceeded; 104 exceeded the 2.5 % quantile
 
 
@@ -42,7 +42,7 @@ def resolved(problem: Trained) -> Bool[np.ndarray, " k"]:
 
 
 def ratio_draws(problem: Trained) -> Float[np.ndarray, "draws k"]:
-    """Ratios of effects to those of a Newton step, with the uncertainty of its own error.
+    """Ratios of effects to the effects of a Newton step. They include the uncertainty of the step's own error.
 
     The step uses 1 minus a row's leverage h; the omitted next order has the relative size h. Logarithms
     of ratios are drawn normal of standard deviation h, and half of their variance is shared by the rows of a model.

@@ -35,14 +35,14 @@ class Bootstrap:
         return float(lower), float(upper)
 
     def difference(self, first: int, second: int) -> tuple[float, float, float, float]:
-        """Error of the first less that of the second, its central 95 %, and the two-sided p-value of 0."""
+        """The first error minus the second, its central 95 % interval, and the two-sided p-value of 0."""
         apart = self.samples[:, first] - self.samples[:, second]
         lower, upper = np.quantile(apart, [LEVEL / 2, 1 - LEVEL / 2])
         one_sided = (1 + min(int((apart <= 0).sum()), int((apart >= 0).sum()))) / (1 + len(apart))
         return float(self.points[first] - self.points[second]), float(lower), float(upper), min(1.0, 2 * one_sided)
 
     def ratio(self, first: int, second: int, level: float = LEVEL) -> tuple[float, float, float]:
-        """Error of the first over that of the second, and its interval of 1 - level.
+        """The error of the first divided by the error of the second, with its interval at level 1 - level.
 
         Errors below rounding are set to rounding.
         """
@@ -89,12 +89,12 @@ class Pair:
 
     Args:
         first, second: their places.
-        difference: error of the first minus that of the second, in shares of the variance. lower, upper: its central 95
-            %.
+        difference: error of the first minus error of the second, in shares of the variance. lower, upper: its central
+            95 % interval.
         p_value: two-sided.
         adjusted: after Holm's correction over all pairs.
-        ratio: error of the first over that of the second. least, most: an interval that holds for all pairs together,
-            at 95 %; nan if it is not known.
+        ratio: error of the first divided by error of the second. least, most: an interval that holds for all pairs
+            together, at 95 %; nan if it is not known.
     """
 
     first: int

@@ -1,4 +1,7 @@
-"""The cost of mixing as a function of the length of a row: operations and memory of the compiled program, and time."""
+"""The cost of mixing as a function of the length of a row.
+
+It is measured in operations, memory of the compiled program, and time.
+"""
 
 import time
 from collections.abc import Sequence
@@ -25,7 +28,7 @@ def cost(family: str, lengths: Sequence[int], channels: int, mean: bool) -> Cost
 
     Args:
         family: its name.
-        lengths: at least two; those that would not fit into a quarter of the memory are left out.
+        lengths: at least two. Lengths that would not fit into a quarter of the memory are left out.
         channels: numbers in a token.
         mean: whether the comparison also reads every position; otherwise only the last position, whose exponent is
             separate.

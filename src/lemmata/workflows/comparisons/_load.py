@@ -40,8 +40,8 @@ def load_sequences(data: object, options: ComparisonOptions = ComparisonOptions(
     """Read sequences and targets from a file, a table, arrays or a bundled task.
 
     Args:
-        data: the name of a bundled task or set; the path of a CSV, TSV, Parquet or NPZ file; a data frame; a pair (x,
-            y) or a triple (x, y, mask) of arrays. x has the shape (n, T, c), or (n, columns) with a sequence length.
+        data: the name of a bundled task or set, the path of a CSV, TSV, Parquet or NPZ file, a data frame, or arrays as
+            a pair (x, y) or a triple (x, y, mask). x has the shape (n, T, c), or (n, columns) with a sequence length.
         options: the options of the comparison.
 
     Raises:

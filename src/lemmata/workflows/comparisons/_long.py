@@ -15,9 +15,9 @@ Found = tuple[np.ndarray, np.ndarray, list[pl.Series], str, list[str]]
 def long_form(table: Table, options: ComparisonOptions) -> Found:
     """Tokens (n, T, c), mask, target, its name, and notes, from one line for each token.
 
-    Lines with the same value of `--id` are one row, ordered by `--time` (without it, in the order of the file). Its
-    target is that of its last line, and must be the same in all its lines. With `--sequence-length T` the last T tokens
-    are kept.
+    Lines with the same value of `--id` are one row, ordered by `--time` (without it, in the order of the file). The
+    target of the row is the target of its last line. All lines of the row must have this target. With
+    `--sequence-length T` the last T tokens are kept.
 
     Raises:
         DataError: for a target that changes within a row, a cell that is not a finite number, or two lines of one time.

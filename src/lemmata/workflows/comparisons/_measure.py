@@ -1,4 +1,4 @@
-"""The errors of one family on all splits and sizes, its setting and ridge chosen by leave-one-out on training rows."""
+"""The errors of one family on all splits and sizes. Leave-one-out on training rows chooses its setting and ridge."""
 
 import dataclasses
 import math
@@ -16,13 +16,16 @@ from ._splits import Splits
 
 @runtime_checkable
 class Candidate(Protocol):
-    """A family of kernels with one setting, and for each of its values the kernel between all and training rows."""
+    """A family of kernels with one setting.
+
+    For each value of the setting, it has the kernel between all rows and the training rows.
+    """
 
     setting: str
     values: tuple[float, ...]
 
     def kernel(self, setting: int, training: Int[np.ndarray, " n"]) -> Float[np.ndarray, "N n"]:
-        """At the setting of this place, standardised by the training rows."""
+        """The kernel at this position of the setting, standardised by the training rows."""
         ...
 
 
@@ -46,18 +49,18 @@ class FixedMixer:
         ]
 
     def vectors(self, setting: int) -> Float[np.ndarray, "N q"]:
-        """The mixed rows; those of the flattened family do not depend on the setting."""
+        """The mixed rows. For the flattened family, they do not depend on the setting."""
         return self._vectors[0 if self._flat else setting]
 
     def kernel(self, setting: int, training: Int[np.ndarray, " n"]) -> Float[np.ndarray, "N n"]:
-        """At the setting of this place, standardised by the training rows."""
+        """The kernel at this position of the setting, standardised by the training rows."""
         z = standardised(self.vectors(setting), training)
         return head_kernel(z, z[training], self.values[setting] if self._flat else 1.0)
 
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-    """The result of leave-one-out on the training rows of a split: the places of setting and ridge.
+    """The result of leave-one-out on the training rows of a split: the positions of the best setting and ridge.
 
     Args:
         left_out: the leave-one-out error there.

@@ -1,7 +1,7 @@
 """Mixers: four ways of turning a sequence into a vector, before any training.
 
-A mixer looks at one sequence of tokens of shape (T, c), right-aligned, with a mask of the positions that are there, and
-gives a vector. All are fixed functions with a single setting; only the head after them is learned (`_head`).
+A mixer maps one sequence of tokens of shape (T, c) to a vector. The sequence is right-aligned, and a mask marks its
+filled positions. All are fixed functions with a single setting; only the head after them is learned (`_head`).
 """
 
 import dataclasses

@@ -1,4 +1,4 @@
-"""One network of each family, for the kernels of infinitely wide ones and for small trained ones."""
+"""One network of each family, for the kernels of infinitely wide networks and for small trained networks."""
 
 import numpy as np
 from jaxtyping import Float
@@ -35,9 +35,10 @@ def network(
 ) -> AbstractLayer:
     """A network of the family, with ReLU layers around its way of mixing.
 
-    mlp: hidden layers on all tokens side by side. conv: convolutions of windows of 3 tokens, and a mean over positions.
-    recurrent: a dense layer, a diagonal state-space layer, a hidden layer on its output at the last position.
-    attention: softmax attention to the last token and those before, and a hidden layer at the last position.
+    mlp: hidden layers on all tokens side by side. conv: convolutions with windows of 3 tokens, then a mean over
+    positions. recurrent: a dense layer, a diagonal state-space layer, and a hidden layer on the output at the last
+    position. attention: softmax attention from the last token to all tokens up to it, and a hidden layer at the last
+    position.
 
     Args:
         family: its name.
@@ -45,8 +46,8 @@ def network(
         data: the data that it is for: lengths, and whether there is a mask.
         mean: recurrence and attention are read as means over positions.
         width: of the layers, where it is finite.
-        wide: attention with tied queries and keys and logits divided by the width, which has an exact limit; otherwise,
-            logits are divided by the root of the width, as in trained networks.
+        wide: attention with tied queries and keys, whose logits are divided by the width. It has an exact limit.
+            Without `wide`, logits are divided by the root of the width, as in trained networks.
         outputs: of the last layer.
     """
     hidden = [Dense(width, WEIGHT, BIAS), Relu()]
@@ -54,7 +55,7 @@ def network(
     if family == "mlp":
         layers = [Flatten(), *int(setting) * hidden]
     elif family == "conv":
-        # As many windows as fit: shorter rows have shorter ones.
+        # As many windows as fit are used. Shorter rows have shorter windows.
         reach = max(1, min(int(setting), (data.length - 1) // (WINDOW - 1)))
         layers = [*reach * [Conv(width, WINDOW, WEIGHT, BIAS, padding="SAME"), Relu()], GlobalAveragePool()]
     elif family == "recurrent":

@@ -25,7 +25,8 @@ class Predicted:
         effective_dimension: tr K (K + ridge)^-1 of the training rows, as a mean over the splits.
         alignment: the share of the target in the first 10 and the first 100 eigenvectors, as the same kind of mean.
         equivalent: the error with all training rows by the deterministic equivalent, which only uses the eigenvalues
-            and the target's coefficients. It assumes exchangeable rows; if it is far from `error`, they are not.
+            and the target's coefficients. It assumes exchangeable rows. If it is far from `error`, the rows are not
+            exchangeable.
     """
 
     error: Float[np.ndarray, " s"]
@@ -39,9 +40,9 @@ class Predicted:
 def predict(candidate: Candidate, y: Float[np.ndarray, "N k"], of: Splits, measured: Measured) -> Predicted:
     """The held-out error from the kernel between training rows and their targets.
 
-    With all training rows, it is the leave-one-out error that chose setting and ridge. With fewer rows, it comes from
-    direct solves on random parts of them (`lemmata.spectra.measured_curve`), judged on the other rows. Both are divided
-    by the error of guessing the mean on these rows, their variance times 1 + 1/n.
+    With all training rows, it is the leave-one-out error that chose setting and ridge. With fewer rows, the error comes
+    from direct solves on random subsets of the training rows (`lemmata.spectra.measured_curve`), and is measured on the
+    remaining rows. Both are divided by the error of guessing the mean on these rows, their variance times 1 + 1/n.
 
     The interval is error exp(-+ 1.96 w). Leave-one-out errors of n rows have a relative standard error s. Training sets
     of two splits share n/N of their rows, so w² = s² (1/r + (1 - 1/r) n/N) for a mean over r splits. With fewer rows,

@@ -59,7 +59,8 @@ def run_comparison(
         options: the options of the comparison.
         progress: a function that is called with the stage, how much of it is done, and how much there is.
         started: the `time.monotonic()` at which the time limit began; None means now.
-        executor: an executor that fits each family as a task; None means this process, one family after the other.
+        executor: an executor that fits each family as a task. None means that this process fits one family after the
+            other.
 
     Returns:
         The record. After Ctrl-C it holds the finished families, and `interrupted` is true.
@@ -167,7 +168,7 @@ class _Job:
                 return
 
     def family(self, name: str, stage: str) -> None:
-        """One family; if others are finished, this one is stopped at the end of the time limit."""
+        """One family. If other families are finished, this one is stopped at the end of the time limit."""
 
         def told(share: float) -> None:
             self.progress(stage, share, 1)

@@ -17,8 +17,8 @@ def denoising(data: Sequences, of: Splits, seed: int) -> list[ScoreResult]:
     """Predict a row from itself with noise, by kernel ridge regression, on the first split.
 
     By Tweedie's formula, the score of the noised distribution at z is (E[row | z] - z) / noise². So the kernel that
-    predicts rows best has the best score. Errors are relative to that of the linear kernel, which is best for Gaussian
-    rows.
+    predicts rows best has the best score. Errors are divided by the error of the linear kernel, which is best for
+    Gaussian rows.
 
     Args:
         data: the sequences; tokens side by side, absent ones 0.

@@ -31,7 +31,7 @@ class SequenceTask:
 
 
 def lookup(rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """16 pairs of a unit key in R^8 and a value, then a question: one of the keys, with value 0. Target: its value."""
+    """16 pairs of a unit key in R^8 and a value; then one of the keys, with value 0. The target is its value."""
     keys = rng.standard_normal((rows, PAIRS, KEY))
     keys /= np.linalg.norm(keys, axis=2, keepdims=True)
     values = rng.standard_normal((rows, PAIRS))
@@ -57,7 +57,7 @@ def motif(rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def smooth(rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Two angles in [0, 1] as the last two of 8 tokens, the others 0. Target: cos(2 pi (x_1 + x_2))."""
+    """Two angles in [0, 1] as the last two of 8 tokens. The other tokens are 0. Target: cos(2 pi (x_1 + x_2))."""
     x = np.zeros((rows, 8, 1))
     x[:, -2:, 0] = rng.uniform(size=(rows, 2))
     return x, np.cos(2 * np.pi * x[:, -2:, 0].sum(axis=1))

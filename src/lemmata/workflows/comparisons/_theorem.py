@@ -16,8 +16,8 @@ def theorem(data: Sequences, training: int, errors: dict[str, float], pair: Pair
     """Theorem 1 of the survey ("Mathematics of Foundation Models"), compared with the measured pair.
 
     For functions of d variables with s derivatives, it prints ((log n)/n)^(2s/d) for attention and n^(-s/d) for
-    state-space models, and states that the latter strictly dominate for d > 2. Of its own rates, the first is smaller
-    at every n >= 2: their ratio is ((log n)²/n)^(s/d) <= (4/e²)^(s/d) < 1, for any d.
+    state-space models. It states that state-space models strictly dominate for d > 2. But the printed rate of attention
+    is smaller at every n >= 2: the ratio of the rates is ((log n)²/n)^(s/d) <= (4/e²)^(s/d) < 1, for any d.
 
     Args:
         data: the rows.

@@ -129,7 +129,7 @@ def _percent(share: float) -> str:
 
 
 def _times(best: FamilyResult, second: FamilyResult, compared: Sequence[PairResult]) -> Interval | None:
-    """The error of the second over that of the best."""
+    """The error of the second family divided by the error of the best."""
     for pair in compared:
         if pair.ratio is None or {pair.first, pair.second} != {best.name, second.name}:
             continue

@@ -35,7 +35,7 @@ class WideNetwork:
             self._matrices.append(matrix / np.trace(matrix) * len(matrix))
 
     def kernel(self, setting: int, training: Int[np.ndarray, " n"]) -> Float[np.ndarray, "N n"]:
-        """At the setting of this place; these kernels do not depend on training rows."""
+        """The kernel at this position of the setting. It does not depend on training rows."""
         return self._matrices[setting][:, training]
 
 

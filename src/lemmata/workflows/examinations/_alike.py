@@ -22,8 +22,8 @@ class Unlike:
     Args:
         column: its place among the flattened columns.
         p_value: of the test over all columns.
-        middle: mean of the held-out rows minus that of the training rows, in standard deviations of the latter.
-        spread: the standard deviation of the held-out rows over that of the training rows.
+        middle: mean of the held-out rows minus mean of the training rows, in standard deviations of the training rows.
+        spread: the standard deviation of the held-out rows, divided by that of the training rows.
     """
 
     column: int

@@ -16,10 +16,10 @@ UNBALANCED = 4.0
 def baseline(trained: Trained, f: Float[np.ndarray, "m C"], y: Float[np.ndarray, "m C"], x: np.ndarray) -> Baseline:
     """The model against one answer for all rows. The difference of the two errors is computed row by row.
 
-    The answer is computed from the training rows: their most frequent class, the mean of their values, or the
-    frequencies of their tokens, each counted once more than it occurs. The interval of the difference is exact for
-    classes (McNemar's: the model's share of the rows that exactly one of the two gets right). For means, it is
-    Student's.
+    The answer is computed from the training rows. It is their most frequent class, the mean of their values, or the
+    frequencies of their tokens. Each token is counted once more than it occurs. For classes, the interval of the
+    difference is exact. It is McNemar's, the model's share of the rows that exactly one of the two gets right. For
+    means, it is Student's.
 
     Args:
         trained: the model with its training rows.
@@ -61,7 +61,7 @@ def held_baseline(trained: Trained) -> Baseline | None:
 
 
 def beats_one_answer(trained: Trained) -> bool:
-    """Whether the model surely beats one answer for all rows: on its training rows, or on held-out ones."""
+    """Whether the model surely beats one answer for all rows, either on its training rows or on held-out rows."""
     if len(trained.y) > 1 and baseline(trained, training_outputs(trained), trained.y, trained.x).beaten:
         return True
     beside = None if trained.held is None else held_baseline(trained)

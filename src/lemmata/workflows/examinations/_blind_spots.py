@@ -22,7 +22,7 @@ def seen_by_outputs(trained: Trained) -> list[str]:
 
 
 def loss_told(trained: Trained) -> str:
-    """The loss of the training and how it is known; or that no loss is needed, if only outputs are known."""
+    """The loss of the training and how it is known. If only outputs are known, the text says that no loss is needed."""
     if trained.model.differentiable or not isinstance(trained.task.loss, str):
         return trained.task.loss_told
     return "none is needed, because lemmata sees only the outputs"

@@ -19,8 +19,8 @@ def confidence(trained: Trained) -> tuple[str, str] | None:
     """The word "high" or "low", and a sentence; None if confidence is in order, or if there are too few held-out rows.
 
     Held-out rows that are duplicates of training rows do not count: the model is surer of rows that it has seen. The
-    temperature T of least log loss counts if a likelihood-ratio test rejects T = 1, because with few errors it may be
-    far from 1 by chance.
+    temperature T of least log loss counts only if a likelihood-ratio test rejects T = 1. With few errors, T may be far
+    from 1 by chance.
     """
     if trained.held is None or not trained.task.probable or len(trained.held[0]) < _FEWEST:
         return None

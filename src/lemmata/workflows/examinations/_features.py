@@ -21,7 +21,7 @@ _MACHINES = (
 
 
 def beside_its_kernels(trained: Trained, gauges: list[Gauge]) -> list[str]:
-    """One sentence that compares the model's error with those of its judged kernels; empty if there are none.
+    """One sentence that compares the error of the model with the errors of its tested kernels; empty if there are none.
 
     A test on the rows of which one of the two errs more decides whether they differ. If the model stayed linear, theory
     says that it equals the kernel at the start, so this is left out.

@@ -45,7 +45,7 @@ _SEEN = 0.75
 _FEWEST = 100
 _SMALL = 0.5  # share of the size of the median class
 _ANOMALY = 3.5  # chosen on other seeds of the zoo than 200 to 205, on which 1 of 36 models without a trigger has more
-_PARTED = 0.75  # from seed 100 on of the zoo at most 0.61 without a trigger, and at least 0.88 with one
+_PARTED = 0.75  # on the zoo from seed 100 on, it is at most 0.61 without a trigger and at least 0.88 with one
 _SOME = 5
 _SAID_APART = tuple(kind().name for kind in (ClaimedPrivacyBoundsTheAttack, ClaimCoversItsSteps, RowsInUseAreAlike))
 _WITHIN = 0.05  # half-width for an error under a shift, which sets the number of labels
@@ -178,7 +178,7 @@ def _drawn_apart(trained: Trained, names: RowNames) -> list[Sign]:
 
 
 def _worse_than_one_answer(trained: Trained, held: GaugeInterval | None) -> list[Sign]:
-    """A model that one answer for all held-out rows surely beats."""
+    """A sign that one answer for all held-out rows is surely better than the model."""
     text = None if held is None else worse_than_one_answer(trained, held_baseline(trained), held.value)
     return [] if text is None else [Sign("worse than one answer", Finding(text, [HELD_OUT]))]
 
@@ -261,15 +261,15 @@ def _trivial(trained: Trained, y: np.ndarray) -> float:
 
 
 def _as_trivial(trained: Trained, error: float, y: np.ndarray) -> bool:
-    """Whether an error is about that of a constant answer; if all rows have the same target, this cannot be decided."""
+    """Whether an error is about that of a constant answer; not decidable if all rows have the same target."""
     return error >= _GUESSING * _trivial(trained, y) > 0
 
 
 def _parts_classes(trained: Trained, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> bool:
     """Whether outputs separate classes of unequal size, for which a constant answer makes few errors.
 
-    The mean over classes of the share of errors is then well below that of guessing, or the log loss is below that of
-    the shares of the classes.
+    If the outputs separate the classes, the share of errors, averaged over classes, is well below its value for
+    guessing, or the log loss is below the log loss of the class shares.
     """
     if not trained.task.is_classification:
         return False
@@ -283,7 +283,7 @@ def _parts_classes(trained: Trained, f: Float[np.ndarray, "n C"], y: Float[np.nd
 
 
 def _beside(trained: Trained, error: float, y: np.ndarray) -> str:
-    """An error and the trivial one, in words."""
+    """An error and the trivial error, in words."""
     trivial = _trivial(trained, y)
     if trained.task.is_classification:
         known = f"always answering the most frequent class has error rate {_percent(trivial)}"
@@ -318,7 +318,7 @@ def _reading(own: Gauge) -> str:
 
 
 def _labels(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None, names: RowNames) -> list[Sign]:
-    """Labels that other rows or the model contradict; a model that guesses contradicts every one."""
+    """Labels that other rows or the model contradict; empty for a model that guesses, which contradicts all."""
     if _guessing(trained, gauges, held):
         return []
     found = wrong_labels(trained, of_claim(HeldOutErrorFromTrainingRows, gauges), names)
@@ -332,7 +332,7 @@ def _confidence(trained: Trained) -> list[Sign]:
 
 
 def _membership(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
-    """The attack by the loss on held-out rows; if there are none, the prediction by leaving one out."""
+    """The attack by the loss on held-out rows. If there are none, the prediction by leaving one row out."""
     own = of_claim(MembershipFromTrainingRows, gauges)
     if own is None or not trained.task.scored:
         return []

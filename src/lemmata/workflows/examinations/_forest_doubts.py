@@ -11,7 +11,7 @@ from lemmata.subjects.trained_models import LabelDoubts, Trained, copies_of, fre
 _TREES, _LEAF = 100, 8
 _MOST_ROWS, _MOST_COLUMNS = 2000, 1000
 _FEWEST, _FEWEST_OF_A_CLASS = 100, 30
-_LEAST = 1e-4  # share of votes; a forest excludes no class
+_LEAST = 1e-4  # share of votes, because a forest excludes no class
 _LARGEST = 1e30  # what a tree takes in single precision
 
 
@@ -47,7 +47,7 @@ def forest_doubts(trained: Trained) -> ForestDoubts | None:
     Returns:
         The doubts; None of values, of documents, and if fewer than 100 rows of two classes are left.
     """
-    from sklearn.ensemble import RandomForestClassifier  # nothing else here depends on it
+    from sklearn.ensemble import RandomForestClassifier  # nothing else in this file depends on it
 
     if not trained.task.is_classification:
         return None

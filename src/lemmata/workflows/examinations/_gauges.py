@@ -36,12 +36,12 @@ _MISSES = {"the interval": "does not contain the measured value", "the bound": "
 
 
 def gauges_of(trained: Trained) -> list[AbstractGauge]:
-    """The registered gauges that a trained model can be posed, in the order of their names."""
+    """The registered checks that can be made on a trained model, in the order of their names."""
     return [claim for claim in posable(trained) if claim.needed is None or claim.needed(trained)]
 
 
 def posable(trained: Trained) -> list[AbstractGauge]:
-    """The same checks together with those that may replace others; the model itself is not called."""
+    """The same checks together with checks that may replace others. The model itself is not called."""
     known = (claim for claim in registry(_CHAPTER).values() if isinstance(claim, AbstractGauge) and claim.of_data)
     return [claim for claim in known if claim.population.posed(trained) is not None]
 
@@ -107,7 +107,9 @@ def entry(claim: AbstractGauge, status: str, reason: str, **rest: Any) -> Gauge:
 
 
 def level(claim: AbstractGauge) -> float | None:
-    """The level of a predicted interval: the claim's own `level`, else that of its relation; None for other statements.
+    """The level of a predicted interval: the claim's own `level`, or else the level of its relation.
+
+    None for other statements.
 
     Args:
         claim: the gauge.

@@ -1,11 +1,11 @@
 """Which inputs of a model matter: gradients averaged over rows, and the loss if one input is permuted among rows.
 
-Let L_0 be the mean loss of m rows, and L_k that with the values of one input permuted among the rows, k = 1..K. If the
-input is independent of the other inputs and the target together, L_0, ..., L_K are exchangeable means over rows. Let s
-be the standard deviation of L_1..L_K. In the limit of many rows, (mean L_k - L_0) / (s (1 + 1/K)^1/2) follows Student's
-distribution with K - 1 degrees of freedom: the null. In any case, mean L_k - L_0 estimates the U-statistic of h(i, j),
-the loss of row i with the input of row j minus its loss. Its variance is that of g_i = mean_j h(i, j) + mean_j h(j, i)
-over m.
+Let L_0 be the mean loss of m rows. Let L_k, k = 1..K, be the mean loss after the values of one input were permuted
+among the rows. If the input is independent of the other inputs and the target together, L_0, ..., L_K are exchangeable
+means over rows. Let s be the standard deviation of L_1..L_K. This is the null: in the limit of many rows, (mean L_k -
+L_0) / (s (1 + 1/K)^1/2) follows Student's distribution with K - 1 degrees of freedom. In any case, mean L_k - L_0
+estimates the U-statistic of h(i, j), the loss of row i with the input of row j minus its loss. Its variance is that of
+g_i = mean_j h(i, j) + mean_j h(j, i) over m.
 """
 
 import math
@@ -45,9 +45,9 @@ def input_table(
 ) -> InputTable | None:
     """Each input with its mean gradient and the cost of permuting it; None for documents, and for too few rows.
 
-    Held-out rows without duplicates are permuted. If there are fewer than 20, training rows are permuted, which shows
-    what the model uses and not what that is worth on new rows. Of more than 1000 rows, 1000 are drawn. If there are
-    more than 256 inputs, those with the largest gradients are permuted.
+    Held-out rows without duplicates are permuted. If there are fewer than 20, training rows are permuted. This shows
+    what the model uses, but not its worth on new rows. Of more than 1000 rows, 1000 are drawn. If there are more than
+    256 inputs, those with the largest gradients are permuted.
 
     Args:
         trained: a model with its rows.
@@ -93,7 +93,7 @@ def _rows(trained: Trained) -> _Rows:
 
 
 def _few(trained: Trained, rows: _Rows, most: int) -> _Rows:
-    """At most so many of the rows, drawn at random."""
+    """At most `most` of the rows, drawn at random."""
     if len(rows.x) <= most:
         return rows
     kept = np.sort(np.random.default_rng([trained.seed, 32]).permutation(len(rows.x))[:most])
@@ -103,8 +103,8 @@ def _few(trained: Trained, rows: _Rows, most: int) -> _Rows:
 def _slopes(trained: Trained, rows: _Rows) -> Float[np.ndarray, " d"] | None:
     """Mean sizes of gradients times the spreads of the inputs; None without derivatives in the inputs.
 
-    For classes, the gradient of log p of the right class, which is that of <y - p, f>; for values, that of the output,
-    and for several values the root of the sum of squares.
+    For classes, it is the gradient of log p of the right class, which equals the gradient of <y - p, f>. For one value,
+    it is the gradient of the output. For several values, it is the root of the sum of squares.
     """
     model, task = trained.model, trained.task
     if not model.differentiable or (not task.is_classification and rows.y.shape[1] > _OUTPUTS):
@@ -125,7 +125,7 @@ def _slopes(trained: Trained, rows: _Rows) -> Float[np.ndarray, " d"] | None:
 def _chosen(
     varied: Bool[np.ndarray, " d"], slopes: Float[np.ndarray, " d"] | None
 ) -> tuple[Int[np.ndarray, " k"], list[str]]:
-    """The inputs that are permuted, those of the largest gradient first: at most 256, and none that is constant."""
+    """The inputs that are permuted, at most 256, with the largest gradients first. Constant inputs are left out."""
     order = np.flatnonzero(varied)
     order = order if slopes is None else order[np.argsort(-slopes[order], kind="stable")]
     if len(order) <= MOST:

@@ -1,9 +1,9 @@
 """The parameter arrays of a model: norms, largest singular values, shares of the tangent kernel, each with a null.
 
-The null of a matrix is Gaussian, of its shape and Frobenius norm. For small matrices, 39 are drawn: a further one is
-between the least and the largest of them with probability 38/40. For large matrices, the largest singular value follows
-Johnstone's limit. With a >= b rows and columns, s² = mu + sigma T times |W|²/(a b), where mu = ((a - 1)^1/2 + b^1/2)²,
-sigma = mu^1/2 (1/(a - 1)^1/2 + 1/b^1/2)^1/3, and T follows the Tracy-Widom distribution for real matrices.
+The null of a matrix is Gaussian, of its shape and Frobenius norm. For small matrices, 39 are drawn. A further draw lies
+between the least and the largest of these with probability 38/40. For large matrices, the largest singular value
+follows Johnstone's limit. With a >= b rows and columns, s² = mu + sigma T times |W|²/(a b), where mu = ((a - 1)^1/2 +
+b^1/2)², sigma = mu^1/2 (1/(a - 1)^1/2 + 1/b^1/2)^1/3, and T follows the Tracy-Widom distribution for real matrices.
 """
 
 import dataclasses
@@ -23,7 +23,7 @@ DRAWS, ROWS, MOST = 39, 32, 500
 TRACY_WIDOM = (-1.2686, -3.5159, 1.4538)
 """The median and the 2.5 % and 97.5 % quantiles of the law of order 1."""
 _DRAWN = 2**14  # entries of a matrix up to which random ones are drawn
-_WHOLE = 2e9  # operations of all singular values of one
+_WHOLE = 2e9  # operations for all singular values of one array
 _SECONDS, _FOR_NULLS = 5.0, 10.0
 
 
@@ -37,7 +37,7 @@ class _Shares(NamedTuple):
 
 
 def layer_table(trained: Trained, deadline: float | None = None) -> LayerTable | None:
-    """Each parameter array with its numbers and their nulls; None for a model without parameters.
+    """Each parameter array with its numbers and their nulls. None for a model without parameters.
 
     Args:
         trained: a model with its rows.
@@ -92,7 +92,7 @@ def _begun(trained: Trained) -> AbstractModel | None:
 
 
 def _of_matrix(name: str, array: np.ndarray, seed: int | None) -> LayerShown:
-    """The result for a matrix without its share; without singular values if there is no seed of its null."""
+    """The result for a matrix, without its share. If its null has no seed, singular values are left out."""
     own = unfolded(array)
     told = name, list(array.shape), list(own.shape), float(np.linalg.norm(own))
     if seed is None or not own.any():
@@ -146,7 +146,7 @@ def _shares(trained: Trained, deadline: float | None, notes: list[str]) -> _Shar
 
 
 def _random(model: AbstractModel, rng: np.random.Generator) -> AbstractModel:
-    """The model with a Gaussian array of the same shape and Frobenius norm in the place of each matrix."""
+    """The model with each matrix replaced by a Gaussian array of the same shape and Frobenius norm."""
     parts = []
     for array in _arrays(model):
         normal = rng.normal(size=array.shape)
@@ -157,7 +157,7 @@ def _random(model: AbstractModel, rng: np.random.Generator) -> AbstractModel:
 def unfolded(array: np.ndarray) -> Float[np.ndarray, "a b"]:
     """An array as a matrix.
 
-    With more than two axes, it is unfolded along its first or its last, whichever is closer to square.
+    An array with more than two axes is unfolded along its first or its last axis, whichever result is closer to square.
 
     >>> unfolded(np.zeros((64, 32, 3, 3))).shape, unfolded(np.zeros((3, 3, 32, 64))).shape
     ((64, 288), (288, 64))

@@ -1,4 +1,4 @@
-"""A program, its weights and files of rows as one trained model."""
+"""Load a program, its weights and files of rows as one trained model."""
 
 import dataclasses
 

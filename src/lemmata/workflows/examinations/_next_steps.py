@@ -1,8 +1,8 @@
 """What to do next: labels to check, another decay, another temperature, each tried on a copy of the model.
 
 The copy descends from the current weights, on the objective that the action changes. The rows that measure the
-effect of an action were not used to choose it. Labels and decay are chosen by leaving training rows out, a temperature
-by one half of the held-out rows, and effects are differences row by row on held-out rows.
+effect of an action were not used to choose it. Labels and decay are chosen by leaving training rows out, and a
+temperature by one half of the held-out rows. Effects are differences row by row on held-out rows.
 """
 
 import dataclasses
@@ -41,7 +41,7 @@ LEVEL = 0.95
 MOST = 3
 _FACTOR = 4.0  # between one decay that is tried and the next
 _TRIED = 4
-# steps of the descent to another decay, which begins at the copy for the previous decay: 600 gave the same result
+# steps of the descent to another decay, which starts at the copy for the previous decay; 600 steps gave the same result
 _TRYING = 150
 _SURE = 2.5  # the left-out losses must fall by this number of standard errors
 _SAME = 0.02  # share of predictions that the copy may change before any action is tried
@@ -64,7 +64,7 @@ def next_steps(
         names: the names of rows.
         second: the time of a gradient over all training rows, in seconds.
         deadline: `time.monotonic()` after which nothing new is started.
-        seconds: that one descent may be expected to take, and after which none is begun.
+        seconds: the time that one descent may be expected to take. After this time, no further descent is begun.
     """
     late = lambda: deadline is not None and time.monotonic() > deadline
     found, tried = list(_temperature(trained)), []
@@ -90,19 +90,21 @@ def next_steps(
 
 
 def _worth(effects: list[Effect]) -> float:
-    """The share of the last quantity that an action saves, if it surely saves some; else 0."""
+    """The share of the last quantity that an action saves. It is 0 if the saving is not certain."""
     if not effects or not effects[-1].gain.lower > 0:
         return 0.0
     return effects[-1].gain.value / effects[-1].before
 
 
 def _labels(trained: Trained, left_out: Gauge | None, names: RowNames) -> list[Action]:
-    """Check the rows whose labels are more likely wrong than right; the effect is that of leaving them all out.
+    """Check the rows whose labels are more likely wrong than right.
+
+    The effect is measured with all these rows left out.
 
     The number of wrong labels is not given, because wrong labels that a table already has count as well. On other
     tables, the number of planted ones was in the mixture's interval in 29 of 38 lists. The effect is only reported in
-    errors. If the same share of held-out labels is wrong, a model that is more certain of right labels pays more for
-    each wrong one in log loss, although it is better.
+    errors. Suppose that the same share of held-out labels is wrong. Then a model that is more certain of right labels
+    pays more log loss for each wrong one, although it is better.
     """
     doubts = of_training_rows(trained, left_out)
     if doubts is None or not (stands(doubts) and counted(trained)) or not (doubts.wrong > 0.5).any():
@@ -157,7 +159,7 @@ def _decay(trained: Trained, late: Callable[[], bool]) -> tuple[list[Action], st
                 unseen = losses(
                     leave_one_out(copy, trained.x, trained.y, trained.task, objective_of(trained).decay * own).outputs
                 )
-            except LemmataError:  # a leverage of 1, or too little memory: this decay has no result
+            except LemmataError:  # if a leverage is 1, or memory is too small, this decay has no result
                 break
             if not unseen.mean() < best.mean():
                 break
@@ -189,7 +191,7 @@ def _in_words(trained: Trained, factor: float) -> str:
 
 
 def _temperature(trained: Trained) -> Iterator[Action]:
-    """Logits divided by a number that is fitted to one half of the held-out rows, and judged on the other half.
+    """Logits divided by a number. The number is fitted to one half of the held-out rows, and tested on the other half.
 
     A number below 1 makes every error dearer. A half with hardly an error does not know the price, and gives none.
     """
@@ -226,7 +228,7 @@ def _losses(trained: Trained, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, 
 
 
 def _effects(trained: Trained, copy: AbstractModel) -> list[Effect]:
-    """The effect of a copy on the error on held-out rows, and, for classes, on their log loss, which comes last."""
+    """The effect of a copy on the error on held-out rows. For classes, the effect on their log loss comes last."""
     (f, y), new = _held(trained), fresh_rows(trained)
     g = copy.outputs(held_rows(trained)[0][new])
     classes = trained.task.is_classification

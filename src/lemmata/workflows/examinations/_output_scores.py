@@ -13,13 +13,15 @@ _LEVEL = 0.95
 
 
 def output_scores(trained: Trained, names: tuple[str, ...] | None = None) -> list[OutputScore]:
-    """The scores of each output of a regression; for several outputs, also those of the total squared distance.
+    """The scores of each output of a regression.
+
+    For several outputs, the scores of the total squared distance are added.
 
     Empty otherwise.
 
-    Let e_i be the squared error of row i and v_i that of the mean of the training targets. R² is 1 - sum e / sum v. Its
-    interval is Student's for the means of e_i - (1 - R²) v_i, which determine the ratio to first order. The ends of the
-    root mean squared error are the roots of the ends for the mean of e.
+    Let e_i be the squared error of row i, and v_i the squared error of the mean of the training targets. R² is 1 - sum
+    e / sum v. Its interval is Student's for the means of e_i - (1 - R²) v_i, which determine the ratio to first order.
+    The ends of the root mean squared error are the roots of the ends for the mean of e.
 
     Args:
         trained: a model with its rows.

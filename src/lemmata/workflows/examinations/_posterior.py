@@ -57,8 +57,8 @@ class PosteriorRows(NamedTuple):
 def posterior_rows(trained: Trained) -> PosteriorRows | None:
     """The posterior predictive of at most 2000 held-out rows; None if it has no meaning for the model.
 
-    It is for the copy at the stationary point, if another check has made one, and otherwise for the model itself. If
-    it cannot speak, its summary says why.
+    It is for the copy at the stationary point, if another check has made one, and otherwise for the model itself. If it
+    has no result, its summary says why.
 
     Args:
         trained: a model with its rows.
@@ -143,7 +143,10 @@ def _of_classes(
 
 
 def _share(inside: np.ndarray) -> Interval:
-    """The share of targets inside, with an exact interval; of several outputs Student's over the rows."""
+    """The share of targets inside, with an exact interval.
+
+    For several outputs, the interval is Student's over the rows.
+    """
     own = inside.mean(1)
     if inside.shape[1] == 1:
         low, high = share_interval(float(own.sum()), float((1 - own).sum()), _SURE)
@@ -155,7 +158,7 @@ def _share(inside: np.ndarray) -> Interval:
 def log_means(
     f: Float[np.ndarray, "k C"], spread: Float[np.ndarray, "k C C"], seed: int = 0
 ) -> Float[np.ndarray, "k C"]:
-    """Logarithms of the mean softmax of normal outputs; without variance, those of the softmax.
+    """Logarithms of the mean softmax of normal outputs. Without variance, they are the logarithms of the softmax.
 
     Args:
         f: means of the outputs.

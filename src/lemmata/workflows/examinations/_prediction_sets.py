@@ -1,8 +1,8 @@
 """Sets of classes, or intervals, that hold the target of a new row with a stated probability: split conformal.
 
 Held-out rows without duplicates are halved at random. The limit is the k-th smallest of the m scores of one half. Here
-k = ceil((m + 1) level). It contains a new score with probability `level` to `level` + 1/(m + 1), if all rows come from
-one distribution; the other half measures whether it does.
+k = ceil((m + 1) level). If all rows come from one distribution, it contains a new score with probability between
+`level` and `level` + 1/(m + 1). The other half measures whether it does.
 """
 
 from typing import NamedTuple
@@ -38,9 +38,9 @@ class RowSets(NamedTuple):
 def prediction_sets(trained: Trained) -> RowSets | None:
     """Sets at 90 % for every held-out row; None if there are too few rows, or if the outputs do not order the classes.
 
-    For classes with probabilities p, a set contains the predicted class and all classes with p_k >= 1 - limit, where
-    the score is 1 - p of the right class. For one value f, it is f +- limit, where the score is |y - f|. Since no set
-    is empty, a model that is right more often than 90 % holds more.
+    The score is 1 - p of the right class if classes have probabilities p. A set then contains the predicted class and
+    all classes with p_k >= 1 - limit. For one value f, the score is |y - f|, and the interval is f +- limit. No set is
+    empty. So if a model is right more often than 90 %, its sets contain the target more often, too.
 
     Args:
         trained: a model with its rows.

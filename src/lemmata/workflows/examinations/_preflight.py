@@ -32,7 +32,7 @@ _EVAL_MODE = "use module.eval(), eqx.nn.inference_mode(module) or train=False"
 
 
 def preflight(trained: Trained, user: Callable[[np.ndarray], np.ndarray] | None = None) -> list[Check]:
-    """The first checks, each with its result; they end if outputs are not finite.
+    """The first checks, each with its result. They end early if outputs are not finite.
 
     Args:
         trained: the model with its rows.
@@ -62,7 +62,10 @@ def preflight(trained: Trained, user: Callable[[np.ndarray], np.ndarray] | None 
 
 
 def _precision(outputs: np.ndarray) -> str:
-    """The coarsest precision that contains the outputs; a model may compute in it with any precision of its weights."""
+    """The coarsest precision that contains the outputs.
+
+    A model may compute in it whatever the precision of its weights.
+    """
     with np.errstate(over="ignore"):
         single = outputs.astype(np.float32)
     if not (single == outputs).all():
@@ -110,9 +113,9 @@ def _finite(outputs: np.ndarray) -> Check:
 def _derivative(trained: Trained) -> Check:
     """The product with a random direction against a central difference; in float64, if the model is not large.
 
-    A step over the kink of a unit makes the difference wrong, and not the derivative: then a shorter one is taken. Rows
-    can be exactly on a kink if training has ended there, or if it has not begun and an input and a bias are zero. So
-    the parameters are moved a little first.
+    A step over the kink of a unit makes the difference wrong, but not the derivative. Then a shorter step is taken.
+    Rows can be exactly on a kink if training has ended there. They can also be there if training has not begun and an
+    input and a bias are zero. So the parameters are moved a little first.
     """
     name = "derivatives match differences of the outputs"
     if not trained.model.differentiable:
@@ -162,8 +165,8 @@ def _rounded(model: AbstractModel, v: np.ndarray, exact: np.ndarray, x: np.ndarr
 def _ahead(trained: Trained, loose: float) -> list[Check]:
     """Whether a language model sees tokens that it has to predict.
 
-    The first half of each document must keep its loss if its second half is exchanged for that of another document. The
-    second half is passed to the model, but its loss does not count.
+    The first half of each document must keep its loss if its second half is replaced by the second half of another
+    document. The second half is passed to the model, but its loss does not count.
     """
     x = _few(trained)
     if not trained.task.is_language or x.shape[1] < 4:

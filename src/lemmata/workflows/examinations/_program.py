@@ -63,12 +63,11 @@ def load_program(
 ) -> Program:  # fmt: skip
     """Run a user's program, and put weights into the model that it builds.
 
-    The program is executed, as `python net.py` would. It defines `build()`, which returns a model as `read_model`
-    takes it, and may define `fit(x, y, seed, start=None)`, `decay`, `loss`, `labels` and
-    `privacy = {"sampling": q, "noise": sigma, "steps": T}`. The program of a language model, which gives logits (n, T,
-    vocabulary) for tokens (n, T), sets `task = "language"` and, if needed, `padding = 0`. `scale = 255.0` states that
-    inputs have one unit and are at most this large. `sizes()` returns models of other sizes that were trained in the
-    same way.
+    The program is executed, as `python net.py` would. It must define `build()`, which returns a model that `read_model`
+    accepts. It may also define `fit(x, y, seed, start=None)`, `decay`, `loss`, `labels` and `privacy = {"sampling": q,
+    "noise": sigma, "steps": T}`. The program of a language model, which gives logits (n, T, vocabulary) for tokens (n,
+    T), sets `task = "language"` and, if needed, `padding = 0`. `scale = 255.0` states that inputs have one unit and are
+    at most this large. `sizes()` returns models of other sizes that were trained in the same way.
 
     Args:
         path: the program.
@@ -157,7 +156,7 @@ def _labels(module: Any, path: Path) -> tuple[Any, ...] | None:
 
 
 def _language(module: Any, path: Path) -> tuple[str | None, int | None]:
-    """Whether a program builds a language model, and its token of padding."""
+    """Whether a program builds a language model, and the number of its padding token."""
     task, padding = getattr(module, "task", None), getattr(module, "padding", None)
     if task not in (None, "language"):
         rule = '"language", or no task; lemmata infers other tasks from the targets'
@@ -199,7 +198,10 @@ def _line(error: BaseException) -> str:
 
 
 def read_weights(path: str | Path, option: str = "--weights") -> dict[str, np.ndarray]:
-    """The arrays of a safetensors file by their names; see `with_weights` for errors, which name the option."""
+    """The arrays of a safetensors file by their names.
+
+    The errors are those of `with_weights`, and they name the option.
+    """
     path = Path(path)
     if path.suffix.lower() in _CONVERT:
         remedy = _CONVERT[path.suffix.lower()].format(old=path.name)

@@ -16,7 +16,7 @@ def read_required(conditions: Sequence[str], gauges: Sequence[str]) -> list[tupl
     """Conditions split into text, name, sign and number, before anything is computed.
 
     A condition compares a value with a number by <, <=, > or >=. The value is `held.error`, `train.error`,
-    `score.covered`, or NAME.predicted or NAME.measured, where NAME is the last part of a check's name.
+    `score.covered`, NAME.predicted or NAME.measured. NAME is the last part of a check's name.
 
     Args:
         conditions: the conditions as texts.

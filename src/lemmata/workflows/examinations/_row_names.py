@@ -37,7 +37,7 @@ class Names:
         return f"{', '.join(map(str, shown))}{more} ({self.words})"
 
     def of(self, kept: np.ndarray) -> "Names":
-        """The names of those of the rows that are kept.
+        """The names of the rows that are kept.
 
         Args:
             kept: for each row whether it is.
@@ -73,7 +73,7 @@ def names_in_frame(rows: Any) -> Names:
 
 
 def columns_in_frame(rows: Any) -> tuple[str, ...] | None:
-    """The names of the columns of a frame of pandas or polars; None for anything else."""
+    """The column names of a pandas or polars frame; None for anything else."""
     columns = getattr(rows, "columns", None)
     return None if columns is None or callable(columns) else tuple(str(name) for name in columns)
 

@@ -1,4 +1,4 @@
-"""One row for each training and held-out row: the model's output for it, and the theory's results for it."""
+"""A table with one row for each training or held-out row. It holds the model's output and the results of the theory."""
 
 from typing import Any
 
@@ -33,7 +33,8 @@ def row_table(trained: Trained, left_out: Gauge | None, names: RowNames = PLACES
 
     Args:
         trained: the model with its rows.
-        left_out: the check of the error from training rows alone; if it has no result, no row is left out.
+        left_out: the check that predicts the error from training rows alone. Without a result of this check, no row is
+            left out.
         names: the names of rows.
 
     Returns:
@@ -53,8 +54,7 @@ def row_table(trained: Trained, left_out: Gauge | None, names: RowNames = PLACES
         `effect_on_held_loss`: how much the mean held-out loss grows without the row. An examination computes it only
         if that takes at most ten seconds.
 
-        Columns for held-out rows:
-        `prediction_set` (classes, separated by bars), or `lower` and `upper`.
+        Columns for held-out rows: `prediction_set`, the classes separated by bars, or `lower` and `upper` for values.
         `posterior_probability` of the row's own class, or `posterior_deviation` of the target, by Laplace's
         approximation.
     """
@@ -66,7 +66,7 @@ def row_table(trained: Trained, left_out: Gauge | None, names: RowNames = PLACES
 
 
 def worst_rows(table: pl.DataFrame) -> list[RowShown]:
-    """The twenty rows of largest loss in a model that has not seen them; training rows count if they were left out.
+    """The twenty rows of largest loss in a model that has not seen them. Training rows count if they were left out.
 
     Args:
         table: as of `row_table`.

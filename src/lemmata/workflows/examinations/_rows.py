@@ -1,4 +1,4 @@
-"""Rows as a model takes them: the columns of a table in their order, or the arrays x and y of an NPZ file."""
+"""Rows in the form that a model takes: the columns of a table in their order, or the arrays x and y of an NPZ file."""
 
 import dataclasses
 import os
@@ -65,10 +65,10 @@ def read_rows(
             perhaps x_held, y_held.
         target: the column to predict; default: y, target, label, or what a bundled set names.
         split: a column with "held" (or test, 1, true) for the rows that the training has not seen.
-        documents: the rows are sequences of tokens, their own targets: a table has a column for each place, an NPZ file
-            x and perhaps x_held.
-        corrected: a column, or an array of an NPZ file, with right targets of the training rows; one that is neither is
-            left to `read_corrected`.
+        documents: the rows are sequences of tokens, and the tokens are also the targets. A table has a column for each
+            position. An NPZ file has x and perhaps x_held.
+        corrected: a column, or an array of an NPZ file, with the right targets of the training rows. If `corrected`
+            names neither, `read_corrected` reads it later.
         gaps: whether cells of the inputs may be empty, as a model of which only outputs are seen may take them.
 
     Raises:
@@ -118,7 +118,7 @@ def read_corrected(data: str, own: Loaded) -> np.ndarray:
     """Right targets of the training rows, in their order, from a separate file.
 
     Args:
-        data: a table with the column of the target, or a single one; or an NPZ file with y.
+        data: a table with the column of the target, or with a single column; or an NPZ file with y.
         own: the training rows.
 
     Raises:
@@ -145,7 +145,9 @@ def read_corrected(data: str, own: Loaded) -> np.ndarray:
 
 
 def read_held(data: object, own: Loaded) -> tuple[Pair, Names]:
-    """Held-out rows, their columns in the order of the training rows, and what they are called; errors: `read_rows`.
+    """Held-out rows with columns in the order of the training rows, and the names of these rows.
+
+    Errors: see `read_rows`.
 
     Args:
         data: as of `read_rows`.

@@ -65,7 +65,7 @@ def run_examination(
     user: Callable[[np.ndarray], np.ndarray] | None = None, progress: Progress = lambda stage, done, total: None,
     started: float | None = None, names: RowNames = PLACES,
 ) -> ExaminationRecord:  # fmt: skip
-    """Pose a trained model every theory that speaks about it.
+    """Check a trained model against every theory that applies to it.
 
     Args:
         trained: the model with its rows.
@@ -119,7 +119,7 @@ def run_examination(
 def _gauges(
     trained: Trained, found: list[Gauge], plan: list[str], second: float, deadline: float, progress: Progress
 ) -> None:
-    """Every check for which time and memory are enough; the others are entered with their cost.
+    """Every check for which there is enough time and memory. The other checks are entered with their cost.
 
     The cheapest checks come first, and bounds last, because bounds are usually vacuous.
     """
@@ -172,7 +172,7 @@ def _left_out(found: list[Gauge]) -> Gauge | None:
 
 
 def _planned(trained: Trained, order: list[AbstractGauge], second: float) -> tuple[list[str], float]:
-    """Each check with its cost, and the sum; the first of several checks pays for what they share."""
+    """Each check with its cost, and the sum of the costs. What several checks share is paid by the first of them."""
     ahead, lines, total = copy.copy(trained), [], 0.0
     for claim in order:
         seconds = price(claim, ahead, second)
@@ -183,7 +183,10 @@ def _planned(trained: Trained, order: list[AbstractGauge], second: float) -> tup
 
 
 def _knowing(trained: Trained, questions: Iterable[Any]) -> Trained:
-    """A model whose prices take questions for answered; prices ask only whether they are."""
+    """A model in which the questions count as answered.
+
+    The costs of checks depend only on which questions are answered.
+    """
     for question in questions:
         if not is_known(question, trained):
             keep(question, trained, None)
@@ -204,7 +207,7 @@ def _too_much(claim: AbstractGauge, trained: Trained, seconds: float, deadline: 
 
 
 def _gradient_seconds(trained: Trained) -> float:
-    """The time of a gradient over all training rows, after compilation: the quickest of three."""
+    """The time of one gradient over all training rows after compilation. It is the shortest of three measured times."""
     if not trained.model.differentiable:
         return 0.0
     few = slice(0, min(len(trained.x), trained.model.batch))
@@ -297,7 +300,7 @@ def _digest(theta: np.ndarray) -> str:
 
 
 def _decay(trained: Trained) -> float | None:
-    """The decay as stated, else as the weights imply; None if outputs that are not finite imply none."""
+    """The decay as stated, or else as the weights imply it. None if outputs that are not finite imply no decay."""
     known = trained.decay is not None or not trained.model.differentiable or not trained.task.loss_known
     return trained.decay if known or not np.isfinite(training_outputs(trained)).all() else objective_of(trained).decay
 

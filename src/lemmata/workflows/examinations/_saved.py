@@ -44,7 +44,7 @@ def is_saved(program: str) -> bool:
 
 
 def load_saved(program: str, data: object, options: ModelOptions) -> tuple[Trained, str, str, RowNames]:
-    """The last step of a saved pipeline, for the outputs of the other steps; the names of model, data and rows.
+    """The last step of a saved pipeline, on the outputs of the other steps, with the names of the model, data and rows.
 
     Args:
         program: the file.

@@ -14,7 +14,7 @@ from ._row_names import RowNames
 
 
 def add_tables(trained: Trained, names: RowNames, deadline: float | None, found: dict[str, Any]) -> list[str]:
-    """Enter each table by its name in the record; if one could not be made, a note says why.
+    """Enter each table by its name in the record. If a table cannot be made, a note says why.
 
     Args:
         trained: a model with its rows.

@@ -1,4 +1,4 @@
-"""How many labels look wrong, and which rows to look at: in training rows left out, held-out rows, or by a forest."""
+"""How many labels look wrong, and which rows to look at."""
 
 import dataclasses
 from typing import Any
@@ -31,7 +31,7 @@ long step. Networks that learn labels by heart then contradict right labels, too
 """
 _DOUBTED = 0.01  # fewer are what rows between two classes make of right labels
 _FEWEST = 100
-_OF_FOREST = 3.0, 0.03  # the same two; at most 0.009 in 33 sets of right labels, on seeds from 100 on
+_OF_FOREST = 3.0, 0.03  # the same two groups; at most 0.009 in 33 sets of right labels, on seeds from 100 on
 _FIRST = 8
 _LONG = 0.8  # leverage; in recurrent networks all that was doubted of right labels lay above 0.9
 _NEARLY = 0.8  # share of the suspect rows that are in one class
@@ -41,13 +41,13 @@ _SPOKE = ("agrees", "disagrees", "unscored")
 def wrong_labels(trained: Trained, left_out: Gauge | None, names: RowNames = PLACES) -> Finding | None:
     """A sentence that labels look wrong; None if the rows do not show it.
 
-    Training rows are judged by the output of the model without them. A model that has learned its labels by heart hides
-    wrong labels in its training rows, or contradicts right ones, because a Newton step away from a learned row is long.
-    Its held-out rows, which it has not seen, still show wrong labels. If neither has a result, a forest of all rows is
-    used, whose errors differ from the model's.
+    Training rows are judged by the output of the model without them. A model that has memorised its labels can hide
+    wrong labels in its training rows. It can also contradict right labels, because a Newton step away from a learned
+    row is long. Its held-out rows, which it has not seen, still show wrong labels. If neither has a result, a forest of
+    all rows is used, whose errors differ from the model's.
 
     Args:
-        trained: a model that does not guess: one that does contradicts every label.
+        trained: a model that does not guess, because a model that guesses contradicts every label.
         left_out: the check of the error from training rows alone.
         names: the names of rows.
     """
@@ -96,8 +96,8 @@ def of_training_rows(trained: Trained, left_out: Gauge | None) -> LabelDoubts | 
 def of_held_rows(trained: Trained) -> LabelDoubts | None:
     """How many held-out labels the model contradicts, over rows that are not duplicates; None if they are too few.
 
-    A model that gives the own class of a row the probability 0 has an error that no temperature repairs: its own errors
-    would count as wrong labels.
+    If a model gives the own class of a row the probability 0, no temperature can repair this error. The model's own
+    errors would then count as wrong labels.
 
     Args:
         trained: the model with its rows.
@@ -112,7 +112,7 @@ def of_held_rows(trained: Trained) -> LabelDoubts | None:
 def _by_forest(trained: Trained, names: RowNames) -> Finding | None:
     """A sentence that a forest contradicts labels of training and held-out rows.
 
-    None if it does not, or if it only contradicts those of a class.
+    None if it does not, or if it contradicts only the labels of one class.
     """
     found = forest_doubts(trained)
     evidence, doubted = _OF_FOREST
@@ -151,9 +151,9 @@ def counted(trained: Trained) -> bool:
     """Whether leaving training rows out can show the number of wrong labels.
 
     A Newton step without a row of leverage h has a relative error of about h. With h near 1, it may give the row's own
-    class any probability, also 0, whether the label is right or wrong. So half of the rows must hardly determine
-    themselves, no row may exclude its own class, and wrong labels must be visible even among the rows whose step is not
-    too long.
+    class any probability, also 0, whether the label is right or wrong. So three conditions must hold: half of the rows
+    hardly determine their own outputs, no row excludes its own class, and wrong labels are visible even among the rows
+    whose step is not too long.
     """
     without = rows_left_out(trained)
     if float(np.median(without.leverage)) > _FIXED or excludes(without.outputs, trained.y):
@@ -177,7 +177,7 @@ def _ends(doubts: LabelDoubts) -> str:
 
 
 def _rows(places: np.ndarray, doubts: LabelDoubts, words: str, names: Names) -> str:
-    """Words and the rows whose labels are more likely wrong than right; or nothing."""
+    """The given words and the rows whose labels are more likely wrong than right; empty if there are no such rows."""
     order = np.argsort(-doubts.wrong, kind="stable")
     found = places[order[doubts.wrong[order] > 0.5]]
     return f"{words} {names.told(found)}" if len(found) else ""

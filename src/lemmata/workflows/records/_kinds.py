@@ -15,7 +15,7 @@ _MARKS = {r'"gauges"\s*:': examinations.ExaminationRecord, r'"families"\s*:': co
 def kind_of(path: Path) -> type[StoredRecord]:
     """The class of the record that a file holds, also if the file was cut.
 
-    If nothing shows the kind, it is a study, whose reader then reports the fault of the file.
+    If nothing shows the kind, it is read as a study, whose reader then reports the fault of the file.
 
     Args:
         path: the file.

@@ -66,8 +66,8 @@ class StoredRecord:
             name: of the file, for the error.
 
         Raises:
-            DataError: if the text is not strict JSON, has another schema, or a field is missing, surplus, of the wrong
-                type or out of its range; the message names the field.
+            DataError: if the text is not strict JSON or has another schema, or if a field is missing, surplus, of the
+                wrong type or out of its range. The message names the field.
         """
         told = cls.told(name)
         values = parsed(text, told)

@@ -16,7 +16,7 @@ def spell(value: float, percent: bool = False, like: str = "") -> str:
     Args:
         value: a number, or a share.
         percent: whether it is shown in per cent.
-        like: a number in the same unit; if it has more decimals, the value is shown with the same number of decimals.
+        like: a number in the same unit. If `like` has more decimals, the value is shown with as many.
 
     >>> spell(0.98765, percent=True), spell(54.7316), spell(12345.6), spell(float("inf"))
     ('98.8 %', '54.7', '12,300', 'no limit')

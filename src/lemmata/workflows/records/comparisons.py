@@ -68,15 +68,16 @@ class FamilyResult:
         wrong: for classes, the share of held-out rows that is predicted wrongly.
         permuted: the error where the targets are shuffled.
         sound: whether that is 1, within its interval or 5 % of the variance.
-        setting: the meaning of its one setting; `values`: all its values; `chosen`: by leave-one-out in each split.
+        setting: the meaning of the family's one setting. `values`: all values of the setting. `chosen`: the value that
+            leave-one-out chose in each split.
         ridges: in each split, relative to the mean diagonal of the Gram matrix.
         points: measured and predicted, by training rows.
         ratio: predicted over measured with all training rows.
-        equivalent: the error that the eigenvalues of the kernel predict from the training rows, if these are
-        exchangeable. later: what is expected at 2, 4, 8 times the training rows, by continuing the measured curve.
-        effective_dimension: of the kernel between training rows at the chosen ridge. alignment: the share of the target
-        in the first 10 and 100 eigenvectors of the kernel. seconds: that the family took. cost: against length; None
-        where it was left out.
+        equivalent: the error that the eigenvalues of the kernel predict from the training rows, if all rows are
+        exchangeable. later: the expected errors at 2, 4, 8 times the training rows, by continuing the measured curve.
+        effective_dimension: effective dimension of the kernel between training rows at the chosen ridge. alignment: the
+        share of the target in the first 10 and 100 eigenvectors of the kernel. seconds: the time that the family took.
+        cost: the cost against the length; None where it was left out.
     """
 
     name: str
@@ -106,7 +107,7 @@ class PairResult:
 
     Args:
         first, second: names.
-        difference: error of the first minus that of the second. p_value, adjusted: two-sided, and after Holm's
+        difference: error of the first minus error of the second. p_value: two-sided. adjusted: the p-value after Holm's
             correction over all pairs.
         decided: adjusted below 0.05, and the difference above 5 % of the variance, or the interval of the ratio beyond
             a factor of two.
@@ -128,7 +129,7 @@ class Theorem:
 
     Args:
         says: its sentence.
-        named: the family of recurrence and attention that it ranks first; None if it does not decide.
+        named: the family, recurrence or attention, that it ranks first. None if it does not decide.
         right: whether it is right here; None if this cannot be decided.
         why: the two errors.
         rates: its two rates for rows like these, with smoothness 1 and constants 1.
@@ -143,7 +144,7 @@ class Theorem:
 
 @dataclasses.dataclass(frozen=True)
 class Statement:
-    """A result that speaks about these rows.
+    """A result that applies to these rows.
 
     Args: about, says: the topic of the statement, and its words.
         holds: whether its hypotheses hold here; None if that is not checked.
@@ -160,12 +161,12 @@ class Statement:
 
 @dataclasses.dataclass(frozen=True)
 class FiniteResult:
-    """A small trained network of a family: its error, and that of the kernel on the same split.
+    """A small trained network of a family: its error, and the error of the kernel on the same split.
 
     Args:
         name: of the family.
         error: held-out squared error over guessing.
-        kernel: that of the family's kernel on the same rows. parameters, steps, seconds: the size and cost of the
+        kernel: the error of the family's kernel on the same rows. parameters, steps, seconds: the size and cost of the
             training.
     """
 
@@ -179,7 +180,10 @@ class FiniteResult:
 
 @dataclasses.dataclass(frozen=True)
 class ScoreResult:
-    """A kernel that takes noise off rows: squared error over that of the best linear denoiser, by noise level."""
+    """A kernel that removes noise from rows.
+
+    By noise level, it has the squared error divided by that of the best linear denoiser.
+    """
 
     kernel: str
     noise: float

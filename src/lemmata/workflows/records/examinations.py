@@ -76,8 +76,8 @@ class Gauge:
         status: agrees, disagrees, vacuous, inapplicable, unscored, unaffordable, descriptive or failed.
         reason: why, in a sentence.
         hypotheses: its conditions with their values.
-        predicted: the number with its interval, from training rows and weights, or from held-out rows that are not used
-            for the measurement; None if there is no prediction.
+        predicted: the number with its interval. It comes from training rows and weights, or from held-out rows that are
+            not used for the measurement. None if there is no prediction.
         measured: the number by another route, with its interval.
         route: how it was measured.
         trivial: the number that everybody knows without the theory.
@@ -86,8 +86,8 @@ class Gauge:
         label: the kind of statement: "estimate", "upper", "lower" or "equal".
         seconds: that it took.
         price: seconds that it was expected to take.
-        rows_factor: for a vacuous bound, the factor by which the number of rows would have to grow; None if no number
-            of rows is enough, and for all other checks.
+        rows_factor: for a vacuous bound, the factor by which the number of rows would have to grow. It is None for all
+            other checks, and if no number of rows is enough.
         alternative: for a bound on the error, the limit from held-out rows alone, which it has to beat.
         ends: the meaning of the ends of the measured interval; empty if the measurement has no interval.
     """
@@ -143,7 +143,7 @@ class Model:
         outputs: how they are read: logits, probabilities, values.
         task: classification, regression or language.
         decay: in mean loss + (decay/2) |theta|²; stated, inferred from the weights, or unknown.
-        loss: that it was trained with, and how that is known, in words; empty in older records.
+        loss: the loss of the training, and how it is known, in words; empty in older records.
     """
 
     kind: str
@@ -187,7 +187,7 @@ class ClassScore:
         label: of the class.
         rows: that are of it.
         recall: the share of them that the model names so.
-        precision: of the rows that the model names so, the share that is; None if it names none.
+        precision: the share of rows of this class among the rows that the model assigns to it; None if it assigns none.
     """
 
     label: str
@@ -204,7 +204,7 @@ class Baseline:
         words: the answer: "always answering 3", "the mean of the training targets", "the frequencies of tokens".
         error: of the answer, in the unit of `held_error`.
         gain: by how much the model's error is smaller, from the differences in each row.
-        explained: R², the share of the answer's squared error that the model saves; None but for values.
+        explained: R², the share by which the model lowers the squared error of the answer. None except for values.
         balanced: the mean over classes of the share of errors; None if classes are about as frequent as each other.
         classes: if they are not: each class, the rarest first.
     """
@@ -218,7 +218,7 @@ class Baseline:
 
     @property
     def beaten(self) -> bool | None:
-        """Whether the model is surely better; False if it is surely worse, and None if the rows do not decide."""
+        """Whether the model is surely better. False if it is surely worse, and None if the rows do not decide."""
         return True if self.gain.lower > 0 else False if self.gain.upper < 0 else None
 
 
@@ -252,7 +252,7 @@ class ReliabilityBin:
     Args:
         rows: how many.
         sure: the mean probability of the class that it names.
-        right: the share of them of which that class is right.
+        right: the share of these rows for which that class is right.
     """
 
     rows: Count
@@ -285,7 +285,7 @@ class Action:
         text: the action, in sentences.
         then: the beginning of the sentence on its effect: "Without these rows", "Then".
         effects: the measured effects; empty without enough held-out rows.
-        factor: by which a decay is multiplied, or logits are divided; else 1.
+        factor: the factor of a decay or of logits; 1 for other actions.
     """
 
     name: str
@@ -328,9 +328,9 @@ class ExaminationRecord(StoredRecord):
         schema, lemmata: versions of this file and of the program.
         command: that repeats it; empty from Python.
         created: date and time. model, rows: the examined model and rows. train_error, held_error: for classes, the
-            share of wrong classes with an exact interval; for values, the mean squared distance, and for documents, the
-            mean of nats per token, both with a normal interval.
-        preflight: conditions that must hold before theory is applied; if one does not hold, nothing else was run.
+            share of wrong classes with an exact interval. For values, the mean squared distance with a normal interval.
+            For documents, the mean number of nats per token with a normal interval.
+        preflight: conditions that must hold before theory is applied. If one of them fails, nothing else is run.
         gauges: every theory posed the model.
         findings: at most five, the most important first.
         score: predictions against measurements.
@@ -394,5 +394,5 @@ class ExaminationRecord(StoredRecord):
         return self.gauge(LEFT_OUT)
 
     def gauge(self, name: str) -> Gauge | None:
-        """The check of this claim, by its full name or the end of it; None if there is none."""
+        """The check of this claim, by its full name or the end of its name; None if there is none."""
         return next((own for own in self.gauges if own.name == name or own.name.endswith("." + name)), None)

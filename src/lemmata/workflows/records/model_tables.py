@@ -16,8 +16,8 @@ class InputShown:
         growth: the growth of the mean loss if the values of this input are permuted among the rows, with its 95 %
             interval for new rows; None if it was not permuted.
         null: 95 % of such growths are within +- this of 0 if the input has no information.
-        told: whether the growth is significant: the null is rejected, with all inputs together at 5 %, and the interval
-            is above 0; None if the input was not permuted.
+        told: whether the growth is significant. This means that the null is rejected, with all inputs together at 5 %,
+            and that the interval is above 0. None if the input was not permuted.
     """
 
     name: str
@@ -57,8 +57,8 @@ class OutputScore:
     Args:
         name: of the output; "all together" for the distance over all of them.
         rmse: the root of the mean squared error, or of the mean squared distance of all outputs together.
-        explained: R², the share of the squared error of the training rows' mean that the model saves; None if all
-            targets are that mean.
+        explained: R², the share by which the model reduces the squared error of the mean of the training rows. None if
+            all targets equal this mean.
     """
 
     name: str
@@ -71,17 +71,18 @@ class LayerShown:
     """A parameter array of a model as a matrix, compared with random matrices of its shape and Frobenius norm.
 
     Args:
-        name: of the array; of all arrays of one axis together, how many they are.
+        name: of the array. For all arrays of one axis together, the number of these arrays.
         shape: of the array; empty of several.
         unfolded: rows and columns of the matrix; empty of several.
         norm: Frobenius.
-        spectral: the largest singular value; None of arrays of one axis, and if it would take too long.
-        spectral_null: the same for a Gaussian matrix of this shape and Frobenius norm: its median, and its 95 % range.
+        spectral: the largest singular value. None for arrays of one axis, and if it would take too long.
+        spectral_null: the largest singular value of a Gaussian matrix of this shape and Frobenius norm: its median and
+            its 95 % range.
         beyond: the number of singular values above the upper end of this null; None if they were not computed.
         share: of the trace of the tangent kernel on training rows; None without derivatives of rows.
         share_null: the same for the model with a Gaussian matrix of this shape and norm in place of each array.
-            start_norm, start_spectral, start_share: the same at the parameters with which training began, if they are
-            known.
+            start_norm, start_spectral, start_share: norm, spectral and share at the parameters with which training
+            began, if these are known.
     """
 
     name: str
@@ -119,7 +120,7 @@ class LayerTable:
         rows: training rows on which the shares of the tangent kernel were computed; 0 if they were not.
         draws: random models behind the nulls of the shares; 0 if there are none.
         notes: the parts that were left out, and why.
-        layers: in the order of the model; arrays of one axis last, together.
+        layers: in the order of the model. Arrays of one axis come last, together.
     """
 
     rows: Count
@@ -133,7 +134,7 @@ def _squared(ratio: float) -> float:
 
 
 def beside_null(value: float | None, null: Interval | None) -> str:
-    """The side of its null on which a number is by more than rounding, "above" or "below"; empty if it is within.
+    """Whether a number is "above" or "below" its null by more than rounding; empty if it is within the null.
 
     >>> beside_null(3.0, Interval(1.0, 0.5, 2.0)), beside_null(1.0, Interval(1.0, 0.5, 2.0)), beside_null(None, None)
     ('above', '', '')

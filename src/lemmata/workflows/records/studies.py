@@ -20,8 +20,8 @@ class Point:
         n: training rows.
         value: the metric on rows that did not train.
         se: its standard error, as a statement about new rows.
-        splits: the number of splits in the mean; 0 for exact measurements on all rows: leave-one-out of numbers, ten
-            folds of classes.
+        splits: the number of splits in the mean. It is 0 for exact measurements on all rows, which are leave-one-out
+            for numbers and ten folds for classes.
     """
 
     n: Positive
@@ -66,7 +66,8 @@ class Spectral:
     """The eigenvalues of a kernel's centred Gram matrix on all rows, and how much of the target they carry.
 
     Args:
-        index, eigenvalues, alignment: some of them: rank, size, share of the target's power in the first so many.
+        index, eigenvalues, alignment: for some eigenvalues, the rank, the size, and the share of the target's power in
+            all eigenvectors up to this rank.
         effective_dimension: tr K (K + ridge)^-1 at the chosen ridge.
         condition: largest over smallest eigenvalue; infinite for a singular matrix.
     """
@@ -166,8 +167,8 @@ class Answers:
         best: the name of the best model with all rows; None if no model predicts the target.
         asked: the value of the metric that `needed` is about.
         origin: where that value is from.
-        needed: rows for it, with the model `first`. None if guessing already reaches it, if nothing predicts the
-            target, or if the first line gives the number of rows for an exact prediction.
+        needed: rows for it, with the model `first`. None if guessing already reaches this value, if nothing predicts
+            the target, or if the first line gives the number of rows for an exact prediction.
         now: the expected value of the best model with all rows.
         more: the effect of more rows on the best model.
         first: the name of the model that reaches the requested value with the fewest rows; it may not be the best one.
@@ -203,9 +204,10 @@ class Finding:
 
     Args:
         kind: of the table: "identifier", "leakage", "constant", "repeats", "contradiction", "group", "time", "code",
-            "categories", "tail", "numbers" or "missing". Of the classes: "imbalance" or "rare class". Of the unit:
-            "unit". Of the answers: "copies" or "drift". Of the models: "model" for one that was left out, "own model",
-            "splits", "broken fits", "season", "approximation", "theory", "time limit" or "interrupted".
+            "categories", "tail", "numbers" or "missing". About the classes: "imbalance" or "rare class". About the
+            unit: "unit". About the answers: "copies" or "drift". Of the unit: "unit". Of the answers: "copies" or
+            "drift". About the models: "model" for a model that was left out, "own model", "splits", "broken fits",
+            "season", "approximation", "theory", "time limit" or "interrupted".
         columns: the columns that it speaks about.
         text: a sentence or two: the finding, why it matters, what to do.
     """
@@ -244,7 +246,7 @@ class Data:
 
 @dataclasses.dataclass(frozen=True)
 class Residual:
-    """A held-out row: its number in the table, the truth and what the best model said."""
+    """A held-out row: its number in the table, its target, and the prediction of the best model."""
 
     row: Count
     truth: float | str
@@ -290,7 +292,7 @@ class ExaminedClaim(TypedDict, total=False):
 
 
 class TrainingPoint(TypedDict):
-    """Squared errors of a network and of its kernel at a time."""
+    """The squared errors of a network and of its kernel at one time."""
 
     time: NotNegative
     network_train: float
@@ -300,7 +302,7 @@ class TrainingPoint(TypedDict):
 
 
 class TrainedWidth(TypedDict):
-    """A network of one width: its errors, and its distance from its kernel; empty if training diverged."""
+    """A network of one width: its errors, and its distance from its kernel. Empty if training diverged."""
 
     width: Count
     points: list[TrainingPoint]
@@ -343,5 +345,5 @@ class StudyRecord(StoredRecord):
 
     @property
     def notes(self) -> list[str]:
-        """The sentences of the findings, those about the study before those about the table."""
+        """The sentences of the findings. Those about the study come before those about the table."""
         return [item.text for item in self.findings]

@@ -11,9 +11,9 @@ from ._asking import question as question
 from ._columns import encode_targets as encode_targets
 from ._columns import listing as listing
 from ._columns import plain_column as plain_column
-from ._columns import with_dates as with_dates
 from ._data import Dataset as Dataset
 from ._data import load_dataset as load_dataset
+from ._dates import with_dates as with_dates
 from ._final import FinalModel as FinalModel
 from ._final import final_model as final_model
 from ._final import named_model as named_model

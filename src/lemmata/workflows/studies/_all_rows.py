@@ -30,9 +30,9 @@ def with_all_rows(measured: Measured, dataset: Dataset) -> Measured:
     In regression it is leave-one-out, the error at N - 1 rows. For classes, ten folds are left out, each with its share
     of every class. If one row is left out, its class is rarer among the other rows. Therefore leave-one-out ranks a
     machine that learned nothing below guessing. Both need independent rows. So a table with groups or an order has
-    neither, and a table of more than 2,500 rows has neither. There the eigensystem is that of the rows that are given.
-    If mean targets of texts are among the columns there is neither: the columns of a row depend on the targets of
-    others.
+    neither, and a table of more than 2,500 rows has neither. In this case, the eigensystem is that of the given rows.
+    If mean targets of texts are among the columns, there is neither, because the columns of a row then depend on the
+    targets of other rows.
 
     Args:
         measured: a model.
@@ -74,7 +74,7 @@ def with_all_rows(measured: Measured, dataset: Dataset) -> Measured:
 
 
 def spectral_rows(dataset: Dataset, seed: int, most: int) -> Dataset:
-    """The table, or where it has more rows than that 1,500 of them, for eigenvalues and what follows from them."""
+    """The table, or 1,500 of its rows if it has more. They are used for eigenvalues and what follows from these."""
     total = len(dataset.targets)
     if total <= most:
         return dataset

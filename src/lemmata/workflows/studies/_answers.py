@@ -130,10 +130,13 @@ def _best(useful: Sequence[Candidate], question: Question) -> tuple[Candidate, l
 
 
 def _steadiest(full: Sequence[Candidate], at: float | int) -> Candidate:
-    """The smallest loss; if it was measured on fewer rows, perhaps that of a model measured on more.
+    """The model with the smallest loss.
 
-    That is the best of these, if the interval of one of them contains the smallest loss, and unless the first has the
-    smaller loss on the splits of both.
+    If this loss was measured on fewer rows than others, it may be a model that was measured on more.
+
+    That model is the best of those measured on more rows. This best model is chosen under two conditions. The interval
+    of one of them contains the smallest loss, and the first model does not have the smaller loss on the splits that
+    both have.
     """
     best = min(full, key=lambda item: item.expected(at).value)
     most = max(item.losses.rows for item in full)
@@ -251,7 +254,7 @@ def _horizon(item: Candidate, question: Question) -> float:
 
 
 def _untold(question: Question, faultless: bool) -> str:
-    """Why no number of rows is given: later rows differ, or there is no error of which a tenth could be saved."""
+    """Why no number of rows is given: later rows differ, or there is no error that could be lowered by a tenth."""
     if question.drifts or not faultless:
         return CHANGING
     known = {wrong: "made no error", misranked: "ranked every pair correctly"}

@@ -109,7 +109,7 @@ def _sized(name: str) -> tuple[str, int]:
 
 
 def architectures(names: Sequence[str] | None, x: Float[np.ndarray, "N d"]) -> list[Architecture]:
-    """The architectures of these names for these inputs, each once, in the order given.
+    """The architectures with these names for these inputs, in the given order, without repetitions.
 
     Names are linear, rbf, laplace, matern-3/2, matern-5/2, softmax, polynomial-DEGREE, and relu-DEPTH, erf-DEPTH,
     gelu-DEPTH for the tangent kernels of fully connected networks of up to 20 hidden layers.

@@ -16,7 +16,7 @@ from ._units import say_guess, unit_of
 
 
 def question(dataset: Dataset, options: StudyOptions) -> Question:
-    """The question that the options ask about the table: the metric, and the value to reach in it.
+    """The question that the options ask about the table, that is, the metric and the value to reach in it.
 
     Raises:
         SettingError: if --metric or --error names no metric of the task, or if no model can have the value.

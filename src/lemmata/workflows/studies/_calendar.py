@@ -48,9 +48,10 @@ class Calendar:
 def calendar(days: Float64[np.ndarray, " N"], first: float) -> Calendar:
     """The parts of the date that deserve a column.
 
-    A part must repeat, otherwise it has no more information than the time itself: the dates must span more than its
-    period. It must also not be an accident of how dates are written. So the weekday is left out if all dates are on one
-    day of the month (or on its last), and a part of the date is left out if all rows agree in it.
+    A part must repeat within the table: the dates must span more than its period. Otherwise the part has no more
+    information than the time itself. It must also not be an accident of how dates are written. So the weekday is left
+    out if all dates are on one day of the month, or on its last day. A part of the date is left out if it is equal in
+    all rows.
 
     Args:
         days: since the first date; NaN if missing.

@@ -1,4 +1,4 @@
-"""The theorems that apply to this table, those of their hypotheses that fail on it, and the likely cause."""
+"""The theorems that apply to this table, the hypotheses of them that fail on it, and the likely cause."""
 
 import dataclasses
 import math

@@ -1,8 +1,6 @@
 """Turn the columns of a table into numbers: raw inputs with the names of their categories, and targets."""
 
-import contextlib
 import dataclasses
-import re
 from collections.abc import Mapping
 
 import numpy as np
@@ -26,16 +24,13 @@ OTHER = "other"
 POOLED = OTHER, f"{OTHER} (pooled)"
 """The name of the category that pools rare texts; the second if the table contains the first."""
 
-_YEAR_FIRST = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T].*)?")
-_YEAR_LAST = re.compile(r"\d{1,2}([./-])\d{1,2}\1\d{4}")
-
 
 @dataclasses.dataclass(frozen=True)
 class Inputs:
     """Raw inputs, one column for each kept column of the table, and what was done to get them.
 
     Args:
-        values: numbers; codes 0, 1, ... of categories; NaN if missing.
+        values: numbers, or codes 0, 1, ... of categories. NaN if missing.
         categories: the categories of each column, None for a number.
         calendars: the calendar of each column of dates, None for others.
         pooled: for each text with pooled categories, codes that distinguish all of its texts, and
@@ -112,33 +107,8 @@ def stripped(column: pl.Series) -> pl.Series:
     return column.set(column == "", None)
 
 
-def with_dates(column: pl.Series) -> pl.Series:
-    """Convert text that holds dates to dates.
-
-    The year is first, or it is last and some row shows the order of day and month. A single "01/02/2020" is ambiguous,
-    so it stays text.
-    """
-    if column.dtype != pl.String:
-        return column
-    texts = stripped(column)
-    known = texts.drop_nulls()
-    first = str(known[0]) if len(known) else ""
-    read = []
-    if re.fullmatch(r"\d{1,2}:\d\d(:\d\d)?", first):
-        read = [texts.str.to_time("%H:%M:%S" if first.count(":") > 1 else "%H:%M", strict=False)]
-    elif _YEAR_FIRST.fullmatch(first):
-        # Without a format polars takes any with the year first, and raises if none fits.
-        with contextlib.suppress(pl.exceptions.PolarsError):
-            read = [texts.str.to_datetime(strict=False, time_unit="us")]
-    elif _YEAR_LAST.fullmatch(first):
-        slashes = texts.str.replace_all("[.-]", "/")
-        read = [slashes.str.to_date(order, strict=False) for order in ("%d/%m/%Y", "%m/%d/%Y")]
-    whole = [dates for dates in read if dates.null_count() == texts.null_count()]
-    return whole[0] if len(whole) == 1 else column
-
-
 def _days(column: pl.Series) -> pl.Series:
-    """Days since the first date; a time of day or a difference of times in days."""
+    """Days since the first date. A time of day, or a difference of times, is also converted to days."""
     if column.dtype == pl.Time:
         column = column.cast(pl.Duration("us"))
     elif not isinstance(column.dtype, pl.Duration):
@@ -221,7 +191,7 @@ def _varies(column: pl.Series) -> bool:
 
 
 def _text(column: pl.Series, notes: list[str], refused: dict[str, str]) -> tuple[pl.Series, tuple[str, ...] | None]:
-    """Codes of the categories, null if missing, and their names; or an entry of `refused`."""
+    """Codes of the categories, null if missing, and their names. A refused column becomes an entry of `refused`."""
     name, distinct = column.name, column.drop_nulls().n_unique()
     kept = column
     if distinct > MOST_CATEGORIES:
@@ -275,8 +245,8 @@ def _too_many(refused: dict[str, str]) -> DataError:
 def encode_targets(columns: list[pl.Series], name: str, task: str | None) -> Targets:
     """Encode classes as centred one-hot columns, and numbers as columns of mean 0 and variance 1.
 
-    A target holds classes if it is text or boolean, or if its numbers are integers with at most 20 distinct values and
-    on average at least 5 rows for each value. `task` overrides this rule.
+    A target holds classes if it is text or boolean. It also holds classes if its numbers are integers with at most 20
+    distinct values and on average at least 5 rows for each value. `task` overrides this rule.
 
     Args:
         columns: the target; more than one column is always regression.

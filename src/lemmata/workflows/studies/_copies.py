@@ -21,7 +21,8 @@ def first_equal(*columns: np.ndarray) -> Int[np.ndarray, " N"]:
     series = [pl.Series(f"{i}-{j}", np.ascontiguousarray(part[:, j])) for i, part in enumerate(parts)
               for j in range(part.shape[1])]  # fmt: skip
     keys = [column.name for column in series]
-    # Wide tables are compared by two hashes of their rows: a chance of 2^-128 a pair is none.
+    # Wide tables are compared by two hashes of their rows. A collision has a chance of 2^-128 for each pair, which
+    # counts as none.
     frame = pl.DataFrame(series)
     if len(keys) > 1:
         frame = pl.DataFrame([frame.hash_rows(seed=1).alias("a"), frame.hash_rows(seed=2).alias("b")])
@@ -64,8 +65,8 @@ def copied_rows(
         group: the group of each row, or None, and
         time: its time, or None.
 
-    Returns: How many rows equal an earlier one in inputs, target and, if they are given, group and time; and how many
-    equal a row of another group, 0 if a time is given.
+    Returns: How many rows equal an earlier row in inputs and target, and in group and time if these are given. Second,
+    how many equal a row of another group; 0 if a time is given.
     """
     cells = [inputs, pooled, y, *([] if time is None else [time])]
     whole = repeated(*cells, *([] if group is None else [group]))
@@ -115,7 +116,7 @@ def equal_rows(
 
 
 def _tells_apart(inputs: Inputs, targets: Targets) -> bool:
-    """Whether some number has so many values that equal rows are not to be expected."""
+    """Whether some number has so many values that equal rows are not expected."""
     numbers = [column for column, own in zip(inputs.values.T, inputs.categories, strict=True) if own is None]
     return any(map(many_values, numbers if targets.classes else [*numbers, *targets.values.T]))
 

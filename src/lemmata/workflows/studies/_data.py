@@ -143,7 +143,7 @@ class Dataset:
     def encoded(
         self, train: Int64[np.ndarray, " n"], others: Int64[np.ndarray, " m"] | None = None
     ) -> Float64[np.ndarray, "rows d"]:
-        """Training rows and others as models see them: all that is learned for it is learned from the training rows.
+        """Training rows and other rows as models see them. All that is learned for this comes from the training rows.
 
         >>> iris = load_dataset("iris")
         >>> iris.encoded(np.arange(100), np.arange(100, 150)).shape
@@ -160,7 +160,7 @@ class Dataset:
 
     @property
     def _told(self) -> slice:
-        """The outputs whose means are reported: for two classes only one, since the other is the rest."""
+        """The outputs whose means are reported. For two classes this is only one, because the other is 1 minus it."""
         return slice(1, None) if self.classes is not None and len(self.classes) == 2 else slice(None)
 
     def as_given(self, rows: Int64[np.ndarray, " m"]) -> Any:

@@ -1,4 +1,4 @@
-"""With --time: whether older rows still help, and whether the tested rows are like the earlier ones."""
+"""With --time: whether older rows still help, and whether the tested rows are similar to the earlier ones."""
 
 import math
 from collections.abc import Callable
@@ -23,7 +23,7 @@ CALMER = 4.0
 def drift(best: Candidate, question: Question) -> list[str]:
     """A sentence if the best model is worse with all earlier rows than with fewer, recent ones.
 
-    Every size is tested on the same later stretches, and its rows are those directly before them. So more rows are
+    Every size is tested on the same later stretches, and uses the rows directly before each stretch. So more rows are
     older rows. The size with the least mean loss is compared with the largest by a paired t-test over stretches.
     """
     losses = best.losses

@@ -1,4 +1,4 @@
-"""The transformer from raw inputs to the encoded matrix that kernels see, to be fitted on the rows of one split."""
+"""The transformer from raw inputs to the encoded matrix that kernels use. It is fitted on the rows of one split."""
 
 from typing import Any
 
@@ -28,7 +28,9 @@ Calendars = tuple[Calendar | None, ...]
 
 
 class Standardise(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Each column to mean 0 and variance 1 over the rows it is fitted on; one that is constant there to 0 for all rows.
+    """Scale each column to mean 0 and variance 1 over the rows it is fitted on.
+
+    A column that is constant there becomes 0.
 
     z = (x - mean) / std. scikit-learn's StandardScaler divides a constant column by 1, so a held-out row that differs
     keeps its raw units. It also squares the entries, which overflows at 1e200 and underflows at 1e-200. Here the
@@ -63,9 +65,9 @@ class Standardise(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 def encoder(inputs: Float64[np.ndarray, "N p"], categories: Categories, calendars: Calendars = ()) -> ColumnTransformer:
     """An unfitted transformer of raw inputs, whose number of encoded columns is the same in every split of their rows.
 
-    Numbers: missing cells become the median of the training rows, then numbers are standardised; a column that has
+    Numbers: missing cells become the median of the training rows, then numbers are standardised. A column that has
     missing cells anywhere in the table also gets an indicator of them. Categories: one-hot columns over the vocabulary
-    of the whole table, missing being a category of its own, then standardised. Dates: numbers, and the parts of
+    of the whole table, then standardised. A missing cell is a category of its own. Dates: numbers, and the parts of
     `calendars`, standardised. Plain scikit-learn does this. skrub's TableVectorizer chooses the encoding from the rows
     that it is fitted on, so the width would change from split to split. It would also be one more dependency.
 

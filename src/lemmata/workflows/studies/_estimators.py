@@ -17,7 +17,7 @@ class Fit:
     Args:
         outputs: predictions (m, k): numbers in the target's units, or one score for each class.
         chances: probabilities of the classes (m, k); None in regression.
-        learns: False for a kernel whose best ridge is the largest: it predicts the mean.
+        learns: False for a kernel whose best ridge is the largest one, because it then predicts the mean.
         certain: whether the model only gives classes, so that its probabilities are 0 and 1.
     """
 
@@ -57,7 +57,7 @@ def fit_estimator(make: Callable[[], Any], x: Any, y: np.ndarray, task: str) -> 
 
 
 def _scores(estimator: Any, x: np.ndarray, classes: int) -> Float[np.ndarray, "m k"]:
-    """The scores for each class of an estimator without probabilities; none for classes that it has not seen."""
+    """The scores for each class of an estimator without probabilities. Classes that it has not seen have no score."""
     found = np.asarray(estimator.decision_function(x), float)
     seen = np.asarray(estimator.classes_, int)
     scores = np.stack([-found, found], axis=1) if found.ndim == 1 else found
@@ -67,6 +67,6 @@ def _scores(estimator: Any, x: np.ndarray, classes: int) -> Float[np.ndarray, "m
 
 
 def side_by_side(fit: Fitted, x: np.ndarray, y: np.ndarray, task: str, groups: Groups) -> Fit:
-    """Each column of numbers by its own model."""
+    """Fit a separate model for each column of numbers."""
     parts = [fit(x, y[:, [j]], task, groups).outputs for j in range(y.shape[1])]
     return Fit(np.concatenate(parts, axis=1))

@@ -1,4 +1,7 @@
-"""The model that a study recommends, fitted to all rows: the user's own columns in, the target's own units out."""
+"""The model that a study recommends, fitted to all rows.
+
+It takes the user's columns and predicts in the target's units.
+"""
 
 import dataclasses
 import warnings

@@ -12,9 +12,10 @@ from lemmata.options import StudyOptions
 from ._calendar import YEAR
 from ._columns import stripped
 from ._data import Dataset
+from ._dates import as_written
 from ._encoder import FOLDS
 from ._final_columns import Kinds, Raw, date_columns, mark_of
-from ._numbers import GAPPED, without_unit
+from ._numbers import GAPPED, NEGATIVE, signed, without_unit
 
 _WIDTH = 110
 _PLACES = {
@@ -135,13 +136,16 @@ def _plain(raw: Raw, kinds: Kinds, dataset: Dataset, mark: str) -> list[str]:
     words += [name for name in [dataset.target] if dataset.classes is None and name in raw.cells.columns
               and raw.cells[name].dtype == pl.String]  # fmt: skip
     if words:
-        units = {name: own for name in words if (own := without_unit(stripped(raw.cells[name].cast(pl.String)))[1])}
+        cells = {name: stripped(raw.cells[name].cast(pl.String)) for name in words}
+        units = {name: own for name in words if (own := without_unit(signed(cells[name]))[1])}
         if units:
             lines += [f"for name, unit in {units!r}.items():",
                       '    table[name] = table[name].str.replace(unit, "", regex=False).str.strip()']  # fmt: skip
         other = "," if mark == "." else "."
-        gaps = any(stripped(raw.cells[name].cast(pl.String)).str.contains(GAPPED).any() for name in words)
-        digits = "table[name].astype(str).str.replace("
+        gaps = any(own.str.contains(GAPPED).any() for own in cells.values())
+        negative = any(own.str.contains(NEGATIVE).any() for own in cells.values())
+        minus = f'.str.replace(r"{NEGATIVE}", r"-\\1", regex=True)' if negative else ""
+        digits = f"table[name].astype(str){minus}.str.replace("
         digits += f'r"[{other}\\s\'’]", "", regex=True)' if gaps else f'{other!r}, "")'
         digits += '.str.replace(",", ".")' if mark == "," else ""
         read = f'pandas.to_numeric({digits}, errors="coerce")'
@@ -163,7 +167,7 @@ def _date(name: str, parts: list[str], form: str | None, cells: pl.Series) -> li
     if form in ("%H:%M", "%H:%M:%S"):
         tail = ' + ":00"' if form == "%H:%M" else ""
         return [f"table[{name!r}] = pandas.to_timedelta(table[{name!r}]{tail}) / pandas.Timedelta(days=1)"]
-    how = "" if form is None else f", format={_dashed(form, cells)!r}"
+    how = "" if form is None else f", format={as_written(form, str(stripped(cells).drop_nulls()[0]))!r}"
     local = ".dt.tz_localize(None)" if isinstance(cells.dtype, pl.Datetime) and cells.dtype.time_zone else ""
     lines = [f"dates = pandas.to_datetime(table[{name!r}]{how}){local}"]
     lines.append(f'days = table[{name!r}] = (dates - pandas.Timestamp("1970-01-01")) / pandas.Timedelta(days=1)')
@@ -177,12 +181,6 @@ def _date(name: str, parts: list[str], form: str | None, cells: pl.Series) -> li
             for wave in ("sin", "cos"):
                 lines.append(f"table[{next(names)!r}] = numpy.{wave}(days / {period}).fillna(0)")
     return lines
-
-
-def _dashed(form: str, cells: pl.Series) -> str:
-    """The format with the mark that the first date has."""
-    first = str(stripped(cells).drop_nulls()[0])
-    return form.replace("/", next((mark for mark in "/.-" if mark in first), "/"))
 
 
 def _rows(raw: Raw, kinds: Kinds, dataset: Dataset, options: StudyOptions) -> list[str]:

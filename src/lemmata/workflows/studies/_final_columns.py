@@ -15,11 +15,12 @@ from sklearn.model_selection import GroupKFold, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler, TargetEncoder
 
-from ._columns import FEWEST_REPEATS, MOST_CATEGORIES, stripped, with_dates
+from ._columns import FEWEST_REPEATS, MOST_CATEGORIES, stripped
 from ._data import READ_BYTES, Dataset
+from ._dates import format_of, with_dates
 from ._encoder import FARTHEST, FOLDS
 from ._json_tables import is_one_object, layout_of
-from ._numbers import decimal_mark, without_unit
+from ._numbers import decimal_mark, signed, without_unit
 from ._sources import Source, in_utf8, source_of, with_tabs
 from ._tables import header_of
 from ._titles import left_out_of
@@ -42,7 +43,7 @@ class Raw:
     Args:
         frame: the data frame, or an array whose columns are taken by their places.
         cells: its cells for a look, in the order of its columns, by the names that the study has.
-        reading: how the code reads it: the function, and its arguments.
+        reading: how the code reads it, as a function and its arguments.
         named: whether its columns have texts for names, as the study calls them.
         source: the path or the bundled name; None for data in memory.
         sparse: whether the user's array is a sparse matrix.
@@ -61,7 +62,7 @@ class Raw:
         return isinstance(self.frame, np.ndarray)
 
     def inputs(self, names: Sequence[str], rows: np.ndarray) -> Any:
-        """Some rows; of a data frame these columns."""
+        """The given rows; for a data frame, only these columns."""
         if self.positional:
             return self.frame[rows]
         if isinstance(self.frame, pl.DataFrame):
@@ -203,7 +204,7 @@ def kinds_of(raw: Raw, dataset: Dataset, missing: Sequence[str], decimal: str | 
         text = cells.dtype == pl.String or cells.dtype in (pl.Categorical, pl.Enum)
         if read.dtype.is_temporal():
             dates[name] = [] if calendar is None else list(calendar.parts)
-            if cells.dtype == pl.String and (form := _format(cells)):
+            if cells.dtype == pl.String and (form := format_of(cells)):
                 formats[name] = form
             found.why[name] = "dates"
             found.numbers.append(name)
@@ -231,7 +232,9 @@ def kinds_of(raw: Raw, dataset: Dataset, missing: Sequence[str], decimal: str | 
         "dates": dates, "formats": formats, "missing": list(missing),
     }  # fmt: skip
     units = {
-        name: without_unit(stripped(cells))[1] for name in read_as if (cells := raw.cells[name]).dtype == pl.String
+        name: without_unit(signed(stripped(cells)))[1]
+        for name in read_as
+        if (cells := raw.cells[name]).dtype == pl.String
     }
     plain["units"] = {name: unit for name, unit in units.items() if unit}
     return dataclasses.replace(found, plain=plain, gaps=True)
@@ -275,19 +278,6 @@ def _number(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
-
-
-def _format(cells: pl.Series) -> str:
-    """The format of dates that are texts; empty if the year is first."""
-    texts = stripped(cells)
-    first = str(texts.drop_nulls()[0])
-    if ":" in first and len(first) <= 8:
-        return "%H:%M:%S" if first.count(":") > 1 else "%H:%M"
-    if first[:4].isdigit():
-        return ""
-    slashes = texts.str.replace_all("[.-]", "/")
-    whole = slashes.str.to_date("%d/%m/%Y", strict=False).null_count() == texts.null_count()
-    return "%d/%m/%Y" if whole else "%m/%d/%Y"
 
 
 def encoder_of(kinds: Kinds, raw: Raw, scaled: bool, means: bool = True, numbers: bool = False) -> ColumnTransformer:
@@ -347,7 +337,7 @@ def set_folds(columns: ColumnTransformer, folds: list[tuple[np.ndarray, np.ndarr
 
 
 def _target_encoder(numbers: bool) -> TargetEncoder:
-    """Mean targets of categories; a training row gets those of the other four fifths, in a fixed split.
+    """Mean targets of categories. A training row gets the means of the other four fifths of the rows, in a fixed split.
 
     The encoder is told that the target is numbers, because scikit-learn takes whole numbers for classes, and gives each
     a column.

@@ -72,7 +72,7 @@ def usual_estimator(
 def kernel_steps(
     name: str, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n k"], task: str, groups: Groups = None
 ) -> list[Any]:
-    """A kernel machine as features and ridge regression on them, width and ridge chosen on these rows.
+    """A kernel machine as features and ridge regression on them. The width and the ridge are chosen on these rows.
 
     With as many centres as rows, the features are K(x, X) K(X, X)^(-1/2). Their ridge regression with an intercept is
     kernel ridge regression with an intercept. scikit-learn's KernelRidge has no intercept.
@@ -82,8 +82,8 @@ def kernel_steps(
         x: encoded rows, in random order.
         y: columns of numbers, or one-hot columns of the classes.
         task: "regression" or "classification".
-        groups: the group of each row, or None. With groups, width and ridge are those with the smallest error on groups
-            that are left out, because rows of one group have information about each other.
+        groups: the group of each row, or None. With groups, the chosen width and ridge have the smallest error on
+            groups that are left out, because rows of one group have information about each other.
     """
     from sklearn.kernel_approximation import Nystroem
     from sklearn.linear_model import Ridge, RidgeClassifier

@@ -147,7 +147,8 @@ def _groups(frame: pl.DataFrame, dated: list[str]) -> dict[str, str]:
 
 
 def _looks_like_time(column: pl.Series) -> bool:
-    # When a row was seen is known of every row: a year with gaps is one that something was made or born.
+    # if every row has a year and the years have gaps, the year may be when something was made or born, not when the row
+    # was seen
     if column.dtype == pl.String or column.null_count() or not _named(column.name, TIMES) or column.n_unique() < 5:
         return False
     values = column.to_numpy()
@@ -327,7 +328,7 @@ def _separates(column: np.ndarray, target: np.ndarray, order: np.ndarray) -> boo
 
 
 def _tails(targets: Targets, label: str) -> list[Finding]:
-    """A mean over rows that a few of them decide: its error is far larger than the number of rows suggests."""
+    """Whether a few rows decide a mean over rows, so that its error is far larger than the number of rows suggests."""
     if targets.classes:
         return []
     squares = (targets.y**2).sum(axis=1)

@@ -21,18 +21,18 @@ def predicted_accuracy(
     mu: Float[np.ndarray, " s"],
     seed: int = 0,
 ) -> Float[np.ndarray, " s"]:
-    """The share of held-out rows whose largest output is that of their class, for n of N training rows.
+    """The share of held-out rows for which the output of the right class is the largest, for n of N training rows.
 
     Let L = 11'/N + A (A + mu)^-1 for the centred Gram matrix A. The residual at row i of training sets without i has
 
         mean m_i = ((I - L) y)_i / (1 - L_ii),   covariance C_i = (N/n - 1) sum_{j != i} L_ij² E_j / (1 - L_ii)²
 
     where E_j is the second moment of the residual at row j. The mean does not depend on y_i, and at n = N - 1, mu the
-    ridge, it is the residual of leave-one-out. The covariance is that of a sum over n of the other rows with weights
-    L_ij, whose errors are those of held-out rows. Assume that E_j is the mean of m m' in the class of j, times the
-    number e for which the mean of |m_i|² + tr C_i over rows is e times that of |m_i|². Then the outputs y_i - residual
-    are Gaussian. For two classes, the probability that the right one is larger is Phi(mean / standard deviation) of
-    their difference; for more classes, it is the share of 128 draws.
+    ridge, it is the residual of leave-one-out. It is a sum over n of the other rows with weights L_ij. Its covariance
+    uses the errors of held-out rows. Let e be the mean of |m_i|² + tr C_i over rows, divided by the mean of |m_i|².
+    Assume that E_j is e times the mean of m m' in the class of j. Then the outputs y_i - residual are Gaussian. For two
+    classes, the probability that the right output is larger is Phi(mean / standard deviation) of their difference. For
+    more classes, it is the share of 128 draws.
 
     For sums of L_ij² over a class, the sum over all classes is exact, and its division is estimated by random signs.
 
@@ -48,7 +48,7 @@ def predicted_accuracy(
     """
     total, classes = y.shape
     values, vectors = np.asarray(modes.eigenvalues), np.asarray(modes.eigenvectors)
-    left = mu / (values[:, None] + mu)  # of I - L along each mode; along the constant it is 0, not 1
+    left = mu / (values[:, None] + mu)  # the eigenvalue of I - L along each mode; along the constant, it is 0 and not 1
     squares = vectors**2
     room = np.maximum(squares @ left - 1 / total, 1e-12)
     others = np.maximum(squares @ left**2 - 1 / total - room**2, 0.0)
@@ -76,7 +76,7 @@ def predicted_accuracy(
 
 
 def _price(mean: Float[np.ndarray, "N k"], variance: Float[np.ndarray, " N"]) -> float:
-    """The number e with e |m|² = |m|² + tr C in the mean over rows, where tr C is e |m|² times these variances."""
+    """The number e with e |m|² = |m|² + tr C on average over rows, if tr C is e |m|² times these variances."""
     return 1 / max(1 - float(variance.mean()), 1 / _LARGEST_PRICE)
 
 

@@ -21,9 +21,9 @@ def padded_gram(
 ) -> Float[np.ndarray, "n columns"]:
     """The kernel between all rows and the first `columns` of them, all by default.
 
-    A small matrix is computed by NumPy, if NumPy can compute the kernel. A large one is computed in tiles of one shape,
-    which is compiled once, because compiling a deep network's kernel costs more than evaluating it on thousands of
-    rows. Of tiles that mirror each other one is computed.
+    A small matrix is computed by NumPy, if NumPy can compute the kernel. A large matrix is computed in tiles of one
+    shape. This shape is compiled once, because compiling a deep network's kernel costs more than evaluating it on
+    thousands of rows. Of tiles that mirror each other one is computed.
     """
     n = len(x) if columns is None else columns
     found = _on_host(kernel, x, x if n == len(x) else x[:n], len(x) * n)
@@ -45,7 +45,7 @@ def padded_gram(
 def _on_host(
     kernel: AbstractKernel, a: Float[np.ndarray, "n d"], b: Float[np.ndarray, "m d"], entries: int
 ) -> Float[np.ndarray, "n m"] | None:
-    """The kernel by NumPy, with nothing to compile, where that takes less time for so many entries in all."""
+    """The kernel by NumPy without compilation, if NumPy takes less time for this total number of entries."""
     own = b is a
     if isinstance(kernel, Compose) and isinstance(kernel.transform, Divide):
         a, b, kernel = kernel.transform(a), kernel.transform(b), kernel.kernel
@@ -61,7 +61,7 @@ def _on_host(
 
 @eqx.filter_jit
 def _tile(kernel: AbstractKernel, a: Float[Array, "n d"], b: Float[Array, "m d"]) -> Float[Array, "n m"]:
-    """Compiled as a whole, because `gram` compiles each of its operations separately."""
+    """Compiled as a whole, because `gram` would compile each of its operations separately."""
     return kernel.cross(a, b)
 
 

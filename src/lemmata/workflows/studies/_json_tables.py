@@ -85,6 +85,23 @@ def layout_of(source: Source) -> Layout | None:
                     remedy="write the table as CSV or Parquet")  # fmt: skip
 
 
+def rows_with_constants(source: Source) -> pl.DataFrame | None:
+    """A list of objects, or objects one a line, in which Python wrote NaN, Infinity or -Infinity; None if it is not.
+
+    Args:
+        source: the file, in UTF-8.
+    """
+    content = read_bytes(source.path) if source.content is None else source.content
+    if not any(name in content for name in (b"NaN", b"Infinity")):
+        return None
+    text = content.decode("utf-8-sig", errors="replace").strip()
+    try:
+        rows = json.loads(text if text.startswith("[") else f"[{','.join(filter(str.strip, text.splitlines()))}]")
+    except (ValueError, RecursionError):
+        return None
+    return _of_rows(rows) if _are_rows(rows) else None
+
+
 def _is_json(line: bytes) -> bool:
     try:
         return isinstance(json.loads(line), dict)

@@ -67,7 +67,7 @@ def centred_fit(
     y: Float[np.ndarray, "n k"],
     groups: Groups = None,
 ) -> tuple[KernelFit, Float[np.ndarray, " n"], Float[np.ndarray, "n n"]]:
-    """The same with the eigenvalues of H K H, ascending, and its eigenvectors."""
+    """The same result from the eigenvalues of H K H, ascending, and its eigenvectors."""
     n = len(matrix)
     columns = matrix.mean(axis=0)
     centred = matrix - columns - columns[:, None] + columns.mean()
@@ -129,7 +129,7 @@ def _without(
     residuals: Float[np.ndarray, "n k"],
     parts: Sequence[np.ndarray],
 ) -> Float[np.ndarray, "n k"]:
-    """For the rows of each part y - f of the fit without the part: M_FF^-1 (M y)_F with the M of `without_folds`."""
+    """For each part, y - f of its rows by the fit without it: M_FF^-1 (M y)_F, with M as in `without_folds`."""
     found = np.empty_like(residuals)
     for rows in parts:
         own = vectors[rows]

@@ -27,13 +27,13 @@ SPLITS = 8
 
 
 def theory(measured: Measured, dataset: Dataset) -> list[TheoryPoint]:
-    """Predicted and measured squared error, relative to the target's variance, at the measured sizes of a kernel.
+    """Predicted and measured squared error at the measured sizes of a kernel, divided by the target's variance.
 
     The prediction is the deterministic equivalent for the centred Gram matrix of all rows, with an intercept. At each
-    size, it uses the ridge that makes it smallest, because leave-one-out chooses a ridge again in each split. For
-    classes, the accuracy at that ridge is also given (see `predicted_accuracy`). The prediction is not corrected, since
-    the page shows how far it is from the measurement. Its band is declared beforehand, and the page counts the values
-    inside it.
+    size, it uses the ridge that makes the error smallest, because leave-one-out chooses a ridge again in each split.
+    For classes, the accuracy at that ridge is also given (see `predicted_accuracy`). The prediction is not corrected,
+    since the page shows how far it is from the measurement. Its band is declared beforehand, and the page counts the
+    values inside it.
     """
     if measured.modes is None or measured.ridge is None:
         return []

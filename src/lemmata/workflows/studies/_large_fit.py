@@ -72,7 +72,9 @@ def column_fit(
 def _without_groups(
     x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n k"], ridges: np.ndarray, parts: list[np.ndarray]
 ) -> tuple[int, float, Float[np.ndarray, "n k"]]:
-    """The ridge with the smallest error on the parts, each predicted by the fit to the others; this error.
+    """The ridge with the smallest error on the parts, and this error.
+
+    Each part is predicted by the fit to the other parts.
 
     These predictions.
     """

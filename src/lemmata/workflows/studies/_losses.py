@@ -34,8 +34,8 @@ class Split:
         means: for each metric, the mean loss on the held-out rows.
         variances: m times the variance of that mean.
         guessed: the mean loss of predicting the mean of the table; with an order, the mean of all earlier rows.
-        slope: for each metric, how much the loss of a row rises with that of guessing, by least squares.
-        gain: for each metric, the mean and the variance over rows of the model's loss less that of guessing.
+        slope: for each metric, how much the loss of a row rises with the loss of guessing, by least squares.
+        gain: for each metric, the mean and the variance over rows of the model's loss minus the loss of guessing.
         learns: whether the model learned anything.
         largest: for each metric, the largest loss of a row.
         certain: whether the model only gives classes.
@@ -69,19 +69,20 @@ class Losses:
     Args:
         sizes: numbers of training rows.
         mean: mean loss on held-out rows; if a share of errors is tiny, (errors + 1/2) / (rows + 1).
-        se: standard error of that mean as a statement about new rows: from the spread over splits, and from the number
-            of different rows in the measurement. With few groups or stretches of time it is wider by Student's t.
-        splits: the number of splits of each size; 0 for all rows, a kernel's last size, if folds (of one row in
+        se: standard error of the mean as a statement about new rows. It is computed from the spread over splits and
+            from the number of different rows in the measurement. With few groups or stretches of time it is wider by
+            Student's t.
+        splits: the number of splits of each size. It is 0 for all rows, a kernel's last size, if folds (of one row in
             regression) are left out exactly.
         shared: the relative standard error that all sizes have in common, because all of them are measured on rows of
             one table.
         seen: the measured mean; None if it is `mean`. least, greatest: exact 90 % bounds of the loss at the last size
             if errors are few; 0 and infinity otherwise.
         tail: of a number, the share of the summed loss at the last size that the largest row, group or stretch holds.
-        gain: the upper end (95 %) of the model's loss minus that of guessing, at the largest size, on the same rows,
-            or, with an order, on the same stretches; nan with groups.
-        paired: by size, the losses of the splits: the same rows for every model; with an order, also the same stretches
-            at each size.
+        gain: the upper end (95 %) of the model's loss minus the loss of guessing, at the largest size, on the same
+            rows. With an order, it is computed on the same stretches. nan with groups.
+        paired: the losses of the splits by size. Every model has the same rows. With an order, each size also has the
+            same stretches.
         rows: the number of different rows (with groups, groups) that were held out at the last size; nan if it is
             unknown.
     """
@@ -110,7 +111,7 @@ class LeftOut:
     """Splits of one size in which a fit broke down.
 
     Args:
-        worst: the largest squared error among them, in units of that of guessing.
+        worst: the largest squared error among them, divided by the squared error of guessing.
         splits: how many they are, and
         of: of how many.
         rows: training rows.
@@ -154,14 +155,14 @@ def curve_of(
 ) -> tuple[Losses, LeftOut | None]:
     """The curve of a metric, and the splits of one size that were left out; None if none was.
 
-    Splits in which the metric has no value are left out (with one class alone, there is no AUC). Splits of numbers are
-    also left out in which a model's squared error is ten times that of guessing on the same rows (and in the median
-    split), and twenty times its own in the median split. Such a fit broke down; this is not the tail of the target,
-    which guessing meets too.
+    A split in which the metric has no value is left out. For example, a split with only one class has no AUC. For
+    numbers, a split is also left out if the model's squared error there is ten times the error of guessing on the same
+    rows and in the median split, and twenty times the model's error in the median split. Such a fit broke down; this is
+    not the tail of the target, which guessing meets too.
 
-    Models are measured on different numbers of splits. The part of the held-out rows that they share with guessing is
-    subtracted by regression on the loss of guessing, whose mean over the whole table is known. Otherwise the model
-    whose splits miss the largest rows of a heavy tail would win.
+    Models are measured on different numbers of splits. The part of a model's loss that it shares with guessing on the
+    held-out rows is removed by regression on the loss of guessing, whose mean over the whole table is known. Otherwise
+    the model whose splits miss the largest rows of a heavy tail would win.
 
     Args:
         fitted: for each size its splits.
@@ -204,7 +205,7 @@ def curve_of(
 
 
 def _ratios(splits: list[Split], metric: int) -> Float[np.ndarray, " splits"]:
-    """The loss over that of guessing on the same rows, or in the median split if guessing was lucky."""
+    """The loss, divided by the loss of guessing on the same rows, or in the median split if guessing was lucky."""
     guessed = np.array([own.guessed[metric] for own in splits])
     return np.array([own.means[metric] for own in splits]) / np.maximum(guessed, max(np.median(guessed), 1e-300))
 
@@ -220,7 +221,10 @@ def _tame(splits: list[Split], metric: int) -> list[Split]:
 
 
 def _adjusted(splits: list[Split], metric: int, baseline: float | None) -> Float[np.ndarray, " splits"]:
-    """The mean losses as they would be on rows of the whole table: a regression estimate with guessing as control."""
+    """The mean losses as they would be on rows of the whole table.
+
+    This is a regression estimate with guessing as control.
+    """
     means = np.array([own.means[metric] for own in splits])
     if baseline is None:
         return means
@@ -258,8 +262,8 @@ def _of_stretches(means: Float[np.ndarray, " splits"]) -> float:
 
     It is a statement about the same number of future stretches, by Student's t.
 
-    Neighbouring stretches are similar, so their own spread is too small (batch means): they are averaged in pairs. The
-    mean of future stretches varies as much as the mean of the observed stretches.
+    Neighbouring stretches are similar, so the spread of single stretches is too small (batch means). They are averaged
+    in pairs. The mean of future stretches varies as much as the mean of the observed stretches.
     """
     means = _in_pairs(means)
     spread = float(means.std(ddof=1)) if len(means) > 1 else float(means[0])
@@ -275,7 +279,8 @@ def _in_pairs(means: Float[np.ndarray, " splits"]) -> Float[np.ndarray, " pairs"
 def _gain_in_time(splits: list[Split], metric: int) -> float:
     """With an order: the upper end (95 %) of the mean over stretches of the model's loss minus that of guessing there.
 
-    A stretch counts once, for any number of rows, because all of them are forecast from what was known before it.
+    Each stretch counts once, whatever its number of rows, because all its rows are forecast from what was known before
+    it.
     """
     apart = _in_pairs(np.array([own.means[metric] - own.guessed[metric] for own in splits]))
     if len(apart) < 2:
@@ -310,9 +315,9 @@ def _gain(splits: list[Split], metric: int, total: int, unit: Metric) -> float:
 def upper_gain(mean: float, variance: float, square: float, rows: float | int, unit: Metric) -> float:
     """The upper end (95 %) of the model's loss minus that of guessing on the same rows. Errors that both make cancel.
 
-    For classes, it is a standard error above the mean. It is not below 0 unless the sign test rejects on the rows in
-    which exactly one of both is wrong (McNemar's test): a model that differs from guessing in two rows has a tiny
-    standard error, and no evidence.
+    For classes, it is a standard error above the mean. If the upper end is below 0, it is set to 0, unless the sign
+    test rejects on the rows in which exactly one of the two is wrong (McNemar's test). The reason is that a model that
+    differs from guessing in two rows has a tiny standard error and no evidence.
 
     Args:
         mean: of the differences of single rows,
@@ -339,7 +344,7 @@ def _sign_test(worse: float, apart: float) -> float:
 
 
 def _student(number: float | int) -> float:
-    """How much wider than a normal 90 % interval is Student's, of so many independent values."""
+    """How much wider Student's 90 % interval is than a normal one, for this many independent values."""
     return float(stats.t.ppf(0.95, max(number - 1, 1))) / NORMAL_90
 
 
@@ -357,8 +362,8 @@ def bounded(
 ) -> tuple[float, float, tuple[float, float]]:
     """Value, standard error and 90 % bounds of a mean loss; exact (Clopper-Pearson) for shares with few errors.
 
-    No error among m rows says that the share is below 3/m (95 %), and not that it is 0. For an AUC, and other scores in
-    which classes count equally, the rows of the rarest class count.
+    If there is no error among m rows, the share is below 3/m (95 %), but it need not be 0. For an AUC, and other scores
+    in which classes count equally, the rows of the rarest class count.
 
     Args:
         mean: the measured mean loss.

@@ -78,11 +78,11 @@ def spread_of(dataset: Dataset) -> float:
 def baselines(dataset: Dataset) -> dict[str, float]:
     """By metric, the loss of predicting the mean, or the class shares, without inputs.
 
-    With an order it is measured as models are: on the later stretches, from all rows before each.
+    With an order, it is measured in the same way as models: on the later stretches, from all rows before each.
     """
     in_time = {} if dataset.order is None else _baselines_in_time(dataset)
     losses = guess_losses(dataset, dataset.targets, dataset.targets, dataset.groups).mean(axis=1)
-    # Of numbers it is 1 by the definition of the variance: a sum of rows would make an R² of 2e-16 out of 0.
+    # for numbers it is 1 by the definition of the variance; a sum of rows would turn 0 into an R² of 2e-16
     return {
         unit.name: in_time.get(unit.name, 1.0 if unit.rows is unexplained else float(loss))
         for unit, loss in zip(units_of(dataset), losses, strict=True)
@@ -120,7 +120,7 @@ def measure(
 
     Imputation, encoding, scaling, the mean of the target and a kernel's ridge are learned from the training rows of
     each split. After `deadline` (of `time.monotonic`) no split is begun, beyond one at each of three sizes. A size at
-    which no split could be fitted is left out, and said.
+    which no split could be fitted is left out, and a remark says so.
 
     Args:
         model: what is fitted.
@@ -140,7 +140,7 @@ def measure(
     plan = planned(model, dataset, quick)
     sizes = [n for n, _ in plan]
     done, work = 0.0, sum(n * len(numbers) for n, numbers in plan)
-    # One split at every size first, the largest sizes last, so that a time limit only lowers the precision.
+    # One split at every size comes first, with the largest sizes last. So a time limit only lowers the precision.
     places = [(i, numbers[r]) for r in range(max(len(numbers) for _, numbers in plan))
               for i, (_, numbers) in enumerate(plan) if r < len(numbers)]  # fmt: skip
 
@@ -223,7 +223,7 @@ def _about_unit(model: Model, dataset: Dataset, splits: list[Split]) -> list[str
 
 def _one_split(model: Model, dataset: Dataset, seed: int, size: int, number: int, last: bool = False,
                encoded: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None) -> Split:  # fmt: skip
-    """The losses on one split, of the model and of guessing, and whether the model learned anything.
+    """The losses of the model and of guessing on one split, and whether the model learned anything.
 
     For the last size, it also contains the model's loss on the rows that it was fitted to, and the time.
     """
@@ -268,7 +268,7 @@ def _one_split_apart(apart: bool, *given: Any) -> Split | str:
 
 
 def units_of(dataset: Dataset) -> Sequence[Metric]:
-    """The metrics of the table's task, the squared error of numbers first, and the requested one."""
+    """The metrics for the table's task, with the squared error first for numbers, and the requested metric."""
     known = [unit for unit in METRICS if unit.task == dataset.task and unit.always]
     asked = dataset.unit
     return known if asked is None or asked.always else [*known, asked]
@@ -287,7 +287,7 @@ def fitted(
     else:
         rows = (encoded if encoded is not None and not model.own else dataset.encoded)(train, test)
     groups = None if dataset.groups is None else dataset.groups[train]
-    # For few rows, scikit-learn's checks take as long as its fits; the encoded arrays are finite.
+    # For few rows, scikit-learn's checks take as long as its fits. The encoded arrays are known to be finite.
     checked = model.own or not np.isfinite(rows).all()
     with nullcontext() if checked else sklearn.config_context(skip_parameter_validation=True, assume_finite=True):
         fit = model.fit(rows, dataset.targets[train], dataset.task, groups)

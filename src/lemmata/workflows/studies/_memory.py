@@ -52,7 +52,7 @@ class Table:
     def as_given(self, names: Sequence[str], rows: np.ndarray) -> Any:
         """Some columns and rows as the user has them: cells are not read, and names are the user's.
 
-        Of a file or of arrays they are a pandas data frame if pandas can be imported, else a polars one.
+        For a file or arrays, they are a pandas data frame if pandas can be imported, and a polars one otherwise.
 
         Args:
             names: names of columns of `frame`.

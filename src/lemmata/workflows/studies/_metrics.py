@@ -29,8 +29,8 @@ class Metric:
     Args:
         name: as `--metric` and `--error` take it ("rmse").
         task: "regression" or "classification".
-        rows: the contribution of each row to the loss, of outputs (m, k) against targets (m, k); the third is the
-            variance of the target.
+        rows: the contribution of each row to the loss, of outputs (m, k) against targets (m, k). The third argument is
+            the variance of the target.
         told: the value in the user's unit, from loss and variance.
         understood: the loss of a value in the user's unit.
         rises: whether larger is better.
@@ -38,8 +38,8 @@ class Metric:
         words: its description, in a few words.
         most: the largest loss that there is.
         probable: whether it needs probabilities.
-        counted: the rows among which mistakes are counted, if the loss is a share: "rows", "rarest" for those of the
-            rarest class, or "" if no rows are counted.
+        counted: the rows among which mistakes are counted, if the loss is a share. The values are "rows", "rarest" for
+            rows of the rarest class, or "" if no rows are counted.
         averaged: whether the loss is the mean of the losses of single rows; otherwise rows give their contributions to
             it.
         always: whether it is measured even if it was not requested, because theory and answers use it.
@@ -238,8 +238,8 @@ def _of_scikit_learn(name: str, task: str) -> Metric:
 def asked(text: str | float, task: str, spread: float, unit: Metric | None = None) -> tuple[Metric, float]:
     """A metric and the requested loss, from "accuracy 0.95", "rmse 2.5", "accuracy 95%" or a bare number.
 
-    A bare number is in the unit, if one is given, and else the share of the variance that is left (1 - R²), or the
-    share of wrong classes.
+    A bare number is in the unit, if one is given. Otherwise it is the share of the variance that is left (1 - R²), or
+    the share of wrong classes.
 
     Args:
         text: as given.

@@ -48,13 +48,13 @@ class Model:
     Args:
         name, title: short and in words.
         formula: what it is.
-        theory: whether lemmata's theory applies to it: it is a kernel.
+        theory: whether lemmata's theory applies to it, which means that it is a kernel.
         fit: maps (encoded rows (n + m, d), targets of the first n, task, groups of the first n or None) to the outputs
             for the last m. With groups, its settings are those that are best on groups left out.
         price: about how many seconds a fit to n rows of d columns and k outputs takes on one core. It decides how far
             and on how many splits a model is measured, so that both follow from the command and not from the machine.
-        kernels: the kernel, or those of which leave-one-out chooses one.
-        naive: whether it uses no columns: it repeats earlier targets.
+        kernels: the kernel. If there are several, leave-one-out chooses one.
+        naive: whether it uses no columns and repeats earlier targets.
         own: whether it is the user's.
         least: the fewest training rows that it can be fitted to.
         raw: whether it takes the columns as the user has them, in a data frame.
@@ -145,12 +145,14 @@ def seasoned(model: Model, y: Float[np.ndarray, "n k"], order: Float[np.ndarray,
 
 
 def is_last_value(model: Model) -> bool:
-    """Whether it is the last season if none was found, which is the last value again."""
+    """Whether it is the last season although no season was found. It then equals the last value."""
     return model.naive and model.name == "season" and model.least == 1
 
 
 def calendar_seasons(order: Float[np.ndarray, " n"]) -> list[int]:
-    """A day, a week and a year in rows, by how many rows there are to a day: 7 and 365 of daily rows.
+    """A day, a week and a year in rows, if the number of rows in a day is known.
+
+    For daily rows, they include 7 and 365.
 
     Business days have 5 and about 252, weeks 52, months 12, quarters 4, hours 24, 168 and 8,766. Times that are not
     dates are read as days, so their seasons are only candidates.
@@ -172,9 +174,10 @@ def _uneven(order: Float[np.ndarray, " n"]) -> bool:
 
 
 def chosen_season(y: Float[np.ndarray, "n k"], order: Float[np.ndarray, " n"], ahead: int) -> int:
-    """The season that forecasts rows best, of those of the calendar and the one with the most similar targets.
+    """The season that forecasts rows best, among the calendar's seasons and the season with the most similar targets.
 
-    Each is repeated this many rows ahead from the same starts; 1 (the last value) if it has the smallest error. The
+    Each season is repeated this many rows ahead from the same starts. The result is 1 (the last value) if that has the
+    smallest error. The
     median over starts decides: a few stretches out of the ordinary hide no season.
 
     Args:
@@ -183,7 +186,7 @@ def chosen_season(y: Float[np.ndarray, "n k"], order: Float[np.ndarray, " n"], a
         ahead: how far ahead it is to forecast.
     """
     if _uneven(order):
-        return 1  # rows of one time have no order, so the value of some rows ago is not a season
+        return 1  # rows of one time have no order, so no season can be counted in rows
     ahead = max(1, min(ahead, len(y) // 3))
     candidates = [period for period in (1, season(y), *calendar_seasons(order)) if period <= len(y) - ahead]
     starts = range(len(y) - ahead, max(candidates) - 1, -ahead)
@@ -206,7 +209,7 @@ def _kernel(architecture: Architecture, columns: int) -> Model:
 
 
 def kernels_of(name: str, x: Float[np.ndarray, "n d"]) -> tuple[AbstractKernel, ...]:
-    """The kernel of this name for these encoded rows, or those of which one is chosen."""
+    """The kernel with this name for these encoded rows, or several kernels of which one is chosen."""
     return _kernel(architectures([name], x)[0], x.shape[1]).kernels
 
 
@@ -256,9 +259,9 @@ def chosen(
 ) -> AbstractKernel:
     """The kernel with the smallest leave-one-out error on the first 200 training rows.
 
-    Of more than 1,000 rows the first 4,000 choose: the kernel with the smallest error, on centres, for a tenth of them.
-    Rows of groups are sorted by group, so the first rows may be those of one group. Then this many of all rows are used
-    to choose.
+    With more than 1,000 rows, the first 4,000 choose: the kernel with the smallest error, on centres, for a tenth of
+    them. Rows of groups are sorted by group, so the first rows may be those of one group. Then this many of all rows
+    are used to choose.
     """
     if len(kernels) == 1:
         return kernels[0]

@@ -16,8 +16,15 @@ _COMMA = (
     r"|\d{1,3}(\.\d{3}){2,}|\d+,\d+[eE][+-]?\d+)$"
 )
 """Texts that only a table with decimal commas has."""
-_POINT = rf"^[+-]?(\d{{1,3}}(,\d{{3}}){{2,}}(\.\d*)?|\d{{1,3}}(,\d{{3}})+\.\d*|\d{{1,3}}({_GAP}\d{{3}})+\.\d+)$"
+_LAKHS = r"\d{1,2}(,\d{2})+,\d{3}"
+"""A whole number as people in India write it: 12,34,567."""
+_POINT = (
+    rf"^[+-]?(\d{{1,3}}(,\d{{3}}){{2,}}(\.\d*)?|\d{{1,3}}(,\d{{3}})+\.\d*|\d{{1,3}}({_GAP}\d{{3}})+\.\d+"
+    rf"|{_LAKHS}(\.\d*)?)$"
+)
 """Texts that only a table with decimal points has."""
+NEGATIVE = r"^\(\s*([^()]*\d[^()]*?)\s*\)$"
+"""A negative number as accountants write it: (12.50)."""
 _EITHER = r"^[+-]?[1-9]\d{0,2},\d{3}$"
 """A thousand and one, or one and a thousandth."""
 _ANY = rf"^[+-]?(\d[\d.,]*|\d{{1,3}}({_GAP}\d{{3}})+([.,]\d+)?|[.,]\d+)([eE][+-]?\d+)?$"
@@ -80,8 +87,8 @@ def check_decimal(decimal: str | None) -> None:
 def decimal_mark(columns: Iterable[pl.Series]) -> str | None:
     """The mark before decimals in the texts of a table: "," or "."; None if no cell shows it, or they disagree.
 
-    A cell like 1,001 is ambiguous. If all commas are ambiguous, they separate thousands if whole numbers below 1000
-    have none and all numbers from 1000 on have one.
+    A cell like 1,001 is ambiguous. If all commas are ambiguous, they are taken to separate thousands if no whole number
+    below 1000 has a comma and every number from 1000 on has one.
 
     >>> decimal_mark([pl.Series(["1.234,5", "7"])]), decimal_mark([pl.Series(["1,234,567", "8"])])
     (',', '.')
@@ -91,7 +98,7 @@ def decimal_mark(columns: Iterable[pl.Series]) -> str | None:
     comma = point = False
     thousands = []
     for column in columns:
-        bare, _ = without_unit(column)
+        bare, _ = without_unit(signed(column))
         texts = bare.drop_nulls().unique()
         odd = texts.filter(texts.cast(pl.Float64, strict=False).is_null())
         if 2 * int(odd.str.contains(_ANY).sum()) < len(odd):
@@ -121,8 +128,10 @@ def as_numbers(column: pl.Series, decimal: str | None) -> Written | None:
     ([1.5, 2.25], {'n.d.': 1})
     >>> as_numbers(pl.Series(["20'345", "1'200'000", "950"]), None).column.to_list()
     [20345.0, 1200000.0, 950.0]
+    >>> as_numbers(pl.Series(["12,34,567.50", "(1,250.00)"]), ".").column.to_list()
+    [1234567.5, -1250.0]
     """
-    column, unit = without_unit(column.str.replace(r"^\u2212([\d.,])", "-$1"))  # a typeset minus
+    column, unit = without_unit(signed(column))
     texts = _without_gaps(column) if decimal is None else _with_points(column, decimal)
     numbers = texts.cast(pl.Float64, strict=False)
     present = column.len() - column.null_count()
@@ -132,6 +141,11 @@ def as_numbers(column: pl.Series, decimal: str | None) -> Written | None:
     if words and not _are_marks(words, present, numbers.n_unique()):
         return None
     return Written(numbers, words, None if plain else decimal, unit)
+
+
+def signed(column: pl.Series) -> pl.Series:
+    """Texts with a plain minus before negative numbers, in place of a typeset minus or of brackets."""
+    return column.str.replace(r"^\u2212([\d.,])", "-$1").str.replace(NEGATIVE, "-$1")
 
 
 def without_unit(column: pl.Series) -> tuple[pl.Series, str]:
@@ -182,7 +196,8 @@ def _with_points(column: pl.Series, decimal: str) -> pl.Series:
     gap, comma = _GAP[1:-1], decimal == ","
     apart = rf"[{gap}{'.' if comma else ','}]"
     mark = re.escape(decimal)
-    shape = rf"^[+-]?(\d{{1,3}}({apart}\d{{3}})+|\d*)({mark}\d*)?([eE][+-]?\d+)?$"
+    lakhs = "" if comma else rf"|{_LAKHS}"
+    shape = rf"^[+-]?(\d{{1,3}}({apart}\d{{3}})+{lakhs}|\d*)({mark}\d*)?([eE][+-]?\d+)?$"
     bare = column.str.replace_all(apart, "")
     bare = bare.str.replace(",", ".", literal=True) if comma else bare
     return pl.select(pl.when(column.str.contains(shape)).then(bare).otherwise(column)).to_series().alias(column.name)

@@ -1,4 +1,4 @@
-"""The expected loss of a model at every number of rows: one estimate, from which all sentences of an answer come."""
+"""The expected loss of a model at every number of rows. All sentences of an answer come from this one estimate."""
 
 import dataclasses
 import functools
@@ -69,11 +69,11 @@ class Candidate:
     def curves(self) -> tuple[Float[np.ndarray, " s"], Float[np.ndarray, "s 3"]]:
         """Ln n, and the 5 %, 50 % and 95 % curves of the loss there.
 
-        A mean of squares is less certain than its standard error shows if few rows contain much of it: the observed
-        rows may lack rows of this size or larger. The upper end includes an allowance for them. The median does not,
-        because such rows would add the same amount to the loss of guessing and of any other model. The forecast is also
-        widened to the exact bounds of the last measured size if errors are few, and kept within the range of its
-        metric. Its median falls at most like n^-2, and not below the ground.
+        If few rows contain much of a mean of squares, the mean is less certain than its standard error shows. The
+        reason is that the observed rows may lack rows of this size or larger. The upper end includes an allowance for
+        them. The median does not, because such rows would add the same amount to the loss of guessing and of any other
+        model. The forecast is also widened to the exact bounds of the last measured size if errors are few, and kept
+        within the range of its metric. Its median falls at most like n^-2, and not below the ground.
         """
         last, first = math.log(self.reach), math.log(self.losses.sizes[0])
         grid = np.arange(0.0, last + math.log(AHEAD) + STEP, STEP)
@@ -113,10 +113,10 @@ class Candidate:
         """The least number of rows from which on the expected loss is at most this, and stays there up to all rows.
 
         It is at most N just where the loss that is expected with all N rows is. The lower end is where the 5 % curve
-        first reaches the loss. The upper end is where the 95 % curve stays below it, or infinite if it does not up to
-        10,000 times the last measured size. Below the smallest measured size, nothing is known. So value and upper end
-        are not below it, and the lower end is 1 if the 5 % curve reaches the loss at that size. If the interval of the
-        loss with all N rows is above this loss, the lower end is at least N.
+        first reaches the loss. The upper end is the point from which the 95 % curve stays below the loss. It is
+        infinite if there is no such point up to 10,000 times the last measured size. Below the smallest measured size,
+        nothing is known. So value and upper end are not below it, and the lower end is 1 if the 5 % curve reaches the
+        loss at that size. If the interval of the loss with all N rows is above this loss, the lower end is at least N.
         """
         logs, curves = self.curves
         first = int(np.searchsorted(logs, math.log(self.losses.sizes[0]) - 1e-9))
@@ -134,7 +134,7 @@ class Candidate:
         return Interval(value, min(lower, value), max(upper, value))
 
     def _missed(self, loss: float) -> float:
-        """The largest size at which the loss was measured to be above this one, by its 90 % interval; 1 for none."""
+        """The largest size at which the measured loss is above this one, by its 90 % interval; 1 if there is none."""
         losses = self.losses
         above = np.flatnonzero(losses.mean - NORMAL_90 * losses.se > loss)
         return float(losses.sizes[above[-1]]) if len(above) else 1.0
@@ -150,7 +150,7 @@ class Candidate:
 def _tailed(curves: Float[np.ndarray, "s 3"], tail: float) -> Float[np.ndarray, "s 3"]:
     """The curves with an upper allowance for rows that are larger than all observed rows.
 
-    The upper end is that of a median to which half of the largest loss is added, like half an error to a share.
+    The upper end is that of a median with half of the largest loss added, just as half an error is added to a share.
     """
     value, upper = np.maximum(curves[:, 1:], 1e-300).T
     up = np.hypot(np.log(upper / value), math.log1p(WIDER * tail))
@@ -158,7 +158,10 @@ def _tailed(curves: Float[np.ndarray, "s 3"], tail: float) -> Float[np.ndarray, 
 
 
 def _first_at_most(logs: np.ndarray, curve: np.ndarray, loss: float, first: int) -> float:
-    """The n at which a curve, straight between points of the grid, comes to the loss, from index `first` on."""
+    """The n at which a curve first reaches the loss, from index `first` on.
+
+    The curve is linear between points of the grid.
+    """
     later = np.flatnonzero(curve[first:] <= loss)
     if not len(later):
         return math.inf
@@ -170,11 +173,11 @@ def _first_at_most(logs: np.ndarray, curve: np.ndarray, loss: float, first: int)
 
 
 def grounded(candidates: list[Candidate]) -> list[Candidate]:
-    """The same, none of them expected to come below the noise that the best of them has shown.
+    """The same candidates. None of them is expected to fall below the noise that the best of them has shown.
 
-    The ground is the limit of the model that is best with all rows. If its curve is flat, the rest counts as noise
-    until a model is seen below it. The 5 % curves keep their own ends, so the possible gain of a worse model is open
-    and not denied.
+    The ground is the limit of the model that is best with all rows. If its curve is flat, the remaining loss counts as
+    noise until a model is seen below it. The 5 % curves keep their own ends, so the possible gain of a worse model is
+    open and not denied.
     """
     able = [item for item in candidates if len(item.losses.sizes)]
     if not able:
@@ -187,11 +190,10 @@ def grounded(candidates: list[Candidate]) -> list[Candidate]:
 def evened(candidates: list[Candidate]) -> list[Candidate]:
     """The same, none of a number with a narrower interval than models that were held against more rows have.
 
-    All models are held against rows of one table. If a model has few splits, and none with the largest losses, its
-    standard error is small, although its error on new rows is not known better. The intervals at the last measured size
-    are
-    compared, in logarithms. For the other models, the smallest width is the median of the models that were tested on
-    the most rows.
+    All models are held against rows of one table. If a model has few splits, and none of them has the largest losses,
+    its standard error is small, although its error on new rows is not known better. The intervals at the last measured
+    size are compared, in logarithms. For the other models, the smallest width is the median of the models that were
+    tested on the most rows.
     """
     able = [item for item in candidates if len(item.losses.sizes) and item.measured.learns]
     known = [item for item in able if item.unit.task == "regression" and math.isfinite(item.losses.rows)]

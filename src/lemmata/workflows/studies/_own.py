@@ -1,4 +1,4 @@
-"""The user's own model: an estimator, or a function in a file that makes one, on the columns as the user has them."""
+"""The user's own model on the user's own columns. It is an estimator, or a function in a file that makes one."""
 
 import functools
 import math
@@ -100,7 +100,7 @@ def _fit_as_given(
         make: gives an estimator that is not fitted.
         labels: the classes as the user has them.
         frame: all rows.
-        y: the targets of the first: numbers, or one-hot columns of the classes.
+        y: the targets of the first rows, as numbers or as one-hot columns of the classes.
         task: "regression" or "classification".
         groups: of the first rows, which the estimator does not receive.
     """

@@ -1,4 +1,4 @@
-"""At which sizes a model is measured, and on how many splits: that follows from the table and the model's price."""
+"""The sizes at which a model is measured, and the number of splits. Both follow from the table and the model's cost."""
 
 import math
 from collections.abc import Callable
@@ -35,7 +35,7 @@ COSTLY = 8.0
 
 
 def planned(model: Model, dataset: Dataset, quick: bool = False) -> list[tuple[int, tuple[int, ...]]]:
-    """The sizes at which a model is measured, each with its number of splits; they depend only on the table.
+    """The sizes at which a model is measured, each with its number of splits. They depend only on the table.
 
     A kernel is fitted exactly up to 1,000 rows and on centres beyond. On tables of up to 2,500 independent rows, the
     largest size of a kernel is all rows, each left out once. So its splits end at 1,000.
@@ -80,9 +80,9 @@ def planned(model: Model, dataset: Dataset, quick: bool = False) -> list[tuple[i
 
 
 def affordable(sizes: list[int], price: Callable[[int], float], seconds: float) -> list[int]:
-    """The sizes at which a fit costs at most this; if these are too few, the same number of smaller sizes.
+    """The sizes at which a fit costs at most this much. If these are too few, smaller sizes replace them, equally many.
 
-    Even if a model is too expensive at all sizes but one of a large table, it is not fitted at three sizes.
+    A model may be too expensive at all sizes but one of a large table. Even then, it is not fitted at three sizes.
     """
     within = [n for n in sizes if price(n) <= seconds]
     if len(within) >= FEWEST_SIZES:

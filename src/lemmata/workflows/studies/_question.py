@@ -75,7 +75,10 @@ class Question:
         return f"{self.unit.title} {value} ({low} to {high})"
 
     def improved(self, loss: float) -> float:
-        """The loss at which a tenth of the shown error is gone: of the RMSE, not of its square."""
+        """The loss at which the shown error is lower by a tenth.
+
+        For the RMSE, this is a tenth of the RMSE, not of its square.
+        """
         if self.unit.rises or self.unit.told(0.0, self.spread) != 0:
             return GAIN * loss
         return self.unit.understood(GAIN * self.unit.told(loss, self.spread), self.spread)

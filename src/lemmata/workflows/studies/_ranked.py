@@ -13,17 +13,17 @@ def expected_precision(
 
         p TPR / (p TPR + (1 - p) FPR),
 
-    where p is the share of positive rows, and TPR and FPR are the shares of positive and other rows with this rank or a
-    higher one. scikit-learn's `average_precision_score` includes each positive row itself in the rows that are ranked
-    at least as high. With P positive rows, this makes the value too large by a share of about 1/P. With 5 positive rows
-    among 500 and scores without information, its mean is 0.02 instead of 0.01. Here, only the other P - 1 positive rows
-    give the TPR of a row (1/2 for a single one). The table gives p, since rows without a positive one have no value.
-    The two values agree if P is large, and if the ranking is perfect.
+    where p is the share of positive rows. TPR and FPR are the shares of positive rows and of other rows with this rank
+    or a higher one. scikit-learn's `average_precision_score` counts each positive row itself among the rows that are
+    ranked at least as high. With P positive rows, this makes the value too large by a share of about 1/P. For example,
+    with 5 positive rows among 500 and scores without information, its mean is 0.02 instead of 0.01. Here, only the
+    other P - 1 positive rows give the TPR of a row (1/2 for a single one). The table gives p, since rows without a
+    positive one have no value. The two values agree if P is large, and if the ranking is perfect.
 
     Args:
         positive: which rows are.
         scores: higher for rows that are ranked before others.
-        share: the share p of positive rows in the table; None for that in these rows.
+        share: the share p of positive rows in the table; None means their share in these rows.
 
     >>> y = np.arange(1000) < 10
     >>> bool(abs(expected_precision(y, np.zeros(1000)) - 0.01) < 1e-12), expected_precision(y, 1.0 * y)

@@ -11,7 +11,8 @@ from lemmata.errors import DataError, SettingError, UnknownNameError, shortened
 from lemmata.workflows.records.studies import Finding
 
 from ._calendar import first_days
-from ._columns import count, listing, plain_column, stripped, with_dates
+from ._columns import count, listing, plain_column, stripped
+from ._dates import with_dates
 from ._findings import identifiers
 from ._memory import Table
 from ._numbers import as_numbers, check_decimal, decimal_mark
@@ -247,12 +248,13 @@ def without_identifiers(frame: pl.DataFrame, roles: Roles, dated: list[str]) -> 
 
 def without_target(frame: pl.DataFrame, roles: Roles) -> list[Finding]:
     """A sentence that this many rows have no target and are not part of the study."""
-    lost = frame.select(pl.any_horizontal(pl.col(roles.targets).is_null())).to_series().sum()
-    if lost < _MANY_LOST * frame.height:
+    empty = frame.select(pl.all_horizontal(pl.all().is_null())).to_series().sum()  # lines without any cell are no rows
+    lost = frame.select(pl.any_horizontal(pl.col(roles.targets).is_null())).to_series().sum() - empty
+    if lost < max(_MANY_LOST * (frame.height - empty), 1):
         return []
     text = (
-        f"{lost:,} of {frame.height:,} rows have no {roles.label!r} and are left out. If they "
-        "differ from the other rows, the study says nothing about rows like them."
+        f"{lost:,} of {frame.height - empty:,} rows have no {roles.label!r} and are left out. If they differ from the "
+        "other rows, the study says nothing about rows like them."
     )
     return [Finding("missing", tuple(roles.targets), text)]
 

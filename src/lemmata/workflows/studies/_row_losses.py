@@ -27,12 +27,13 @@ def surprise(y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spre
 def misranked(y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spread: float) -> Float[np.ndarray, " m"]:
     """The contribution of each row to 1 - AUC.
 
-    The mean over rows is 1 - AUC, and their variance over m is that of the estimate.
+    The mean over rows is 1 - AUC. The variance over rows, divided by m, is the variance of the estimate.
 
     The AUC is that of one class against the others, averaged over the classes that occur. Let A be the share of
-    pairs that are ranked wrongly. One of the m_1 rows of the class contributes A + (m / m_1) (a_i - A), where a_i is
-    the share of the other m_0 rows above it. One of the other rows contributes A + (m / m_0) (b_i - A), where b_i is
-    the share of the class below it (the projections of a U-statistic, DeLong et al. 1988).
+    pairs that are ranked wrongly. A row of the class, which has m_1 rows, contributes A + (m / m_1) (a_i - A). Here a_i
+    is the share of the other m_0 rows that are ranked above it. A row outside the class contributes A + (m / m_0) (b_i
+    - A). Here b_i is the share of the class that is ranked below it (the projections of a U-statistic, DeLong et al.
+    1988).
     """
     label, rows = y.argmax(axis=1), np.zeros(len(y))
     present = [c for c in np.unique(label) if (label != c).any()]
@@ -47,7 +48,7 @@ def misranked(y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spr
 
 
 def _below(scores: Float[np.ndarray, " a"], others: Float[np.ndarray, " b"]) -> Float[np.ndarray, " a"]:
-    """For each score, the share of the other scores that are below it; equal scores count by half."""
+    """For each score, the share of the other scores that are below it. Equal scores count by half."""
     others = np.sort(others)
     return (np.searchsorted(others, scores, "left") + np.searchsorted(others, scores, "right")) / (2 * len(others))
 
@@ -63,5 +64,8 @@ def absolute(y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spre
 
 
 def brier(y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spread: float) -> Float[np.ndarray, " m"]:
-    """Squared error of the probabilities, summed over classes; for two classes, that of one (Brier 1950, halved)."""
+    """Squared error of the probabilities, summed over classes.
+
+    For two classes, the error of one class (Brier 1950, halved).
+    """
     return ((y - output) ** 2).sum(axis=1) / (2 if y.shape[1] == 2 else 1)

@@ -91,7 +91,7 @@ def run_study(
     asked = question(dataset, options)
     job = _Job(dataset, options, progress, time.monotonic() if started is None else started, executor, asked)
     with one_blas_thread(), warnings.catch_warnings():
-        # Of models that people use, and once: the state of warnings is one for all threads.
+        # only for models that people use, and once, because all threads share the state of warnings
         warnings.filterwarnings("ignore", module=r"(?!lemmata\b)")
         # scikit-learn resets these filters on its threads.
         warnings.showwarning = functools.partial(_shown, warnings.showwarning)
@@ -144,7 +144,8 @@ class _Job:
     def measure(self) -> None:
         """The test for signal, and the curves of the models, in parallel."""
         self.progress("Looking for signal", 0, 1)
-        # The longest first, so that the threads end together; but the most used models first if time is limited.
+        # The longest fits come first, so that the threads end together. If time is limited, the most used models come
+        # first.
         price = {model.name: model.price(len(self.dataset.targets), width_of(self.dataset),
                                          self.dataset.targets.shape[1]) for model in self.models}  # fmt: skip
         waiting = sorted(self.models, key=lambda model: -price[model.name])

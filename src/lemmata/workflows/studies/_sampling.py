@@ -8,8 +8,8 @@ from jaxtyping import Int
 def drawn(total: int, most: int, seed: int, groups: Int[np.ndarray, " N"] | None = None) -> Int[np.ndarray, " m"]:
     """At most `most` of the rows, in their order, without replacement.
 
-    With groups, the groups are drawn one after the other, until the next one would be too many rows. If two groups, or
-    half of the rows, do not come together in this way, single rows are drawn: groups so large must be cut.
+    With groups, the groups are drawn one after the other, until the next group would give too many rows. If two groups,
+    or half of the rows, do not come together in this way, single rows are drawn. Groups as large as this must be cut.
 
     Args:
         total: rows N.

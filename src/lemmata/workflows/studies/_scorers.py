@@ -25,7 +25,7 @@ BEYOND = 1e-9
 
 
 class _Numbers(RegressorMixin, BaseEstimator):
-    """Predictions of numbers that were made, as an estimator that scorers can ask; its inputs are numbers of rows."""
+    """An estimator whose predictions are numbers that were made before. Its inputs are the numbers of the rows."""
 
     def __init__(self, outputs: np.ndarray):
         self.outputs = outputs
@@ -64,9 +64,10 @@ class _Chances(_Labels):
 class Scored:
     """The loss of predictions by a scorer, and what each row adds to it.
 
-    Called with targets and outputs, it returns an array over rows whose mean is the loss. Its variance over m is that
-    of the loss by the jackknife, which leaves out a fifth of the rows (or groups) at a time. Unlike single rows, fifths
-    are right for medians, too (Shao and Wu 1989). The loss is nan if all rows have one class.
+    Called with targets and outputs, it returns an array over rows whose mean is the loss. The variance of the array
+    over m estimates the variance of the loss by the jackknife, which leaves out a fifth of the rows (or groups) at a
+    time. Unlike single rows, fifths are right for medians, too (Shao and Wu 1989). The loss is nan if all rows have one
+    class.
 
     Args:
         scorer: a name that scikit-learn's `get_scorer` knows, a function of true and predicted targets, or a scorer
@@ -111,10 +112,10 @@ class Scored:
         return influences(lambda rows: self.loss(y[rows], output[rows]), len(y), members, parts)
 
     def loss(self, y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"]) -> float:
-        """How far the score is from that of perfect predictions.
+        """How far the score is from the score of perfect predictions.
 
         Raises:
-            ValueError: the score is better than that of perfect predictions.
+            ValueError: the score is better than the score of perfect predictions.
         """
         if self.task == "classification" and (y.sum(axis=0) > 0).sum() < 2:
             return math.nan

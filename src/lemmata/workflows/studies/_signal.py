@@ -43,14 +43,14 @@ class Signal:
             by blocks.
         groups: how many groups were tested, or 0.
         visible: the smallest share of the target's variance (R²) at which a linear signal in one or several columns
-            would be found in most cases; infinite if none would be. For series, it is only approximate: how far the
-            best percent of the shifts is below their median, or what the best column explains there, or twice the
-            relative difference of errors that the t-test of blocks would call significant. With groups, it is about
-            rows minus the means of their groups.
+            would be found in most cases. It is infinite if no signal would be found. For series, it is only
+            approximate: how far the best percent of the shifts is below their median, or what the best column explains
+            there, or twice the relative difference of errors that the t-test of blocks would call significant. With
+            groups, it is about rows minus the means of their groups.
         between: the same for the means of the groups; nan if whole groups were not exchanged.
         powers: the same for each kind of signal (`_signal_power`); empty if a signal was found.
-        held: the number of held-out rows on which the models of an equal number of other rows were tested; 0 if they
-            were not.
+        held: the number of held-out rows on which models were tested that were fitted to equally many other rows; 0 if
+            there were none.
         alike: whether every column has so few values that equal rows are expected.
     """
 
@@ -76,12 +76,13 @@ class Signal:
 def signal(dataset: Dataset, seed: int = 0) -> Signal:
     """Test whether the columns predict the target.
 
-    The targets are permuted over the rows 199 times. The statistics are the exact leave-one-out errors of a linear and
-    a Gaussian kernel with intercepts, each the smallest over seven ridges, and what the best few single columns
-    explain. Each statistic is standardised by its own distribution over all 200 arrangements, and the largest one
-    counts (`extremes`). If rows are exchangeable and independent of the targets, all 200 values are exchangeable. So
-    the p-value is at most p with probability at most p. At most 400 rows are drawn, or 800 for a target of one or two
-    columns. Larger tables get a second test with held-out rows (`of_held_out`), and each test has half of the level.
+    The targets are permuted over the rows 199 times. The statistics are exact leave-one-out errors of a linear and a
+    Gaussian kernel with intercepts, each the smallest over seven ridges. Further statistics measure how much the best
+    few single columns explain. Each statistic is standardised by its own distribution over all 200 arrangements, and
+    the largest one counts (`extremes`). If rows are exchangeable and independent of the targets, all 200 values are
+    exchangeable. So the p-value is at most p with probability at most p. At most 400 rows are drawn, or 800 for a
+    target of one or two columns. Larger tables get a second test with held-out rows (`of_held_out`), and each test has
+    half of the level.
 
     With groups, targets are shuffled within groups, or exchanged between whole groups (`of_groups`). With an order, the
     targets are shifted in time, and later blocks are forecast (`of_time`).

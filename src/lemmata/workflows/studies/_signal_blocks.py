@@ -25,10 +25,11 @@ def of_blocks(
 
     Each block is forecast by a model of all earlier rows. It is linear in the columns, or in Gaussian kernels with 120
     of the rows. It predicts the target, or its change since an earlier row whose target is known. Which, and its ridge,
-    is chosen on later parts of the earlier rows. The naive forecasts are the mean of the past, its last value, that
-    with the mean slope, and the last season, whose period is the lag of the largest autocorrelation. Changes and last
-    values reach back over at most the number of rows in a block; their errors are means over all these distances. A
-    difference of squared errors is divided by their sum, so every block has the same weight.
+    is chosen on later parts of the earlier rows. The naive forecasts are the mean of the past, its last value, the last
+    value continued with the mean slope, and the last season. The period of the season is the lag of the largest
+    autocorrelation. Changes and last values reach back by at most the number of rows in a block. Their errors are means
+    over all these distances. A difference of squared errors is divided by their sum, so every block has the same
+    weight.
 
     The level needs one assumption: models of columns without information are worse, on average, than the best naive
     forecast.

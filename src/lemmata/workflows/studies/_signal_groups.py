@@ -101,7 +101,10 @@ def _within(encoded, y, groups, classes: bool, rng: np.random.Generator, shuffle
 
 
 def _targets(y: np.ndarray, groups: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """The target of each group that has enough rows, the mean of equally many of them; and which these are."""
+    """The target of each group that has enough rows: the mean over an equal number of rows.
+
+    Second, which groups these are.
+    """
     sizes = np.bincount(groups)
     each = max(1, int(np.quantile(sizes, 1 - _EACH, method="lower")))
     kept = np.flatnonzero(sizes >= each)

@@ -113,7 +113,7 @@ class _Half:
         return best
 
     def _both(self, tables: np.ndarray) -> list[np.ndarray]:
-        """As `seen`; mixtures of classes and signals are numbers, and are not changed."""
+        """As `seen`. Mixtures of classes and signals are numbers, so they are not changed."""
         if not self.classes:
             return self.seen(tables)
         return [tables - tables.mean(axis=0)]

@@ -59,7 +59,8 @@ def powers(
     """The shares of the variance from which on signals are found in 85 % of tables.
 
     Each signal is mixed with noise, and the least share at which it is found is looked for by halving. A target of
-    several outputs, or of classes, gets its signal in a random direction, as long in each output as the target varies.
+    several outputs, or of classes, gets its signal in a random direction. In each output, the signal is as large as the
+    variation of the target.
 
     Args:
         signals: of each kind, of variance 1.
@@ -93,7 +94,7 @@ def bent(found: Powers) -> Powers:
 
 
 def hardest(found: Powers) -> float:
-    """The share from which on every linear kind is found in most cases; nan if no kind was tried."""
+    """The share from which every linear kind is found in most cases. It is nan if no kind was tried."""
     return max((share for kind, share in found.items() if kind != PRODUCT), default=math.nan)
 
 

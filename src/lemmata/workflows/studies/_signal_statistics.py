@@ -80,7 +80,7 @@ def kernels(encoded: Float[np.ndarray, "n d"]) -> list[Float[np.ndarray, "n n"]]
 
 
 def scored(y: Float[np.ndarray, "n k"], classes: bool) -> Float[np.ndarray, "n k"]:
-    """Ranks of numbers, centred; for classes, the centred indicators, larger for rare classes."""
+    """Centred ranks of numbers. For classes, the centred indicators, which are larger for rare classes."""
     if not classes:
         return rankdata(y, axis=0) - (len(y) + 1) / 2
     share = y.mean(axis=0)
@@ -88,18 +88,22 @@ def scored(y: Float[np.ndarray, "n k"], classes: bool) -> Float[np.ndarray, "n k
 
 
 def rescored(y: Float[np.ndarray, "n k"], classes: bool) -> Callable[[np.ndarray], np.ndarray]:
-    """Scores of simulated targets: as in `scored`; for mixtures of classes, weighted by the rarity of those of y."""
+    """Scores of simulated targets, as in `scored`.
+
+    For mixtures of classes, the weights are the rarities of the classes of y.
+    """
     if not classes:
         return lambda targets: rankdata(targets, axis=0)
     return lambda targets: targets / np.sqrt(np.maximum(y.mean(axis=0), 1 / len(y)))
 
 
 def unexplained(view: View) -> tuple[Float[np.ndarray, "kernels arrangements"], Float[np.ndarray, "rest arrangements"]]:
-    """The part of the targets' variance that is left: leave-one-out with each kernel, and with few columns.
+    """The part of the targets' variance that is left, after leave-one-out with each kernel, and after few columns.
 
-    The few columns are: the best one of a linear fit; the best one of which only five quantile bins are known; and the
-    best two and four. Each of these explains the most of what the columns before it leave. Of texts with many
-    categories, it is the best one, where a row is predicted from the other rows of its category.
+    Four statistics use few columns: the best column of a linear fit, the best column of which only five quantile bins
+    are known, the best two columns, and the best four. Each column explains the most of what the columns before it
+    leave unexplained. For texts with many categories, the best text is used, and a row is predicted from the other rows
+    of its category.
     """
     left_out = [_left_out(*system, view.targets) for system in view.systems]
     few = _steps(view.columns, view.targets) if view.columns.shape[1] else []
@@ -114,8 +118,8 @@ def _by_text(
 ) -> list[Float[np.ndarray, " arrangements"]]:
     """The unexplained part after the best text, if a row is predicted from the other rows of its category.
 
-    The mean of n others is shrunk to 0, the overall mean, as if m more rows with this mean were added: n/(n + m) of it
-    remains. Each m gives one statistic.
+    The mean of n other rows is shrunk to 0, the overall mean, as if m more rows with this mean were added. So n/(n + m)
+    of it remains. Each m gives one statistic.
     """
     n, count = targets.shape[:2]
     flat, total = targets.reshape(n, -1), (targets**2).sum(axis=(0, 2))
@@ -131,7 +135,7 @@ def _by_text(
 
 
 def extremes(statistics: Float[np.ndarray, "m arrangements"]) -> Float[np.ndarray, " arrangements"]:
-    """For each arrangement the largest of its statistics, each made comparable.
+    """For each arrangement, the largest of its statistics, after all statistics were made comparable.
 
     A statistic is the logarithm of the unexplained variance. Its median over all arrangements is subtracted, and the
     result is divided by the median's distance from the fourth percentile. All arrangements are treated equally,
@@ -141,7 +145,7 @@ def extremes(statistics: Float[np.ndarray, "m arrangements"]) -> Float[np.ndarra
 
 
 def _ahead(statistics: Float[np.ndarray, "m own"], among: Float[np.ndarray, "m arrangements"]) -> np.ndarray:
-    """The largest statistic of each target, made comparable by those of all arrangements."""
+    """The largest statistic of each target, made comparable by the statistics of all arrangements."""
     values, among = (np.log(np.maximum(part, 1e-12)) for part in (statistics, among))
     middle = np.median(among, axis=1, keepdims=True)
     spread = middle - np.quantile(among, _TAIL, axis=1, keepdims=True)

@@ -41,7 +41,7 @@ def of_time(dataset: Dataset, rng: np.random.Generator, shuffles: int, level: fl
 
 @dataclasses.dataclass(frozen=True)
 class _Plan:
-    """The window of the columns, the beginnings of those of the targets, and whether these are reversed too."""
+    """The window of the columns, the starts of the windows of the targets, and whether these are also reversed."""
 
     start: int
     length: int
@@ -54,7 +54,10 @@ class _Plan:
 
 
 def _plan(total: int, wanted: int) -> _Plan:
-    """A window of half of the series, and shifts of half of its length to both sides; reversed if these are few."""
+    """A window of half of the series, and shifts of half of its length to both sides.
+
+    If these are few, they are also reversed.
+    """
     length = max(min(_WINDOW, int((0.5 if total >= 200 else 0.4) * total)), min(_FEWEST, total))
     stride = max(1, (total - length) // wanted)
     start = (total - length) // 2
@@ -64,14 +67,14 @@ def _plan(total: int, wanted: int) -> _Plan:
 
 
 def of_shifts(x: Float[np.ndarray, "N d"], y: Float[np.ndarray, "N k"], classes: bool, wanted: int) -> Outcome:
-    """The rank of the observed shift among about 200, of levels and of differences of consecutive rows.
+    """The rank of the observed shift among about 200 shifts, for levels and for differences of consecutive rows.
 
-    A window of the columns is compared with the targets of the same rows, and with those of equally many rows earlier
-    and later. In series of less than 400 rows, it is also compared with these in reversed order. All statistics are
-    invariant to constants that are added to the targets. Let columns and targets be independent, and let the targets or
-    their differences be stationary (and those of short series look the same in both directions). Then the distribution
-    of the statistic is the same at all shifts, so the observed one is rarely among the best. This holds for random
-    walks, autoregressions, and seasons of any phase.
+    A window of the columns is compared with the targets of the same rows, and with the targets of windows of equal
+    length, earlier and later. In series of less than 400 rows, it is also compared with these in reversed order. All
+    statistics are invariant to constants that are added to the targets. Let columns and targets be independent. Let the
+    targets or their differences be stationary. For short series, let them also have the same distribution in both
+    directions of time. Then the distribution of the statistic is the same at all shifts, so the observed one is rarely
+    among the best. This holds for random walks, autoregressions, and seasons of any phase.
     """
     plan = _plan(len(y), wanted)
     x = x[plan.start : plan.start + plan.length]

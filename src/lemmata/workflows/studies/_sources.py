@@ -31,6 +31,16 @@ _MARKS = (
     (codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"),
 )  # fmt: skip
+_STARTS = {
+    b"PAR1": (".parquet",),
+    b"ARROW1\0\0": (".arrow", ".feather", ".ipc"),
+    b"\x1f\x8b\x08": (".gz",),
+    b"BZh91AY&SY": (".bz2",),
+    b"\xfd7zXZ\0": (".xz",),
+    b"PK\x03\x04": (".xlsx", ".ods", ".zip", ".npz"),
+    b"\xd0\xcf\x11\xe0": (".xls",),
+}
+"""How files of some kinds begin, and the extensions that they have."""
 _NAMED = {"cp1252": "Windows-1252", "latin-1": "Latin-1"}
 
 
@@ -78,10 +88,12 @@ def source_of(path: Path, limit_bytes: int) -> Source | None:
         limit_bytes: that it may have when it is unpacked.
 
     Raises:
-        DataError: a packed file is damaged, or holds more than one table.
+        DataError: a packed file is damaged, or holds more than one table; or the extension of a file is wrong.
         MemoryPlanError: it is too large when unpacked.
     """
     suffix = path.suffix.lower()
+    if KINDS.get(suffix) in ("text", "lines", "json", "sheet"):
+        _check_name(path, suffix)
     if suffix not in PACKED:
         return Source(path, KINDS[suffix], suffix, _unnamed(path, limit_bytes)) if suffix in KINDS else None
     try:
@@ -98,6 +110,36 @@ def source_of(path: Path, limit_bytes: int) -> Source | None:
     if KINDS[inner] == "npz":
         raise DataError(f"{path} holds an NPZ file", rule="an NPZ file is already compressed", remedy="unpack it first")
     return Source(path, KINDS[inner], inner, content, (f"unpacked {name!r}",) if suffix == ".zip" else ())
+
+
+def _check_name(path: Path, suffix: str) -> None:
+    """Refuse a packed or binary file whose extension is that of a text, and the other way round."""
+    with open_file(path) as file:
+        head = file.read(16)
+    own = next((names for start, names in _STARTS.items() if head.startswith(start)), ())
+    ended = head[:4] != b"PAR1" or _ends(path) == b"PAR1"  # a text may have a first column PAR1
+    if own and suffix not in own and ended:
+        raise DataError(
+            f"{path} has the wrong extension",
+            found=f"the content of a {' or '.join(own[:3])} file",
+            rule="the extension of a file must be that of its content",
+            remedy=f"rename it to {path.with_suffix(own[0]).name}"
+            if own[0] not in PACKED
+            else f"rename it to {path.name}{own[0]}",
+        )
+    if KINDS[suffix] == "sheet" and not own and head.strip():
+        raise DataError(
+            f"{path} has the wrong extension",
+            found=f"a file that begins with {head[:12]!r}",
+            rule="a spreadsheet must be an .xlsx, .xls or .ods file",
+            remedy=f"if it is text, rename it to {path.with_suffix('.csv').name}; else save it as a spreadsheet again",
+        )
+
+
+def _ends(path: Path) -> bytes:
+    with open_file(path) as file:
+        file.seek(-4, io.SEEK_END)
+        return file.read()
 
 
 def _unnamed(path: Path, limit_bytes: int) -> bytes | None:
@@ -159,7 +201,7 @@ def in_utf8(source: Source, limit_bytes: int, whole: bool = False) -> Source:
     Args:
         source: a text.
         limit_bytes: that it may have when it is written again.
-        whole: look at all of it, not only at its first megabyte.
+        whole: whether to look at the whole file and not only at its first megabyte.
 
     Raises:
         DataError: it is not text.

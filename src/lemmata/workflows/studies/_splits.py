@@ -8,6 +8,8 @@ from jaxtyping import Int
 from lemmata.errors import DataError
 
 POINTS, QUICK_POINTS = 8, 5
+LEAST_FACTOR = 1.5
+"""The least factor between two sizes, as long as there are five: closer sizes of few rows share nearly all rows."""
 LARGEST_SHARE = 0.8
 LARGEST_SHARE_IN_TIME = 0.6
 """With --time, the last 40 % of the rows are the stretches that are predicted, one after the other."""
@@ -21,34 +23,43 @@ FOLDS_OF_GROUPS = 5
 def split_sizes(
     total: int, quick: bool = False, groups: Int[np.ndarray, " N"] | None = None, ordered: bool = False
 ) -> list[int]:
-    """Numbers of training rows in geometric progression, from N/50 (at least 8) to 4N/5: eight, or five quickly.
+    """Numbers of training rows in geometric progression, from N/50 (at least 8) to 4N/5.
 
-    With an order, they end at 3N/5; with groups, they end earlier if the largest group leaves fewer rows.
+    There are eight, or five if quick.
+
+    Tables of fewer than 171 rows have five to seven sizes. With an order, the sizes end at 3N/5. With groups, they end
+    earlier if the largest group leaves fewer rows.
 
     >>> split_sizes(200)
     [8, 12, 19, 29, 44, 68, 104, 160]
+    >>> split_sizes(60)
+    [8, 13, 20, 31, 48]
     >>> split_sizes(50_000, quick=True)
     [1000, 2515, 6325, 15905, 40000]
     """
-    points = QUICK_POINTS if quick else POINTS
     top = int((LARGEST_SHARE_IN_TIME if ordered else LARGEST_SHARE) * total)
     if groups is not None and not ordered:
         top = min(top, total - int(np.bincount(groups).max()))
     least = min(max(8, total // 50), max(top // 4, 1))
+    steps = math.log(max(top, least) / least) / math.log(LEAST_FACTOR)
+    points = QUICK_POINTS if quick else int(np.clip(1 + steps, QUICK_POINTS, POINTS))
     return sorted({round(float(size)) for size in np.geomspace(least, max(top, least), points)})
 
 
 def number_of_splits(total: int, n: int, quick: bool = False, most: float = math.inf) -> int:
-    """How many splits are measured at n training rows of N: small sets cost little, and vary most.
+    """How many splits are measured at n training rows of N.
 
-    At most 16, fewer above 150 training rows, and enough to hold out each row about once; at least 6, or 3 in a quick
-    study. An expensive model has fewer splits.
+    Small sets cost little and vary most, so they have more splits.
+
+    There are at most 16 splits, fewer above 150 training rows. There are enough to hold out each row about once, and at
+    least 6, or 3 in a quick study. An expensive model has fewer splits.
 
     Args:
         total: rows N.
         n: training rows.
         quick: half of them, and rows may never be held out.
-        most: splits that the price of a fit allows; 2 are measured all the same, and 1 from 4,000 rows on.
+        most: the number of splits that the cost of a fit allows. At least 2 are measured in any case, or 1 from 4,000
+            rows on.
     """
     number = math.ceil(16 * min(1.0, 150 / n))
     wanted = max(3, number // 2) if quick else max(6, number, math.ceil(total / held_out(total, n)))
@@ -70,7 +81,7 @@ def split(
     groups: Int[np.ndarray, " N"] | None = None,
     order: np.ndarray | None = None,
 ) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " m"]]:
-    """Training and held-out rows of the split of this number: the same for every model.
+    """Training and held-out rows of the split with this number. Every model gets the same rows.
 
     Consecutive splits hold out different rows until all have been held out, and then start again in another order.
     With groups, whole groups are held out in this way, and the training rows are drawn group by group from the others.
@@ -113,7 +124,7 @@ def before_stretches(total: int) -> tuple[int, int]:
 def _in_time(total: int, n: int, number: int, order: np.ndarray, groups: np.ndarray | None):
     """The n rows before a stretch, and the stretch.
 
-    If rows of one group are on both sides of its start, only those on one side.
+    If rows of one group lie on both sides of the start of the stretch, only the rows on one side are used.
     """
     rows = np.argsort(order, kind="stable")
     first, ahead = before_stretches(total)

@@ -46,12 +46,12 @@ def may_beat_guessing(item: Candidate, question: Question) -> bool:
 
 
 def eligible(candidates: Sequence[Candidate], question: Question) -> list[Candidate]:
-    """The models that may be best: those expected to beat guessing, if one of them surely does; otherwise none.
+    """The models that may be best: those expected to beat guessing if at least one surely does, otherwise none.
 
-    A model whose fits broke down in a split may be best only if those of all other models did, too.
+    A model whose fits broke down in a split may be best only if the fits of all other models broke down, too.
 
-    If only models that surely beat guessing were recommended, models that stay near it would be preferred, because
-    their gain varies least.
+    Suppose that only models were recommended that surely beat guessing. Then models that stay near guessing would be
+    preferred, because their gain varies least.
     """
     able = [item for item in candidates if may_beat_guessing(item, question)]
     able = [item for item in able if item.measured.wild is None] or able
@@ -61,10 +61,10 @@ def eligible(candidates: Sequence[Candidate], question: Question) -> list[Candid
 def _as_good(item: Candidate, best: Candidate, at: float | int, able: bool) -> bool:
     """Whether a model may be as good as the best.
 
-    Models that were measured on the same rows share most of their errors, so that the interval of the best decides.
-    A model that was measured on fewer rows has its own error. It may be as good, even if it is expected to be no better
-    than guessing. For classes, a difference of two rows decides nothing. None is as good whose whole interval lies
-    above the best one's value, or which the best surely beats on splits of both.
+    Models that were measured on the same rows share most of their errors. So the interval of the best model decides. A
+    model that was measured on fewer rows has its own error. It may be as good, even if it is expected to be no better
+    than guessing. For classes, a difference of two rows decides nothing. A model is not as good if its whole interval
+    lies above the best one's value, or if the best one surely beats it on splits of both.
     """
     if not (item.measured.learns and len(item.losses.sizes)):
         return False
@@ -81,7 +81,7 @@ def _as_good(item: Candidate, best: Candidate, at: float | int, able: bool) -> b
 def _beaten(item: Candidate, best: Candidate) -> bool:
     """Whether the best model has the smaller loss on all splits of both, and surely so: Student's test of the logs.
 
-    If a model is measured on fewer splits, its interval is wide, and says less than these splits do.
+    If a model is measured on fewer splits, its interval is wide and shows less than these splits show.
     """
     if item.losses.rows >= SAME * best.losses.rows or not (item.losses.paired and best.losses.paired):
         return False

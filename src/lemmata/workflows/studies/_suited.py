@@ -15,9 +15,9 @@ WIDE = 0.5
 def suited(x: Float[np.ndarray, "N d"], task: str, targets: Float[np.ndarray, "rows k"] | None) -> list[str]:
     """The names of those that are compared if none is named.
 
-    The list includes Poisson regression for counts (whole numbers, none below 0), gamma regression for amounts (all
-    above 0, the mean above the median by a tenth of the deviation), an elastic net for many columns, and a lasso for
-    classes if there are at least half as many columns as rows.
+    The list depends on the targets and columns. It includes Poisson regression for counts (whole numbers, none below 0)
+    and gamma regression for amounts (all above 0, the mean above the median by a tenth of the deviation). It includes
+    an elastic net for many columns, and a lasso for classes if there are at least half as many columns as rows.
     """
     if task == "classification":
         wide = targets is not None and x.shape[1] >= WIDE * len(targets)

@@ -34,7 +34,7 @@ def suspects(frame: pl.DataFrame) -> list[Finding]:
 
 
 def _numbers(column: pl.Series) -> Iterable[Finding]:
-    """A number such as -999, which many rows have, and whose distance from all others is larger than their range."""
+    """A number such as -999 that many rows have. Its distance from all other numbers is larger than their range."""
     values = column.drop_nulls().to_numpy()
     if len(values) < 2:
         return

@@ -7,6 +7,7 @@ import functools
 import itertools
 import math
 import os
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from lemmata.workflows.records.studies import Finding
 
 from ._archives import read_archive
 from ._columns import count, listing, stripped
-from ._json_tables import is_one_object, layout_of
+from ._json_tables import is_one_object, layout_of, rows_with_constants
 from ._memory import Table, check_names, check_width, table_in_memory
 from ._numbers import as_numbers, decimal_mark
 from ._sampling import drawn, group_codes, how_drawn
@@ -30,6 +31,8 @@ from ._titles import LEAST, LOOK, comment_lines, title_lines, title_rows, told
 HEAD = 2**20
 """Bytes from the start of a CSV file that must hold its first line."""
 MISSING_MARKS = ["", "NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "Null", "null", "None", "?", "#N/A", "<NA>"]
+_NAMED_SEPARATOR = re.compile('"?sep=(.)"?', re.IGNORECASE)
+"""A first line that tells a spreadsheet what separates the fields."""
 _COUNTED = 2**28
 """Bytes of a text up to which cells that were read as missing are counted."""
 
@@ -114,10 +117,7 @@ def _file(data: str, path: Path, how: Reading) -> Table:
             raise DataError(
                 f"{data} is empty",
                 found="0 bytes",
-                rule=(
-                    "{listing(told, 5)} {'was' if len(told) == 1 else 'were'} read as missing. If this is a "
-                    "value, add --na ''."
-                ),
+                rule="a table must have a header and rows",
             )
         source = source_of(path, how.limit_bytes)
         if source is None:
@@ -169,7 +169,7 @@ def _csv(source: Source, how: Reading) -> Table:
         )  # fmt: skip
 
     frame = scan(missing)
-    own = frame.collect_schema().names()  # polars' names, by place: the user's are those of the header
+    own = frame.collect_schema().names()  # polars' names by position; the user's names are those of the header
     group = how.group
     if group in header and len(own) == len(header):
         group = own[header.index(group)]
@@ -222,14 +222,13 @@ def header_of(source: Source) -> tuple[int, str, list[str], tuple[str, ...]]:
         raise DataError(
             f"{path} is empty",
             found="only blank lines",
-            rule=(
-                "{listing(told, 5)} {'was' if len(told) == 1 else 'were'} read as missing. If this is a "
-                "value, add --na ''."
-            ),
+            rule="a table must have a header and rows",
         )
     skipped = next(i for i, line in enumerate(head.removeprefix(b"\xef\xbb\xbf").split(b"\n")) if line.strip())
     lines = list(itertools.dropwhile(lambda line: not line.strip(), lines))
     separators = "\t,;|" if source.suffix in (".tsv", ".tab") else ",;\t|"
+    if len(lines) > 1 and (named := _NAMED_SEPARATOR.fullmatch(lines[0].strip("\r\n"))):
+        skipped, lines, separators = skipped + 1, lines[1:], named[1]
     title = (comment_lines if lines[0].startswith("#") else title_lines)(lines, separators)
     said = (told(lines[:title]),) if title else ()
     skipped, lines = skipped + title, lines[title:]
@@ -286,7 +285,7 @@ def _parquet(source: Source, how: Reading) -> Table:
 
 
 def _arrow(source: Source, how: Reading) -> Table:
-    """Feather and Arrow's file format, which may be mapped; else its stream format."""
+    """Feather and Arrow's file format, which may be memory-mapped, or else its stream format."""
     if source.head(6) == b"ARROW1":
         return _scanned(source, pl.scan_ipc(source.readable, glob=False), how)
     if source.head(4) == b"FEA1":
@@ -299,7 +298,7 @@ def _arrow(source: Source, how: Reading) -> Table:
 
 def _lines(source: Source, how: Reading) -> Table:
     source = in_utf8(source, how.limit_bytes)
-    return _scanned(source, pl.scan_ndjson(source.readable, infer_schema_length=None), how)
+    return _objects(source, how, lambda: pl.scan_ndjson(source.readable, infer_schema_length=None))
 
 
 def _json(source: Source, how: Reading) -> Table:
@@ -309,7 +308,17 @@ def _json(source: Source, how: Reading) -> Table:
         return _scanned(source, found.frame.lazy(), how)
     if source.head().lstrip(b" \t\r\n\xef\xbb\xbf")[:1] == b"{":
         return _lines(source, how)
-    return _scanned(source, pl.read_json(source.readable, infer_schema_length=None).lazy(), how)
+    return _objects(source, how, lambda: pl.read_json(source.readable, infer_schema_length=None).lazy())
+
+
+def _objects(source: Source, how: Reading, scan: Callable[[], pl.LazyFrame]) -> Table:
+    """Objects as polars reads them; those with NaN and Infinity, which are not JSON, as Python does."""
+    try:
+        return _scanned(source, scan(), how)
+    except pl.exceptions.PolarsError:
+        if (rows := rows_with_constants(source)) is None:
+            raise
+        return _scanned(source, rows.lazy(), how)
 
 
 def _archive(source: Source, how: Reading) -> Table:

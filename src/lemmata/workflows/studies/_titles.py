@@ -16,9 +16,9 @@ LEAST = 3
 def title_lines(lines: Sequence[str], separators: str) -> int:
     """How many of the first lines are a title, and not the header.
 
-    A line of a title has one field, for any separator, or one that is not empty among empty ones. The header is
-    the first line with several fields that are not empty. One of them contains a letter, and the line below has the
-    same number.
+    A title line has one field, whatever the separator is, or one non-empty field among empty ones. The header is the
+    first line with several fields that are not empty. One of them contains a letter, and the line below has the same
+    number.
 
     Args:
         lines: the first lines of a text.
@@ -45,7 +45,7 @@ def title_lines(lines: Sequence[str], separators: str) -> int:
 def comment_lines(lines: Sequence[str], separators: str) -> int:
     """How many of the first lines are comments, which begin with '#'.
 
-    The last of them is the header if the line below has as many fields, and all or some of these are numbers.
+    The last comment is the header if the line below has as many fields, and all or some of these are numbers.
 
     >>> comment_lines(["# station 12", "a,b", "1,2"], ","), comment_lines(["# station 12", "#a,b", "1,2"], ",")
     (1, 1)
@@ -60,7 +60,9 @@ def comment_lines(lines: Sequence[str], separators: str) -> int:
 
 
 def title_rows(rows: Sequence[Sequence[object]]) -> int:
-    """How many of the first rows of a sheet are a title: rows of at most one cell, above a row that has most cells.
+    """How many of the first rows of a sheet are a title.
+
+    Title rows have at most one cell, above a row that has most cells.
 
     Args:
         rows: the first rows, None if a cell is empty.

@@ -47,13 +47,13 @@ def train_networks(
     """Train a ReLU network of depth 1 and a softmax network at three widths, and compare with their kernel.
 
     Full-batch gradient descent on 1/2 sum |F(x_i) - F_0(x_i) - y_i|², where F_0 is the untrained network. The kernel's
-    prediction is descent with the same step on the infinite-width tangent kernel, in closed form, which is its gradient
-    flow in discrete time. The remaining difference is due to the finite width. Inputs of the softmax network are
-    divided by the largest norm, as for its kernel. Its time is that of the kernel H, without the factor width.
+    prediction is descent with the same step on the infinite-width tangent kernel, in closed form. This is the kernel's
+    gradient flow in discrete time. The remaining difference is due to the finite width. Inputs of the softmax network
+    are divided by the largest norm, as for its kernel. Its time is that of the kernel H, without the factor width.
 
-    `gap` is the largest root mean square of (network - kernel) over the test rows at any recorded time, relative to
-    that of the test targets. `kernel_movement` is |H_end - H_start| / |H_start| in Frobenius norm for the finite
-    tangent kernel of the first output on up to 32 training rows.
+    `gap` is the largest root mean square of (network - kernel) over the test rows at any recorded time. It is relative
+    to the root mean square of the test targets. `kernel_movement` is |H_end - H_start| / |H_start| in Frobenius norm
+    for the finite tangent kernel of the first output on up to 32 training rows.
 
     Args:
         x: training inputs, standardised columns.
@@ -118,7 +118,7 @@ def _kernel_path(kernel: AbstractKernel, data: tuple[Array, ...], steps: int) ->
 
 
 def _train_one(network, width, precision, key, data, rate, pace, steps, prediction: Trajectory) -> dict:
-    """One trained network, as an entry of `widths`; without points if its training diverged."""
+    """One trained network, as an entry of `widths`. It has no points if its training diverged."""
     x, y, x_test, y_test = (part.astype(precision) for part in data)
     params, _ = network.init(key, x.shape[1], dtype=precision)
     entry = {"width": width, "points": [], "gap": None, "kernel_movement": None}

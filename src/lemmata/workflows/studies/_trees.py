@@ -1,4 +1,4 @@
-"""Gradient boosting and random forests for so many rows."""
+"""Gradient boosting and random forests, adapted to the number of rows."""
 
 import functools
 import math
@@ -17,7 +17,7 @@ STOPPED_EARLY, ROUNDS = 2000, 1000
 
 
 def sized(make: Callable[[int], Any], x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:
-    """The outputs for the other rows of an estimator that suits this number of training rows."""
+    """The outputs for the other rows, by an estimator that suits this number of training rows."""
     return fit_estimator(functools.partial(make, len(y)), x, y, task)
 
 
@@ -29,7 +29,9 @@ def boosting(kind: Any, n: int) -> Any:
 
 
 def boosting_of(kind: Any, x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Any:
-    """Gradient boosting for these rows; with groups, the number of rounds is the one that helps on the groups left out.
+    """Gradient boosting for these rows.
+
+    With groups, the number of rounds is the one that works best on the groups left out.
 
     Args:
         kind: scikit-learn's, of numbers or of classes.
@@ -51,7 +53,7 @@ def boosting_of(kind: Any, x: np.ndarray, y: np.ndarray, task: str, groups: Grou
 
 
 def boosted(kind: Any, x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:
-    """The outputs of `boosting_of` fitted to the training rows, for the others.
+    """Fit `boosting_of` to the training rows, and give its outputs for the other rows.
 
     Each target column has its own model.
     """
@@ -72,7 +74,7 @@ def _trees(n: int) -> int:
 
 
 def forest(kind: Any, leaf: int, n: int) -> Any:
-    """A random forest for so many rows."""
+    """A random forest, adapted to the number of rows."""
     many = n > FULL_FOREST
     return kind(_trees(n), random_state=0, min_samples_leaf=leaf if many else 1, n_jobs=2 if many else None)
 

@@ -96,8 +96,8 @@ def copied(found: Signal) -> str:
 def nothing(found: Signal, question: Question, candidates: Sequence[Candidate], useful: Sequence[Candidate]) -> Answers:
     """If there is no signal, no model is best, and no number of rows is given.
 
-    A model is still named if its whole interval of the held-out error is below that of guessing: then the test has
-    missed what the curve shows.
+    A model is still named if its whole interval of the held-out error is below the error of guessing. In this case the
+    test has missed what the curve shows.
     """
     unit = question.unit
     knowing = [item for item in useful if not item.measured.model.naive]
@@ -219,7 +219,7 @@ def _power(found: Signal, question: Question) -> str:
 
 
 def _by_kind(found: Signal, question: Question) -> str:
-    """For each kind of signal from which share on it is found in most cases, and which are not found at all."""
+    """For each kind of signal, the share from which it is found in most cases, or that it is not found at all."""
     seen = {_KINDS[kind]: share for kind, share in found.powers.items() if math.isfinite(share)}
     missed = _listed([_KINDS[kind] for kind, share in found.powers.items() if not math.isfinite(share)])
     if not seen:

@@ -86,7 +86,8 @@ def constant(kind: str, targets: Float[np.ndarray, "n k"]) -> Float[np.ndarray, 
     """The prediction for every row that uses no column.
 
     Args:
-        kind: "mean", the class shares of classes; "median"; or "class 2", the third class for every row.
+        kind: "mean", which is the class shares for classes; "median"; or "class 2", which is the third class for every
+            row.
         targets: what is known.
 
     >>> constant("median", np.array([[1.0], [2.0], [9.0]])), constant("class 1", np.eye(3))
@@ -108,7 +109,7 @@ def say_guess(unit: Metric, classes: Sequence[str] | None) -> str:
 
 
 def say_unit(unit: Metric, dataset: Dataset) -> str:
-    """The class of the score, if it belongs to one, and whether always predicting it is perfect; otherwise empty."""
+    """The class to which the score belongs, if any, and whether always predicting it is perfect; otherwise empty."""
     if not unit.of_class or dataset.classes is None:
         return ""
     name = f"{unit.title[:1].upper()}{unit.title[1:]}"
@@ -132,7 +133,7 @@ def _some(y: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "m k"]:
 
 
 def _tried(rows: Scored, y: Float[np.ndarray, "m k"], unit: Metric) -> Scored:
-    """The scorer, with whether it needs probabilities: perfect predictions are first scored without them."""
+    """The scorer, and whether it needs probabilities. Perfect predictions are first scored without probabilities."""
     fault = None
     for probable in (False, True) if unit.task == "classification" else (False,):
         made = dataclasses.replace(rows, probable=probable)
@@ -193,7 +194,9 @@ def name_of(scorer: Callable[..., Any]) -> str:
 
 
 def _own(scorer: Any, dataset: Dataset) -> Metric:
-    """The metric of a user's scorer: its best value is that of perfect predictions, and its direction from guessing.
+    """The metric of a user's scorer.
+
+    Its best value is the score of perfect predictions. Comparison with guessing shows its direction.
 
     Raises:
         SettingError: it is not a function, fails, is the same for guessing, or grows with the number of rows.

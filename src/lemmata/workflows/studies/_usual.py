@@ -26,7 +26,7 @@ Entry = tuple[str, str, Fitted, Callable[[int, int, int], float]]
 
 
 def _chosen(makers: Makers, x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:
-    """Of several estimators, the one with the smallest loss on one row in five, fitted to all training rows.
+    """Fit the estimator with the smallest loss on one row in five to all training rows.
 
     The loss is the log-loss for classes, and the squared error for numbers. One that cannot be fitted is not chosen.
     """
@@ -37,7 +37,7 @@ def _chosen(makers: Makers, x: np.ndarray, y: np.ndarray, task: str, groups: Gro
 
 
 def best_of(makers: Makers, x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> int:
-    """The place of the one with the smallest loss on one row in five or on groups left out.
+    """The position of the estimator with the smallest loss on one row in five, or on groups that are left out.
 
     For few rows, the middle one.
     """
@@ -67,7 +67,7 @@ def _loss(shown: Fit, y: Float[np.ndarray, "v k"]) -> float:
 
 
 def among(makers: Callable[[np.ndarray, np.ndarray, str, Groups], Makers]) -> Fitted:
-    """The outputs for the rows of the best of the estimators that a function names."""
+    """The outputs for the rows, by the best of the estimators that a function names."""
     return functools.partial(_among, makers)
 
 
@@ -90,7 +90,10 @@ def _logistic_price(n: int, d: int, k: int) -> float:
 
 
 def lassos(ratio: tuple[float, ...], x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Makers:
-    """Linear regression with an absolute penalty (and a squared one), its size by cross-validation."""
+    """Linear regression with an absolute penalty, or with an absolute and a squared one.
+
+    Cross-validation chooses its size.
+    """
     from sklearn.linear_model import ElasticNetCV, LassoCV, LogisticRegression
     from sklearn.model_selection import KFold
 
@@ -158,7 +161,8 @@ def _neighbours_price(n: int, d: int, k: int) -> float:
 def _vectors(x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:
     """A support vector machine with a Gaussian kernel: its penalty, its width and, for numbers, its margin are chosen.
 
-    From scikit-learn's width on, one setting after the other is changed by a factor as long as this helps.
+    The search starts from scikit-learn's width. It changes one setting after the other by a factor, as long as this
+    helps.
     """
     numbers = task == "regression"
     if numbers and y.shape[1] > 1:
@@ -208,7 +212,7 @@ class _scored:
         return self
 
     def predict_proba(self, x: np.ndarray) -> np.ndarray:
-        """Probabilities whose largest is that of the predicted class."""
+        """Probabilities whose largest one belongs to the predicted class."""
         scores = np.asarray(self.inner.decision_function(x), float)
         scores = np.stack([-scores, scores], axis=1) if scores.ndim == 1 else 2 * scores
         weights = np.exp(scores - scores.max(axis=1, keepdims=True))
@@ -233,13 +237,13 @@ def _season(x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> F
 
 
 def last_season(period: int, x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:
-    """The targets of the last so many training rows, repeated."""
+    """Repeat the last `period` targets of the training rows."""
     said = repeated(y, period, len(x) - len(y))
     return Fit(said, said if task == "classification" else None)
 
 
 def repeated(y: Float[np.ndarray, "n k"], period: int, m: int) -> Float[np.ndarray, "m k"]:
-    """The last so many rows again and again, m in all."""
+    """The last `period` rows, repeated up to m rows in all."""
     return y[len(y) - period + np.arange(m) % period]
 
 

@@ -1,7 +1,7 @@
 """Which training rows choose the settings of a model: single rows, or whole groups if rows belong to groups.
 
-Rows of one group have information about each other. Settings that were chosen on rows whose own group trains would suit
-new rows of known groups, while a study with groups is about rows of new ones.
+Rows of one group have information about each other. If the settings were chosen on rows whose own groups are in
+training, they would suit new rows of known groups. But a study with groups is about rows of new groups.
 """
 
 import numpy as np

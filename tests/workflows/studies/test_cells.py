@@ -1,0 +1,132 @@
+"""What cells are read as: dates in which the order is clear, categories, and tables of other libraries."""
+
+import datetime
+
+import numpy as np
+import polars as pl
+import pytest
+
+from lemmata.errors import DataError
+from lemmata.workflows.studies._columns import MOST_CATEGORIES
+from lemmata.workflows.studies._copies import _FIRST, many_values
+from lemmata.workflows.studies._dates import as_written, format_of, with_dates
+from lemmata.workflows.studies._memory import table_in_memory
+
+DAY, TIME = datetime.datetime(2024, 2, 1), datetime.time
+MOMENTS = pl.Datetime("us")
+
+
+@pytest.mark.parametrize(
+    ("texts", "kind", "first"),
+    [
+        (["2024-02-01", "2024-03-20"], MOMENTS, DAY), ([" 2024-02-01 ", None, ""], MOMENTS, DAY),
+        (["2024-02-01 10:30:00", "2024-02-02 00:00:00"], MOMENTS, DAY.replace(hour=10, minute=30)),
+        (["01/02/2024", "13/02/2024"], pl.Date, DAY.date()), (["02/01/2024", "02/13/2024"], pl.Date, DAY.date()),
+        (["01.02.2024", "13.02.2024"], pl.Date, DAY.date()), (["01-02-2024", "13-02-2024"], pl.Date, DAY.date()),
+        (["01/02/2024", "03/02/2024"], pl.String, None), (["13/02/2024", "02/13/2024"], pl.String, None),
+        (["1/2/2024 3:00 PM", "1/30/2024 9:15 AM"], MOMENTS, datetime.datetime(2024, 1, 2, 15)),
+        (["1/2/2024 3:00:05pm", "1/30/2024 9:15:00am"], MOMENTS, datetime.datetime(2024, 1, 2, 15, 0, 5)),
+        (["13.1.2024 15:00", "02.02.2024 9:15"], MOMENTS, datetime.datetime(2024, 1, 13, 15)),
+        (["13.1.2024 15:00:07", None, "02.02.2024 9:15:00"], MOMENTS, datetime.datetime(2024, 1, 13, 15, 0, 7)),
+        (["01-Feb-2024", "17-may-2024"], pl.Date, DAY.date()), (["1 February 2024", "3 May 2024"], pl.Date, DAY.date()),
+        (["Feb 1, 2024", "May 13, 2024"], pl.Date, DAY.date()), (["May 1, 2024", "February 13, 2024"], pl.Date, None),
+        (["1-Feb-24", "17-Mar-24"], pl.Date, DAY.date()), (["2/1/24", "2/13/24"], pl.Date, DAY.date()),
+        (["2/1/24", "2/3/24"], pl.String, None), (["1/2/24", "13/2/2024"], pl.String, None),
+        (["13/1/2024", "13/2/24"], pl.String, None), (["1.2.10", "1.12.3"], pl.String, None),
+        (["10:30", "9:05"], pl.Time, TIME(10, 30)), (["10:30:15", "9:05:00"], pl.Time, TIME(10, 30, 15)),
+        (["10:30", "late"], pl.String, None), (["2024-02-01", "soon"], pl.String, None),
+        (["word", "2024-02-01"], pl.String, None), ([None, None], pl.String, None), ([""], pl.String, None),
+    ],
+)  # fmt: skip
+def test_dates_are_read_where_their_order_is_clear(texts, kind, first):
+    column = pl.Series("when", texts, dtype=pl.String)
+    found = with_dates(column)
+    assert found.dtype == kind
+    if kind == pl.String:
+        assert found.equals(column)
+    else:
+        assert first is None or found[0] == first
+        assert found.null_count() == sum(not (text or "").strip() for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("texts", "form"),
+    [
+        (["1/2/2024 3:00 PM", "1/30/2024 9:15 AM"], "%m/%d/%Y %I:%M %p"),
+        (["1/2/2024 3:00PM", "1/30/2024 9:15AM"], "%m/%d/%Y %I:%M%p"),
+        (["13.1.2024 15:00", "02.02.2024 9:15"], "%d.%m.%Y %H:%M"),
+        (["Feb 1, 2024", "May 13, 2024"], "%b %d, %Y"),
+        (["1 February 2024", "13 May 2024"], "%d %B %Y"),
+        (["01-Feb-24", "13-May-24"], "%d-%b-%y"),
+    ],
+)
+def test_the_format_of_dates_is_that_of_pandas(texts, form):
+    pandas = pytest.importorskip("pandas")
+    column = pl.Series(texts)
+    assert as_written(format_of(column), texts[0]) == form
+    np.testing.assert_array_equal(with_dates(column).cast(MOMENTS), pandas.to_datetime(texts, format=form))
+
+
+def test_what_is_no_text_is_no_date():
+    numbers = pl.Series("x", [20240201, 20240202])
+    assert with_dates(numbers) is numbers
+
+
+def test_more_values_than_a_category_may_have_are_many():
+    few = np.arange(MOST_CATEGORIES).repeat(3)
+    assert not many_values(few)
+    assert many_values(np.append(few, -1))
+    late = np.zeros(_FIRST + 100, int)
+    late[_FIRST:] = np.arange(100)
+    assert many_values(late), "those behind the first rows count, too"
+
+
+class Frame:
+    """A table of another library: columns by name, cells by place."""
+
+    def __init__(self, **columns):
+        self.columns, self.cells = list(columns), [np.asarray(part) for part in columns.values()]
+
+    @property
+    def iloc(self):
+        cells = self.cells
+
+        class Places:
+            def __getitem__(self, place):
+                return cells[place[1]]
+
+        return Places()
+
+
+class Column:
+    """A column of another library, which is no table."""
+
+    iloc = ()
+
+    def __len__(self):
+        return 3
+
+
+class Named:
+    """Something with columns, which is no table either."""
+
+    columns = ("a", "b")
+    column_names = ("a", "b")
+
+
+def test_tables_of_other_libraries_are_read_by_their_columns():
+    frame = Frame(a=[1.0, 2.0], b=["x", "y"])
+    found = table_in_memory(frame)
+    assert found.frame.to_dict(as_series=False) == {"a": [1.0, 2.0], "b": ["x", "y"]}
+    assert found.given is frame
+    assert not found.of_polars
+    own = pl.DataFrame({"a": [1]})
+    found = table_in_memory(own)
+    assert (found.given, found.of_polars) == (None, True)
+    assert table_in_memory(own.lazy()).frame.equals(own)
+
+
+@pytest.mark.parametrize("data", [Column(), Named(), 3, None, [1, 2]], ids=lambda data: type(data).__name__)
+def test_what_is_no_table_is_refused(data):
+    with pytest.raises(DataError, match=f"found type {type(data).__name__}"):
+        table_in_memory(data)
