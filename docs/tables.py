@@ -36,8 +36,8 @@ PICTURES = {
     ),
     "6": (
         "implicit",
-        "Left, the limit of the squared flow on the line x1 + 2 x2 = 1 against the size of its start, beside that "
-        "of plain descent. Right, the margins of three methods of descent, each relative to the largest margin in "
+        "Left, the limits of the squared flow and of plain descent on the line x1 + 2 x2 = 1, against the size of the "
+        "start. Right, the margins of three methods of descent, each relative to the largest margin in "
         "its own norm",
     ),
     "9": (

@@ -74,9 +74,12 @@ class Facts(TypedDict, total=False):
         Any,
         Fact(
             "the training loss",
-            '"log", "squared", "huber WIDTH", "poisson" or "other"; to "log" you can append ", smoothed by SHARE" and '
-            '", weights CLASS=WEIGHT ..." or ", weights balanced"; or a mapping of classes to weights. Without it, '
-            "lemmata infers the loss from outputs, targets and the estimator",
+            (
+                '"log", "squared", "huber WIDTH", "poisson" or "other", or a mapping of '
+                'classes to weights. To "log" you can append ", smoothed by SHARE" and ", weights '
+                'CLASS=WEIGHT ..." or ", weights balanced". Without it, lemmata infers the loss from '
+                "outputs, targets and the estimator"
+            ),
             "--loss TEXT, or loss in the program",
         ),
     ]

@@ -51,7 +51,10 @@ VACUOUS = {
     "effective_support": (lambda: effective_support(np.arange(50)), "the effective support is above"),
     "effective_support, few": (lambda: effective_support([0, 0, *range(30)]), "number of pairs that are the same"),
     "recover": (far_noise, "the expected error is below the length of the signal (share): fails"),
-    "recover, few": (lambda: recover(lambda z: z, np.eye(3)[:2], np.ones(2), 3), "nothing bounds the expected error"),
+    "recover, few": (
+        lambda: recover(lambda z: z, np.eye(3)[:2], np.ones(2), 3),
+        "no bound on the expected error is known",
+    ),
     "memorisation": (lambda: memorisation(np.repeat(X, 2, axis=0)), "rows are different"),
     "speciation": (lambda: speciation(X), "the largest eigenvalue is above that of pure noise"),
     "bits": (lambda: bits(lambda x, s: x / (1 + s**2), X, noise=0.1), "the code is shorter than one without"),
@@ -65,7 +68,7 @@ VACUOUS = {
         lambda: MDP.td_solution([[1.0], [1.0]], np.full((2, 2), 0.5)),
         "below the error of the best constant: fails",
     ),
-    "occupancy": (lambda: TabularMDP(LINE, np.eye(2), 0.0).occupancy([0, 0]), "the policy decides the shares"),
+    "occupancy": (lambda: TabularMDP(LINE, np.eye(2), 0.0).occupancy([0, 0]), "the policy influences the shares"),
     "advantage": (lambda: MDP.advantage(MDP.optimal().policy), "no action gains"),
     "from_trajectories": (
         lambda: TabularMDP.from_trajectories([[0, 0, 1.0, 0]], 0.9),

@@ -55,10 +55,10 @@ def finite(values: Float[Array, "..."]) -> Float[Array, "..."]:
             "kernel of the network",
             found="values that are not finite",
             rule="activations with finite moments, and finite inputs",
-            remedy="use finite or smaller inputs, float64, or a smaller weight_std; if the function of "
-            "Elementwise bends "
-            "or jumps at a point other than 0, oscillates fast, or grows like exp(u²/4), use a layer with a "
-            "closed form: "
-            "Relu, LeakyRelu, ABRelu, Sin, Cos, Polynomial",
+            remedy=(
+                "use finite or smaller inputs, float64, or a smaller weight_std. If the function of "
+                "Elementwise bends or jumps at a point other than 0, oscillates fast, or grows like "
+                "exp(u²/4), use a layer with a closed form: Relu, LeakyRelu, ABRelu, Sin, Cos, Polynomial"
+            ),
         )
     return values

@@ -53,9 +53,11 @@ class Dense(AbstractLayer):
                 "parameterization",
                 found=self.parameterization,
                 rule="'ntk', 'standard' or WidthExponents",
-                remedy="use MAXIMAL_UPDATE.first, .hidden or .readout, or fully_connected(..., "
-                "parameterization=...), for the mean-field and maximal-update parameterisations, which "
-                "differ between layers",
+                remedy=(
+                    "for the mean-field and maximal-update parameterisations, use MAXIMAL_UPDATE.first, "
+                    ".hidden or .readout, or fully_connected(..., parameterization=...); these differ "
+                    "between layers"
+                ),
             )
         if not isinstance(self.width, int) or self.width < 1:
             raise SettingError("width of a dense layer", found=self.width, rule="a whole number, at least 1")

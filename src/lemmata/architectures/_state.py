@@ -51,9 +51,11 @@ class Law:
         if not self.gaussian:
             raise SettingError(
                 "input of an activation",
-                found="coordinates that are not Gaussian, or that have different distributions (inputs of the "
-                "network, or outputs of an activation, of Dropout, of Flatten, of a concatenation or of "
-                "a product)",
+                found=(
+                    "coordinates that are not Gaussian, or that have different distributions, such as inputs "
+                    "of the network, or outputs of an activation, of Dropout, of Flatten, of a concatenation "
+                    "or of a product"
+                ),
                 rule="outputs of Dense or of a convolution, or sums of such outputs",
                 remedy="put a Dense layer before the activation, or move the activation to the end of each "
                 "concatenated branch",

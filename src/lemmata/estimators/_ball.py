@@ -27,8 +27,11 @@ def ball_scale(inputs: Float[np.ndarray, "n d"], normalise: Any) -> tuple[int, f
         return row, longest, longest if normalise and longest > 0 else 1.0
     if normalise is None:
         warnings.warn(
-            f"inputs are divided by {longest:.6g}, the norm of training row {row}, because the theory assumes "
-            "inputs in the unit ball; set normalise=True to silence this warning, or scale the inputs yourself",
+            (
+                f"inputs are divided by {longest:.6g}, the norm of training row {row}, because the theory "
+                "assumes inputs in the unit ball. Set normalise=True to silence this warning, or scale "
+                "the inputs yourself"
+            ),
             UserWarning,
             stacklevel=3,
         )

@@ -165,9 +165,12 @@ def warn_of_centres(rows: int, found: OnCentres) -> None:
     """
     least, most = found.price
     warnings.warn(
-        f"{rows} rows are fitted on {len(found.centres)} of them as centres, because centres='auto' is exact up to "
-        f"{_EXACT} rows only. Leave-one-out errors estimate that the exact fit's squared error would be {least:.0%} to "
-        f"{most:.0%} smaller. Set centres to a larger number, or to None for the exact fit.",
+        (
+            f"{rows} rows are fitted on {len(found.centres)} of them as centres, because "
+            f"centres='auto' is exact only up to {_EXACT} rows. Leave-one-out errors estimate that "
+            f"the squared error of the exact fit would be {least:.0%} to {most:.0%} smaller. Set "
+            "centres to a larger number, or to None for the exact fit."
+        ),
         ApproximationWarning,
         stacklevel=4,
     )
@@ -186,9 +189,12 @@ def warn_of_least_squares(found: OnCentres, setting: str) -> None:
     share = float((missed / np.where(size > 0, size, 1.0)).max())
     if share > MISSED:
         warnings.warn(
-            f"with {setting} the fit should pass through its rows, but on {len(found.centres)} centres it is least "
-            f"squares, which misses rows by up to {share:.2g} of the targets' root mean square. Set centres=None to "
-            "pass through the rows, or set a ridge or noise above 0.",
+            (
+                f"with {setting} the fit should pass through its rows. But on {len(found.centres)} "
+                f"centres it is least squares, which misses rows by up to {share:.2g} of the targets' "
+                "root mean square. Set centres=None to pass through the rows, or set a ridge or noise "
+                "above 0."
+            ),
             InterpolationWarning,
             stacklevel=4,
         )

@@ -177,7 +177,7 @@ def _warn_of_unread(name: str, cells: pl.Series) -> None:
         warnings.warn(
             (
                 f"{len(cells)} cell{('s' if len(cells) > 1 else '')} of {name!r} cannot be read as "
-                f"numbers, such as {shortened(str(cells[0]))!r}, and count as missing; write all numbers "
+                f"numbers, such as {shortened(str(cells[0]))!r}, and count as missing. Write all numbers "
                 "in the format of the table that the model was fitted to"
             ),
             stacklevel=4,

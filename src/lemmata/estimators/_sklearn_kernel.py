@@ -186,8 +186,10 @@ def _positive(kernel: AbstractKernel, path: str) -> np.ndarray:
     if found.ndim > 1 or not found.size or not np.all((found > 0) & (found < math.inf)):
         raise SettingError(
             f"hyper-parameter {path!r}",
-            rule="the path of a positive number in the kernel that has a derivative, such as 'lengthscale', or of an "
-            "array of such numbers",
+            rule=(
+                "the path of a number in the kernel, such as 'lengthscale', or of an array of numbers; "
+                "the numbers must be positive and have a derivative"
+            ),
             found=f"no such number in {kernel!r}"[:300],
         )
     return found

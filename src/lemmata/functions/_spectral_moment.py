@@ -90,8 +90,8 @@ def spectral_moment(
     radius, terms = (np.asarray(part) for part in radial_terms(transform, uniform, normal))
     if not np.isfinite(terms).all():
         raise SettingError("Fourier transform", found="values that are not finite", rule="a bounded density",
-                           remedy="write a function with atoms in its transform as `Cosines`, and a function with "
-                "lines in its transform as `LogisticNetworks`")  # fmt: skip
+                           remedy="if the transform of the function has atoms, write the function as `Cosines`; "
+                                  "if it has lines, write it as `LogisticNetworks`")  # fmt: skip
     value = float(terms.mean())
     decades = math.log(radius[-1] / radius[0]) / math.log(10)
     half = max(int(number / (2 * decades)), 1)
@@ -111,8 +111,8 @@ def _continued(last: float, before: float, value: float, what: str) -> float:
         raise SettingError(
             "Barron parameter", found=f"contributions {before:.3g} and {last:.3g} from the last two shells of {what}",
             rule="a finite integral of |omega| |F(omega)|",
-            remedy="smooth the function if it has jumps or kinks, because its parameter is infinite then; "
-                "otherwise use a finer grid",
+            remedy=("if the function has jumps or kinks, smooth it, because its parameter is infinite; "
+            "otherwise use a finer grid"),
         )  # fmt: skip
     return last * (last / before) / (1 - last / before)
 

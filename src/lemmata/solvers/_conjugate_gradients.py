@@ -167,7 +167,8 @@ def _fitting(name: str, function: Any) -> Product:
 
     def apply(v: Float[Array, "n k"]) -> Float[Array, "n k"]:
         rule = (
-            f"a function that takes an array of shape {v.shape} (a row for each row of y) and returns one of this shape"
+            f"a function that takes an array of shape {v.shape} (a row for each row of y) and returns "
+            "an array of this shape"
         )
         try:
             found = jnp.asarray(function(v))

@@ -54,8 +54,11 @@ def encoded(value: Any, place: str, tensors: dict[str, np.ndarray]) -> Any:
         place,
         f"{what}, {value!r}",
         "arrays, numbers, text, objects of lemmata and named activations",
-        "use tanh(), sigmoid(), silu(), softplus() or jax.numpy.sin instead of the function; or write the function as "
-        "a class (an equinox.Module with __call__) and register the class with lemmata.storage.storable",
+        (
+            "use tanh(), sigmoid(), silu(), softplus() or jax.numpy.sin instead of the function. For "
+            "your own function, write a class (an equinox.Module with __call__) and register it with "
+            "lemmata.storage.storable"
+        ),
     )
 
 

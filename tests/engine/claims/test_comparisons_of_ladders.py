@@ -126,7 +126,7 @@ def test_rungs_at_the_rounding_floor_do_not_count():
     measured[:, 2] = 0.0
     judged = Rate("n", RUNGS).judge(sample(np.full(64, -0.5), measured), LEVEL)
     assert judged.holds is None
-    assert "fewer than 3 rungs" in judged.reason
+    assert "fewer than 3 sizes" in judged.reason
 
 
 def test_a_step_the_other_way_reverses_an_order():

@@ -215,11 +215,11 @@ def test_what_keeps_every_rule_is_accepted(tmp_path):
         ("0 violations in 40 trials; 73 trials could settle it", "Raise the budget to 73 trials", True),
         ("but the control is not refuted by 40 trials, so these trials have no power", "Raise the budget until", True),
         ("0 violations in 40 trials; 40 trials could settle it", "another seed", False),
-        ("0 violations; 99000000 trials could settle it", "too few", False),
-        ("one case, drawn 40 times: 0 violations; 73 trials could settle it", "vary the problems", False),
+        ("0 violations; 99000000 trials could settle it", "that are allowed", False),
+        ("one case, drawn 40 times: 0 violations; 73 trials could settle it", "Sample problems that differ", False),
         ("but the control is not refuted in component 2 of 3, a component that the control does not change, so these "
          "trials have no power", "Change the control", False),
-        ("the slopes bend", "Sample problems that tell more", False),
+        ("the slopes bend", "Sample more informative problems", False),
     ],
 )  # fmt: skip
 def test_a_larger_budget_is_advised_only_where_it_helps(tmp_path, reason, words, raises):

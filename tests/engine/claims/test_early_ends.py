@@ -96,7 +96,7 @@ def test_the_ledger_reads_them_as_they_were(tmp_path):
 def test_shapes_that_differ_are_a_verdict_and_no_traceback():
     verdict = verify(OtherShapes(), progress=False)
     assert verdict.status is Status.FAILED
-    assert "unlike shapes" in verdict.reason
+    assert "different shapes" in verdict.reason
 
 
 @pytest.mark.parametrize("least", [0.0, 0.5])

@@ -300,7 +300,7 @@ def test_several_claims_stop_at_ctrl_c_and_share_the_level():
     verdicts = verify_all([synthetic.SureBound(), Interrupted(), synthetic.Identity()], progress=False)
     assert [verdict.status for verdict in verdicts] == [Status.SUPPORTED, Status.INCONCLUSIVE]
     assert verdicts[1].interrupted
-    assert "Run it again" in verdicts[1].remedy
+    assert "Run the claim again" in verdicts[1].remedy
     claims = [synthetic.SureBound(), synthetic.Identity(shift=1e-9), synthetic.SkewedMean(shift=0.2)]
     verdicts = verify_all(claims, progress=False)
     assert [verdict.status for verdict in verdicts] == [Status.SUPPORTED, Status.REFUTED, Status.REFUTED]
@@ -313,7 +313,7 @@ def test_a_refutation_that_the_family_does_not_allow_is_inconclusive():
     refuted = verify(synthetic.SkewedMean(shift=0.2), progress=False)
     alone = _held_against(refuted, refuted.p_value / 2, False)
     assert alone.status is Status.INCONCLUSIVE
-    assert "beside the other claims" in alone.reason
+    assert "together with the other claims" in alone.reason
 
 
 def test_a_class_without_a_control_is_named(tmp_path):

@@ -197,7 +197,7 @@ def test_a_run_that_continues_takes_fresh_seeds_and_its_evidence_refutes(tmp_pat
     assert found[-1]["p_value"] <= 1e-3
     assert "evidence of all sessions" in found[-1]["reason"]
     assert record["method"] == "e-values"
-    assert "however often you continue" in record["sentence"]
+    assert "if you continue again" in record["sentence"]
     with open_ledger(ledger) as opened:
         seeds = opened.query("SELECT DISTINCT seed FROM verdicts WHERE claim = 'many.gamma' ORDER BY seed")
         assert [row["seed"] for row in seeds] == list(range(len(found)))

@@ -30,7 +30,7 @@ def test_a_table_gets_a_law_with_its_limits(table):
     assert "alpha: 0.3" in result.output
     assert "loss at n = 1e+11: 1.7" in result.output
     assert "n for the loss 1.8" in result.output
-    assert "right only where the same law goes on" in result.output
+    assert "valid only if the same law continues there" in result.output
     assert "scaling.laws.extrapolation_interval" in result.output
 
 

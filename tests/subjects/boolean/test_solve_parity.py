@@ -32,7 +32,7 @@ def test_elimination_agrees_with_all_parities(seed):
         assert (found.rank, found.held, found.chance) == (6, 5, 2.0**-5)
         np.testing.assert_array_equal(found.predict(x), y)
     else:
-        words = "so some labels are wrong" if not fitting else rf"so that 2\^{len(fitting).bit_length() - 1} parities"
+        words = "so some labels are wrong" if not fitting else rf"so 2\^{len(fitting).bit_length() - 1} parities"
         with pytest.raises(DataError, match=words):
             solve_parity(x, y)
 

@@ -74,7 +74,7 @@ def test_what_is_printed(wide):
     network, x = wide
     few = sparsify(network, x, 5)
     assert str(few).startswith("5 of 40 units: error ")
-    assert "vacuous, since" in few._repr_html_()
+    assert "vacuous, because" in few._repr_html_()
     positive = sparsify((network[0], np.abs(network[1])), x, 20)
     assert not positive.vacuous
     assert "\nproved: at most" in str(positive)

@@ -82,7 +82,7 @@ def test_no_measurement_beyond_the_latent_variables_bounds_no_error(m):
     assert found.noise == np.inf
     assert found.interval == (0.0, np.inf)
     assert not np.isnan(found.deviations).any()
-    assert "nothing bounds the expected error" in str(found)
+    assert "no bound on the expected error is known" in str(found)
     assert "nan" not in str(found)
 
 

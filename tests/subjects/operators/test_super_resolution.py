@@ -214,7 +214,7 @@ def test_what_makes_no_sense_is_refused(model, rng):
         model(image[..., :1], places, (0.5, 0.5))
     with pytest.raises(SettingError, match="a multiple of the heads"):
         galerkin_weights(jax.random.key(0), 8, 3)
-    with pytest.raises(SettingError, match="gives each head two channels"):
+    with pytest.raises(SettingError, match="gives each head at least two channels"):
         galerkin_weights(jax.random.key(0), 8, 8)
     with pytest.raises(SettingError, match="shape, rows; found 0"):
         resize(np.asarray(image), (0, 3))

@@ -207,7 +207,7 @@ def test_two_classes_with_backdoors_among_ten_are_not_called_clean():
         report = backdoor_report(rows, labels)
         assert all(own.visible is not False for own in report.classes[:2])
         assert not any(own.visible for own in report.classes[2:])
-        assert "do not have one normal law" in str(report.classes[0])
+        assert "do not have one normal distribution" in str(report.classes[0])
 
 
 def test_false_alarms_and_power_on_features_of_the_zoo():

@@ -137,7 +137,7 @@ def test_what_the_data_cannot_tell_is_said():
     sizes = np.logspace(6, 7, 6)
     law = fit_scaling_law(sizes, noisy(spread=0.03, sizes=sizes))
     assert not law.told["floor"]
-    assert any("floor is not told" in note for note in law.notes)
+    assert any("floor is not significantly above zero" in note for note in law.notes)
     assert law.intervals["floor"][0] == pytest.approx(0, abs=1e-6)
     assert "the data do not determine it" in str(law)
 
@@ -157,7 +157,7 @@ def test_several_runs_of_one_size_are_left_out_together():
 def test_extrapolation_says_that_it_is_one():
     law = fit_scaling_law(SIZES, noisy())
     assert law.extrapolate(1e8).notes == ()
-    assert any("right only where the same law goes on" in note for note in law.extrapolate(1e11).notes)
+    assert any("valid only if the same law continues there" in note for note in law.extrapolate(1e11).notes)
     assert any("coverage" in note for note in law.extrapolate(1e14).notes)
 
 

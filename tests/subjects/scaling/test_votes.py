@@ -53,7 +53,7 @@ def test_counts_give_an_interval_and_may_not_tell():
     assert answer.interval[0] < answer.value < answer.interval[1] < np.inf
     unsure = votes_needed((50, 100), (30, 100), 0.01)
     assert unsure.interval[1] == np.inf
-    assert "do not tell" in unsure.notes[0]
+    assert "do not show" in unsure.notes[0]
 
 
 def test_the_ceiling_is_where_accuracies_end():

@@ -88,7 +88,7 @@ def test_noise_that_is_given_or_repeated(rows):
     # 100 spare rows tell a variance of 0.09 to 0.09 sqrt(2/100)
     assert repeated.noise == pytest.approx(0.09, abs=4 * 0.09 * np.sqrt(2 / 100))
     assert "noise" in str(repeated)
-    assert "not told from bias" in str(bias_variance(polynomial(5), x, y))
+    assert "cannot be distinguished from bias" in str(bias_variance(polynomial(5), x, y))
     copies = bias_variance(polynomial(5), twice, np.concatenate([y, y]))
     assert copies.noise is None
     assert any("copies" in condition.name and condition.holds is False for condition in copies.conditions)

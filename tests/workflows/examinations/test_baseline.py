@@ -211,13 +211,13 @@ def test_copies_with_another_target_are_named(values):
     y = x[:, 0] + 0.1 * rng.normal(size=80) if values else (x[:, 0] > 0).astype(int)
     y[70:] = y[:10]
     quiet = LinearRegression() if values else LogisticRegression()
-    assert "no model predicts both" not in str(lemmata.study_model(quiet.fit(x, y), x, y).record.findings)
+    assert "no model can predict both" not in str(lemmata.study_model(quiet.fit(x, y), x, y).record.findings)
     y[[72, 75]] = y[[72, 75]] + 1.0 if values else 1 - y[[72, 75]]
     (found,) = [
         own.text for own in lemmata.study_model(quiet.fit(x, y), x, y).record.findings if "duplicate" in own.text
     ]
     what = "value" if values else "class"
-    told = f"4 of these rows equal a row with another {what}, so no model predicts both correctly. "
+    told = f"4 of these rows equal a row with another {what}, so no model can predict both correctly. "
     told += "Look at rows 2, 5, 72, 75"
     assert told in found
 
@@ -232,7 +232,9 @@ def test_an_interval_that_holds_everything_says_little():
     assert any(text.endswith("Prediction and measurement agree.") for text in model_sentences(record))
     wide = dataclasses.replace(own, predicted=dataclasses.replace(own.predicted, lower=0.0, upper=0.548))
     other = dataclasses.replace(record, gauges=[*record.gauges[:place], wide, *record.gauges[place + 1 :]])
-    assert any(text.endswith("agree, but so wide an interval says little.") for text in model_sentences(other))
+    assert any(
+        text.endswith("agree, but the interval is so wide that this says little.") for text in model_sentences(other)
+    )
 
 
 def test_targets_of_another_spread_are_told_by_it():

@@ -76,7 +76,7 @@ def test_a_trend_does_not_make_few_rows_enough(trend):
     asked = [sentence for sentence in found.answers.sentences if "10 %" in sentence and "error" in sentence]
     assert bool(asked) == (trend == 0.0), "of rows that drift no number is told"
     assert {model.name for model in found.models} == {"linear", "forest", "last"}
-    assert any("no season that was tried predicts the target better" in note for note in found.notes)
+    assert any("none of the tried seasons predicts the target better" in note for note in found.notes)
     if trend:
         assert found.answers.best == "last"
         assert found.answers.sentences[1].startswith("The target drifts: trained on the last ")

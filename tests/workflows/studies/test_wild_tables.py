@@ -162,7 +162,7 @@ def test_a_cell_that_two_people_read_differently_is_asked_about(tmp_path):
         load_dataset(unsure, "y")
     assert load_dataset(unsure, "y", decimal=",").inputs[0, 0] == pytest.approx(1.1)
     assert load_dataset(unsure, "y", decimal=".").inputs[0, 0] == pytest.approx(1100)
-    with pytest.raises(SettingError, match=r"before decimals must be \. or ,"):
+    with pytest.raises(SettingError, match=r"decimal mark must be \. or ,"):
         load_dataset(unsure, "y", decimal="x")
 
 

@@ -121,8 +121,8 @@ class AbstractBound(Relation):
         """Rates of violations."""
         if self.delta:
             return (
-                f"supported if the rate of violations is shown to be at most {self.delta:g}, refuted if the rate is "
-                "shown to be above it"
+                f"supported if the rate of violations is shown to be at most {self.delta:g}; refuted if "
+                "the rate is shown to be above this number"
             )
         return (
             f"refuted by one violation; supported if the rate of violations is shown to be at most {self.resolution:g}"

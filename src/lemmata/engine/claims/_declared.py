@@ -88,7 +88,7 @@ def check_complete(cls: Any, file: str | None = None) -> None:
             f"claim class {cls.__name__}" + (f" in {file}" if file else ""),
             found=f"no {missing}",
             rule="a claim must define a source, a population, a relation, a control, a prediction and a measurement",
-            remedy=f"define {missing}, or let the name of the class begin with Abstract if it is only a base class",
+            remedy=f"define {missing}; if the class is only a base class, let its name begin with Abstract",
         )
 
 

@@ -237,8 +237,8 @@ class EqualInMean(Relation):
         """Mean differences."""
         wide = self.margin + self.resolution
         return (
-            f"supported if the mean difference is shown to be within ±{wide:g}, refuted if it is shown to be outside "
-            f"±{self.margin:g}"
+            f"supported if the mean difference is shown to be within ±{wide:g}; refuted if it is "
+            f"shown to be outside ±{self.margin:g}"
         )
 
     def __str__(self) -> str:

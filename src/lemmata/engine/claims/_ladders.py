@@ -162,8 +162,8 @@ class Rate(AbstractLadder):
         )
         growth = (scaled[:, half:].max(axis=1) - scaled[:, :half].max(axis=1)) / (at[-1] - at[half - 1])
         parts = {
-            "over the large sizes the slope": slope(at[large:], scaled[:, large:]),
-            "without the last size the slope": slope(at[:-1], scaled[:, :-1]),
+            "over the large rungs the slope": slope(at[large:], scaled[:, large:]),
+            "without the last rung the slope": slope(at[:-1], scaled[:, :-1]),
         }
         for what, excess in parts.items():
             low, high = mean_interval(excess, level / 3, sample.exact)
@@ -227,13 +227,12 @@ class Rate(AbstractLadder):
         wide, narrow = self.margin + self.resolution, self.margin
         if self.upper:
             return (
-                f"supported if the slope is shown to be at most the predicted exponent + {wide:g}, refuted if it is "
-                f"shown to be above the predicted exponent + {narrow:g}"
+                f"supported if the slope is shown to be at most the predicted exponent + {wide:g}; "
+                f"refuted if it is shown to be above the predicted exponent + {narrow:g}"
             )
         return (
-            f"supported if the slope is shown to be within ± {wide:g} of the predicted exponent, refuted if it is "
-            "shown "
-            f"to be outside ± {narrow:g}"
+            f"supported if the slope is shown to be within ± {wide:g} of the predicted exponent; "
+            f"refuted if it is shown to be outside ± {narrow:g}"
         )
 
     def __str__(self) -> str:
@@ -308,9 +307,9 @@ class Limit(AbstractLadder):
     def band(self) -> str:
         """Differences at the last rung."""
         return (
-            f"supported if the last size is shown to be within ±{self.margin + self.resolution:g}, refuted if it is "
-            "shown to "
-            f"be outside ±{self.margin:g} and to fall more slowly than {self.along}^-{self.slowest:g}"
+            f"supported if the last size is shown to be within ±{self.margin + self.resolution:g}; "
+            f"refuted if it is shown to be outside ±{self.margin:g} and to fall more slowly than "
+            f"{self.along}^-{self.slowest:g}"
         )
 
     def __str__(self) -> str:
@@ -394,8 +393,8 @@ class Order(AbstractLadder):
     def band(self) -> str:
         """Steps."""
         return (
-            "supported if every step is shown to have the stated sign, refuted if one step is shown to have the "
-            "opposite sign"
+            "supported if every step is shown to have the stated sign; refuted if one step is shown "
+            "to have the opposite sign"
         )
 
     def __str__(self) -> str:

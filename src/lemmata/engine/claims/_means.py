@@ -67,7 +67,7 @@ def untold(sample: np.ndarray, exact: bool = False) -> str:
     if count < 2 or exact:
         return ""
     if same_throughout(sample):
-        return f"all measurements are equal, but an event rarer than 1 in {count} may exist and cannot be seen in them"
+        return f"all measurements are equal, and they cannot show an event that is rarer than 1 in {count}"
     share = share_of_largest(sample)
     return f"one trial holds {share:.0%} of the variance" if count >= _FEW and share > _MOST else ""
 

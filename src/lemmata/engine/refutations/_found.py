@@ -235,7 +235,7 @@ def _of_catalogue(name: str, path: Path, told_by: Told) -> Claim:
             f"counterexample {path}",
             found=f"a claim of the file {name}",
             rule="a Python file must not run only because a record names it",
-            remedy=f"look at the file; if you trust it, call load_counterexample(stem, find({name!r})[0])",
+            remedy=f"look at the file. If you trust it, call load_counterexample(stem, find({name!r})[0])",
         )
     known = find(name)
     if len(known) != 1:

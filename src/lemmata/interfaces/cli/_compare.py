@@ -20,8 +20,10 @@ def _compare(
     data: Annotated[
         str,
         typer.Argument(
-            help="A bundled task (lookup, filter, motif, smooth, noise, hold), the data set digits, a CSV, TSV or "
-            "Parquet file, or an NPZ file with arrays x (n, T, c) and y, and optionally mask."
+            help=(
+                "A bundled task (lookup, filter, motif, smooth, noise, hold), or the data set digits. Or "
+                "a file: CSV, TSV, Parquet, or NPZ with arrays x (n, T, c) and y, and optionally mask."
+            )
         ),
     ],
     jobs: Jobs = 1,

@@ -25,8 +25,11 @@ def emergence(
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="Column of the size of each model, for example its parameters or its training rows, also as in 70M. "
-            "By default a column with a usual name, such as scale or params.",
+            help=(
+                "Column of the size of each model, for example its number of parameters or of training "
+                "rows. Sizes like 70M are allowed. By default a column with a usual name, such as scale "
+                "or params."
+            ),
         ),
     ] = None,
     accuracy: Annotated[

@@ -29,8 +29,10 @@ def _study(
     data: Annotated[
         str,
         typer.Argument(
-            help="A bundled data set (digits, breast_cancer, wine, diabetes, iris) or a file: CSV or another text"
-            " table, Excel, Parquet, Feather, JSON, JSON lines, NPZ."
+            help=(
+                "A bundled data set (digits, breast_cancer, wine, diabetes, iris), or a file: CSV or "
+                "another text table, Excel, Parquet, Feather, JSON, JSON lines, NPZ."
+            )
         ),
     ],
     dask: Dask = None,

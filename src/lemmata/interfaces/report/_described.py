@@ -64,8 +64,8 @@ def _theory(record: StudyRecord) -> str:
             values = f"predicted {number(last.predicted)}, measured {number(last.measured)}"
             parts.append(f"{model.title} {values} at {number(round(last.n))} rows")
     return (
-        "Squared error against training rows, as predicted from the eigenvalues of each kernel and as measured; "
-        f"1 is the error of guessing; {'; '.join(parts)}."
+        "Squared error against training rows, as predicted from the eigenvalues of each kernel "
+        f"and as measured. 1 is the error of guessing. {'; '.join(parts)}."
     )
 
 

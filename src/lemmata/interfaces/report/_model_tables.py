@@ -11,8 +11,10 @@ from ._text import MISSING, number, percent
 INPUTS, LAYERS = 20, 40
 _SIZES = {  # the meaning of a column of numbers
     "input": {
-        "gradient × spread": "how far the output, or the log probability of the right class, moves with the input: the "
-        "mean size of the gradient times the input's standard deviation",
+        "gradient × spread": (
+            "how far the output, or the log probability of the right class, moves with the input. It "
+            "is the mean size of the gradient times the input's standard deviation"
+        ),
         "loss grows by": (
             "by how much the mean loss grows if the input's values are permuted among the rows, with "
             "its 95 % interval for new rows. If the growth is below 0, the model errs less without "

@@ -249,7 +249,7 @@ def _with_noise(
             "no parity agrees with the held-out rows",
             found=f"{wrong} of {len(held)} labels that differ from those of the best parity",
             rule=f"so few that chance explains them with probability at most {_CHANCE:g}",
-            remedy="check that the labels are a parity of these columns and the noise is right, or add rows",
+            remedy=("check that the labels are a parity of these columns and that the noise is right, or add rows"),
         )
     low, high = stats.binom.interval(0.99, len(held), noise)
     near = _nearest_parity(augmented, (x[:, bits].sum(axis=1) & 1).astype(bool) ^ y ^ negated)
@@ -257,8 +257,8 @@ def _with_noise(
         bits, negated, names, method, None, len(held), wrong, chance, level,
         Condition("share of held-out labels that differ, against the noise given", wrong / len(held),
                   bool(low <= wrong <= high), "otherwise the noise differs from the given noise"),
-        Condition("parities that differ in one or two columns agree clearly less (largest probability of such a gap "
-                  "by chance)", near, near <= _CHANCE,
+        Condition(("parities that differ in one or two columns agree clearly less (largest probability that "
+                  "chance explains such a gap)"), near, near <= _CHANCE,
                   "otherwise a column is nearly constant, or nearly equal to another column"),
     )  # fmt: skip
 

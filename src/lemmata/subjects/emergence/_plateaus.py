@@ -88,7 +88,7 @@ def plateaus(transition_matrix: Any) -> Plateaus:
         )
     sums = rows.sum(axis=1)
     if not sums.all():
-        remedy = "if this symbol is never followed by another, leave it out, or let it return to the start"
+        remedy = "if this symbol is never followed by another symbol, leave it out, or let it return to the start"
         what = f"transition_matrix in row {int(np.argmin(sums))}, counted from 0"
         raise DataError(what, found="only zeros", rule="a sum of 1", remedy=remedy)
     wrong = np.abs(sums - 1) > 1e-6

@@ -156,7 +156,9 @@ class FunctionRuns:
 
     @staticmethod
     def _called(call: Callable[[], Any], let: tuple[type[Exception], ...] = ()) -> Any:
-        rule = "a function model(x, site) that calls site(name, value) and goes on with what it returns"
+        rule = (
+            "a function model(x, site) that calls site(name, value) and continues with the value that this call returns"
+        )
         try:
             return call()
         except (LemmataError, *let):

@@ -33,8 +33,8 @@ def estimated(steps: Any, *, states: Any, actions: Any, unseen: Any, prior: Any,
     missing = int((tried[:s] == 0).sum())
     if missing and unseen is None:
         raise DataError("steps", found=f"{missing} of {s * a} pairs of a state and an action without a step",
-                        rule="at least one step of every pair of a state and an action, or a reward for the "
-                             "other pairs",
+                        rule=("at least one step for each pair of a state and an action, or a reward for the other "
+                        "pairs"),
                         remedy="pass unseen=reward, for example the least reward for a cautious estimate")  # fmt: skip
     size = np.abs(rewards).max() or 1.0
     sums = np.zeros((total, a))

@@ -47,7 +47,10 @@ def galerkin_weights(
     check_whole("heads", heads, 1, "heads")
     check_whole("width", width, 2, "channels")
     if width % heads or width // heads < 2:
-        rule = "a width that is a multiple of the heads and gives each head two channels, as the norm of one is 0"
+        rule = (
+            "a width that is a multiple of the heads and gives each head at least two channels, "
+            "because the norm of one channel is 0"
+        )
         raise SettingError("heads", found=f"{heads} heads for {width} channels", rule=rule)
     q, k, v = (affine(own, width, width, scale=scale, dtype=dtype) for own in jax.random.split(key, 3))
     ones, zeros = (jnp.full((heads, width // heads), value, q.weight.dtype) for value in (1.0, 0.0))

@@ -151,7 +151,7 @@ def _of_list(rewards: np.ndarray, columns: np.ndarray, logp: np.ndarray, n: int)
     """Exact sums over groups of equal rewards; within a group the answers keep their shares."""
     total = float(np.exp(logp).sum())
     if abs(total - 1) > 1e-6:
-        remedy = "pass logp - scipy.special.logsumexp(logp) if the list is complete, or no logp if it is a sample"
+        remedy = "if the list is complete, pass logp - scipy.special.logsumexp(logp); if it is a sample, leave logp out"
         raise DataError("logp", found=f"probabilities that add up to {total:.6g}", rule="a sum of 1", remedy=remedy)
     chance = np.exp(logp) / total
     _, groups = np.unique(rewards, return_inverse=True)

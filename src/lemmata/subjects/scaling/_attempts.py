@@ -136,8 +136,8 @@ def _extrapolated(found: np.ndarray, trials: np.ndarray, k: int, level: float, d
         value = (least + most) / 2
         notes = (
             (
-                f"the counts do not determine pass@k: laws with {least:.3g} to {most:.3g} fit them "
-                "equally well, and this is the middle; more attempts for each problem would decide"
+                f"the counts do not determine pass@k: distributions with {least:.3g} to {most:.3g} fit "
+                "them equally well, and this is the middle; more attempts for each problem would decide"
             ),
         )
     notes = (

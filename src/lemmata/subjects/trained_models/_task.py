@@ -225,8 +225,8 @@ def read_task(
     values = stated is not None and stated.kind in ("squared", "huber", "poisson")
     if f.shape[1] == 1 and not values and _two_classes(y, f):
         remedy = (
-            'state loss="log" or loss="squared"; or return two logits, plus and minus half of the one; or pass the'
-            " targets as floating-point values for squared loss"
+            'state loss="log" or loss="squared". You can also return two logits, plus and minus '
+            "half of the single logit, or pass the targets as floating-point values for squared loss"
         )
         raise ShapeError("outputs", found="1 for 2 classes", rule="one for each class", remedy=remedy)
     if values or (not one_hot and (not whole or (f.shape[1] == 1 and y.dtype.kind in "iuf"))):

@@ -175,7 +175,8 @@ def _check_cells(name: str, x: np.ndarray, columns: Sequence[str]) -> None:
         raise DataError(
             f"{name} has cells that are missing, NaN or infinite", found=listing(where, 5),
             rule="every cell of a token must be a finite number",
-            remedy="fill them in; if rows have unequal lengths, store one line for each token and use --id and --time",
+            remedy=("fill these cells; if rows have unequal lengths, store one line for each token and use "
+            "--id and --time"),
         )  # fmt: skip
 
 

@@ -109,7 +109,9 @@ def standard_tokens(
             f"{name} has {'a constant channel' if len(constant) == 1 else 'constant channels'}",
             found=f"channel {', '.join(names)}",
             rule="each channel must vary over rows and positions",
-            remedy="leave it out: it carries no information, and a mixer turns it into rounding errors",
+            remedy=(
+                "leave this channel out, because it carries no information, and a mixer turns it into rounding errors"
+            ),
         )
     return centred / deviation
 

@@ -137,8 +137,9 @@ def _privacy(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
     own = of_claim(ClaimedPrivacyBoundsTheAttack, gauges)
     if own is not None and own.status == "disagrees" and own.measured is not None:
         text = (
-            f"The claimed privacy is refuted. The claim is {said}, but an attack by the loss shows an epsilon of at "
-            f"least {own.measured.value:.3g} with 95 % confidence, if held-out rows were chosen at random."
+            f"The claimed privacy is refuted. The claim is {said}. If held-out rows were chosen at "
+            f"random, an attack by the loss shows an epsilon of at least {own.measured.value:.3g} "
+            "with 95 % confidence."
         )
         found.append(Sign("privacy claim refuted", Finding(text, [own.name])))
     own = of_claim(ClaimCoversItsSteps, gauges)
@@ -161,10 +162,11 @@ def _shift(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
     targets = "classes" if trained.task.is_classification else "targets"
     within = f" to within {_WITHIN:g}" if trained.task.is_classification else ""
     text = (
-        f"The deployment rows are not like the {found.reference} {which}. A classifier tells them apart with an area "
-        f"of {found.area:.2f} under its curve; by chance the area is at most {found.limit:.2f} "
-        f"(p = {found.p_value:.2g}). The error in deployment is therefore unknown. To measure it{within}, find the "
-        f"{targets} of {labels_needed(_WITHIN)} deployment rows."
+        f"The deployment rows are not like the {found.reference} {which}. A classifier "
+        f"distinguishes them with an area of {found.area:.2f} under its curve. By chance, the "
+        f"area is at most {found.limit:.2f} (p = {found.p_value:.2g}). The error in deployment is "
+        f"therefore unknown. To measure it{within}, find the {targets} of {labels_needed(_WITHIN)}"
+        " deployment rows."
     )
     return [Sign("shift", Finding(text, [own.name]))]
 

@@ -59,7 +59,7 @@ def foreign(claim: AbstractGauge, trained: Trained) -> str | None:
     """
     task = trained.task
     if task.is_language and not claim.of_losses:
-        return "a language model gives one loss for each document, and this theory needs one output for each class"
+        return "a language model gives one loss for each document, but this theory needs one output for each class"
     if claim.losses and trained.model.differentiable and task.loss_known and task.loss_kind not in claim.losses:
         return f"{_ITS_LOSS} {loss_words(task.loss)}, but this theory holds only for {kinds_told(claim.losses)}"
     return None

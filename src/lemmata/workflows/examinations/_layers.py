@@ -137,8 +137,8 @@ def _shares(trained: Trained, deadline: float | None, notes: list[str]) -> _Shar
     drawn = np.zeros((0, len(own)))
     if DRAWS * taken > _end(deadline, _FOR_NULLS) - time.monotonic():
         notes.append(
-            "For the shares of the tangent kernel, no range of random models was computed, because that would take too "
-            "long."
+            "For the shares of the tangent kernel, no range of random models was computed, because "
+            "this would take too long."
         )
     else:
         drawn = np.stack([layer_shares(_random(model, rng), x, trained.seed) for _ in range(DRAWS)])

@@ -96,7 +96,7 @@ def _own_call(
         rule = f"shape {once.shape}, that of the outputs of the model"
         raise ShapeError("outputs of your own call", found=f"shape {own.shape}", rule=rule)
     found = min(float(np.abs(tried - once).max()) for tried in known) / max(float(np.abs(once).max()), 1e-300)
-    remedy = "the examined model is not the one that you call: check its weights and its mode"
+    remedy = "the examined model differs from the model that you call: check its weights and its mode"
     return Check("outputs equal the outputs of your own call", _relative(found), found <= loose, remedy)
 
 

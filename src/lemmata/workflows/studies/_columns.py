@@ -234,8 +234,11 @@ def _too_many(refused: dict[str, str]) -> DataError:
         found=listing([f"{name}: {what}" for name, what in zip(names, refused.values(), strict=True)], 5),
         rule=f"a text column must have at most {MOST_CATEGORIES} categories, or on average at least two rows for "
         "each category",
-        remedy=f"correct the cells if they should be numbers or dates; give --group {names[0]} if it names groups of"
-        f" rows; leave {'it' if len(names) == 1 else 'them'} out with {options}",
+        remedy=(
+            "if the cells should be numbers or dates, correct them; if the column names groups of "
+            f"rows, give --group {names[0]}; otherwise leave {('it' if len(names) == 1 else 'them')} "
+            f"out with {options}"
+        ),
     )
 
 

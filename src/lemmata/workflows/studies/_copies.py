@@ -107,9 +107,9 @@ def equal_rows(
         found.append(("repeats", text))
     if across and _tells_apart(inputs, targets):
         text = (
-            f"{count(across, 'row equals', 'rows equal')} an earlier row of another group in every input and the"
-            " target. If such rows are the same case, give them one group: a copy in the training set gives away"
-            " the held-out row."
+            f"{count(across, 'row equals', 'rows equal')} an earlier row of another group in every "
+            "input and the target. If such rows are the same case, give them one group. Otherwise a "
+            "copy in the training set gives away the held-out row."
         )
         found.append(("repeats", text))
     return found + _contradictions(first_equal(*cells), targets, label, time is not None)

@@ -99,7 +99,7 @@ def check_width(source: object, columns: int) -> None:
             f"{source} has too many columns",
             found=f"{columns} columns",
             rule=f"at most {MOST_COLUMNS} columns",
-            remedy="keep the informative ones, or transpose the table if its rows and columns are exchanged",
+            remedy=("keep the informative columns, or transpose the table if its rows and columns are exchanged"),
         )
 
 

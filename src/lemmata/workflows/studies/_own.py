@@ -48,9 +48,9 @@ def own_model(source: object, dataset: Dataset, taken: Sequence[str] = ()) -> tu
     if _refusal(plain, dataset):
         return model, []  # it fails in both cases, and the message about the user's own columns is more helpful
     note = (
-        f"{name} cannot be fitted to the columns as they are ({reason}). It gets encoded columns, like the other "
-        "models: "
-        "numbers standardised, texts one-hot, missing cells filled in."
+        f"{name} cannot be fitted to the columns as they are ({reason}). It gets encoded columns, "
+        "like the other models. Numbers are standardised, texts are one-hot encoded, and missing "
+        "cells are filled in."
     )
     return plain, [note]
 

@@ -254,7 +254,7 @@ def without_target(frame: pl.DataFrame, roles: Roles) -> list[Finding]:
         return []
     text = (
         f"{lost:,} of {frame.height - empty:,} rows have no {roles.label!r} and are left out. If they differ from the "
-        "others, the study says nothing about rows like them."
+        "other rows, the study says nothing about rows like them."
     )
     return [Finding("missing", tuple(roles.targets), text)]
 

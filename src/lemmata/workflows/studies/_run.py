@@ -225,8 +225,10 @@ class _Job:
             if is_last_value(found.measured.model) and any(other.name == "last" for other in self.models):
                 self.note(
                     "season",
-                    "The model 'last season' was left out: no season that was tried predicts the target better than "
-                    "its last value does.",
+                    (
+                        "The model 'last season' was left out: none of the tried seasons predicts the target "
+                        "better than the last value does."
+                    ),
                 )
                 return
             self.candidates.append(found)

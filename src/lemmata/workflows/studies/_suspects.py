@@ -71,7 +71,8 @@ def _texts(column: pl.Series) -> Iterable[Finding]:
     groups = [" and ".join(names) for names in alike.values() if len(names) > 1]
     if groups:
         text = (
-            f"{column.name!r} has values that differ only in capital letters or blanks: {listing(groups, 5)}. They are "
-            "different values here. If they mean the same, write them in the same way."
+            f"{column.name!r} has values that differ only in capital letters or blanks: "
+            f"{listing(groups, 5)}. The study treats them as different values. If they mean the same, "
+            "write them in the same way."
         )
         yield Finding("categories", (column.name,), text)
