@@ -1,4 +1,4 @@
-"""Networks of one hidden layer, and their linearisations, under adversarial training with attacks by ascent."""
+"""Networks of one hidden layer, and their linearisations, in adversarial training. Attacks are found by ascent."""
 
 import equinox as eqx
 import jax
@@ -65,7 +65,7 @@ class AttackedNetwork(eqx.Module):
         return hidden, jax.random.normal(keys[1], (width,))
 
     def jacobian(self, params: Params) -> Float[Array, "p parameters"]:
-        """Of the outputs at all points in the parameters."""
+        """The Jacobian of the outputs at all points in the parameters."""
         slopes = jax.vmap(lambda q: jax.grad(output)(params, q))(self.points)
         return jnp.concatenate([leaf.reshape(len(self.points), -1) for leaf in slopes], axis=1)
 

@@ -19,7 +19,7 @@ class RoutedKeys(eqx.Module):
 
     Args:
         excess: mean excess of the first relevant key's product with the query.
-        others: that of the other relevant keys.
+        others: the excess of the other relevant keys.
         correlation: of products in one block.
         dimension: of queries and keys.
         block: keys of a block.
@@ -103,7 +103,7 @@ class HiddenRun(eqx.Module):
         excess: mean excess of a relevant key's product with the query.
         dimension: of queries and keys.
         length: keys of the context.
-        run: relevant keys, one after the other, starting at a multiple of their number.
+        run: the number of relevant keys. They follow one another, starting at a multiple of this number.
         attended: keys that are attended, all blocks together.
     """
 

@@ -1,4 +1,4 @@
-"""What the kernel of a narrow head can approximate: only functions of its keys.
+"""What the kernel of a narrow head can approximate. It can only approximate functions of its keys.
 
 This theory controls the least error of sums of sections kappa(z, .) = exp(<W_q z, W_k .> / sqrt(d)) of the kernel of a
 head, as functions of the token x of the key. The sections depend only on W_k x. So they cannot follow the variation of
@@ -170,5 +170,5 @@ class HeadsOfFullWidthApproximate(Claim[UnseenDirection]):
     predict = -1.0
 
     def measure(self, problem: UnseenDirection, key: Key[Array, ""]) -> Array:
-        """Fitted on every other token, tested on the other tokens."""
+        """The approximation is fitted on every other token, and tested on the remaining tokens."""
         return _missed(problem, slice(0, None, 2), slice(1, None, 2))

@@ -239,7 +239,7 @@ class TilesAreExact(Claim[CutHead]):
     controls, unexplained = "the outputs and derivatives of a head", "time on an accelerator"
 
     def predict(self, problem: CutHead) -> Array:
-        """A row for the head that sees all tokens, a row for the causal one."""
+        """One row for the head that sees all tokens, and one row for the causal head."""
         heads = [functools.partial(tiled_attention, block=problem.block, causal=causal) for causal in (False, True)]
         return jnp.stack([_outputs_and_derivatives(head, problem) for head in heads])
 
@@ -252,7 +252,7 @@ class TilesAreExact(Claim[CutHead]):
 
 
 def _whole(problem: CutHead, m: int) -> Array:
-    """With the bias -log m and the whole matrix of weights, both heads."""
+    """Both heads, with the bias -log m and the whole matrix of weights."""
     n, d = problem.q.shape
     weights = lambda q, k: 1 / (1 + m * jnp.exp(-q @ k.T / d**0.5))
     heads = [lambda q, k, v, seen=seen: (seen * weights(q, k)) @ v for seen in (jnp.ones((n, n)), jnp.tri(n))]

@@ -67,7 +67,7 @@ class Parity:
         """The labels of rows, 0 and 1.
 
         Args:
-            x: rows of the same columns, in the same code; the columns of a data frame are found by their names.
+            x: rows of the same columns, in the same code. The columns of a data frame are found by their names.
 
         Raises:
             ShapeError, UnknownNameError, DataError: for other columns, or values that are not binary.

@@ -37,10 +37,10 @@ class Search:
 
     @property
     def prefixes(self) -> int:
-        """Settings of the others for each of these.
+        """All settings of the other inputs for each of these prefixes.
 
-        Then a weight of threshold² has a standard error of a quarter of its distance from the limit for keeping it,
-        threshold² / 2.
+        Then a weight of threshold² has a standard error of a quarter of its distance from threshold² / 2, the limit for
+        keeping it.
         """
         return math.ceil(6 / self.threshold)
 

@@ -2,7 +2,7 @@
 
 There are two families of processes. In one, pairs of bits are flipped until a goal is reached. In the other process, a
 counter runs over the bits and sets them. Each part of the model (a bit of the next state, the reward) is a short
-formula, but the best value decides a parity or a majority of all bits. Circuits of constant depth cannot be searched,
+formula. But the best value decides a parity or a majority of all bits. Circuits of constant depth cannot be searched,
 but formulas of depth two can: the least number of terms is found exactly here. This theory controls how long a formula
 is. It leaves open how well a network, which is not such a formula, approximates either.
 """
@@ -140,7 +140,7 @@ class FormulaOfMajority(Claim[BitDecision]):
 
 
 def _more(problem: BitDecision) -> int:
-    """A number of bits whose binomial coefficient differs from that of half of them."""
+    """A number of bits whose binomial coefficient differs from the coefficient of half of the bits."""
     return (problem.bits + 1) // 2 + 1
 
 

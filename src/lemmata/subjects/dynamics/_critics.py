@@ -71,7 +71,7 @@ def critic(
     time: float | Float[ArrayLike, ""],
     loss: Loss = "ipm",
 ) -> Critic:
-    """The discriminator after gradient flow for a time from f = 0 with fixed real and generated points.
+    """The discriminator after gradient flow for a given time from f = 0, with fixed real and generated points.
 
     The flow is that of `discriminator_loss` in the space of the kernel, df(z)/dt = -sum_i K(z, z_i) dL/df(z_i). A
     network of infinite width with tangent kernel K has the same flow. With weights w_i = 1/n at real points, 1/m at

@@ -1,4 +1,4 @@
-"""A small masked transformer, its pre-training, and its two ways to become a classifier: a prompt, or a fresh head."""
+"""A small masked transformer, its pre-training, and two ways to make it a classifier: a prompt, or a fresh head."""
 
 import equinox as eqx
 import jax

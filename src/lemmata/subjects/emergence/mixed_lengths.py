@@ -1,4 +1,4 @@
-"""Benchmarks whose answers have different lengths: how much wider their jump is.
+"""Benchmarks whose answers have different lengths, and how much wider their jump is.
 
 This theory assumes exact match, and a loss per token that is a power law of the scale. It computes the width of the
 jump for lengths that have a gamma distribution. It does not explain items of different difficulty.

@@ -31,7 +31,7 @@ class ErrorCounts(eqx.Module):
 
 
 class BinomialErrors(Population[ErrorCounts]):
-    """Two probabilities, one below and one above 1/2."""
+    """Two probabilities. One is below 1/2 and the other above."""
 
     free = ("p",)
     settings = Space(n=Integer(60, 1, 150, "rows", corners=(2, 120)))
