@@ -100,7 +100,7 @@ class SimultaneousAndExtragradientSteps(Claim[BilinearGame]):
         return factors**problem.steps @ start / problem.energy((problem.x, problem.y))
 
     def measure(self, problem: BilinearGame, key: Key[Array, ""]) -> Array:
-        """Both kinds of steps by automatic gradients, relative to the flow of the same time."""
+        """Both kinds of steps by automatic gradients, divided by the flow for the same time."""
         h, n = problem.step, len(problem.x)
 
         def simultaneous(x: Array, y: Array, slopes: Pair) -> Pair:

@@ -1,8 +1,8 @@
 """Times of a diffusion: when the classes separate, and when the score of a sample points to a single row.
 
-This theory follows x_t = e^-t x_0 + sqrt(1 - e^-2t) z backwards in time. First the class of the result is decided, and
-later the row of the sample, if the score is that of the sample. The theory assumes normal classes and an exact score.
-It does not explain which rows a trained network remembers.
+This theory follows x_t = e^-t x_0 + sqrt(1 - e^-2t) z backwards in time. First the class of the result is decided.
+Later, if the score is the score of the sample, the row of the sample is decided. The theory assumes normal classes and
+an exact score. It does not explain which rows a trained network remembers.
 """
 
 import equinox as eqx

@@ -85,7 +85,7 @@ class ErroneousSteps(eqx.Module):
 
     @property
     def tau(self) -> Float[Array, ""]:
-        """The largest error of a coordinate in units of the noise: total / sqrt(p T)."""
+        """The largest error of a coordinate in units of the noise, total / sqrt(p T)."""
         return self.total / jnp.sqrt(self.errors.size)
 
 

@@ -83,7 +83,9 @@ class BoundedLogits(eqx.Module):
 
 
 class AllBoundedLogits(Population[BoundedLogits]):
-    """In half of the problems one logit is B and all others are -B; otherwise they are uniform between the two."""
+    """In half of the problems, one logit is B and all others are -B. In the others, logits are uniform between -B and
+    B.
+    """
 
     settings = Space(n=rows(400, 2, 10_000, corners=(100, 1600)), bound=Real(2.0, 0.5, 3.0, "largest B"))
 

@@ -161,7 +161,7 @@ class ReluKernelMovement(Claim[Training]):
         x=signs("n", "d"),
         y=uniform(0.8, 1.25, "n", times="target"),
     )
-    # Fluctuations of m^(-3/4) steepen the small widths, and large targets flatten them.
+    # Fluctuations of m^(-3/4) make the slope steeper at small widths, and large targets make it flatter.
     relation = Rate(along="m", rungs=_LARGE, margin=0.08, resolution=0.1)
     control = Control("the movement is m^(-3/4)", lambda exponent, problem: 1.5 * exponent)
     controls = "how far a trained network is from kernel regression"
