@@ -103,11 +103,11 @@ class SolverError(LemmataError, RuntimeError):
 
 
 class EntryPointWarning(UserWarning):
-    """Another package offers claims that cannot be loaded; they are left out, and everything else works."""
+    """Another package offers claims that cannot be loaded. They are left out, and everything else works."""
 
 
 class ContradictionWarning(UserWarning):
-    """Equal inputs with different targets in a fit that should interpolate: it fits their mean."""
+    """Equal inputs have different targets in a fit that should interpolate. The fit uses their mean."""
 
 
 class InterpolationWarning(UserWarning):
@@ -119,7 +119,7 @@ class CalibrationWarning(UserWarning):
 
 
 class ApproximationWarning(UserWarning):
-    """A fit of many rows is approximate, because no exact fit was requested: it uses some rows as centres."""
+    """A fit of many rows is approximate, because no exact fit was requested. It uses some rows as centres."""
 
 
 def file_error(cause: Exception) -> type[DataError]:

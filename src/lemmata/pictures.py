@@ -12,7 +12,7 @@ _SIZE = {"width": 240, "height": 200}
 
 
 def bars(heights: Float[np.ndarray, " k"], across: str, up: str, marked: int | None = None) -> Any:
-    """A bar for 0, 1, ..., one of them marked.
+    """A bar for 0, 1, .... One of the bars is marked.
 
     Args:
         heights: the heights of the bars.

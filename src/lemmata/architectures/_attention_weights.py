@@ -18,7 +18,7 @@ _DRAWN_ENTRIES = 2**14
 
 # Positions are last here: arrays of moments have shape (..., s, s), with the position of x first.
 Moments = Float[Array, "... s s"]
-# Which keys (last axis) a query (the axis before it) sees.
+# which keys (last axis) a query (the axis before the last) sees
 Allowed = Bool[Array, "... s s"]
 
 
@@ -66,7 +66,10 @@ class Averages(NamedTuple):
 
 
 class Contracted(NamedTuple):
-    """The arrays with which the averages are contracted, between x and y: of values, and of the inputs of keys."""
+    """The arrays with which the averages are contracted, between x and y.
+
+    They belong to the values and to the inputs of keys.
+    """
 
     nngp: Moments
     ntk: Moments
@@ -79,7 +82,7 @@ class Contracted(NamedTuple):
 
 
 def softmax(logits: Moments, sees: Allowed) -> Moments:
-    """Softmax over the keys that are seen; all weights 0 if a query sees none."""
+    """Softmax over the keys that are seen. If a query sees no key, all weights are 0."""
     top = jnp.max(jnp.where(sees, logits, -jnp.inf), axis=-1, keepdims=True)
     top = jax.lax.stop_gradient(jnp.where(jnp.isfinite(top), top, 0.0))
     values = jnp.where(sees, jnp.exp(jnp.where(sees, logits - top, 0.0)), 0.0)
@@ -114,7 +117,7 @@ def identity(logits: Logits, parts: Contracted) -> Averages:
 
 
 def relu(logits: Logits, parts: Contracted) -> Averages:
-    """The arc-cosine kernels of the pairs of logits G_ac(x), G_bd(y): their covariance is Q_ab Q_cd."""
+    """The arc-cosine kernels of the pairs of logits G_ac(x), G_bd(y). The covariance of a pair is Q_ab Q_cd."""
     own = lambda moments: jnp.diagonal(moments, axis1=-2, axis2=-1)
     at, size = own(logits.xx)[..., :, None], logits.xy.shape[-1]
     row = lambda values, c: jnp.take(values, c, axis=-2)[..., None, None, :]

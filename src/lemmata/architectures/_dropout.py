@@ -15,9 +15,11 @@ from ._state import State
 
 
 class Dropout(AbstractLayer):
-    r"""Every coordinate is independently kept with probability `keep`, and divided by `keep`; the others are set to 0.
+    r"""Every coordinate is independently kept with probability `keep`, and divided by `keep`.
 
-    `apply` is the layer at inference, the identity; `with_masks` gives the network of one random pass.
+    The other coordinates are set to 0.
+
+    `apply` is the layer at inference, which is the identity. `with_masks` gives the network of one random pass.
 
     `push` is about random passes with fresh masks, independent for x and for y also if y = x. The second moment of one
     pass grows, xx' = xx / keep. But products of two passes keep their moments: nngp' = nngp and ntk' = ntk. So the
@@ -33,7 +35,7 @@ class Dropout(AbstractLayer):
         SettingError: for a `keep` outside (0, 1].
 
     `push` raises SettingError at the inputs of a network. There are too few inputs for the mean square of the kept ones
-    to settle, so the result would be a mixture of Gaussian distributions.
+    to settle. So the result would be a mixture of Gaussian distributions.
     """
 
     keep: float

@@ -44,7 +44,7 @@ class AbstractLayer(eqx.Module):
     def apply_masked(
         self, params: Any, x: Float[Array, "*sites fan_in"], mask: Bool[Array, "*sites"]
     ) -> tuple[Float[Array, "*sites_out fan_out"], Bool[Array, "*sites_out"] | None]:
-        """The layer at one field in which only the positions of the mask are filled, and the mask of its outputs.
+        """The layer at one field of which only the positions of the mask are filled, and the mask of its outputs.
 
         By default, as `apply`, which is right for layers that act on each position separately.
         """

@@ -27,7 +27,7 @@ _BLOCK = 2**27
 
 
 def centres_for(setting: Any, rows: int) -> int | None:
-    """How many centres a fit has; None if it is exact.
+    """How many centres a fit has. None if the fit is exact.
 
     Args:
         setting: "auto", a number, or None.
@@ -123,7 +123,7 @@ def _best(
 
 
 def _first_distinct(points: np.ndarray, order: np.ndarray, count: int) -> Int[np.ndarray, " p"]:
-    """The first rows in an order that are different points; fewer if there are no more."""
+    """The first rows in an order that are different points. There are fewer if not enough points differ."""
     taken = count
     while True:
         drawn = points[order[:taken]].reshape(min(taken, len(order)), -1)

@@ -30,8 +30,9 @@ class EmpiricalKernel(eqx.Module):
     (n, m).
 
     Args:
-        f: a function f(params, x) of one point, or an object with such an `apply`: a plain function, a layer.
-            `equinox_function` and `flax_function` make one of a module. Layers take the faster route of `tangent_gram`.
+        f: a function f(params, x) of one point, or an object with such an `apply`, for example a plain function or a
+            layer. `equinox_function` and `flax_function` make one of a module. Layers take the faster route of
+            `tangent_gram`.
         params: a tree of arrays; leaves that are not floating-point numbers are fixed.
         working_set: bytes of gradients, activations and products that may be in memory at once, besides the result; at
             least those of two points.
@@ -175,7 +176,7 @@ class EmpiricalKernel(eqx.Module):
         return _change(self.gram(x, y, outputs=outputs), other.gram(x, y, outputs=outputs))
 
     def plan(self, what: str, points: tuple[Array, ...], outputs: Outputs, *, copies: int = 1) -> ResultPlan:
-        """The bytes of a result with a row or an entry for each of some points.
+        """The bytes of a result with one row or one entry for each of some points.
 
         Args:
             what: the result.

@@ -49,7 +49,7 @@ class InContextTransformer(eqx.Module):
         layers: L, odd.
         examples: N that the weights of Attn2 are built for.
         accelerated: with momentum (FISTA), in D = d + 3n + 8 rows.
-        as_printed: Attn2 without the factor N: the source's weights, whose prediction is N times too small.
+        as_printed: Attn2 without the factor N. These are the source's weights, whose prediction is N times too small.
     """
 
     features: UniversalFeatures
@@ -115,7 +115,7 @@ class InContextTransformer(eqx.Module):
         queries: Float[Array, "m d"],
         stable: bool = True,
     ) -> Float[Array, " m"]:
-        """Predictions at the queries: the forward pass for each, of which only the rows that change are computed.
+        """Predictions at the queries, by one forward pass for each. Only the rows that change are computed.
 
         Memory O((N + m) n).
 

@@ -13,7 +13,7 @@ from lemmata.kernels import AbstractKernel, takes_numpy
 
 from ._operators import kernel_product, rows_of_a_block
 
-# Rows that are computed at once: their intermediate arrays stay in the cache.
+# rows that are computed at once, so that their intermediate arrays stay in the cache
 TILE = 256
 # The allocator keeps what is freed, and resident memory was up to three times what a compiled tile holds.
 _KEPT = 3
@@ -22,9 +22,8 @@ _KEPT = 3
 class KernelRows:
     """K(x, z) in float64 for points x in this machine's memory, for one set of points after another.
 
-    Where a form in NumPy takes less time than a compilation (`takes_numpy`), nothing is compiled (`by_numpy`).
-    For other kernels, one program computes a tile of rows for any number of points. It stays compiled for the next
-    `KernelRows`.
+    If a form in NumPy takes less time than a compilation (`takes_numpy`), nothing is compiled (`by_numpy`). For other
+    kernels, one program computes a tile of rows for any number of points. It stays compiled for the next `KernelRows`.
 
     Args:
         kernel: the kernel K.
@@ -130,7 +129,7 @@ def on_host(array: Any) -> bool:
     """Whether the numbers lie in this machine's memory, and not on a device or in a trace.
 
     Args:
-        array: of NumPy or JAX; anything else counts as on the host.
+        array: of NumPy or JAX. Anything else counts as an array on the host.
     """
     try:
         return not isinstance(array, jax.Array) or all(device.platform == "cpu" for device in array.devices())

@@ -248,7 +248,7 @@ class PolyharmonicSpline(eqx.Module):
 
 
 def _covariance(z: Array, x: Array, centre: Array, unit: Array) -> Array:
-    """r² ln(r / unit): on weights that the affine columns annihilate it is r² ln r, without its cancellation."""
+    """r² ln(r / unit). On weights that annihilate the affine columns, it equals r² ln r without its cancellation."""
     return unit**2 * squares_logarithm(squared_distances((z - centre) / unit, (x - centre) / unit))
 
 

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Real
 
-_HALVINGS = 70  # log brackets are below 1500 wide in float64; 70 halvings leave less than one ulp
+_HALVINGS = 70  # in float64, log brackets are less than 1500 wide; 70 halvings leave less than one ulp
 
 
 @jax.jit

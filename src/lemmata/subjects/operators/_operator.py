@@ -158,7 +158,8 @@ class SuperResolutionOperator(eqx.Module):
 def super_resolve(
     model: SuperResolutionOperator, image: Float[np.ndarray | Array, "h w channels"], scale: float | int
 ) -> Float[np.ndarray, "rows columns 3"]:
-    """An image with `scale` times as many rows and columns, rounded. One mean contains all of its pixels.
+    """An image with `scale` times as many rows and columns, rounded. Each mean of the operator is over all of these
+    pixels.
 
     Args:
         model: the operator.

@@ -46,7 +46,7 @@ class SoftThresholdIsProximal(Claim[Point]):
     def measure(self, problem: Point, key: Key[Array, ""]) -> Array:
         """The zero of the subgradient rho - z + level sign(rho), which increases, by 64 bisections.
 
-        The subgradient from the remaining interval. It is 0 if 0 is inside, and the middle otherwise.
+        The zero is in the remaining interval. The result is 0 if 0 is inside, and the middle otherwise.
         """
 
         def halve(_: int | Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:

@@ -35,7 +35,7 @@ class Coverage:
         seen: the mean of rho, an estimate of the reference's mass where the policy draws; 1 if all of it is covered.
         overestimation: at most sqrt(chi_squared) times the error's standard deviation under the reference, at the upper
             end of chi_squared. If no standard deviation is given, it is the unit.
-        vacuous: whether this bound is at least the range of the error, which bounds any error with this range. None if
+        vacuous: whether this bound is at least the range of the error, so that it says no more than the range. None if
             no range is given.
         conditions: the conditions for the results.
         claims: which state them.

@@ -97,7 +97,7 @@ def _ratio(sensitivity: float, sigma: float) -> float:
 
 
 def _start(eps: float, ratio: float) -> float:
-    """eps/mu - mu/2, rounded once, because the density multiplies its error by the number."""
+    """eps/mu - mu/2, rounded once, because the density multiplies its error by this number."""
     near = eps / ratio
     if not near < 1e9 or near < 1e-9:  # far beyond where the density is 0, or without a part in the difference
         return near - ratio / 2

@@ -203,8 +203,8 @@ def gradient_signal(
         raise DataError("targets", found="gradients that are not finite", rule=rule, remedy="scale the targets")
     signs = np.random.default_rng(seed).choice([-1.0, 1.0], (_RANDOM, n)) * np.sqrt(np.mean((family - mean) ** 2))
     baseline = np.sum(list(_squares(back, signs.astype(values.dtype) / n).values()), axis=0)
-    # this is n times the gradient for random signs; it is E |grad f|² times the variance of the targets, and rounding
-    # leaves eps² of it
+    # n times the baseline of random signs is E |grad f|² times the variance of the targets; rounding leaves eps² of
+    # this
     seen = distances > (_ROUNDING * np.finfo(values.dtype).eps) ** 2 * n * baseline.mean()
     distances, squares = distances * seen, {name: own * seen for name, own in squares.items()}
     correction = k / (k - 1) if sampled else 1.0

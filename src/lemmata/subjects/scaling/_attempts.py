@@ -18,7 +18,7 @@ UNBIASED = "scaling.attempts.unbiased_pass_at_k"
 TAIL = "scaling.attempts.beta_failures"
 _GRID, _ZOOMS = 61, 4
 _LEAST = 5
-# differences of log-likelihood; the first is not noticeable, and at the second the interval begins to depend on them
+# a difference of log-likelihood that is not noticeable, and a difference of the interval from which it matters
 _EQUAL, _WIDE = 0.01, 0.25
 _STRETCH = 1.08  # likelihood intervals at 0.9 held 0.868 of 500 true values, of 30 and 100 problems
 

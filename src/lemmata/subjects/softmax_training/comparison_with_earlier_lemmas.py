@@ -256,7 +256,7 @@ class ConstantsOfThreeActivations(Claim[EqualInput]):
         relu = jnp.mean((drawn < 0) & (drawn >= -_RADIUS))
         growth = lambda move: jnp.mean(jnp.exp(2 * (drawn + move)))
         shares = jax.nn.softmax(drawn)
-        # Both units of a pair have one share and one gradient. It is a gradient of m <S, S>, and their moves follow its
+        # Both units of a pair have one share and one gradient. It is the gradient of m <S, S>, and the moves follow its
         # signs.
         rise = jnp.sign(shares**2 - jnp.sum(shares**2) * shares)
         softmax = lambda move: _UNITS * jnp.sum(jax.nn.softmax(drawn + move) ** 2)

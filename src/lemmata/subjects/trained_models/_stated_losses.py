@@ -62,7 +62,7 @@ def estimator_loss(estimator: Any, n: int) -> tuple[StatedLoss | None, float | N
 def _has_absolute_values(estimator: Any, name: str) -> bool:
     """Whether absolute values of the weights were part of the objective."""
     if name.removeprefix("MultiTask").startswith(_ABSOLUTE):
-        # also for a model that chose its decay
+        # also for a model that chose this share
         share = getattr(estimator, "l1_ratio_", getattr(estimator, "l1_ratio", 1.0))
         return bool(np.any(np.asarray(1.0 if share is None else share, float) > 0))
     penalty = getattr(estimator, "penalty", None)
