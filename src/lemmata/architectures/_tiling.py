@@ -20,7 +20,7 @@ from ._reading import as_read, check_points
 # What computes the kernel of all pairs.
 Entries = NetworkEntries | NormTable | FarPairs
 # rows of a tile of vectors, in a matrix of all pairs and in a symmetric one; in the symmetric one, smaller tiles leave
-# less below the diagonal These can also be entries of a tile of fields, at pairs of points and of their positions.
+# less below the diagonal. These can also be entries of a tile of fields, at pairs of points and of their positions.
 # Caches of processors hold them.
 _TILE, _SYMMETRIC_TILE, _FIELD_TILE = 512, 256, 2**16
 
@@ -150,7 +150,7 @@ def _even_on_diagonal(matrix: Array, size: int) -> Array:
 
 
 def _starts(length: int, size: int) -> list[int]:
-    # the last tile is shifted back so that it ends with the matrix, and all tiles have one size The rows that it
+    # The last tile is shifted back so that it ends with the matrix, and all tiles have one size. The rows that it
     # computes twice do not change.
     return [min(i, length - size) for i in range(0, length, size)]
 

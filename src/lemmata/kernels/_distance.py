@@ -88,7 +88,7 @@ def _by_product(own: bool, x: Array, y: Array, unit: Array | None, scales: Array
     norms = squares_of(a)[:, None] + squares_of(b)[None, :]
     diagonal = own & (jnp.arange(len(x))[:, None] == jnp.arange(len(y))[None, :])
     squares = jnp.where(diagonal, 0.0, norms - 2 * _product(a, b))
-    # near, and also if the norms overflow, because then the difference is inf - inf The repair finds them again, since
+    # Near, and also if the norms overflow, because then the difference is inf - inf. The repair finds them again, since
     # what it is given is stored.
     near = lambda: ~(squares >= _NEAR * norms) & ~diagonal
     repaired = lambda: _repaired(own, _in_units(x, unit), _in_units(y, unit), scales, squares, near())
