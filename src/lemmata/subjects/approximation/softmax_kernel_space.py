@@ -268,7 +268,7 @@ class ApproximationIsPolynomial(Claim[Approximation]):
         "of 4",
     )
     controls = "the distance of the denoiser from functions of bounded norm"
-    unexplained = "the constant: the least distance is above the bound"
+    unexplained = "the constant, because the least distance is above the bound"
     corrects = ApproximationAsPrinted
     traced = False
 

@@ -126,7 +126,7 @@ class AlternatingSteps(Claim[BilinearGame]):
         |x|² + |y|² - h x'By,
 
     exactly. For h < 2, this quadratic form is positive definite. So the distance from the equilibrium 0 stays between
-    fixed multiples of the first distance: alternating steps neither converge nor diverge.
+    fixed multiples of the first distance. Alternating steps therefore neither converge nor diverge.
 
     Derivation: insert x - h By for x and y + h B'x for y, where the second x is the new one.
     """

@@ -154,7 +154,7 @@ def _tail(problem: GradientMatrices, bases: int) -> float:
 
 
 class GaloreStoredNumbers(Claim[StoredMatrix]):
-    """For a matrix of m rows and n columns, GaLore of rank r with Adam inside stores, without step counters,
+    """Consider a matrix of m rows and n columns. Without step counters, GaLore of rank r with Adam inside stores
 
         r (max(m, n) + 2 min(m, n))
 

@@ -143,9 +143,9 @@ class ReluKernelMovement(Claim[Training]):
 
         m^(-1/2).
 
-    The point pushes only units that are active at this point. So units that are pushed towards the kink switch off, of
-    the order sqrt(m) of them, and no unit switches on. If the switches had random signs, the movement would be of the
-    order m^(-3/4); with a smooth activation it is of the order 1/m.
+    The point pushes only units that are active at this point. So units that are pushed towards the kink switch off, and
+    no unit switches on. Their number is of the order sqrt(m). If the switches had random signs, the movement would be
+    of the order m^(-3/4); with a smooth activation it is of the order 1/m.
     """
 
     title = "The tangent kernel of a ReLU network moves by m^(-1/2) on one training point"

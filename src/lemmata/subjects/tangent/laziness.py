@@ -218,7 +218,7 @@ class LazyBootstrap(Claim[LazyFlow]):
         lambda bound, problem: jnp.stack([_residual(problem, 0.0), 0.9 * bound[1]]),
     )
     controls = "the residual and the path of a trained network"
-    unexplained = "residuals of the usual size, for which networks must be wide; steps that are not small"
+    unexplained = "residuals of the usual size, which require wide networks; steps that are not small"
 
     def predict(self, problem: LazyFlow) -> Array:
         least = jnp.linalg.svd(_jacobian(problem), compute_uv=False)[-1]
