@@ -144,7 +144,7 @@ _COUNTED = r"\bone (class|entry|label|number|query|score|target|value|weight)\b.
 
 
 def _reshaped(what: str, found: str, rule: str) -> str:
-    """What to do about an array of the shape that was found if the rule asks for another."""
+    """What to do if an array of another shape than the required one was found."""
     name = what if what.isidentifier() else "values"
     given = re.findall(r"\(([\w, ]*)\)", found)
     if "no axis of length 0" in rule or any("0" in re.split(", ?", shape) for shape in given):

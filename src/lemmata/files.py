@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and read only if they are files. Without JAX, as the catalogue."""
+"""Files that are written whole or not at all, and read only if they are files. Without JAX, like the catalogue."""
 
 import contextlib
 import errno

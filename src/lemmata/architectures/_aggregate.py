@@ -72,7 +72,7 @@ class Aggregate(AbstractLayer):
             self.check_degrees("adjacency of Aggregate", self.adjacency)
 
     def check_degrees(self, what: str, adjacency: Float[Array, "*n s s"]) -> None:
-        """Refuses negative degrees if roots of them are wanted; not under a transformation.
+        """Refuse negative degrees if their roots are needed. Under a transformation, they cannot be refused.
 
         Args:
             what: the name of the adjacency, for the error.

@@ -62,7 +62,7 @@ def angular_series(
 def _homogeneous_series(steps: Steps, face: str, fan_in: int, dtype: str) -> tuple[float, ...] | None:
     which = ("nngp", "ntk").index(face)
     profile = lambda theta: homogeneous_profile(steps, fan_in, theta)[which]
-    # Every layer rounds: coefficients below that are noise.
+    # Every layer rounds, so coefficients below this size are noise.
     rounding = (2.0 + 0.25 * len(steps)) * np.finfo(np.float64).eps + 2.0 * np.finfo(dtype).eps
     series = angular_series(profile, ACCURACY[dtype], float(rounding))
     in_range = series is not None and max(map(abs, series)) < float(np.finfo(dtype).max) / 16

@@ -105,7 +105,7 @@ def fixed(mechanism: str, logits: Logits, parts: Contracted) -> Averages:
 
 
 def identity(logits: Logits, parts: Contracted) -> Averages:
-    """E[G_ac(x) G_bd(y)] = Q_ab Q_cd, where Q are the scaled covariances; the Jacobian is the identity."""
+    """E[G_ac(x) G_bd(y)] = Q_ab Q_cd, where Q are the scaled covariances. The Jacobian is the identity."""
     z, u = (sees.astype(parts.nngp.dtype) for sees in (logits.sees_x, logits.sees_y))
     seen = lambda part: z @ part @ _t(u)
     return Averages(
@@ -172,7 +172,7 @@ def drawn_softmax(logits: Logits, parts: Contracted, key: Key[Array, ""], draws:
 
 
 def own_softmax(logits: Logits, parts: Contracted, key: Key[Array, ""], draws: int) -> Averages:
-    """The result of `drawn_softmax` for equal inputs, x = y: both have the logits of the first blocks."""
+    """The result of `drawn_softmax` for equal inputs, x = y. Both have the logits of the first blocks."""
     size = logits.xy.shape[-1]
     root = semidefinite_root(logits.xy)
     zeta = lambda z: softmax(root @ z @ _t(root), logits.sees_x)
@@ -245,7 +245,10 @@ def _mean_over_draws(
 
 
 def semidefinite_root(matrix: Float[Array, "... k k"]) -> Float[Array, "... k k"]:
-    """A lower triangular L with L L^T the matrix, which may be singular: columns without a pivot are 0."""
+    """A lower triangular L for which L L^T is the matrix.
+
+    The matrix may be singular, and columns without a pivot are then 0.
+    """
     size = matrix.shape[-1]
     pivots = jnp.diagonal(matrix, axis1=-2, axis2=-1)
     floor = 8 * size * jnp.finfo(matrix.dtype).eps * pivots

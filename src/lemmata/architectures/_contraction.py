@@ -34,8 +34,8 @@ class Contract(AbstractLayer):
 
     The form has no axis for coordinates. An array has a fixed size, but the number of coordinates goes to infinity, so
     there would be no limit. An orthogonal matrix or a permutation for every width would not change the moments. A
-    matrix with random entries is Dense. Along the points of a kernel matrix a contraction is one of that matrix: `A @
-    gram(kernel, x) @ A.T`.
+    matrix with random entries is Dense. Along the points of a kernel matrix, a contraction is a contraction of this
+    matrix: `A @ gram(kernel, x) @ A.T`.
 
     On masked fields (`Masked`), empty positions count as zeros. A new position holds something if all positions that it
     is computed from do.

@@ -82,7 +82,10 @@ def angle_and_bow(versine: Float[Array, "..."]) -> tuple[Float[Array, "..."], Fl
 
 
 def quadrant_angle(sine: Float[Array, "..."], cosine: Float[Array, "..."]) -> Float[Array, "..."]:
-    """The angle in [-pi/2, pi/2] of a sine and a cosine of at least 0; the arctangent of their ratio, as `angle` is."""
+    """The angle in [-pi/2, pi/2] of a sine and a cosine of at least 0.
+
+    Like `angle`, it is the arctangent of their ratio.
+    """
     t = 0.5 * sine * sine / (1.0 + cosine)
     return sine * jnp.sqrt(2.0 / (1.0 + cosine)) * _polynomial(_ANGLE, 4.0 * t - 1.0)
 

@@ -25,7 +25,7 @@ class Dropout(AbstractLayer):
     pass grows, xx' = xx / keep. But products of two passes keep their moments: nngp' = nngp and ntk' = ntk. So the
     kernels are those of the network's mean over its masks. K(x, x) is the covariance of two passes, not the variance of
     one pass. Later layers see correlations below 1 at x = y. For keep = 1 it is the network without dropout. After
-    Dropout coordinates are not Gaussian: a Dense layer comes before the next activation.
+    Dropout, coordinates are not Gaussian. So put a Dense layer before the next activation.
 
     Args:
         keep: the probability to keep a coordinate, in (0, 1].

@@ -31,7 +31,7 @@ def own_state(x: Float[Array, "n *sites c"], pairs: bool) -> State:
 def field_state(x: Float[Array, "n *sites c"], y: Float[Array, "m *sites c"], pairs: bool) -> State:
     """The state of all pairs of fields: nngp = <x_p, y_q> / c for equal positions, or for all pairs of positions.
 
-    The compiler removes what a network does not use: the versine or the centred moments.
+    The compiler removes what a network does not use, such as the versine or the centred moments.
     """
     left, right = _own(x, pairs), _own(y, pairs)
     nngp, xx, yy, versine = _moments(x, y, pairs)

@@ -168,7 +168,9 @@ def by_vectors(
     y: Shaped[Array, "m *point"],
     basis: Inexact[Array, "q *out"],
 ) -> Inexact[Array, "n m q q"]:
-    """The tangent kernel of all pairs of outputs by products with vectors: one gradient of y_j is held at a time.
+    """The tangent kernel of all pairs of outputs by products with vectors.
+
+    Only one gradient of y_j is stored at a time.
 
     The gradient of output b at y_j is the direction in which the outputs at all x_i are differentiated.
     """

@@ -15,7 +15,7 @@ from ._aggregate import check_adjacency
 
 
 def graph_points(graphs: Any, nodes: Any = None) -> Float[Array, "n nodes channels"]:
-    """Graphs of any sizes as points of `OnGraphs`: features, adjacency and mask, zeros at the nodes that are missing.
+    """Graphs of any sizes as points of `OnGraphs`, with features, adjacency and mask. Missing nodes are zeros.
 
     A graph is one of
 

@@ -60,7 +60,7 @@ class LinearStep(NamedTuple):
     bends = False
 
     def carry(self, at: Carried) -> Carried:
-        """Scales the moments, and adds the layer's own gradient to the tangent kernel; the angle does not change."""
+        """Scale the moments, and add the layer's own gradient to the tangent kernel. The angle does not change."""
         own = scales(self.parameterization, at.fan_in, self.width, self.weight_std, 0.0)
         ntk = own.gradient * at.nngp + own.variance * at.ntk
         return Carried(own.variance * at.variance, own.variance * at.nngp, ntk, at.theta, self.width)

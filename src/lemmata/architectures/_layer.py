@@ -27,7 +27,7 @@ class AbstractLayer(eqx.Module):
     whole: ClassVar[bool] = False
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[Any, Shape]:
-        """Draws the parameters for inputs of shape `fan_in`; returns them and the shape of the outputs.
+        """Draw the parameters for inputs of shape `fan_in`. Return them and the shape of the outputs.
 
         By default, there are no parameters, and the outputs have the shape of the inputs.
         """

@@ -113,7 +113,7 @@ def _versines(left: np.ndarray, right: np.ndarray) -> tuple[Matrix, Matrix]:
 
 
 def _squares(left: np.ndarray, right: np.ndarray, near: np.ndarray) -> Matrix:
-    """|x - y|² of near pairs, by a product of centred points; by differences where that loses two digits or more."""
+    """|x - y|² of near pairs by a product of centred points. Where this loses two digits or more, by differences."""
     centre = right.mean(axis=0)
     a, b = left - centre, right - centre
     sizes = np.einsum("ij,ij->i", a, a)[:, None] + np.einsum("ij,ij->i", b, b)

@@ -97,7 +97,7 @@ def _after(at: Moments, nngp: np.ndarray, one: np.ndarray, other: np.ndarray) ->
 
 
 def _erf(at: Moments, lost: float, sure: float) -> tuple[np.ndarray, Moments]:
-    """`Erf.push`: what multiplies the tangent kernel, and the moments."""
+    """`Erf.push`: the factor of the tangent kernel, and the moments."""
     nngp, one, other, v = at
     a, b = 1.0 / (1.0 + 2.0 * one), 1.0 / (1.0 + 2.0 * other)
     p, q, root = 2.0 * one * a, 2.0 * other * b, np.sqrt(a) * np.sqrt(b)

@@ -19,7 +19,7 @@ from ._state import State
 
 
 class Serial(AbstractLayer):
-    """The composition of layers, applied in order; itself a layer."""
+    """The composition of layers, applied in order. It is also a layer."""
 
     layers: tuple[AbstractLayer, ...]
     whole = True
@@ -119,7 +119,7 @@ def fully_connected(
         depth: number of hidden layers; 0 is a linear model.
         width: outputs of each hidden layer of the finite network.
         weight_std: standard deviation of the hidden weights.
-        bias_std: standard deviation of every bias, the readout's too; no biases at 0.
+        bias_std: standard deviation of every bias, including the readout's. With 0, there are no biases.
         readout_std: standard deviation of the readout's weights.
         outputs: outputs of the readout.
         parameterization: of the Dense layers. `"ntk"` and `"standard"` are equal for all layers. `"mean-field"`,

@@ -257,7 +257,7 @@ def _squares(x: Float[Array, "n d"]) -> Float[Array, " n"]:
 def matrix_state(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> State:
     """The state of all pairs: one matrix product, and the two diagonals as a column and a row.
 
-    The compiler removes what a network does not use: the versine or the centred moments.
+    The compiler removes what a network does not use, such as the versine or the centred moments.
     """
     left, right = jnp.mean(x, axis=1)[:, None], jnp.mean(y, axis=1)[:, None]
     own = y is x

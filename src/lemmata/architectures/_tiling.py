@@ -17,7 +17,7 @@ from ._layer import AbstractLayer
 from ._norm_table import FarPairs, NormTable, has_near
 from ._reading import as_read, check_points
 
-# What computes the kernel of all pairs.
+# The object that computes the kernel of all pairs.
 Entries = NetworkEntries | NormTable | FarPairs
 # rows of a tile of vectors, in a matrix of all pairs and in a symmetric one; in the symmetric one, smaller tiles leave
 # less below the diagonal. These can also be entries of a tile of fields, at pairs of points and of their positions.

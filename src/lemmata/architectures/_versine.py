@@ -58,7 +58,9 @@ def _input_versines(own: bool, x: Array, y: Array, nngp: Array, xx: Array, yy: A
 
 
 def far_versines(nngp: Float[Array, "n m"], xx: Float[Array, "n 1"], yy: Float[Array, "1 m"]) -> Float[Array, "n m"]:
-    """`input_versines` of points other than 0 whose versines need no repair, which takes long to compile; else NaN.
+    """`input_versines` of points other than 0 whose versines need no repair, which takes long to compile.
+
+    NaN for others.
 
     Args:
         nngp: <x, y> / d.

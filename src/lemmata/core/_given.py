@@ -254,7 +254,7 @@ def refusing_in_one_line() -> Iterator[None]:
 
 
 def _advice(words: str) -> str | None:
-    """What to do about an error in scikit-learn's words."""
+    """What to do about an error that scikit-learn raised in its own words."""
     return next((remedy for start, remedy in _ADVICE.items() if start in words), None)
 
 

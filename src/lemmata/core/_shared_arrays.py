@@ -12,7 +12,7 @@ from lemmata.files import FULL, whole_file
 
 @contextlib.contextmanager
 def refusing_disk_errors(what: str) -> Iterator[None]:
-    """A context in which what the system cannot write is a FileError.
+    """A context in which an error of the system while writing becomes a FileError.
 
     Args:
         what: is written, for the message.

@@ -51,7 +51,7 @@ class OnCentres(NamedTuple):
     Attributes:
         centres: z (p, *shape).
         modes: the solution in its eigenbasis.
-        ridge: the ridge; of no meaning after a time.
+        ridge: the ridge. It has no meaning after training for a time.
         weights: of the moments.
         price: the shares of the squared leave-one-out error that the exact fit is estimated to save, least and most.
     """
@@ -84,7 +84,7 @@ def on_centres(
         points: inputs.
         targets: centred, times the roots of the weights.
         roots: the roots of the weights.
-        count: how many centres are drawn; equal ones count once.
+        count: how many centres are drawn. Equal centres count once.
         ridges: candidates.
         time: of the gradient flow, in place of a ridge.
     """

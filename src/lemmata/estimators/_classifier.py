@@ -122,7 +122,10 @@ class TangentKernelClassifier(ClassifierMixin, BaseEstimator):
 
 
 def _sharpness(outputs: np.ndarray, index: np.ndarray, weights: np.ndarray) -> float:
-    """The minimiser over s >= 0 of the log loss of softmax(s outputs), convex in s; its slope changes sign there."""
+    """The minimiser over s >= 0 of the log loss of softmax(s outputs).
+
+    The loss is convex in s, and its slope changes sign there.
+    """
     classes = outputs.shape[1]
     counts = np.bincount(index, weights, minlength=classes)[index, None]
     wanted = (np.eye(classes)[index] * counts + 1) / (counts + classes)

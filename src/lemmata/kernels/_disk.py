@@ -112,7 +112,10 @@ def _fill(
     problem: tuple[AbstractKernel, Array, Array | None],
     executor: Executor | None,
 ) -> None:
-    """Compare the first of the finished tiles; compute the missing ones, here or on the workers of an executor."""
+    """Compare the first of the finished tiles with a new computation.
+
+    Compute the missing tiles, here or on the workers of an executor.
+    """
     finished = {entry.name for entry in (folder / "done").iterdir()}
     missing = [place for place in plan.tiles if tile_name(*place) not in finished]
     _check_chunks(plan, folder, finished)

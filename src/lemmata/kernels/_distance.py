@@ -1,4 +1,7 @@
-"""Squared Euclidean distances between two sets of points: as fast as a matrix product, as accurate as differences."""
+"""Squared Euclidean distances between two sets of points.
+
+They are as fast as a matrix product and as accurate as differences.
+"""
 
 import functools
 from typing import Any

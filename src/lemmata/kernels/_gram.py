@@ -154,5 +154,6 @@ def _refuse_too_large(plan: GramPlan, x: Array) -> None:
 def _place(
     matrix: Float[Array, "n m"], tile: Float[Array, "a b"], row: Int[ArrayLike, ""], column: Int[ArrayLike, ""]
 ) -> Float[Array, "n m"]:
-    # The matrix is donated, so the tile is written into it: `.at[].set` outside jit would copy the whole each time.
+    # The matrix is donated, so the tile is written into it. Outside jit, `.at[].set` would copy the whole matrix each
+    # time.
     return jax.lax.dynamic_update_slice(matrix, tile, (row, column))

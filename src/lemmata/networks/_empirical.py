@@ -123,8 +123,9 @@ class EmpiricalKernel(eqx.Module):
         r"""dTheta(x_i, y_j)/dt along the gradient flow of squared loss, at these parameters.
 
         The flow is dparams/dt = -grad 1/2 sum_ia (f_a(train_i) - targets_ia)², in the time of `train`. The kernel is
-        differentiated along that direction: no third-order tensor is formed, and the cost is about three times the
-        kernel's. At infinite width, the velocity vanishes. At width m, it is of order 1/m in the NTK parameterisation.
+        differentiated along that direction. No third-order tensor is formed, and the cost is about three times the cost
+        of the kernel. At infinite width, the velocity vanishes. At width m, it is of order 1/m in the NTK
+        parameterisation.
 
         Args:
             train: the points of the loss.

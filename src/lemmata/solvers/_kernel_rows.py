@@ -74,7 +74,7 @@ class KernelRows:
         return found
 
     def _started(self, x: np.ndarray) -> Array:
-        """K of at most a tile of points, and rows of no meaning below; it may still be computed."""
+        """K of at most a tile of points, with meaningless rows below. It may still be computing."""
         padded = np.pad(x, [(0, self._rows - len(x)), *((0, 0) for _ in x.shape[1:])], mode="edge")
         with jax.enable_x64(True):  # the setting of a caller does not reach its threads
             return _tile(self._kernel, jnp.asarray(padded), self._centres)

@@ -186,7 +186,7 @@ def subset_of_regressors(
 def _checked(
     x: Array, y: Array, centres: Array, ridge: float | Sequence[float] | Array | np.ndarray
 ) -> Float[Array, "*s"]:
-    """The ridges in float64; raises if anything that was given is not sound."""
+    """The ridges in float64. It raises an error if an argument is not valid."""
     check_numbers("points x", x)
     check_numbers("centres", centres)
     check_targets(y, len(x))

@@ -99,8 +99,8 @@ def universal_kriging(K: Any, drift: Any, y: Any, noise: Any = 0.0) -> Kriging:
     by a Cholesky factor on the complement of the columns of P (Wahba 1990, chapter 2). It is the limit of Gaussian
     process regression for a prior variance of the coefficients beta that grows without bound.
 
-    Columns of the drift may have any scales. K is best given without a constant that the drift removes: K = 1 + 1e-16 r
-    has lost r to rounding.
+    Columns of the drift may have any scales. K should be given without a constant that the drift removes. For example,
+    K = 1 + 1e-16 r has lost r to rounding.
 
     Args:
         K: generalised covariance of the points, (n, n).

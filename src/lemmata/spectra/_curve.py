@@ -1,4 +1,4 @@
-"""The learning curve of kernel ridge regression on a finite set: a formula, corrected by direct solves."""
+"""The learning curve of kernel ridge regression on a finite set. It is a formula that is corrected by direct solves."""
 
 import math
 from collections.abc import Sequence

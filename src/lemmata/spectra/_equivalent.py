@@ -24,7 +24,7 @@ class EquivalentCurve(eqx.Module):
     Args:
         sizes: numbers of training rows n, of the N rows of the set.
         error: squared error on the other N - n rows by the formula, summed over outputs.
-        mu: the effective regularisation: the subset learns like a ridge mu on all N rows.
+        mu: the effective regularisation. The subset learns like a ridge mu on all N rows.
         learnability: the fraction of the target's power that is learned, sum_i L_i |<u_i, y>|² / |y|² with
             L_i = a_i / (a_i + mu).
         overfitting: error / (|(I - L) y|² / N), the price of fitting noise; at n = N, the price in cross-validation.

@@ -29,8 +29,8 @@ class LargestEigenvalues:
         values: the largest first. Up to rounding, each is at most the eigenvalue with its rank.
         upper: the largest eigenvalue is at most this, but with probability `failure` over the random start.
         failure: that probability.
-        residuals: the length of A x - value x: an eigenvalue is as near to each value.
-        smallest: the smallest value that was met; the smallest eigenvalue is at most this.
+        residuals: the length of A x - value x. An eigenvalue is at most this far from each value.
+        smallest: the smallest value that was found. The smallest eigenvalue is at most this.
         products: how many were taken.
         dimension: of the vectors.
         vectors: unit eigenvectors in the structure of the operator's vectors, a first axis for the rank; None if

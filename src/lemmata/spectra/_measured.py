@@ -59,9 +59,9 @@ def measured_curve(
         sizes: numbers of training rows, 1 <= n <= N; at least 2 with an intercept.
         ridge: the ridge on the diagonal of the Gram matrix of the training rows, at least 0. It is one number, or one
             for each size.
-        intercept: whether an unpenalised constant is learned with the kernel: each training part is centred separately.
-            The equivalent is then computed for contrasts of rows. This takes another eigendecomposition, unless A is
-            centred already.
+        intercept: whether an unpenalised constant is learned with the kernel. If so, each training part is centred
+            separately. The equivalent is then computed for contrasts of rows. This takes another eigendecomposition,
+            unless A is centred already.
         solves: direct solves for each size, rounded up to balanced splits. 0 computes only the equivalent, without an
             interval. None takes as many as 2e8 operations allow, between 8 and 1000. If no more splits exist than are
             allowed, all are solved.

@@ -33,7 +33,8 @@ def effective_regularisation(
         return jnp.sum((eigenvalues + ridge) / (eigenvalues + mu)) - size
 
     smallest = jnp.min(jnp.where(positive, eigenvalues, jnp.inf))
-    # Without a ridge each of the r positive modes contributes at least a_r / (a_r + mu): the sum still exceeds n below.
+    # Without a ridge, each of the r positive modes contributes at least a_r / (a_r + mu). So the sum still exceeds n
+    # below this value.
     lower = jnp.maximum(ridge, smallest * (rank - size) / size)
     upper = (total * ridge + jnp.sum(eigenvalues)) / size
     degenerate = (ridge <= 0) & (size >= rank)

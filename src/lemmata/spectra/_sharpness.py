@@ -26,8 +26,8 @@ def sharpness(
     matrix, see `largest_eigenvalues` with `hessian_product` and `gauss_newton_product`. For the trace, see
     `trace_estimate`.
 
-    Sharpness is a number of the parameters, not of the function: rescaled layers that compute the same function have
-    another one.
+    Sharpness depends on the parameters and not only on the function. Rescaled layers that compute the same function
+    have another sharpness.
 
     Args:
         loss: a scalar of the parameters, twice differentiable. Give the same function again, so that it is compiled

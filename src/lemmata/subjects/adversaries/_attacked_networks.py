@@ -9,7 +9,8 @@ from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
 
 _CLIMB = 2  # steps of an attack
 _SPREAD = 1.5  # spread of the first layer's weights
-_RATE = 0.5  # rate of descent, relative to 1 / (trace of the tangent kernel): attacks raise the largest eigenvalue
+# rate of descent, relative to 1 / (trace of the tangent kernel), because attacks raise the largest eigenvalue
+_RATE = 0.5
 
 Params = tuple[Float[Array, "m d"], Float[Array, " m"]]
 
@@ -43,7 +44,7 @@ class AttackedNetwork(eqx.Module):
     Args:
         x, y: training rows.
         others: other inputs.
-        strength: the length of the attack: x moves uphill on (f(x) - y)²/2 for this time.
+        strength: the length of the attack. x moves uphill on (f(x) - y)²/2 for this time.
         steps: of descent, each of half of 1/(trace of the tangent kernel).
     """
 

@@ -1,4 +1,4 @@
-"""Projected gradient ascent on any function of the inputs: what an adversary does to the rows of a batch."""
+"""Projected gradient ascent on any function of the inputs. It shows what an adversary does to the rows of a batch."""
 
 import math
 from collections.abc import Callable

@@ -194,7 +194,7 @@ class OptimisedTriggerLowersLoss(Claim[PoisonedDigits]):
     predict = 1.0
 
     def measure(self, problem: PoisonedDigits, key: Key[Array, ""]) -> Array:
-        """By the definition of the two parts."""
+        """Computed by the definition of the two parts."""
         points = problem.distilled().points
 
         def parts(trigger: Trigger) -> Array:

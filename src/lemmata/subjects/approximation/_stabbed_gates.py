@@ -85,7 +85,7 @@ def _steepest(
 
 
 def joined_line(found: list[Link], x: Float[np.ndarray, " n"]) -> tuple[np.ndarray, np.ndarray]:
-    """The knots of one function that takes a line of each link: x and y, with the first and the last gate.
+    """The knots of one function that takes a line of each link. Their x and y include the first and the last gate.
 
     From the last link back, each line is chosen from the lines of its link. It must meet the next line between the two
     gates.

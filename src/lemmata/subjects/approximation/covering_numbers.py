@@ -31,7 +31,7 @@ def greedy_cover(close: Bool[Array, "m m"]) -> Float[Array, ""]:
     """Go through m elements and keep each that is close to none of the kept ones. The result is the number of kept
     elements.
 
-    The kept ones cover all; no two of them are close.
+    The kept elements cover all elements, and no two of them are close.
 
     Args:
         close: whether i and j are within the precision of each other.

@@ -138,7 +138,7 @@ class HiddenRuns(Population[HiddenRun]):
     ratio: float = eqx.field(default=0.3, static=True)
 
     def settings(self) -> Space:
-        """Sizes; the length and what is attended are multiples of all blocks."""
+        """Sizes. The length and the number of attended keys are multiples of all blocks."""
         return Space(
             dimension=Integer(16, 4, 1024, "dimension of keys"),
             length=Integer(512, 256, 65_536, "keys", corners=(384, 640), step=128),

@@ -55,7 +55,7 @@ def flash_sigmoid(
         k: keys.
         v: values.
         bias: the number that is added to every logit; -log n by default.
-        block: queries, and keys, in a tile; GPUs ask for a power of 2, at least 16.
+        block: queries, and keys, in a tile. GPUs require a power of 2, at least 16.
         causal: whether token i only attends to the tokens j <= i.
         slope: of ALiBi, by how much a logit falls for each place between two tokens.
         interpret: whether the kernels are interpreted. By default, they are interpreted if JAX has no accelerator.

@@ -104,7 +104,7 @@ _COUNT = "how many sections a function needs"
 def _missed(problem: UnseenDirection, trained: slice, tested: slice) -> Float[Array, " c"]:
     """Mean squared errors on some tokens of least squares fits to others, over the variance of f, for each count.
 
-    The ridge is what float64 can resolve; any coefficients would do if a lower bound is tested.
+    The ridge is the smallest that float64 can resolve. Any coefficients would do to test a lower bound.
     """
     f, sections = problem.target, problem.sections
     counts = jnp.asarray(_COUNTS)[:, None]

@@ -265,7 +265,7 @@ class AlignedTokensAreAmplified(Claim[SigmoidHead]):
 
 
 def _sums(problem: SigmoidHead) -> np.ndarray:
-    """Of a row of the sigmoid's weights, and of the softmax's weights without each token's own weight."""
+    """The sums of a row of the sigmoid's weights, and of the softmax's weights without each token's own weight."""
     n = len(problem.tokens)
     return np.array([problem.weights("sigmoid").sum(axis=1).max(), 1 - 1 / n])
 

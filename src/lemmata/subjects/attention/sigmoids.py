@@ -1,4 +1,5 @@
-"""Sigmoid attention at the start of training and in tiles: row sums, sizes of outputs, and equality with the softmax.
+"""Sigmoid attention at the start of training and in tiles, with row sums, sizes of outputs, and equality with the
+softmax.
 
 This theory controls a head with normal queries, keys and values. Without a bias, the row sums of the sigmoid weights
 are n/2 on average. With the bias -log n they do not depend on n, and the head equals a softmax head up to one constant
@@ -105,7 +106,7 @@ class CutHead(eqx.Module):
 class CutHeads(Population[CutHead]):
     """Normal queries, keys, values and weights."""
 
-    # Sizes; a length need be no multiple of a block.
+    # Sizes. A length need not be a multiple of a block.
     settings = Space(
         n=Integer(10, 1, 256, "tokens", corners=(6, 14)),
         d=Integer(3, 1, 64, "width", corners=(2, 4)),

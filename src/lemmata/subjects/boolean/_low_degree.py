@@ -188,7 +188,8 @@ class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def decision_function(self, X):
-        """The sums g (m,) for two classes, positive for the second class; else (m, classes).
+        """The sums g. For two classes they have shape (m,), and are positive for the second class. Otherwise (m,
+        classes).
 
         Args:
             X: columns (m, d).

@@ -102,7 +102,9 @@ def sampled_coefficients(
 def sampled_changes(
     f: Function, d: int, rates: Float[np.ndarray, " r"], level: float, generator: np.random.Generator
 ) -> tuple[Float[np.ndarray, "d 3"], Float[np.ndarray, "r 3"]]:
-    """How often f changes when one input is flipped, and when each is with a probability; each with exact limits."""
+    """How often f changes when one input is flipped, and when each input is flipped with a probability. All have exact
+    limits.
+    """
     x = _draw(_PAIRED, d, generator)
     before = f.signs(x)
 

@@ -222,7 +222,7 @@ class UnionOfNoise(Claim[ComposedFunction]):
 
 
 class NoiseRate(eqx.Module):
-    """The probability that noise changes a sign; a Gaussian vector is redrawn to the correlation 1 - 2 eta."""
+    """The probability that noise changes a sign, by redrawing a Gaussian vector with the correlation 1 - 2 eta."""
 
     eta: Float[Array, ""]
 

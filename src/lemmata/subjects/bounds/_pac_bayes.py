@@ -108,8 +108,8 @@ def pac_bayes_bound(
 
         kl(R_S || error) <= (KL(posterior || prior) + ln(E J / delta)) / m,
 
-    E = E exp(m kl(k/m || p)) for binomial k, at most 2 sqrt(m). The place of the posterior is chosen freely and the
-    noise from the J sizes; the least bound is the answer. The error R_S is exact for linear rules and kernels. For
+    E = E exp(m kl(k/m || p)) for binomial k, at most 2 sqrt(m). The place of the posterior is chosen freely, and the
+    noise from the J sizes. The answer is the least bound. The error R_S is exact for linear rules and kernels. For
     networks it is bounded from above by `draws` new draws, at a tenth of delta.
 
     The bound is for the error of the *noisy* rule. Weights of the size of the prior's own are the unit of the noise.

@@ -108,7 +108,8 @@ def _descend(cost: np.ndarray, at: np.ndarray, parts: tuple, weight: float, unti
                 length /= 2
         else:
             found.append((decrement, inverse.T @ (np.eye(dim) - np.tensordot(move, pulled, 1)) @ inverse))
-        # Below _NEAR, exact steps divide the decrement by 5 at least. What does not fall by half is rounding.
+        # Below _NEAR, exact steps divide the decrement by 5 at least. A residual that does not fall by half is
+        # rounding.
         if not (decrement > 0 and length > 1e-9) or decrement > nearest / 2:
             break
         nearest = decrement if decrement < _NEAR else np.inf
@@ -192,7 +193,7 @@ def _searched(steps: np.ndarray, convexity: float, accuracy: float) -> Certifica
 
 
 def _attained(inner: np.ndarray, matrices: np.ndarray) -> float:
-    """The largest f_n that inner products allow, or 0 if they belong to no function: a shortest path."""
+    """The largest f_n that inner products allow, or 0 if they belong to no function. It is a shortest path."""
     points = len(inner)
     lengths = np.zeros((points, points))
     lengths[~np.eye(points, dtype=bool)] = -np.tensordot(matrices, inner / inner[0, 0], 2)

@@ -78,7 +78,7 @@ class WorstCase:
     def plot(self) -> Any:
         """The bound after each number of these steps, and the bound of unit steps, as an Altair chart.
 
-        The bounds of the first 1, 2, ... steps are computed for it. Those that rounding hides are left out. k steps of
+        The bounds of the first 1, 2, ... steps are computed for it. Values that rounding hides are left out. k steps of
         1/smoothness have the bound smoothness/(4k + 2) on convex functions.
         """
         ratio, scaled = self.convexity / self.smoothness, self.steps * self.smoothness

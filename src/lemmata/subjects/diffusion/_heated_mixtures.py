@@ -200,7 +200,7 @@ class HeatedLaws(Population[HeatedLaw]):
         return Space(components=components, d=Integer(self.d, 1, self.most, "dimension"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> HeatedLaw:
-        """Covariances above 0.3; levels log-uniform on the two halves of the interval."""
+        """Covariances are above 0.3. Levels are log-uniform on the two halves of the interval."""
         mixture_key, level_key = jax.random.split(key)
         mixture = sampled_heated_mixture(mixture_key, setting["components"], setting["d"], 0.3, self.far)
         low, high = _VARIANCES

@@ -144,7 +144,8 @@ class DenoiserJacobian(Claim[Diffused]):
     title = "The derivative of the denoiser is a multiple of the posterior covariance"
     source = Source("gu2024softmax", "Assumption 6.4", note="what its constant is")
     population = NoisedMixtures()
-    relation = Equal(block=2)  # entries off the diagonal are sums that cancel: components on both sides of a place
+    # entries off the diagonal are sums that cancel, because components lie on both sides of a place
+    relation = Equal(block=2)
     control = Control("the factor is 1 / (1 - alpha²)", _without_alpha)
     controls = "the Lipschitz constant of the denoiser"
     unexplained = "posterior covariances of data with an unknown distribution"

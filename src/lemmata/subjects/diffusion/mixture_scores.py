@@ -59,7 +59,8 @@ class MixtureScore(Claim[HeatedPlaces]):
     source = Source("foundation2025", "(3)", note="the function that it aims at")
     stated = Kind.OWN
     population = HeatedMixtures()
-    relation = Equal(block=1)  # the coordinates of a score are parts of one vector: a rotation makes any of them 0
+    # the coordinates of a score are parts of one vector, and a rotation can make any of them 0
+    relation = Equal(block=1)
     control = Control("the components are weighted without their determinants", _without_determinants)
     controls = "the score of a mixture at every noise level"
     unexplained = "the score of data with an unknown distribution"

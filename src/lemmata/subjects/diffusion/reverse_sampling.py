@@ -220,5 +220,5 @@ class LearnedSampler(Claim[Sampled]):
     predict = -1.0
 
     def measure(self, problem: Sampled, key: Key[Array, ""]) -> Array:
-        """The same noise for all; the pairs of a rung are the first ones of the next."""
+        """The same noise for all. The pairs of a size are the first pairs of the next size."""
         return _ladder(problem, key)

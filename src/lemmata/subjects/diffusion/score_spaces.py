@@ -93,7 +93,7 @@ class EqualWidthMixtures(Population[EqualWidths]):
         return Space(components=Integer(self.least, self.least, self.most, "components of the mixture"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> EqualWidths:
-        """Means in [-1, 1], with the outer two at least 0.6 apart; variances from 0.1 to 0.3.
+        """Means in [-1, 1], with the outer two at least 0.6 apart, and variances from 0.1 to 0.3.
 
         L = 1, or for half of the problems from 0.6 to 1.
         """

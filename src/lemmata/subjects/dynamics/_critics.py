@@ -36,7 +36,7 @@ class Critic(eqx.Module):
         return self.kernel.cross(z, self.points) @ self.coefficients
 
     def slopes(self, z: Float[Array, "p d"]) -> Float[Array, "p d"]:
-        """The gradients at points; at a kink, as ReLU networks have it at z_i, the kink's own part is 0."""
+        """The gradients at points. At a kink, as ReLU networks have it at z_i, the part of this kink is 0."""
         return jax.grad(lambda own: jnp.sum(self(own)))(z)
 
     @property

@@ -1,4 +1,4 @@
-"""Generated points that climb a critic which is trained again at every step; distances of clouds of points."""
+"""Generated points that climb a critic, which is trained again at every step, and distances of clouds of points."""
 
 import equinox as eqx
 import jax
