@@ -171,7 +171,7 @@ class GradientParameter(Claim[Periodic]):
         return parameter_by_functions(problem, 2)
 
     def measure(self, problem: Periodic, key: Key[Array, ""]) -> Array:
-        """The largest gradients, by automatic differentiation. The value at 0 is computed from the amplitudes."""
+        """Differentiation computes the gradients automatically. The value at 0 is computed from the amplitudes."""
         points, _ = lattice()
         spectra = []
         for function in problem.functions():

@@ -77,7 +77,7 @@ def _weighted(matrix: Float[Array, "m n"]) -> Array:
 
 
 def _square(problem: GradientMatrices) -> Float[Array, "t k k"]:
-    """The leading square blocks: a rectangle leaves the vectors of several zero eigenvalues free."""
+    """The leading square blocks. A rectangle would leave the vectors of several zero eigenvalues free."""
     size = min(problem.gradients.shape[1:])
     return problem.gradients[:, :size, :size]
 

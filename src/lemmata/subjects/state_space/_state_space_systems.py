@@ -21,7 +21,7 @@ STRUCTURES = ("diagonal", "dense", "low rank")
 _WAVES = 3
 
 
-# There is only one setting, because extra settings would cost more compilation time than they are worth.
+# If a verification's extra settings would cost more compilation time than they are worth, there is only one setting.
 
 
 class FilteredSequence(eqx.Module):
