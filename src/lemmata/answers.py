@@ -95,7 +95,8 @@ def whole(name: str, value: object, least: int = 0) -> int:
 
 
 _ONE = "pass one number, not a text, a list or an array"
-_OUTWARD = 1e-13  # relative, by which a limit is moved away from the share: SciPy's quantiles are off by less
+# relative amount by which a limit is moved away from the share; the error of SciPy's quantiles is smaller
+_OUTWARD = 1e-13
 
 
 def least_share(successes: float, failures: float, tail: float) -> float:
@@ -115,7 +116,7 @@ def least_share(successes: float, failures: float, tail: float) -> float:
 
 
 def share_interval(successes: float, failures: float, level: float) -> tuple[float, float]:
-    """Clopper and Pearson's exact limits of a probability, each at (1 - level)/2 and rounded outward.
+    """Clopper and Pearson's exact limits of a probability. Each is at the level (1 - level)/2, and rounded outward.
 
     Args:
         successes: how often it was seen; a fraction may be given for a survey's effective sample.

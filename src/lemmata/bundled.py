@@ -24,7 +24,7 @@ class Bundled:
 
     @property
     def kinds(self) -> str:
-        """The kinds that a name can have: "set", "task or set"; "" if there are no names."""
+        """The kinds that a name can have: "set" or "task or set". Empty if there are no names."""
         return " or ".join(kind for kind, names in (("task", self.tasks), ("set", self.sets)) if names)
 
     @property
@@ -34,7 +34,7 @@ class Bundled:
 
     @property
     def listed(self) -> str:
-        """All names in a sentence; "" if there are none."""
+        """All names in a sentence. Empty if there are no names."""
         kinds = (("tasks", self.tasks), ("sets", self.sets))
         return ", ".join(f"the bundled {kind} are {', '.join(names)}" for kind, names in kinds if names)
 

@@ -1,6 +1,6 @@
 """The Python files that may run: only those that somebody names, and no others in the current folder.
 
-It imports at its head only what Python itself has loaded for `python -m`: a folder may hold a `typing.py`.
+At its head, it imports only what Python itself has loaded for `python -m`, because a folder may hold a `typing.py`.
 """
 
 import contextlib
@@ -27,8 +27,8 @@ def forget_current_folder() -> None:
     processes of `multiprocessing`. The folder is kept if lemmata itself is in it.
     """
     os.environ[SAFE_PATH] = "1"
-    # For a program that was started by its file (`python run.py`, or the command), the first entry is that file's
-    # folder.
+    # If a program was started by its file (`python run.py`, or the command), the first entry is the folder of that
+    # file.
     by_module = getattr(sys.modules.get("__main__"), "__spec__", None) is not None
     if not by_module or sys.flags.safe_path or not sys.path:
         return
@@ -48,7 +48,7 @@ class _Source(importlib.machinery.SourceFileLoader):
     """
 
     def source_to_code(self, data: "Any", path: "Any", *, _optimize: int = -1) -> "CodeType":
-        """The compiled code; `inspect` finds its lines also if no file has the name that it gives."""
+        """The compiled code. `inspect` finds its lines even if no file has the given name."""
         shown = in_utf_8(path)
         if shown != path:
             import linecache  # it loads more than Python itself has
@@ -59,17 +59,20 @@ class _Source(importlib.machinery.SourceFileLoader):
         return super().source_to_code(data, shown, _optimize=_optimize)
 
     def path_stats(self, path: "str") -> "dict":
-        """Raise, so that Python neither reads nor writes a cache."""
+        """Raise an error, so that Python neither reads nor writes a cache."""
         raise OSError("not cached")
 
 
 def file_named(shown: str) -> str:
-    """The path of the file that compiled code, and so `inspect`, names."""
+    """The path of the file that compiled code names, and that `inspect` therefore uses."""
     return _NAMED.get(shown, shown)
 
 
 def in_utf_8(text: str) -> str:
-    """The text, with what UTF-8 lacks escaped: the bytes of a file name that is not UTF-8, surrogates in Python."""
+    """The text with escapes for what UTF-8 lacks.
+
+    These are the bytes of a file name that is not UTF-8, which are surrogates in Python.
+    """
     return text.encode(errors="backslashreplace").decode()
 
 

@@ -103,11 +103,11 @@ class SolverError(LemmataError, RuntimeError):
 
 
 class EntryPointWarning(UserWarning):
-    """Another package offers claims that cannot be loaded; they are left out, and everything else works."""
+    """Another package offers claims that cannot be loaded. They are left out, and everything else works."""
 
 
 class ContradictionWarning(UserWarning):
-    """Equal inputs with different targets in a fit that should interpolate: it fits their mean."""
+    """Equal inputs have different targets in a fit that should interpolate. The fit uses their mean."""
 
 
 class InterpolationWarning(UserWarning):
@@ -119,7 +119,7 @@ class CalibrationWarning(UserWarning):
 
 
 class ApproximationWarning(UserWarning):
-    """A fit of many rows is approximate, because no exact fit was requested: it uses some rows as centres."""
+    """A fit of many rows is approximate, because no exact fit was requested. It uses some rows as centres."""
 
 
 def file_error(cause: Exception) -> type[DataError]:
@@ -144,7 +144,7 @@ _COUNTED = r"\bone (class|entry|label|number|query|score|target|value|weight)\b.
 
 
 def _reshaped(what: str, found: str, rule: str) -> str:
-    """What to do about an array of the shape that was found if the rule asks for another."""
+    """What to do if an array of another shape than the required one was found."""
     name = what if what.isidentifier() else "values"
     given = re.findall(r"\(([\w, ]*)\)", found)
     if "no axis of length 0" in rule or any("0" in re.split(", ?", shape) for shape in given):

@@ -26,7 +26,7 @@ class Fact:
         what: it is, in words.
         note: a remark for Python users.
         command: how to pass the fact on the command line.
-        given: the hypothesis of checks that need it, in words; empty if no check needs it.
+        given: the hypothesis of checks that need this fact, in words. Empty if no check needs it.
         default: the meaning of leaving it out.
     """
 
@@ -38,12 +38,12 @@ class Fact:
 
     @property
     def sentence(self) -> str:
-        """The fact, with a capital letter, for a text that continues."""
+        """The fact as a sentence with a capital letter, to continue a text."""
         return self.what[0].upper() + self.what[1:]
 
 
 class Facts(TypedDict, total=False):
-    """Known facts of a trained model, by their keyword in Python; `FACTS` has their words."""
+    """Known facts of a trained model, by their keywords in Python. `FACTS` has their words."""
 
     held: Annotated[
         Any,

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and read only if they are files. Without JAX, as the catalogue."""
+"""Files that are written whole or not at all, and read only if they are files. Without JAX, like the catalogue."""
 
 import contextlib
 import errno
@@ -126,7 +126,7 @@ def unwritable(path: str | Path, error: OSError, rule: str = "") -> FileError:
     Args:
         path: of the file.
         error: the error of the system.
-        rule: the rule that must hold; by default, that a file is written completely.
+        rule: the rule that must hold. By default, a file must be written completely.
     """
     full = "free space there, or choose another directory"
     closed = "make the directory writable, or choose another one"
@@ -169,7 +169,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def _opened_draft(folder: Path) -> tuple[Path, BinaryIO]:
-    """A new draft, open and locked; another one if a clean-up was faster than the lock."""
+    """A new draft, open and locked. If a clean-up was faster than the lock, another draft is made."""
     while True:
         draft = folder / f".lemmata-{uuid.uuid4().hex}.draft"
         file = draft.open("xb")
@@ -179,7 +179,7 @@ def _opened_draft(folder: Path) -> tuple[Path, BinaryIO]:
 
 
 def try_lock(file: BinaryIO) -> bool | None:
-    """Lock an open file until it is closed; returns whether this worked, or None if the file system has no locks.
+    """Lock an open file until it is closed. Return whether this worked, or None if the file system has no locks.
 
     Args:
         file: that no other process or thread may lock meanwhile.
@@ -260,7 +260,7 @@ def check_model_file(path: str | Path, option: str) -> None:
     """Refuse a file that no model can be written into, before anything is computed.
 
     Args:
-        path: the file of the model; its card is written next to it.
+        path: the file of the model. Its card is written next to it.
         option: the name of the option, for the message.
 
     Raises:

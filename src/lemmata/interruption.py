@@ -1,8 +1,8 @@
 """Ctrl-C, and the signals that mean the same. A request to stop is kept until it is heeded, so that none is lost.
 
 The first signal raises `KeyboardInterrupt` in the main thread. Python drops an exception that is raised while it
-collects garbage, and code of other packages may swallow one. So long computations also call `heed` at safe places,
-which raises again while the request is pending, and what was dropped is raised again at once.
+collects garbage, and code of other packages may swallow an exception. So long computations also call `heed` at safe
+places. It raises again while the request is pending. A dropped exception is raised again at once.
 """
 
 import contextlib
@@ -35,13 +35,13 @@ _request = _Request()
 
 
 def heed() -> None:
-    """Raise KeyboardInterrupt if a request to stop is pending: it was dropped, or swallowed below."""
+    """Raise KeyboardInterrupt if a request to stop is pending, because it was dropped, or swallowed by other code."""
     if _request.pending:
         raise KeyboardInterrupt
 
 
 def heeded() -> None:
-    """Say that the computation has stopped, so that what it found can be written in peace."""
+    """Note that the computation has stopped, so that its results can be written without interruption."""
     _request.pending = False
 
 

@@ -29,7 +29,8 @@ class Limit(NamedTuple):
         what: whose memory is limited, and by which mechanism.
         most: bytes.
         left: bytes that are not used.
-        own: whether it is a limit of the process, which then gets no memory; a control group's process is killed.
+        own: whether it is a limit of the process, which then gets no memory. If the limit of a control group is
+            exceeded, the process is killed.
     """
 
     what: str

@@ -12,7 +12,7 @@ _SIZE = {"width": 240, "height": 200}
 
 
 def bars(heights: Float[np.ndarray, " k"], across: str, up: str, marked: int | None = None) -> Any:
-    """A bar for 0, 1, ..., one of them marked.
+    """A bar for 0, 1, .... One of the bars is marked.
 
     Args:
         heights: the heights of the bars.
@@ -61,7 +61,8 @@ def lines(series: Mapping[str, tuple[Any, Any]], titles: Sequence[str], *, logar
     Args:
         series: by name, the places and the values; what is not finite is left out.
         titles: the titles of both axes.
-        logarithmic: the axes with a logarithmic scale: "", "x", "y" or "xy". What is not positive is left out there.
+        logarithmic: the axes with a logarithmic scale: "", "x", "y" or "xy". Values that are not positive are left out
+            there.
     """
     import altair as alt
 

@@ -18,12 +18,14 @@ _SIGNS = {
 _MARKS = {"<super>": "^", "<sub>": "_", "<compat>": ""}
 _HANDLER = "lemmata.spelled"
 
-# Controls, surrogates, and the marks that reorder or hide text: they would be invisible or change what is read.
+# controls, surrogates, and marks that reorder or hide text; they would be invisible or change what is read
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff\ufffe\uffff]")
 
 
 def clean(value: Any, lines: bool = False) -> Any:
-    """A record with every unprintable character of every string made visible: BEL becomes ␇, U+202E its number.
+    """A record in which every unprintable character of every string is made visible.
+
+    BEL becomes ␇, and U+202E its number.
 
     Args:
         value: a string, or strings in lists, dictionaries (keys too) and dataclasses.
@@ -45,9 +47,9 @@ def clean(value: Any, lines: bool = False) -> Any:
 def open_streams() -> None:
     """Make standard output and standard error take every text, and exist.
 
-    A sign that the encoding of the terminal lacks is spelled with ASCII ("<=" for a sign of less or equal), and any
-    other character is escaped, as by `backslashreplace`. A stream that the caller closed discards its output. Without
-    this, a file that is opened later would get its number, and what a library prints to it.
+    If the encoding of the terminal lacks a sign, it is spelled with ASCII ("<=" for a sign of less or equal). Any other
+    missing character is escaped, as by `backslashreplace`. A stream that the caller closed discards its output. Without
+    this, a file that is opened later would get its number, and a library would print into this file.
     """
     codecs.register_error(_HANDLER, _spelled)
     for number in range(3):
@@ -64,7 +66,7 @@ def open_streams() -> None:
 
 
 def json_for(text: str, encoding: str | None) -> str:
-    r"""A text of JSON as it can be written in an encoding, if what the encoding lacks is escaped as JSON does it.
+    r"""A text of JSON that can be written in an encoding. What the encoding lacks is escaped as in JSON.
 
     Args:
         text: a text of JSON.

@@ -82,7 +82,7 @@ class Result:
             shutil.rmtree(draft, ignore_errors=True)
         try:
             _move(whole, self._folder)
-        except KeyboardInterrupt:  # between two files of one result there is no stopping
+        except KeyboardInterrupt:  # a stop between two files of one result is not possible
             _move(whole, self._folder)
             raise
 
@@ -155,7 +155,7 @@ def finish(folder: str | Path, name: str) -> None:
 
 
 def _settle(folder: Path, name: str) -> None:
-    """Finish what a killed writer left whole, and remove what it left otherwise. The caller holds the lock."""
+    """Finish a result that a killed writer left whole. Otherwise, remove what it left. The caller holds the lock."""
     sweep_drafts(folder)
     prefix = _prefix(name)
     for own in sorted(own for own in os.listdir(folder) if own.startswith(prefix)):
@@ -166,7 +166,7 @@ def _settle(folder: Path, name: str) -> None:
 
 
 def _move(whole: Path, folder: Path) -> None:
-    """Give the files of a whole result their places; if that is interrupted, it can be done again."""
+    """Move the files of a whole result to their places. If this is interrupted, it can be done again."""
     moves = json.loads(read_bytes(whole / _MOVES)) if (whole / _MOVES).exists() else {"files": [], "gone": []}
     for name in filter(_is_below, moves["files"]):
         draft, path = whole / "files" / name, folder / name
@@ -176,7 +176,7 @@ def _move(whole: Path, folder: Path) -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
             draft.replace(path)
         except OSError as error:
-            if error.errno != errno.EXDEV:  # an error other than a place on another disk
+            if error.errno != errno.EXDEV:  # an error for another reason than a place on another disk
                 raise unwritable(path, error, f"the whole result is in {whole}; the next command moves it") from error
             replace_bytes(path, read_bytes(draft))
     for name in filter(_is_below, moves["gone"]):
@@ -237,7 +237,7 @@ def _locked(folder: Path, name: str, until: float) -> tuple[Path, BinaryIO]:
 
 
 def _is_at(file: BinaryIO, path: Path) -> bool:
-    """Whether an open file still has its name, because its holder removes it at the end."""
+    """Whether an open file still has its name. Its holder removes the name at the end."""
     try:
         return os.path.samestat(os.fstat(file.fileno()), os.stat(path))
     except FileNotFoundError:
@@ -249,7 +249,7 @@ def _now() -> str:
 
 
 def _holder(file: BinaryIO) -> dict[str, object]:
-    """The holder of a lock, from the file; empty if the file does not name one."""
+    """The holder of a lock, from the file. Empty if the file does not name one."""
     file.seek(0)
     try:
         found = json.loads(file.read(4096))
@@ -259,7 +259,7 @@ def _holder(file: BinaryIO) -> dict[str, object]:
 
 
 def _runs(holder: dict[str, object]) -> bool:
-    """Whether a process that claims a lock may still run; a process of another machine may."""
+    """Whether a process that claims a lock may still run. A process of another machine may always run."""
     number = holder.get("pid")
     if not isinstance(number, int) or number <= 0:
         return False

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
 _WIDE = 64  # the name stands before it
-_ANNOTATION = 48  # longer annotations are left out; the documentation of the argument says what it takes
+_ANNOTATION = 48  # longer annotations are left out, because the documentation of the argument says what it takes
 _MODULES = re.compile(r"\b(?:[a-z_]\w*\.)+(?=\w)")
 
 

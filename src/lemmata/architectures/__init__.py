@@ -1,4 +1,4 @@
-"""Layers with three faces (init, apply, push), and the kernels of infinitely wide networks."""
+"""Layers that have three methods (init, apply, push), and the kernels of infinitely wide networks."""
 
 from lemmata.core import read_arguments as _read_arguments
 

@@ -59,8 +59,8 @@ def absolute() -> LeakyRelu:
 def piecewise_linear(state: State, below: float, above: float = 1.0) -> State:
     """The push of the function with these slopes on the two sides of 0."""
     law = state.law.activated()
-    # In fields, versines would cost as much as the kernels. They would only improve angles near a kink, where the error
-    # without them is sqrt(eps).
+    # For fields, versines would cost as much as the kernels. They would only improve angles near a kink, where the
+    # error without them is sqrt(eps).
     known = None if state.grid.sites else state.versine
     slope, c, versine = after_bend(state.nngp, versine_of(state.replace(versine=known)), below, above)
     left, right, half = safe_sqrt(state.xx), safe_sqrt(state.yy), 0.5 * (below * below + above * above)
@@ -99,7 +99,7 @@ class Erf(AbstractLayer):
 
 
 class Gelu(AbstractLayer):
-    r"""u Phi(u), Phi the normal distribution function (the exact form, not the approximation by tanh).
+    r"""u Phi(u), where Phi is the normal distribution function. This is the exact form, not the approximation by tanh.
 
     Let k = nngp, a = xx, b = yy, A = 1 + a, B = 1 + b and D = sqrt(A B - k²). Then
 

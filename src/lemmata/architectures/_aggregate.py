@@ -1,4 +1,4 @@
-"""Sums over the neighbours of a node: the layer in which points that are graphs see their edges."""
+"""Sums over the neighbours of a node. In this layer, points that are graphs use their edges."""
 
 import math
 from typing import Any, Literal
@@ -72,7 +72,7 @@ class Aggregate(AbstractLayer):
             self.check_degrees("adjacency of Aggregate", self.adjacency)
 
     def check_degrees(self, what: str, adjacency: Float[Array, "*n s s"]) -> None:
-        """Refuses negative degrees if roots of them are wanted; not under a transformation.
+        """Refuse negative degrees if their roots are needed. Under a transformation, they cannot be refused.
 
         Args:
             what: the name of the adjacency, for the error.
@@ -233,7 +233,7 @@ def _known(values: Any) -> np.ndarray | None:
 
 
 def with_graphs_of(state: State, x: Float[Array, "n s s"], y: Float[Array, "m s s"]) -> State:
-    """The state, and those of inputs with themselves, with the adjacencies of the points.
+    """The state, and the states of inputs with themselves, with the adjacencies of the points.
 
     Args:
         state: of all pairs, or of each point with itself.

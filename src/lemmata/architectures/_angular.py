@@ -16,7 +16,7 @@ from ._versine import angle_of
 
 # The number of points at which a profile is sampled: one more than the largest degree that can be determined.
 _SAMPLES = 192
-# The allowed difference of a series from the recursion, relative to the kernel at angle 0.
+# the allowed difference of a series from the recursion, divided by the kernel at angle 0
 ACCURACY = {"float32": 2e-6, "float64": 1e-10}
 # The number of terms of a series that cost as much as one activation of the recursion on a CPU, for each kernel. It was
 # measured with benchmarks/kernels.py and rounded down.
@@ -40,8 +40,8 @@ def angular_series(
     times the value at 0. It is then compared with the function at other angles, at 0 and down to `nearest` from the
     ends.
     """
-    # The angles are reduced as whole numbers before the cosine is taken, so the cosines of high degree are as exact as
-    # the others.
+    # The angles are reduced as whole numbers before the cosine is taken. So cosines of high degree are as exact as the
+    # others.
     odd = 2 * np.arange(_SAMPLES) + 1
     values = profile(0.5 * np.pi * (1.0 + np.cos(odd * (0.5 * np.pi / _SAMPLES))))
     turns = np.outer(np.arange(_SAMPLES), odd) % (4 * _SAMPLES)
@@ -62,7 +62,7 @@ def angular_series(
 def _homogeneous_series(steps: Steps, face: str, fan_in: int, dtype: str) -> tuple[float, ...] | None:
     which = ("nngp", "ntk").index(face)
     profile = lambda theta: homogeneous_profile(steps, fan_in, theta)[which]
-    # Every layer rounds: coefficients below that are noise.
+    # Every layer rounds, so coefficients below this size are noise.
     rounding = (2.0 + 0.25 * len(steps)) * np.finfo(np.float64).eps + 2.0 * np.finfo(dtype).eps
     series = angular_series(profile, ACCURACY[dtype], float(rounding))
     in_range = series is not None and max(map(abs, series)) < float(np.finfo(dtype).max) / 16
@@ -70,7 +70,7 @@ def _homogeneous_series(steps: Steps, face: str, fan_in: int, dtype: str) -> tup
 
 
 def angular_push(network: AbstractLayer, face: str, fan_in: int, dtype: np.dtype) -> Callable[[State], Array] | None:
-    """One kernel from the state of the inputs at a cost that does not grow with depth; None if this is not cheaper.
+    """One kernel from the state of the inputs. Its cost does not grow with depth. None if this is not cheaper.
 
     It exists for a homogeneous network whose series costs less than the activations after the first, which share the
     inputs' angle.

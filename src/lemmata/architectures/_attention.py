@@ -48,13 +48,13 @@ class Attention(AbstractLayer):
           nngp' = (v w)² E[zeta N zeta^T] + b²,
           ntk' = 2 nngp' - b² + (v w)² (E[zeta T zeta^T] + g² [(2 N + T) S(N) + N S(T)])   (products entry by entry).
 
-    The mechanism zeta is `"softmax"` over the keys; `"relu"`; or `"identity"`, also called `"linear"`. The last two do
-    not divide by the number of positions. The means have closed forms except for softmax at 1/sqrt(d). There they are
-    Monte Carlo estimates over the Gaussian logits of both inputs. The estimates are unbiased in nngp' and ntk' of this
-    layer. Later layers that are not linear in the moments turn the variance, of order 1/`draws`, into a bias of that
-    order. `with_standard_error` gives a standard error on every entry of a kernel. For a fixed `key`, the estimate is a
-    symmetric function of the two inputs. It is positive semidefinite up to its error. In `with_standard_error`, which
-    draws the logits of all inputs jointly, it is exactly positive semidefinite.
+    The mechanism zeta is `"softmax"` over the keys, or `"relu"`, or `"identity"`, which is also called `"linear"`. The
+    last two do not divide by the number of positions. The means have closed forms except for softmax at 1/sqrt(d).
+    There they are Monte Carlo estimates over the Gaussian logits of both inputs. The estimates are unbiased in nngp'
+    and ntk' of this layer. Later layers that are not linear in the moments turn the variance, of order 1/`draws`, into
+    a bias of that order. `with_standard_error` gives a standard error on every entry of a kernel. For a fixed `key`,
+    the estimate is a symmetric function of the two inputs. It is positive semidefinite up to its error. In
+    `with_standard_error`, which draws the logits of all inputs jointly, it is exactly positive semidefinite.
 
     Args:
         width: number of output channels.
@@ -68,7 +68,7 @@ class Attention(AbstractLayer):
             the limit N + sigma² R even for inputs with few channels. Their number of `channels` goes to infinity with
             the widths. Then N and T above are the moments of values only. The moments of queries and keys are mixed
             with sigma² R as in `PositionalEmbedding`.
-        draws: for softmax at 1/sqrt(d), the number of standard normal matrices; each is used with both signs, and in
+        draws: for softmax at 1/sqrt(d), the number of standard normal matrices. Each is used with both signs, and in
             both orders of the inputs.
         key: their key; `jax.random.key(0)` if not given.
 
@@ -125,7 +125,7 @@ class Attention(AbstractLayer):
         return self.mechanism == "softmax" and self.scaling == "1/sqrt(d)"
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[dict[str, Any], Shape]:
-        """Draws "key", "query" and "value" of shape (heads, channels of a head, channels of the field), and "out".
+        """Draw "key", "query" and "value" of shape (heads, channels of a head, channels of the field), and "out".
 
         "out" has shape (width, heads * value_width). There is no "query" with scaling 1/d, and a "bias" if
         `bias_std` > 0. With `positions` there are "positions", "position_key" and "position_query". All are standard
@@ -157,7 +157,7 @@ class Attention(AbstractLayer):
     def apply_masked(
         self, params: dict[str, Any], x: Float[Array, "*sites fan_in"], mask: Bool[Array, "*sites"]
     ) -> tuple[Float[Array, "*sites fan_out"], Bool[Array, "*sites"] | None]:
-        """Attention over one field; empty positions are not keys."""
+        """Attention over one field. Empty positions are not used as keys."""
         return self._applied(params, filled(x, mask), mask), mask
 
     def _applied(self, params: dict[str, Any], x: Array, valid: Bool[Array, "*sites"] | None) -> Array:
@@ -243,7 +243,7 @@ class Attention(AbstractLayer):
         return share, own * jnp.asarray(self.positions.covariance(state.grid.sites), state.nngp.dtype)
 
     def _sees(self, grid: Grid) -> Bool[Array, "*n s s"]:
-        """Which keys a query of every input sees, from the grid of the inputs with themselves."""
+        """Which keys a query of every input sees. This comes from the grid of the inputs with themselves."""
         size = math.prod(grid.sites)
         return self._seen(size, None if grid.mask_x is None else grid.mask_x.reshape(size, -1).T)
 

@@ -18,7 +18,7 @@ _DRAWN_ENTRIES = 2**14
 
 # Positions are last here: arrays of moments have shape (..., s, s), with the position of x first.
 Moments = Float[Array, "... s s"]
-# Which keys (last axis) a query (the axis before it) sees.
+# which keys (last axis) a query (the axis before the last) sees
 Allowed = Bool[Array, "... s s"]
 
 
@@ -66,7 +66,10 @@ class Averages(NamedTuple):
 
 
 class Contracted(NamedTuple):
-    """The arrays with which the averages are contracted, between x and y: of values, and of the inputs of keys."""
+    """The arrays with which the averages are contracted, between x and y.
+
+    They belong to the values and to the inputs of keys.
+    """
 
     nngp: Moments
     ntk: Moments
@@ -79,7 +82,7 @@ class Contracted(NamedTuple):
 
 
 def softmax(logits: Moments, sees: Allowed) -> Moments:
-    """Softmax over the keys that are seen; all weights 0 if a query sees none."""
+    """Softmax over the keys that are seen. If a query sees no key, all weights are 0."""
     top = jnp.max(jnp.where(sees, logits, -jnp.inf), axis=-1, keepdims=True)
     top = jax.lax.stop_gradient(jnp.where(jnp.isfinite(top), top, 0.0))
     values = jnp.where(sees, jnp.exp(jnp.where(sees, logits - top, 0.0)), 0.0)
@@ -102,7 +105,7 @@ def fixed(mechanism: str, logits: Logits, parts: Contracted) -> Averages:
 
 
 def identity(logits: Logits, parts: Contracted) -> Averages:
-    """E[G_ac(x) G_bd(y)] = Q_ab Q_cd, where Q are the scaled covariances; the Jacobian is the identity."""
+    """E[G_ac(x) G_bd(y)] = Q_ab Q_cd, where Q are the scaled covariances. The Jacobian is the identity."""
     z, u = (sees.astype(parts.nngp.dtype) for sees in (logits.sees_x, logits.sees_y))
     seen = lambda part: z @ part @ _t(u)
     return Averages(
@@ -114,7 +117,7 @@ def identity(logits: Logits, parts: Contracted) -> Averages:
 
 
 def relu(logits: Logits, parts: Contracted) -> Averages:
-    """The arc-cosine kernels of the pairs of logits G_ac(x), G_bd(y): their covariance is Q_ab Q_cd."""
+    """The arc-cosine kernels of the pairs of logits G_ac(x), G_bd(y). The covariance of a pair is Q_ab Q_cd."""
     own = lambda moments: jnp.diagonal(moments, axis1=-2, axis2=-1)
     at, size = own(logits.xx)[..., :, None], logits.xy.shape[-1]
     row = lambda values, c: jnp.take(values, c, axis=-2)[..., None, None, :]
@@ -169,7 +172,7 @@ def drawn_softmax(logits: Logits, parts: Contracted, key: Key[Array, ""], draws:
 
 
 def own_softmax(logits: Logits, parts: Contracted, key: Key[Array, ""], draws: int) -> Averages:
-    """The result of `drawn_softmax` for equal inputs, x = y: both have the logits of the first blocks."""
+    """The result of `drawn_softmax` for equal inputs, x = y. Both have the logits of the first blocks."""
     size = logits.xy.shape[-1]
     root = semidefinite_root(logits.xy)
     zeta = lambda z: softmax(root @ z @ _t(root), logits.sees_x)
@@ -242,7 +245,10 @@ def _mean_over_draws(
 
 
 def semidefinite_root(matrix: Float[Array, "... k k"]) -> Float[Array, "... k k"]:
-    """A lower triangular L with L L^T the matrix, which may be singular: columns without a pivot are 0."""
+    """A lower triangular L for which L L^T is the matrix.
+
+    The matrix may be singular, and columns without a pivot are then 0.
+    """
     size = matrix.shape[-1]
     pivots = jnp.diagonal(matrix, axis1=-2, axis2=-1)
     floor = 8 * size * jnp.finfo(matrix.dtype).eps * pivots

@@ -127,7 +127,7 @@ def _loop(layers: tuple[BentLayer, ...], face: str, state: State) -> Array:
     apart, negative = versine_of(state), state.nngp < 0
     near, weights = _apart(first, jnp.where(negative, 2.0 - apart, apart))
     t = _own(first, weights, jnp.where(negative, apart - 1.0, 1.0 - apart)) if face == "ntk" else None
-    # Of opposite points, which only inputs can be, it is 1 + c that is not to cancel.
+    # For opposite points, which only inputs can be, 1 + c must not cancel.
     obtuse = negative & (near > 1.0)
     _, row, column = first
     sum_of_angles = row.sine * column.cosine + row.cosine * column.sine
@@ -166,7 +166,7 @@ def _rows(layers: BentLayer, variance: Float[Array, "..."]) -> tuple[Rows, Float
 def _bend(layer: BentLayer, obtuse: Array | None, v: Array) -> tuple[Array, Array]:
     """1 - the correlation after the bend, and what multiplies the tangent kernel, over `half`.
 
-    From v, the versine of the angle or, where it is obtuse, of its supplement.
+    The result of the bend from v. v is the versine of the angle or, where the angle is obtuse, of its supplement.
     """
     u, bow = angle_and_bow(v)
     share, kappa0 = layer.share * bow, 1.0 - u / math.pi
@@ -191,6 +191,6 @@ def _apart(at: tuple[BentLayer, Rows, Rows], near: Array) -> tuple[Array, Array]
 
 
 def _own(at: tuple[BentLayer, Rows, Rows], weights: Array, correlation: Array) -> Array:
-    """The gradient of a dense layer itself."""
+    """The gradient by the dense layer's own parameters."""
     layer, row, column = at
     return layer.gradient * weights * correlation + row.bias * column.bias

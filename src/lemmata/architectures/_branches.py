@@ -83,7 +83,7 @@ class AbstractBranches(AbstractLayer):
         return tuple(params for params, _ in drawn), self.joined_shape([shape for _, shape in drawn])
 
     def apply(self, params: tuple[Any, ...], x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites_out fan_out"]:
-        """The branches at one point, made into one."""
+        """The branches at one point, joined into one output."""
         return self.joined([layer.apply(own, x) for layer, own in zip(self.branches, params, strict=True)])
 
     def apply_masked(
@@ -152,9 +152,10 @@ class Parallel(AbstractBranches):
     Gabor, Sin without a phase, Monomial and Hermite of odd degree, and Polynomial of odd powers. One block of a
     residual network is `Parallel([Identity(), Serial([Relu(), Dense(n)])])`.
 
-    The sum is Gaussian if every branch is; an activation may follow it only then. Every branch needs the same number of
-    outputs. Beside an `Identity`, this is the number of inputs. The inputs of a network do not become many, so the
-    averages over their coordinates would not settle. Therefore `Identity` cannot pass them on beside another branch.
+    The sum is Gaussian if every branch is Gaussian. Only then may an activation follow. Every branch needs the same
+    number of outputs. Beside an `Identity`, this is the number of inputs. The inputs of a network do not become many,
+    so the averages over their coordinates would not settle. Therefore `Identity` cannot pass them on beside another
+    branch.
 
     Args:
         branches: at least one layer.

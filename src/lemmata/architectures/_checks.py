@@ -47,7 +47,7 @@ def finite(values: Float[Array, "..."]) -> Float[Array, "..."]:
     Traced values are returned without this check, because a transformation cannot raise.
     """
     try:
-        known = bool(np.isfinite(np.asarray(values)).all())  # without a compilation: they are few
+        known = bool(np.isfinite(np.asarray(values)).all())  # without a compilation, because there are few of them
     except jax.errors.TracerArrayConversionError:
         return values
     if not known:

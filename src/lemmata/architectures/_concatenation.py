@@ -19,10 +19,10 @@ from ._state import Means, State
 
 
 class Concatenate(AbstractBranches):
-    r"""Branches that see the same input and have independent parameters, their outputs one after another.
+    r"""Branches that see the same input and have independent parameters. Their outputs are placed one after another.
 
-    Along coordinates h(x) = (h_1(x), ..., h_b(x)). The moments are means over coordinates. With d_b coordinates of
-    branch b and d = sum_b d_b,
+    Along coordinates h(x) = (h_1(x), ..., h_b(x)). The moments are means over coordinates. Let branch b have d_b
+    coordinates, and let d = sum_b d_b. Then
 
         nngp = sum_b (d_b / d) nngp_b,    ntk = sum_b (d_b / d) ntk_b,
 

@@ -25,7 +25,7 @@ class Contract(AbstractLayer):
     positions, then the axes of the new positions. For example, `"gh,hw->gw"` is a matrix along the first axis of a
     grid, and `"h,hw->w"` is a weighted sum over this axis. `"h,hw->hw"` multiplies by weights, `"k,hw->hwk"` makes
     scaled copies, and `"ghij,ij->gh"` is any linear map of a grid. `...` matches the axes of positions that have no
-    letters; `",...->..."` multiplies by a number. Then
+    letters. For example, `",...->..."` multiplies by a number. Then
 
         nngp'(P, Q) = sum_{p, q} A(P, p) A(Q, q) nngp(p, q),
 
@@ -34,14 +34,14 @@ class Contract(AbstractLayer):
 
     The form has no axis for coordinates. An array has a fixed size, but the number of coordinates goes to infinity, so
     there would be no limit. An orthogonal matrix or a permutation for every width would not change the moments. A
-    matrix with random entries is Dense. Along the points of a kernel matrix a contraction is one of that matrix: `A @
-    gram(kernel, x) @ A.T`.
+    matrix with random entries is Dense. Along the points of a kernel matrix, a contraction is a contraction of this
+    matrix: `A @ gram(kernel, x) @ A.T`.
 
     On masked fields (`Masked`), empty positions count as zeros. A new position holds something if all positions that it
     is computed from do.
 
     Args:
-        array: A, real numbers: an array, a number, or nested lists.
+        array: A, real numbers. It is an array, a number, or nested lists.
         form: the axes, see above. Letters of the positions that the new positions do not have are summed over.
 
     Raises:
@@ -196,7 +196,7 @@ class Contract(AbstractLayer):
         if not grid.pairs:
             return self.along(array, values, count, 0)
         found = self.along(array, values, count, side * count)
-        # with pairs there is one entry along every axis of positions of the other
+        # with pairs, there is one entry along every axis of the other point's positions
         new = found.ndim - values.ndim + count
         start = new if side == 0 else 0
         return found.reshape(*found.shape[:start], *(1,) * new, *found.shape[start + count :])

@@ -89,7 +89,7 @@ class Flatten(AbstractLayer):
     whole = True
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[tuple[()], Shape]:
-        """No parameters; the number of outputs is the number of entries of the field."""
+        """No parameters. The number of outputs is the number of entries of the field."""
         return (), fan_in if isinstance(fan_in, int) else math.prod(fan_in)
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, " fan_out"]:
@@ -161,7 +161,7 @@ class LocalDense(Dense):
         return rows.reshape(*x.shape[:-1], self.width)
 
     def push(self, state: State) -> State:
-        """The moments of `Dense`, without those between different positions."""
+        """The moments of `Dense`, without the moments between different positions."""
         pushed = Dense.push(self, state)
         grid = state.grid
         if not grid.pairs:

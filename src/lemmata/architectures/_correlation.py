@@ -1,4 +1,4 @@
-"""Correlations, and the angle between two Gaussian variables, safe at the diagonal and at a zero input."""
+"""Correlations, and the angle between two Gaussian variables. They are safe at the diagonal and at a zero input."""
 
 import math
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 
 def safe_sqrt(value: Float[Array, "..."]) -> Float[Array, "..."]:
-    """sqrt, with derivative 0 instead of infinity at 0 and below."""
+    """The square root. At 0 and below, its derivative is 0 instead of infinity."""
     positive = value > 0
     return jnp.where(positive, jnp.sqrt(jnp.where(positive, value, 1.0)), 0.0)
 
@@ -20,7 +20,7 @@ def correlation(
 ) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
     """The scale s = sqrt(xx yy) and the correlation nngp / s in [-1, 1]; (0, 0) if a variance is 0.
 
-    A correlation within a few units of rounding of 1 or -1 is replaced by 1 or -1. The angle is a square root there, so
+    A correlation within a few units of rounding of 1 or -1 is replaced by 1 or -1. The angle is a square root there. So
     the rounding of a state would otherwise turn equal inputs into inputs at an angle of sqrt(eps).
     """
     scale = safe_sqrt(xx) * safe_sqrt(yy)  # the product of two variances may leave the range of the type
@@ -61,7 +61,7 @@ _BOW = {"float32": _series(_bow_over_root, 6), "float64": _series(_bow_over_root
 
 
 def angle(c: Float[Array, "..."]) -> Float[Array, "..."]:
-    """arccos(c) to a few units of rounding, from operations that compilers vectorise.
+    """arccos(c) to a few units of rounding. It uses operations that compilers vectorise.
 
     With t = (1 - |c|) / 2, the angle is 2 arcsin(sqrt t), reflected at c < 0. On a CPU, the compiler's library would
     compute arc functions element by element, which would dominate the cost of a deep kernel.
@@ -82,7 +82,10 @@ def angle_and_bow(versine: Float[Array, "..."]) -> tuple[Float[Array, "..."], Fl
 
 
 def quadrant_angle(sine: Float[Array, "..."], cosine: Float[Array, "..."]) -> Float[Array, "..."]:
-    """The angle in [-pi/2, pi/2] of a sine and a cosine of at least 0; the arctangent of their ratio, as `angle` is."""
+    """The angle in [-pi/2, pi/2] of a sine and a cosine of at least 0.
+
+    Like `angle`, it is the arctangent of their ratio.
+    """
     t = 0.5 * sine * sine / (1.0 + cosine)
     return sine * jnp.sqrt(2.0 / (1.0 + cosine)) * _polynomial(_ANGLE, 4.0 * t - 1.0)
 

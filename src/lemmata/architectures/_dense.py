@@ -16,7 +16,9 @@ from ._versine import Term, versine_of_sum
 
 
 class Dense(AbstractLayer):
-    r"""An affine map to `width` outputs with independent Gaussian parameters; the same at every position of a field.
+    r"""An affine map to `width` outputs with independent Gaussian parameters.
+
+    For a field, it is equal at every position.
 
     With w = `weight_std`, b = `bias_std` and d inputs:
 
@@ -101,7 +103,10 @@ class Dense(AbstractLayer):
         return output
 
     def gradient_features(self, x: Float[Array, "*n fan_in"]) -> Float[Array, "*n features"]:
-        """Rows u with <u_i, u_j> = <dh_a(x_i)/dparams, dh_a(x_j)/dparams> for each output a, exact at any width."""
+        """Rows u with <u_i, u_j> = <dh_a(x_i)/dparams, dh_a(x_j)/dparams> for each output a.
+
+        They are exact at any width.
+        """
         own = self.scales(x.shape[-1])
         features = own.multiplier * x
         if self.bias_std > 0:

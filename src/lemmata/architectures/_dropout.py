@@ -15,15 +15,17 @@ from ._state import State
 
 
 class Dropout(AbstractLayer):
-    r"""Every coordinate is independently kept with probability `keep`, and divided by `keep`; the others are set to 0.
+    r"""Every coordinate is independently kept with probability `keep`, and divided by `keep`.
 
-    `apply` is the layer at inference, the identity; `with_masks` gives the network of one random pass.
+    The other coordinates are set to 0.
+
+    `apply` is the layer at inference, which is the identity. `with_masks` gives the network of one random pass.
 
     `push` is about random passes with fresh masks, independent for x and for y also if y = x. The second moment of one
     pass grows, xx' = xx / keep. But products of two passes keep their moments: nngp' = nngp and ntk' = ntk. So the
     kernels are those of the network's mean over its masks. K(x, x) is the covariance of two passes, not the variance of
     one pass. Later layers see correlations below 1 at x = y. For keep = 1 it is the network without dropout. After
-    Dropout coordinates are not Gaussian: a Dense layer comes before the next activation.
+    Dropout, coordinates are not Gaussian. So put a Dense layer before the next activation.
 
     Args:
         keep: the probability to keep a coordinate, in (0, 1].
@@ -33,7 +35,7 @@ class Dropout(AbstractLayer):
         SettingError: for a `keep` outside (0, 1].
 
     `push` raises SettingError at the inputs of a network. There are too few inputs for the mean square of the kept ones
-    to settle, so the result would be a mixture of Gaussian distributions.
+    to settle. So the result would be a mixture of Gaussian distributions.
     """
 
     keep: float

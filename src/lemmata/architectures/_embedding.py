@@ -21,8 +21,8 @@ class Embedding(AbstractLayer):
 
         nngp'(p, q) = ntk'(p, q) = w² where x(p) = y(q), and 0 elsewhere,
 
-    exactly Gaussian at every width. The layer equals `Dense(width, w * sqrt(vocabulary))` on fields of unit vectors,
-    one coordinate for each token, but never forms those.
+    exactly Gaussian at every width. The layer equals `Dense(width, w * sqrt(vocabulary))` on fields of unit vectors
+    with one coordinate for each token. But it never forms these vectors.
 
     Args:
         vocabulary: the number of tokens.
@@ -120,7 +120,7 @@ def token_points(x: Float[Array, "*n"], count: int) -> Float[Array, "*n 1"]:
 
 
 def token_state(x: Float[Array, "n *sites 1"], y: Float[Array, "m *sites 1"], pairs: bool) -> State:
-    """The state of all pairs of points made of tokens: 1 if tokens are equal and 0 elsewhere."""
+    """The state of all pairs of points made of tokens. It is 1 if tokens are equal and 0 elsewhere."""
     sites, (a, b) = x.shape[1:-1], (points.reshape(len(points), -1).T for points in (x, y))
     a, b = (a[:, None, :, None], b[None, :, None, :]) if pairs else (a[:, :, None], b[:, None, :])
     state = _equal(a, b, sites, pairs)

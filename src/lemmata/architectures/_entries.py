@@ -21,7 +21,7 @@ from ._serial import through_parts
 from ._state import State, diagonal_state, matrix_state, pair_state
 
 _diagonal_state = jax.jit(diagonal_state)
-# Which of the two kernels: the attribute of a state that holds it.
+# which of the two kernels, as the attribute of a state that holds it
 Face = Literal["nngp", "ntk"]
 
 
@@ -68,7 +68,7 @@ class NetworkEntries(eqx.Module):
         return self.exact(self.fields(x[None], y[None]))[0, 0]
 
     def faster_push(self, state: State) -> Callable[[State], Array] | None:
-        """A cheaper substitute for the recursion; None if there is none."""
+        """A cheaper substitute for the recursion. None if there is no substitute."""
         series = angular_push(self.network, self.face, state.fan_in, state.nngp.dtype)
         return bent_push(self.network, self.face, state.fan_in) if series is None else series
 

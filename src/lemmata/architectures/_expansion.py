@@ -1,4 +1,7 @@
-"""Means of products of a function of two correlated normal variables, by its Hermite expansion in all orders."""
+"""Means of products of a function of two correlated normal variables.
+
+They are computed by the Hermite expansion in all orders.
+"""
 
 import functools
 from collections.abc import Callable
@@ -14,7 +17,7 @@ from ._hermite_rule import Rule, hermite_rule
 # Three allowances: how much of a mean square the omitted orders may hold, how far the sum over all orders may be from
 # the mean square by another rule, and how much of the mean square may be in the outermost tenth of the range.
 _LEFT_OUT, _DISAGREEMENT, _OUTERMOST = {"float32": 5e-7, "float64": 1e-12}, {"float32": 2e-5, "float64": 1e-6}, 1e-7
-# Values of the function are held for so many variances at once.
+# the number of variances for which values of the function are stored at once
 _ROWS = 4096
 
 

@@ -53,7 +53,7 @@ class Softmax(AbstractLayer):
         E[phi phi] = exp(alpha² nngp),    ntk' = alpha² exp(alpha² nngp) ntk.
 
     The derivative of the normalisation disappears from ntk'. The Jacobian is alpha (diag(p) - p p^T / d), where p are
-    the outputs. Its second term moves one coordinate by only O(1/d). The averages settle slowly at large variances: the
+    the outputs. Its second term moves one coordinate by only O(1/d). The averages settle slowly at large variances. The
     relative variance of the mean of d exponentials is (exp(alpha² xx) - 1) / d.
     """
 
@@ -139,7 +139,7 @@ class ExpNormalized(AbstractLayer):
 
     Here r is the root mean square of the d coordinates of x and s = `shift`.
 
-    As d grows, r tends to sqrt(xx). With the correlation c of the pair,
+    As d grows, r tends to sqrt(xx). Let c be the correlation of the pair. Then
 
         E[phi phi] = sqrt(xx yy) exp(gamma (c + s)),    ntk' = gamma exp(gamma (c + s)) ntk,
 
@@ -148,7 +148,7 @@ class ExpNormalized(AbstractLayer):
     normalised over its own coordinates. A point 0 is mapped to 0.
 
     Args:
-        gamma: the sharpness; for a negative one E[phi phi] is not positive semidefinite.
+        gamma: the sharpness. For a negative gamma, E[phi phi] is not positive semidefinite.
         shift: added to the correlation.
 
     Raises:

@@ -15,7 +15,7 @@ from ._state import INPUTS, Centred, Grid, Means, State, less_mean
 from ._versine import input_versines
 from ._window import Window
 
-# Up to so many channels, sums of products are faster than a matrix product for each position.
+# Up to this number of channels, sums of products are faster than a matrix product for each position.
 _FEW_CHANNELS = 8
 
 
@@ -31,7 +31,7 @@ def own_state(x: Float[Array, "n *sites c"], pairs: bool) -> State:
 def field_state(x: Float[Array, "n *sites c"], y: Float[Array, "m *sites c"], pairs: bool) -> State:
     """The state of all pairs of fields: nngp = <x_p, y_q> / c for equal positions, or for all pairs of positions.
 
-    The compiler removes what a network does not use: the versine or the centred moments.
+    The compiler removes what a network does not use, such as the versine or the centred moments.
     """
     left, right = _own(x, pairs), _own(y, pairs)
     nngp, xx, yy, versine = _moments(x, y, pairs)
@@ -51,7 +51,7 @@ def _own(x: Array, pairs: bool) -> State:
 # Compiled as separate functions, so that the trace for fields is reused for their centred moments.
 @functools.partial(jax.jit, static_argnames="pairs")
 def _moments(x: Float[Array, "n *sites c"], y: Float[Array, "m *sites c"], pairs: bool) -> tuple[Array, ...]:
-    """Covariances, the variances of x and of y, and versines, of all pairs of fields."""
+    """Covariances, the variances of x and of y, and versines, for all pairs of fields."""
     sites, c = x.shape[1:-1], x.shape[-1]
     a, b = (points.reshape(len(points), -1, c) for points in (x, y))
     nngp = _products(a, b, pairs) / c
@@ -94,7 +94,7 @@ def _channels(points: Float[Array, "n p c"]) -> list[Float[Array, "n p"]]:
 
 @functools.partial(jax.jit, static_argnames="pairs")
 def _own_moments(x: Float[Array, "n *sites c"], pairs: bool) -> tuple[Array, ...]:
-    """The same of every field with itself."""
+    """The same moments for every field with itself."""
     sites, c = x.shape[1:-1], x.shape[-1]
     points = x.reshape(len(x), -1, c)
     squares = _squares(points)
@@ -112,7 +112,7 @@ def _position_means(x: Array, pairs: bool) -> tuple[Array, Array]:
 
 
 def _at_positions(values: Shaped[Array, "n p"], sites: tuple[int, ...], pairs: bool) -> tuple[Array, Array]:
-    """Values at the positions of x and of y, shaped to broadcast with pairs of positions."""
+    """Values at the positions of x and of y. Their shape broadcasts with pairs of positions."""
     ones = (1,) * len(sites) if pairs else ()
     return values.T.reshape(*sites, *ones, -1), values.T.reshape(*ones, *sites, -1)
 
@@ -172,7 +172,7 @@ def visible_through(window: Window, state: State) -> dict[str, Any]:
 
 
 def axes_of(grid: Grid) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]], list[tuple[int, ...]]]:
-    """For each axis of the grid, the corresponding axes of a state's arrays: in `nngp`, in `xx` and in `yy`."""
+    """For each axis of the grid, the corresponding axes of a state's arrays `nngp`, `xx` and `yy`."""
     k = len(grid.sites)
     if not grid.pairs:
         alone = [(axis,) for axis in range(k)]

@@ -23,9 +23,9 @@ def after_gelu(pair: Pair, nngp: Float[Array, "..."], xx: Float[Array, "..."], y
         F(a, b, 0) - F(a, b, v) = S v / 4 + S (v arcsin rho + arcsin rho0 - arcsin rho) / (2 pi)
                                   + S rho0 w (m rho0² / (r0 (r + r0)) - 1 + m) / (2 pi r).
 
-    For the second, F(a, b, 0) = S (1 - lack(a, b)) / 2, so only the difference of GELU from ReLU is subtracted. A
-    covariance below 0 has no nearly parallel outputs except where GELU is nearly linear, so its cancellation is
-    harmless.
+    For the second difference, F(a, b, 0) = S (1 - lack(a, b)) / 2. So only the difference of GELU from ReLU is
+    subtracted. If the covariance is below 0, outputs are nearly parallel only where GELU is nearly linear. So its
+    cancellation is harmless.
     """
     rho, rest, one, other, _ = pair.widened(1.0)
     arc = quadrant_angle(rho, jnp.sqrt(rest))

@@ -23,7 +23,9 @@ from ._shapes import of_shapes, split, traced
 
 
 class Factor(eqx.Module):
-    """Gradients at n points of q combinations of outputs: by parameters, or by a layer that is linear in its own.
+    """Gradients at n points of q combinations of outputs.
+
+    They are gradients by parameters, or by a layer that is linear in its own.
 
     The term of the tangent kernel is <u_i, u'_j> <G_ia, G'_jb>. Let G be the gradient by the outputs of a layer h = W
     u. Then this is the factor of W, whose gradients are the products G u', which are never formed. Without `features`,
@@ -67,7 +69,8 @@ def factors(layer: Any, params: Any, x: Array, g: Array) -> tuple[Factor, ...]:
 def _(layer: Dense, params: Any, x: Array, g: Array) -> tuple[Factor, ...]:
     features = layer.gradient_features(x)
     if x.ndim == 2:
-        # Every output has the same own kernel and different outputs share no parameter: Theta = kernel times identity.
+        # Every output has the same own kernel, and different outputs share no parameter. So Theta = kernel times
+        # identity.
         return (Factor(g, features),)
     # every position has the same weights, so the gradients by the weights are formed
     return _formed("nqpw,npc->nqwc", g, features)
@@ -109,7 +112,7 @@ def _(layer: Parallel, params: Any, x: Array, g: Array) -> tuple[Factor, ...]:
 
 @factors.register
 def _(layer: Concatenate, params: Any, x: Array, g: Array) -> tuple[Factor, ...]:
-    # The gradient by each branch is that by its part of the outputs.
+    # The gradient by each branch is the gradient by its part of the outputs.
     place = layer.place(g.ndim - 2)
     applied = [jax.eval_shape(branch.apply, own, x[0]) for branch, own in zip(layer.branches, params, strict=True)]
     cuts = list(itertools.accumulate(part.shape[place] for part in applied))[:-1]
@@ -136,7 +139,7 @@ def side(
     return factors(network, params, x, jnp.broadcast_to(basis, (len(x), *basis.shape)))
 
 
-# The layout of the products over points i, j and outputs a, b, and the place of the product of features.
+# the layout of the products over points i, j and outputs a, b, and the place of the product of features
 _PRODUCTS = {
     "all": ("iap,jbp->iajb", (slice(None), None, slice(None), None), (0, 2, 1, 3)),
     "each": ("iap,jap->aij", (None,), (1, 2, 0)),
@@ -165,7 +168,9 @@ def by_vectors(
     y: Shaped[Array, "m *point"],
     basis: Inexact[Array, "q *out"],
 ) -> Inexact[Array, "n m q q"]:
-    """The tangent kernel of all pairs of outputs by products with vectors: one gradient of y_j is held at a time.
+    """The tangent kernel of all pairs of outputs by products with vectors.
+
+    Only one gradient of y_j is stored at a time.
 
     The gradient of output b at y_j is the direction in which the outputs at all x_i are differentiated.
     """

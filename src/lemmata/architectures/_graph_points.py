@@ -15,13 +15,13 @@ from ._aggregate import check_adjacency
 
 
 def graph_points(graphs: Any, nodes: Any = None) -> Float[Array, "n nodes channels"]:
-    """Graphs of any sizes as points of `OnGraphs`: features, adjacency and mask, zeros at the nodes that are missing.
+    """Graphs of any sizes as points of `OnGraphs`, with features, adjacency and mask. Missing nodes are zeros.
 
     A graph is one of
 
     * a tuple (features, adjacency), with features of shape (s, f), or of shape (s,) for one feature or label for each
       node;
-    * an adjacency alone; then every node has the feature 1, and sums over neighbours count the neighbours.
+    * an adjacency alone; then every node has the feature 1, so that sums over neighbours count the neighbours.
 
     An adjacency is a matrix (s, s), dense or of `scipy.sparse`. Its entry [p, q] is the weight of node q in the sum of
     node p. An adjacency can also be a graph of networkx. Its nodes keep their order, and the edge attribute `weight` is

@@ -25,7 +25,7 @@ class OnGraphs(Masked):
     r"""A network for graphs: each point has nodes with features, an adjacency that `Aggregate` sees, and a mask.
 
     A point is an array (s, f + s + 1) for s nodes with f features. Row p holds the features of node p, then row p of
-    the adjacency A, then 1 if there is a node and 0 if not. The entry A[p, q] is the weight of node q in the sum of
+    the adjacency A, and then 1 if there is a node and 0 if not. The entry A[p, q] is the weight of node q in the sum of
     node p (of the edge from q to p). So graphs of different sizes are points of one shape. The values at empty nodes
     are ignored, and a padded graph has the same kernels as the graph without padding (see `Masked`). `graph_points`
     makes such points. Without `Flatten`, convolutions and positional embeddings, kernels do not depend on the order of
@@ -52,7 +52,7 @@ class OnGraphs(Masked):
     """
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[Any, Shape]:
-        """The network's parameters, for features without adjacency."""
+        """The network's parameters, for features without the adjacency."""
         nodes, c = _graph_shape(fan_in)
         return super().init(key, (nodes, c - nodes), dtype=dtype)
 
@@ -76,7 +76,7 @@ class OnGraphs(Masked):
 
 
 def split_graph(x: Float[Array, "*n nodes c"]) -> tuple[Float[Array, "*n nodes d"], Float[Array, "*n nodes nodes"]]:
-    """The features with the mask as last channel, and the adjacencies, 0 at empty nodes."""
+    """The features with the mask as last channel, and the adjacencies, which are 0 at empty nodes."""
     nodes = x.shape[-2]
     features, adjacency, mask = jnp.split(x, [x.shape[-1] - nodes - 1, x.shape[-1] - 1], axis=-1)
     there = mask[..., 0] > 0.5

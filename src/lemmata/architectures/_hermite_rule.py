@@ -2,7 +2,7 @@
 
 The h_j are the Hermite polynomials that are orthonormal under the standard normal distribution. Let psi_j(x) = h_j(x)
 exp(-x²/4). For any real order j >= 0, this is the even or the odd solution of psi'' + (j + 1/2 - x²/4) psi = 0. Signs
-are left out: only products of two coefficients of one order are needed.
+are left out, because only products of two coefficients of one order are needed.
 """
 
 import functools
@@ -17,8 +17,8 @@ _BULK, _STEP, _FAR, _HALVINGS = 14.0, 4.5, {"float32": 14.0, "float64": 36.5}, 1
 _NEAR = 13  # nodes of a panel from a to 2 a
 # Each block of high orders reaches from J to 4 J, J = first, 4 first, ...: up to orders of 1e11, which a step needs.
 _BLOCKS, _ORDERS, _RATIO = 15, 16, 4
-# Coefficients of orders of at least J come from |x| sqrt(J) below about 70. Functions that are smooth in x beyond this
-# have no part of so high an order. The window's edge of width 10 has none either.
+# Coefficients of orders of at least J come from points with |x| sqrt(J) below about 70. Functions that are smooth in x
+# beyond this have no part of so high an order. The window's edge of width 10 has none either.
 _FLAT, _EDGE, _PANEL, _NODES = 27.0, 9.5, 4.0, 10
 # Up to this block, sums over integers are computed term by term; later blocks are integrals to 1e-11.
 _SUMS = 5
@@ -29,11 +29,11 @@ class Rule(NamedTuple):
 
     Attributes:
         nodes: of the rule for low orders.
-        density: weights of a mean under the standard normal distribution at these nodes, (nodes, 2): the whole mean,
-            and its outermost part.
+        density: weights of a mean under the standard normal distribution at these nodes, (nodes, 2). The first is for
+            the whole mean, and the second for its outermost part.
         even: weights of the coefficients of even orders, (nodes, orders), by f(x) + f(-x).
         odd: of odd orders, by f(x) - f(-x).
-        far_nodes: those of every block of high orders, (blocks, nodes).
+        far_nodes: the nodes of every block of high orders, (blocks, nodes).
         far_even: weights of even coefficients, times the root of the weight of the sum over orders.
         far_odd: of odd ones.
         orders: the real orders that represent the whole block, (blocks, orders).

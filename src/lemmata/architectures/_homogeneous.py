@@ -60,7 +60,7 @@ class LinearStep(NamedTuple):
     bends = False
 
     def carry(self, at: Carried) -> Carried:
-        """Scales the moments, and adds the layer's own gradient to the tangent kernel; the angle does not change."""
+        """Scale the moments, and add the layer's own gradient to the tangent kernel. The angle does not change."""
         own = scales(self.parameterization, at.fan_in, self.width, self.weight_std, 0.0)
         ntk = own.gradient * at.nngp + own.variance * at.ntk
         return Carried(own.variance * at.variance, own.variance * at.nngp, ntk, at.theta, self.width)
@@ -92,9 +92,9 @@ Steps = tuple[Step, ...]
 
 @singledispatch
 def homogeneous_steps(layer: Any) -> Steps | None:
-    """The steps of a layer that is known to be positively homogeneous, or None: the answer for any other.
+    """The steps of a layer that is known to be positively homogeneous. None for any other layer.
 
-    A layer of your own registers its rule, `homogeneous_steps.register(MyLayer, rule)`. Its `push` must do at every
+    A layer of your own registers its rule by `homogeneous_steps.register(MyLayer, rule)`. Its `push` must do at every
     pair of inputs what the rule's `LinearStep`, `BendStep` or other `Step` does at every angle. Subclasses of lemmata's
     layers give None unless they are registered themselves, since they may push otherwise.
     """
@@ -148,8 +148,8 @@ def is_homogeneous(network: AbstractLayer) -> bool:
 
     Then nngp(x, y) and ntk(x, y) are |x| |y| times a function of the angle between x and y. The known layers are
     `Dense` without biases, `Relu`, `LeakyRelu`, `ABRelu`, and `Serial` of these, if their settings are plain finite
-    numbers. Layers that are registered with `homogeneous_steps` are known, too. For any other layer, also a subclass of
-    these, the answer is no.
+    numbers. Layers that are registered with `homogeneous_steps` are known, too. For any other layer, and for a subclass
+    of these, the answer is no.
     """
     return homogeneous_steps(network) is not None
 

@@ -14,7 +14,7 @@ from ._layer import AbstractLayer, Shape
 from ._position_maps import BOTH, OF_X, at_places
 from ._state import State
 
-# Along one axis: a position, or the start, stop and step of a slice. None represents the axes that `...` leaves whole.
+# Along one axis, a position, or the start, stop and step of a slice. None represents the axes that `...` leaves whole.
 _Place = int | tuple[int | None, int | None, int | None] | None
 
 

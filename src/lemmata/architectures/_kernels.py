@@ -36,7 +36,7 @@ class AbstractNetworkKernel(AbstractKernel):
 
     @property
     def cheap_points(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Whether a series may replace the recursion, whose many steps have their own smaller tiles."""
+        """Whether a series may replace the recursion. The many steps of the series have their own smaller tiles."""
         return is_homogeneous(self.network)
 
     def tile_rows(self, shape: tuple[int, ...]) -> int | None:
@@ -52,7 +52,7 @@ class AbstractNetworkKernel(AbstractKernel):
         return finite(self.entries().pair(as_read(self.network, x), as_read(self.network, y)))
 
     def cross(self, x: Float[Array, "n *d"], y: Float[Array, "m *d"]) -> Float[Array, "n m"]:
-        """All pairs, from one matrix product; from a series in the angle if that is faster (`is_homogeneous`)."""
+        """All pairs, from one matrix product. If it is faster (`is_homogeneous`), a series in the angle is used."""
         return cross_entries(self.entries(), x, y)
 
     def numpy_cross(
@@ -87,8 +87,8 @@ class NNGPKernel(AbstractNetworkKernel):
 class TangentKernel(AbstractNetworkKernel):
     """The neural tangent kernel of one output at infinite width: <df(x)/dparams, df(y)/dparams>, f at its first draw.
 
-    With a `Dense` readout different outputs have tangent kernel 0 between them and this one each. In the standard
-    parameterisation it is the leading order at the widths of the given layers (see `Dense`).
+    With a `Dense` readout, the tangent kernel between different outputs is 0, and each output has this kernel. In the
+    standard parameterisation it is the leading order at the widths of the given layers (see `Dense`).
 
     Example:
         >>> import jax.numpy as jnp

@@ -27,7 +27,7 @@ class AbstractLayer(eqx.Module):
     whole: ClassVar[bool] = False
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[Any, Shape]:
-        """Draws the parameters for inputs of shape `fan_in`; returns them and the shape of the outputs.
+        """Draw the parameters for inputs of shape `fan_in`. Return them and the shape of the outputs.
 
         By default, there are no parameters, and the outputs have the shape of the inputs.
         """
@@ -44,7 +44,7 @@ class AbstractLayer(eqx.Module):
     def apply_masked(
         self, params: Any, x: Float[Array, "*sites fan_in"], mask: Bool[Array, "*sites"]
     ) -> tuple[Float[Array, "*sites_out fan_out"], Bool[Array, "*sites_out"] | None]:
-        """The layer at one field in which only the positions of the mask are filled, and the mask of its outputs.
+        """The layer at one field of which only the positions of the mask are filled, and the mask of its outputs.
 
         By default, as `apply`, which is right for layers that act on each position separately.
         """

@@ -90,7 +90,7 @@ class Masked(AbstractLayer):
         return self.network.needs_pairs(pairs)
 
     def check(self, x: Float[Array, "n *sites c"]) -> None:
-        """Refuses points without masks of 0 and 1, masks that hide everything, and unknown tokens.
+        """Refuse points without masks of 0 and 1, masks that hide everything, and unknown tokens.
 
         Nothing is raised for values that are not known yet, under a transformation of JAX.
         """
@@ -148,7 +148,9 @@ def _check_masks(x: Float[Array, "n *sites c"]) -> None:
 
 
 def padded(sequences: Sequence[Float[Array, "_ *c"]]) -> Float[Array, "n longest c_and_mask"]:
-    """Sequences of different lengths as points of `Masked`: zeros after their ends, and the mask as last channel.
+    """Sequences of different lengths as points of `Masked`.
+
+    They have zeros after their ends, and the mask as last channel.
 
     Args:
         sequences: matrices (length, channels), or vectors of tokens (length,).

@@ -29,7 +29,7 @@ class Pair(NamedTuple):
     def square_of_difference(self) -> Float[Array, "..."]:
         """A + b - 2k as (sqrt a - sqrt b)² + 2 sqrt(a b) v, which does not cancel."""
         one, other = safe_sqrt(self.a), safe_sqrt(self.b)
-        # A root has no derivative at 0, but nothing cancels there.
+        # a root has no derivative at 0, but nothing cancels there
         plain = self.a + self.b - 2.0 * self.k
         apart = jnp.where(self.k < 0, 2.0 - self.v, self.v)
         return jnp.where((self.a > 0) & (self.b > 0), (one - other) ** 2 + 2.0 * one * other * apart, plain)
@@ -64,8 +64,8 @@ class Widened(NamedTuple):
 
     Attributes:
         rho: the correlation.
-        rest: 1 - rho², as the sum 1/A + a/A 1/B + ab/(A B) (1 - c²) of positive terms, where c is the correlation of
-            the pair.
+        rest: 1 - rho², as the sum 1/A + a/A 1/B + ab/(A B) (1 - c²) of positive terms. Here c is the correlation of the
+            pair.
         one: 1/A.
         other: 1/B.
         slope: the largest relative change of 1 / sqrt(rest) with the versine.
@@ -83,7 +83,7 @@ def push_moments(
 ) -> State:
     """A push from moments(pair) -> (E[phi phi], E[phi' phi']).
 
-    `mean` gives E[phi] for a variance; an odd function has none.
+    `mean` gives E[phi] for a variance. An odd function has no `mean`.
     """
     law = state.law.activated(odd=mean is None)
     # `correlation` reads a correlation within four roundings of 1 as 1.

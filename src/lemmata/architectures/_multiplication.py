@@ -1,4 +1,4 @@
-"""Layers side by side whose outputs are multiplied, coordinate by coordinate: gates."""
+"""Layers side by side whose outputs are multiplied, coordinate by coordinate. These are gates."""
 
 import dataclasses
 import functools

@@ -22,11 +22,11 @@ from ._versine import NEAR, sign_of
 # The largest total difference of a table from the recursion, and the part that each truncation of a series or rank may
 # omit. Both are relative to the roots of the kernel at the two inputs with themselves.
 ACCURACY, _LEFT_OUT = {"float32": 1e-6, "float64": 1e-12}, {"float32": 5e-8, "float64": 5e-14}
-# Nodes in each norm and in the angle: of a first try, and of a second if that does not reach the accuracy.
+# numbers of nodes in each norm and in the angle, for a first try, and for a second if the first is not accurate enough
 _NODES = ((12, 96), (24, 192))
-# Ends of the range of log |x|²/d are whole multiples of this, so that other rows of one kind share a table.
+# the ends of the range of log |x|²/d are whole multiples of this, so that other rows of one kind share a table
 _STEP = 0.125
-# Multiplications of a pair that cost less than an activation of the recursion: measured by benchmarks/kernels.py.
+# multiplications of a pair that cost less than an activation of the recursion; measured by benchmarks/kernels.py
 _PRODUCTS_PER_LAYER = 200
 # Points that are asked whether some are nearly parallel.
 _LOOKED_AT = 64
@@ -147,7 +147,7 @@ def _variances(x: Float[Array, "n d"]) -> Float[np.ndarray, " n"]:
 def norm_table(network: AbstractLayer, face: str, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> NormTable | None:
     """The table for these points.
 
-    None if the points have no known values, if they are few, or if no table is accurate.
+    None if the points have no known values, if there are few points, or if no table is accurate.
     """
     if len(x) * len(y) < _PAIRS or type(network) is not Serial:
         return None
@@ -235,7 +235,7 @@ def _chebyshev(values: np.ndarray, axis: int) -> np.ndarray:
 
 
 def _count(sizes: np.ndarray, left_out: float) -> int:
-    """How many are kept such that the others sum to less than `left_out`, or are noise."""
+    """How many must be kept so that the others sum to less than `left_out`, or are noise."""
     tails = np.cumsum(sizes[::-1])[::-1]
     return max(2, int(np.sum(tails > left_out)))
 

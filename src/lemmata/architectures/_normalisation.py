@@ -14,7 +14,7 @@ from ._state import Centred, Means, State, less_mean
 
 
 class RMSNorm(AbstractLayer):
-    r"""x / sqrt(|x|² / d + epsilon): every point is scaled to mean square 1 over its d coordinates.
+    r"""x / sqrt(|x|² / d + epsilon), which scales every point to mean square 1 over its d coordinates.
 
     As d grows, |h(x)|² / d tends to xx. Let r = 1 / sqrt(xx + epsilon) for x, and define s in the same way for y. Then
 
@@ -46,7 +46,9 @@ class RMSNorm(AbstractLayer):
 
 
 class LayerNorm(AbstractLayer):
-    r"""(x - m) / sqrt(v + epsilon), m and v the mean and the variance over the coordinates of x; no learned scale.
+    r"""(x - m) / sqrt(v + epsilon), where m and v are the mean and the variance over the coordinates of x.
+
+    There is no learned scale.
 
     At infinite width, m(x) tends to E[h(x)], and v tends to xx - m(x)². Let r = 1 / sqrt(v(x) + epsilon), and define s
     in the same way for y. Then

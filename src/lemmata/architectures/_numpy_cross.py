@@ -26,7 +26,8 @@ class Tile(NamedTuple):
     """Pairs of points: signs of their cosines, 1 - the modulus of the cosine (1 at a point 0), and both sides.
 
     Attributes:
-        obtuse: 1.0 where the cosine is negative, else 0.0: sums with factors take a quarter of the time of choices.
+        obtuse: 1.0 where the cosine is negative, else 0.0. Sums with such factors take a quarter of the time of
+            choices.
         versine: 1 - |cosine|.
         one: what a recipe makes of the variances of the rows, (k, n, 1).
         other: the result of a recipe for the variances of the columns, (k, m).
@@ -84,7 +85,7 @@ def numpy_network_cross(
 
 
 def _recipe(network: AbstractLayer, face: str, fan_in: int) -> Recipe | None:
-    """The recipe of a network; None for networks that are not known here."""
+    """The recipe of a network. None for networks that are not known here."""
     if (layers := bent_layers(network, fan_in)) is not None:
         return Recipe(lambda variance: _rows(layers, variance), lambda at: _by_bends(layers, face, at))
     if is_erf(network):
@@ -93,7 +94,7 @@ def _recipe(network: AbstractLayer, face: str, fan_in: int) -> Recipe | None:
 
 
 def _units(x: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, "n d"], Float[np.ndarray, " n"]]:
-    """The points over their norms, and |x|² / d."""
+    """The points divided by their norms, and |x|² / d."""
     square = np.einsum("ij,ij->i", x, x)
     norm = np.sqrt(square)
     return x / np.where(norm > 0, norm, 1.0)[:, None], square / x.shape[1]
@@ -112,7 +113,7 @@ def _versines(left: np.ndarray, right: np.ndarray) -> tuple[Matrix, Matrix]:
 
 
 def _squares(left: np.ndarray, right: np.ndarray, near: np.ndarray) -> Matrix:
-    """|x - y|² of near pairs, by a product of centred points; by differences where that loses two digits or more."""
+    """|x - y|² of near pairs by a product of centred points. Where this loses two digits or more, by differences."""
     centre = right.mean(axis=0)
     a, b = left - centre, right - centre
     sizes = np.einsum("ij,ij->i", a, a)[:, None] + np.einsum("ij,ij->i", b, b)
@@ -206,7 +207,7 @@ def _apart(row: Any, column: Any, near: Matrix) -> tuple[Matrix, Matrix]:
 
 
 def _far(row: Any, column: Any) -> Matrix:
-    """2 sin²((alpha + beta) / 2), of 1 + the correlation after the first layer."""
+    """2 sin²((alpha + beta) / 2), a part of 1 + the correlation after the first layer."""
     found = row.sine * column.cosine
     found += row.cosine * column.sine
     found *= found

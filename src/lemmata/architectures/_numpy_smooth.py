@@ -12,7 +12,7 @@ from ._layer import AbstractLayer
 from ._serial import parts
 
 _EPS = float(np.finfo(float).eps)
-# The largest error from a lost versine: `Pair.sure` allows this error, and tables allow a tenth of their accuracy.
+# the largest error from a lost versine; `Pair.sure` allows this error, and tables allow a tenth of their accuracy
 SURE, _TABLE = 8.0 * math.sqrt(_EPS), 1e-13
 
 
@@ -33,7 +33,7 @@ def versine_at(theta: np.ndarray) -> np.ndarray:
 def numpy_smooth(
     network: AbstractLayer, face: str, fan_in: int, a: np.ndarray, b: np.ndarray, theta: np.ndarray
 ) -> np.ndarray | None:
-    """One of the two kernels at variances a and b and angles, with NaN where it may be off by more than 1e-13.
+    """One of the two kernels for variances a and b and angles. It is NaN where its error may exceed 1e-13.
 
     None for networks that are not stacks of `Dense` layers with plain numbers and of `Erf` and `Gelu`.
     """
@@ -60,7 +60,7 @@ def _is_stack(network: AbstractLayer, activations: tuple[type, ...]) -> bool:
 
 
 def recursion(network: AbstractLayer, face: str, width: int, at: Moments, sure: float) -> np.ndarray:
-    """The pushes of the layers; NaN where what may be wrong in a versine may change the values by more than `sure`.
+    """The pushes of the layers. They are NaN where an error in a versine may change the values by more than `sure`.
 
     The versine is what matters of 1 - rho², which must not cancel.
     """
@@ -97,7 +97,7 @@ def _after(at: Moments, nngp: np.ndarray, one: np.ndarray, other: np.ndarray) ->
 
 
 def _erf(at: Moments, lost: float, sure: float) -> tuple[np.ndarray, Moments]:
-    """`Erf.push`: what multiplies the tangent kernel, and the moments."""
+    """`Erf.push`: the factor of the tangent kernel, and the moments."""
     nngp, one, other, v = at
     a, b = 1.0 / (1.0 + 2.0 * one), 1.0 / (1.0 + 2.0 * other)
     p, q, root = 2.0 * one * a, 2.0 * other * b, np.sqrt(a) * np.sqrt(b)

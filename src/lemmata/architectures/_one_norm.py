@@ -27,10 +27,10 @@ _NEAREST, _ROUNDING = 1e-4, 1e-12
 class AngularKernel(AbstractKernel):
     """A kernel of a network with any activations and biases, for points with equal norms, as a function of their angle.
 
-    On a sphere, nngp(x, y) and ntk(x, y) depend only on the angle between x and y. So, at any depth, all pairs cost one
-    matrix product and one Chebyshev series in the angle. The series is built once, in float64, and compared with the
-    recursion at other angles. If it does not reach 1e-10 of the value at angle 0, for example because the quadrature
-    has few nodes, `series` is None. Then the recursion computes every entry.
+    On a sphere, nngp(x, y) and ntk(x, y) depend only on the angle between x and y. So at any depth, all pairs cost only
+    one matrix product and one Chebyshev series in the angle. The series is built once, in float64, and compared with
+    the recursion at other angles. If it does not reach 1e-10 of the value at angle 0, `series` is None. This happens,
+    for example, if the quadrature has few nodes. Then the recursion computes every entry.
 
     Derivatives are the exact derivatives of the kernel.
 
@@ -70,7 +70,7 @@ class AngularKernel(AbstractKernel):
 
     @property
     def cheap_points(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Whether the series replaces the recursion, whose many steps have their own smaller tiles."""
+        """Whether the series replaces the recursion. The many steps of the series have their own smaller tiles."""
         return self.series is not None
 
     def __call__(self, x: Float[Array, " d"], y: Float[Array, " d"]) -> Float[Array, ""]:

@@ -15,14 +15,14 @@ class WidthExponents:
     d^-c. A bias is b_i ~ N(0, t²), and learns at that rate times d^-(bias_c). Here s and t are the layer's
     `weight_std` and `bias_std`.
 
-    * `of="fan_in"`: d is the number of inputs, for hidden layers and readouts.
-    * `of="fan_out"`: d is the number of outputs, for a first layer, whose number of inputs does not grow with the
-      width. The inputs keep their usual factor, h = fan_in^(-1/2) d^-a w x.
+    * `of="fan_in"`: d is the number of inputs. Use it for hidden layers and readouts.
+    * `of="fan_out"`: d is the number of outputs. Use it for a first layer, whose number of inputs does not grow with
+      the width. The inputs keep their usual factor, h = fan_in^(-1/2) d^-a w x.
 
     Under gradient descent and gradient flow, the triples (a, b, c) and (a + u, b - u, c - 2u) describe the same network
     for every u. So a layer stores its parameters in the form with c = 0, that is, w times d^(c/2). Then one learning
-    rate is right for all layers. Descent needs no table of rates, and the tangent kernel of these parameters weighs
-    each layer by its rate.
+    rate is right for all layers. Descent needs no table of rates. The tangent kernel of these parameters weights each
+    layer by its rate.
 
     Args:
         a: exponent of the factor.

@@ -58,7 +58,7 @@ class Polynomial(AbstractLayer):
 
         P_i(a) = sum_m c_{i+2m} (i + 2m)! / (2^m m! sqrt(i!)) a^m,
 
-    so E[phi phi] = sum_i nngp^i P_i(xx) P_i(yy) by Mehler's formula; E[phi' phi'] is the same for the derivative.
+    so E[phi phi] = sum_i nngp^i P_i(xx) P_i(yy) by Mehler's formula. E[phi' phi'] has this form for the derivative.
 
     Args:
         coefficients: from 1 to 65 finite numbers.
@@ -132,7 +132,7 @@ class Hermite(AbstractLayer):
 
 
 def _pairings(n: int, k: Float[Array, "..."], r: Float[Array, "..."]) -> Float[Array, "..."]:
-    """S_n(k, r) by Horner's rule in k², for which the powers of r are carried along."""
+    """S_n(k, r) by Horner's rule in k². The powers of r are computed along the way."""
     square, power = k * k, jnp.ones_like(k)
     total = jnp.ones_like(k)
     for i in range(1, n // 2 + 1):

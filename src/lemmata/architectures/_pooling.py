@@ -22,7 +22,7 @@ class AveragePool(AbstractLayer):
 
     Args:
         size: the window's size along each axis of positions.
-        strides: how far it moves; its size if not given.
+        strides: how far it moves. By default, its size.
         padding: as of `Window`.
 
     Raises:
@@ -89,7 +89,7 @@ class GlobalAveragePool(AbstractLayer):
     whole = True
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[tuple[()], Shape]:
-        """No parameters; the number of outputs is the number of coordinates of the field at a position."""
+        """No parameters. The number of outputs is the number of coordinates of the field at a position."""
         return (), field_shape(type(self).__name__, fan_in)[-1]
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, " fan_in"]:

@@ -28,7 +28,7 @@ class PositionalEmbedding(AbstractLayer):
       weighted means: those of x have weight c / (c + k), and sigma² R has weight k / (c + k).
 
     A fixed table, for example a sinusoidal one, is part of the inputs. Add it to them. In `Attention(positions=...)`,
-    embeddings are added to queries and keys but not to values. To have them in all three, put this layer before
+    embeddings are added to queries and keys but not to values. To add them to all three, put this layer before
     Attention.
 
     Args:
@@ -92,7 +92,7 @@ class PositionalEmbedding(AbstractLayer):
         return jnp.asarray(vectors * np.sqrt(np.maximum(values, 0.0)), params.dtype) @ params
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[Float[Array, "s k"], Shape]:
-        """Draws a standard normal number for every position and coordinate of e."""
+        """Draw a standard normal number for every position and coordinate of e."""
         *sites, c = field_shape("PositionalEmbedding", fan_in)
         own = self.channels or c
         if self.kind == "sum" and own != c:

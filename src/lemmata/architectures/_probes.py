@@ -2,8 +2,8 @@
 
 For h = W u inside f, the gradient of f by W is the product of the gradient by h with u. A probe is a zero that is added
 to h. Differentiating by the probe gives the gradient by h, so the gradient by W is never formed. So a plain function
-costs what a network of layers does. A parameter that is used twice, or in another way than in a product with a vector
-or a sum, has its gradient formed.
+costs what a network of layers does. If a parameter is used twice, or in another way than in a product with a vector or
+a sum, its gradient is formed.
 """
 
 from typing import Any
@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax.extend.core import jaxpr_as_fun
 from jaxtyping import Array
 
-# Operations that only reorder the entries of a parameter: they keep inner products of gradients.
+# operations that only reorder the entries of a parameter, and so keep inner products of gradients
 _REORDER = ("reshape", "transpose", "squeeze", "expand_dims", "broadcast_in_dim", "copy")
 _CALL = ("jit", "pjit")
 

@@ -23,7 +23,7 @@ _CLOSED = ((jnp.sin, Sin()), (jnp.cos, Cos()), (jax.scipy.special.erf, Erf()), (
 
 
 class Elementwise(AbstractLayer):
-    r"""Any activation function, by its Hermite expansion.
+    r"""Any activation function. Its kernels are computed by its Hermite expansion.
 
     Let u = sqrt(xx) z and a_j(xx) = E[fn(sqrt(xx) z) h_j(z)], where z is standard normal and h_j are the orthonormal
     Hermite polynomials. For correlation c, Mehler's formula gives
@@ -34,8 +34,8 @@ class Elementwise(AbstractLayer):
     one. If these orders omit more than 1e-12 of E[fn(u)²] (5e-7 in float32), orders up to 1e11 follow in blocks [J, 4
     J]. For tanh, this happens at standard deviations above 1. The terms are smooth in sqrt(j), so Gauss's rule with 16
     orders replaces all orders of a block. Coefficients come from panels that halve towards 0, where an activation may
-    bend. So the double integral over a pair costs `degree` operations and 32 for each block, needs no memory besides
-    the output, and is positive semidefinite by construction.
+    bend. So the double integral over a pair costs `degree` operations and 32 for each block. It needs no memory besides
+    the output, and it is positive semidefinite by construction.
 
     For analytic functions of width about 1 around 0, both means have errors below 1e-10 of sqrt(E[fn(u)²] E[fn(v)²]),
     and about 1e-6 in float32. This holds at standard deviations from 0 to 1000 and at every correlation. Examples are

@@ -1,4 +1,7 @@
-"""Activations that change their form at 0, by the angle between two Gaussian variables: slopes, powers, the sign."""
+"""Activations that change their form at 0: slopes, powers and the sign.
+
+They are functions of the angle between two Gaussian variables.
+"""
 
 import math
 from typing import Any
@@ -51,7 +54,7 @@ class ABRelu(AbstractLayer):
 
 
 class Sign(AbstractLayer):
-    """-1, 0 or 1, the sign of u: E[phi phi] = (2 / pi) arcsin(c), where c is the correlation of the pair.
+    """-1, 0 or 1, the sign of u. E[phi phi] = (2 / pi) arcsin(c), where c is the correlation of the pair.
 
     The derivative is 0 almost everywhere, so the layer does not pass the tangent kernel on. The tangent kernel of a
     network only counts the layers after its last Sign. At finite width, too, the gradient of earlier layers is 0. A
@@ -146,7 +149,7 @@ def arc_cosine_kernels_of_degree(
 
         g_{n+1} = g_n (1 - v) + v [1 - r_n (2 - v) (1 - g_{n-1})],
 
-    whose terms are not negative, since r_n <= 1/3; so an angle that 1 - k_n determines is not lost near 0.
+    whose terms are not negative, because r_n <= 1/3. So an angle that 1 - k_n determines is not lost near 0.
     """
     share, bow = _acute_arcs(versine)
     cosine, square = jnp.where(obtuse, versine - 1.0, 1.0 - versine), versine * (2.0 - versine)

@@ -19,7 +19,7 @@ from ._state import State
 
 
 class Serial(AbstractLayer):
-    """The composition of layers, applied in order; itself a layer."""
+    """The composition of layers, applied in order. It is also a layer."""
 
     layers: tuple[AbstractLayer, ...]
     whole = True
@@ -59,7 +59,7 @@ class Serial(AbstractLayer):
     def apply_masked(
         self, params: tuple[Any, ...], x: Float[Array, "..."], mask: Bool[Array, "*sites"]
     ) -> tuple[Float[Array, "*sites_out fan_out"], Bool[Array, "*sites_out"] | None]:
-        """The layers in turn, as long as there are positions."""
+        """The layers one after another, as long as there are positions."""
         visible: Any = mask
         for layer, own in zip(self.layers, params, strict=True):
             x, visible = (layer.apply(own, x), None) if visible is None else layer.apply_masked(own, x, visible)
@@ -72,7 +72,7 @@ class Serial(AbstractLayer):
         return state
 
     def needs_pairs(self, pairs: bool) -> bool:
-        """From the last layer back to the first."""
+        """This is evaluated from the last layer back to the first."""
         for layer in reversed(self.layers):
             pairs = layer.needs_pairs(pairs)
         return pairs
@@ -119,7 +119,7 @@ def fully_connected(
         depth: number of hidden layers; 0 is a linear model.
         width: outputs of each hidden layer of the finite network.
         weight_std: standard deviation of the hidden weights.
-        bias_std: standard deviation of every bias, the readout's too; no biases at 0.
+        bias_std: standard deviation of every bias, including the readout's. With 0, there are no biases.
         readout_std: standard deviation of the readout's weights.
         outputs: outputs of the readout.
         parameterization: of the Dense layers. `"ntk"` and `"standard"` are equal for all layers. `"mean-field"`,
@@ -144,7 +144,10 @@ def fully_connected(
 def relu_network(
     depth: int, width: int = 1024, *, weight_std: float = math.sqrt(2.0), bias_std: float = 0.0, outputs: int = 1
 ) -> Serial:
-    """ReLU network whose variance is kept by every hidden layer (weight_std² = 2); the output has variance |x|² / d."""
+    """A ReLU network in which every hidden layer keeps the variance (weight_std² = 2).
+
+    The output has variance |x|² / d.
+    """
     return fully_connected(Relu(), depth, width, weight_std=weight_std, bias_std=bias_std, outputs=outputs)
 
 

@@ -14,7 +14,7 @@ Found = TypeVar("Found")
 
 
 def of_shapes(fact: Callable[..., Found]) -> Callable[..., Found]:
-    """The same fact, remembered: its arguments are trees in which arrays are replaced by their shapes and types.
+    """The fact, cached. Its arguments are trees in which arrays are replaced by their shapes and types.
 
     A trace of a network takes longer than its kernel on a few points. Other parts of the arguments, for example
     functions, are identified by their hash. If a part has no hash, the fact is computed again each time. A function
@@ -44,7 +44,7 @@ def traced(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def split(arguments: Any) -> tuple[Any, Any]:
-    """The shapes in a tree, and the other parts."""
+    """The shapes in a tree, and its other parts."""
     return eqx.partition(arguments, lambda leaf: isinstance(leaf, jax.ShapeDtypeStruct))
 
 

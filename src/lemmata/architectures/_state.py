@@ -26,7 +26,7 @@ class Law:
         centred: the innermost level of branches at which the coordinates have mean 0, given everything outside that
             level. It is -1 if their mean is not known to be 0.
         level: how many layers of branches (`Parallel`, `Multiply`, `Concatenate`) surround this one.
-        wide: whether averages over coordinates settle at their means as the network widens; this is not so at its
+        wide: whether averages over coordinates settle at their means as the network widens. This is not so at its
             inputs.
         fresh: the innermost level of branches inside which the coordinates were drawn independently from one
             distribution, given everything outside that level. It is -1 if they do not have one distribution.
@@ -43,7 +43,9 @@ class Law:
         return Law(centred=self.level, level=self.level, fresh=self.level)
 
     def activated(self, odd: bool = False) -> "Law":
-        """The state after an activation function, which needs a Gaussian distribution; an odd one keeps the mean 0.
+        """The law after an activation function, which needs a Gaussian distribution.
+
+        An odd activation keeps the mean 0.
 
         Raises:
             SettingError: if the distribution is not Gaussian.
@@ -67,7 +69,10 @@ class Law:
         return dataclasses.replace(self, gaussian=False)
 
     def perturbed(self) -> "Law":
-        """For coordinates of several distributions: not Gaussian, none in common; the flag of the mean stays."""
+        """The law for coordinates of several distributions.
+
+        It is not Gaussian, and there is no common distribution. The flag of the mean stays.
+        """
         return dataclasses.replace(self, gaussian=False, fresh=-1)
 
 
@@ -208,12 +213,13 @@ def _with_variances(side: State) -> State:
 
 
 def versine_of(state: State) -> Float[Array, "..."]:
-    """1 - |correlation|, in [0, 1], as the state stores it or from its covariances; 1 if a variance is 0."""
+    """1 - |correlation|, in [0, 1], as the state stores it, or computed from its covariances. 1 if a variance is 0."""
     if state.versine is not None:
         return state.versine
     scale = safe_sqrt(state.xx) * safe_sqrt(state.yy)  # the product of two variances may leave the range of the type
     versine = 1.0 - sign_of(state.nngp) * (state.nngp / jnp.where(scale > 0, scale, 1.0))
-    # As `correlation` reads a correlation within a few units of rounding of 1: the angle is a square root there.
+    # `correlation` also treats a correlation within a few units of rounding of 1 in this way, because the angle is a
+    # square root there
     return jnp.where(versine < 4.0 * jnp.finfo(versine.dtype).eps, 0.0, versine)
 
 
@@ -226,7 +232,7 @@ def pair_state(x: Float[Array, " d"], y: Float[Array, " d"]) -> State:
 
 
 def less_mean(x: Float[Array, "*n d"]) -> Float[Array, "*n d"]:
-    """The coordinates less their mean; exactly 0 if they are equal."""
+    """The coordinates minus their mean. The result is exactly 0 if they are equal."""
     apart = x - x[..., :1]
     return apart - jnp.mean(apart, axis=-1, keepdims=True)
 
@@ -253,7 +259,7 @@ def _squares(x: Float[Array, "n d"]) -> Float[Array, " n"]:
 def matrix_state(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> State:
     """The state of all pairs: one matrix product, and the two diagonals as a column and a row.
 
-    The compiler removes what a network does not use: the versine or the centred moments.
+    The compiler removes what a network does not use, such as the versine or the centred moments.
     """
     left, right = jnp.mean(x, axis=1)[:, None], jnp.mean(y, axis=1)[:, None]
     own = y is x

@@ -1,4 +1,4 @@
-"""Linear state-space layers: convolutions along a sequence whose kernels are sums of exponentials."""
+"""Linear state-space layers. These are convolutions along a sequence whose kernels are sums of exponentials."""
 
 import math
 from collections.abc import Sequence
@@ -104,7 +104,7 @@ class StateSpace(AbstractLayer):
                 raise SettingError(name, found=value, rule="a standard deviation that is a number and not negative")
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[dict[str, Array], Shape]:
-        """Draws {"input", "output"} of shape (2, channels, N), real parts before imaginary ones.
+        """Draw {"input", "output"} of shape (2, channels, N), with real parts before imaginary parts.
 
         If they exist also "skip" of shape (channels,), and "poles" of shape (2, channels, N).
         """

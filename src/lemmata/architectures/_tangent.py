@@ -53,12 +53,12 @@ def tangent_gram(
     result above 1 GiB is printed to standard error.
 
     Args:
-        network: a function f(params, x) of one point, or an object with such an `apply`; layers of this subpackage use
+        network: a function f(params, x) of one point, or an object with such an `apply`. Layers of this subpackage use
             a faster algorithm. Outputs of any shape count as k = their number.
         params: the parameters at which the kernel is computed, as a tree of arrays. Leaves that are not floating-point
             numbers are fixed.
         x: points of any shape, one in each row.
-        y: other points; `None` means `x` itself, and then half of the blocks are computed.
+        y: other points. `None` means `x` itself; then only half of the blocks are computed.
         output: give only the kernel (n, m) of this output.
         each: give only the kernel of each output with itself, (n, m, k).
         trace: give only the mean over outputs of the diagonal of Theta, (n, m), which at infinite width is the kernel
@@ -116,8 +116,8 @@ def tangent_product(
     """The product (Theta v)_ia = sum_jb Theta(x_i, y_j)_ab v_jb without the kernel, by one gradient and one derivative.
 
     The gradient u of sum_jb v_jb f_b(y_j) by the parameters is the direction along which the outputs at all x_i are
-    differentiated. Both passes process the points in batches. So the cost is that of a few passes over the data. The
-    memory is that of a few copies of the parameters and `working_set`.
+    differentiated. Both passes process the points in batches. So the cost is only that of a few passes over the data.
+    The memory is that of a few copies of the parameters, plus `working_set`.
 
     Args:
         network: as in `tangent_gram`.
@@ -265,7 +265,7 @@ def _blocked(
         plan = ResultPlan("tangent kernel", shape, basis.dtype.itemsize, other=working_set)
         plan.require(x, remedy="product(x, v) needs no kernel; outputs='mean', fewer points or float32")
     if prefers_vectors(network, params, x, basis, which):
-        # Besides the activations: a tile of all pairs of outputs, as it is computed, and in two further orders.
+        # memory besides the activations: a tile of all pairs of outputs, as it is computed, and in two further orders
         rows = min(
             entries // (8 * activations_of_a_point(network, params, x)), math.isqrt(entries // (6 * len(basis) ** 2))
         )
@@ -321,7 +321,7 @@ def _by_vectors(network: Any, params: Any, basis: Array, which: str, x: Array, y
 
 
 def _rows(entries: int, side_of_a_point: int, outputs: int, which: str) -> int:
-    """The largest r with 2 r sides + 3 products of r x r points in `entries`."""
+    """The largest r for which 2 r sides + 3 products of r x r points fit into `entries`."""
     product = 3 * (outputs**2 if which == "all" else outputs if which == "each" else 1)
     return int((math.sqrt(side_of_a_point**2 + product * entries) - side_of_a_point) / product)
 

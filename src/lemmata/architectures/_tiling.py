@@ -17,11 +17,11 @@ from ._layer import AbstractLayer
 from ._norm_table import FarPairs, NormTable, has_near
 from ._reading import as_read, check_points
 
-# What computes the kernel of all pairs.
+# The object that computes the kernel of all pairs.
 Entries = NetworkEntries | NormTable | FarPairs
-# Rows of a tile of vectors, in a matrix of all pairs and in a symmetric one, where smaller tiles leave less below the
-# diagonal. These can also be entries of a tile of fields, at pairs of points and of their positions. Caches of
-# processors hold them.
+# rows of a tile of vectors, in a matrix of all pairs and in a symmetric one; in the symmetric one, smaller tiles leave
+# less below the diagonal. These can also be entries of a tile of fields, at pairs of points and of their positions.
+# Caches of processors hold them.
 _TILE, _SYMMETRIC_TILE, _FIELD_TILE = 512, 256, 2**16
 
 
@@ -38,7 +38,7 @@ def cross_entries(entries: NetworkEntries, x: Array, y: Array) -> Array:
         return jnp.zeros((len(x), len(y)), jnp.result_type(x, y))
     y = x if same else as_read(entries.network, y)
     table = entries.table(x, y)
-    if table is not None:  # it exists for points at which it is finite
+    if table is not None:  # it exists only for points at which it is finite
         return _by_table(table, x, None if same else y)
     diagonal = finite(_diagonal(entries, x))
     if same:
@@ -60,7 +60,7 @@ def _by_table(table: NormTable, x: Array, y: Array | None) -> Array:
 
 
 def diagonal_entries(entries: NetworkEntries, x: Array) -> Array:
-    """The kernel of every point with itself, refused if not finite."""
+    """The kernel of every point with itself. It is refused if it is not finite."""
     check_sites(x)
     return finite(_diagonal(entries, as_read(entries.network, x)))
 
@@ -150,7 +150,7 @@ def _even_on_diagonal(matrix: Array, size: int) -> Array:
 
 
 def _starts(length: int, size: int) -> list[int]:
-    # The last tile is shifted back so that it ends with the matrix and all tiles have one size. The rows that it
+    # The last tile is shifted back so that it ends with the matrix, and all tiles have one size. The rows that it
     # computes twice do not change.
     return [min(i, length - size) for i in range(0, length, size)]
 

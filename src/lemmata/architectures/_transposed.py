@@ -16,7 +16,7 @@ from ._window import Padding, Size, Window
 
 
 class TransposedWindow(Window):
-    """The window of a transposed convolution: it slides by 1 over a grid whose positions have been spread apart.
+    """The window of a transposed convolution. It slides by 1 over a grid whose positions have been spread apart.
 
     Position i of a line of n is moved to s i, where s is the stride, with zeros in between. With the dilation e, place
     o of the window at position p shows the value at p + e o - a. Let E = (size - 1) e + 1 be the window's extent. The
@@ -24,11 +24,11 @@ class TransposedWindow(Window):
 
     Args:
         size: its extent along each axis of the grid.
-        strides: the distance between neighbouring positions after spreading; 1 if not given.
-        dilation: the distance of neighbours inside it; 1 if not given.
-        padding: `"SAME"` surrounds the line by zeros and gives n s positions p; `"CIRCULAR"` joins its ends and gives
-            the same number. `"VALID"` surrounds it by zeros too, and has all n s + max(E - s, 0) positions that
-            something reaches.
+        strides: the distance between neighbouring positions after spreading; 1 by default.
+        dilation: the distance of neighbours inside the window; 1 by default.
+        padding: `"SAME"` surrounds the line by zeros and gives n s positions p. `"CIRCULAR"` joins its ends and gives
+            equally many. `"VALID"` surrounds it by zeros too, and has all n s + max(E - s, 0) positions that something
+            reaches.
 
     Raises:
         SettingError: for the same reasons as `Window`.

@@ -1,4 +1,4 @@
-"""The versine 1 - |c| of a correlation c: it keeps the angle that c itself rounds away near 1 and -1.
+"""The versine 1 - |c| of a correlation c. It keeps the angle, which rounding of c loses near 1 and -1.
 
 A correlation within eps of 1 determines its angle up to sqrt(eps). The versine is half of the squared angle there, and
 determines the angle up to eps. So states store the versine beside the covariances, if a layer has a form for it that
@@ -58,7 +58,9 @@ def _input_versines(own: bool, x: Array, y: Array, nngp: Array, xx: Array, yy: A
 
 
 def far_versines(nngp: Float[Array, "n m"], xx: Float[Array, "n 1"], yy: Float[Array, "1 m"]) -> Float[Array, "n m"]:
-    """`input_versines` of points other than 0 whose versines need no repair, which takes long to compile; else NaN.
+    """`input_versines` of points other than 0 whose versines need no repair, which takes long to compile.
+
+    NaN for others.
 
     Args:
         nngp: <x, y> / d.
@@ -141,7 +143,7 @@ def after_bend(
     even, bend = a * a + b * b, (b - a) ** 2
     share, line = (bend / even) * bow, 2.0 * a * b / even
     near = versine - share  # 1 - c
-    if isinstance(line, float) and line == 0.0:  # one line alone, whose outputs have no negative correlation
+    if isinstance(line, float) and line == 0.0:  # a single line, whose outputs have no negative correlation
         return (0.5 * bend) * kappa0, jnp.where(obtuse, share, 1.0 - near), jnp.where(obtuse, 1.0 - share, near)
     c = jnp.where(obtuse, share - line * (1.0 - versine), 1.0 - near)
     above = (a + b) ** 2 / even - line * versine - share  # 1 - c and, in the next line, 1 + c of an obtuse angle

@@ -25,7 +25,7 @@ class Window(eqx.Module):
         size: its extent along each axis of the grid.
         strides: how far it moves in one step; 1 if not given.
         dilation: the distance of neighbours inside it; 1 if not given.
-        padding: `"VALID"` keeps it inside the grid. `"SAME"` surrounds the grid by zeros, so with strides 1 there are
+        padding: `"VALID"` keeps it inside the grid. `"SAME"` surrounds the grid by zeros. So with strides 1, there are
             as many windows as positions. `"CIRCULAR"` surrounds it by copies of the grid, as on a torus.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Theory runs in float64; lemmata never switches it on behind the caller's back."""
+"""Theory runs in float64. lemmata never switches float64 on without being asked."""
 
 import jax.numpy as jnp
 

@@ -208,7 +208,9 @@ def refuse_text(X: Any) -> None:
 
 
 def plain_labels(y: Any) -> Any:
-    """Targets; an array of objects that are all numbers as numbers, which scikit-learn would not take for labels.
+    """Targets as labels.
+
+    An array of objects that are all numbers becomes numbers, because scikit-learn would not accept it as labels.
 
     Args:
         y: targets.
@@ -223,7 +225,9 @@ def _is_frame(X: Any) -> bool:
 
 @contextlib.contextmanager
 def refusing_in_one_line() -> Iterator[None]:
-    """Around scikit-learn's validation: its errors become errors of one line, in its words if users look for these.
+    """A context for scikit-learn's validation.
+
+    Its errors become errors of one line. They keep its words if users look for these.
 
     Raises:
         DataError: in the place of a ValueError.
@@ -250,7 +254,7 @@ def refusing_in_one_line() -> Iterator[None]:
 
 
 def _advice(words: str) -> str | None:
-    """What to do about an error in scikit-learn's words."""
+    """What to do about an error that scikit-learn raised in its own words."""
     return next((remedy for start, remedy in _ADVICE.items() if start in words), None)
 
 

@@ -108,7 +108,7 @@ class Place(NamedTuple):
             return True
         if isinstance(value, self.others) or (self.callables and callable(value)):
             return True
-        # A number stays a number, so its type adapts to the types of the other arrays.
+        # A number stays a number, so that its type adapts to the types of the other arrays.
         scalar = isinstance(value, _NUMBERS) and not isinstance(value, np.complexfloating)
         return scalar and self._takes(0)
 
@@ -133,7 +133,7 @@ class Place(NamedTuple):
             array = np.array(array.tolist())
         if self.kinds and kind not in self.kinds:
             array = self._of_kind(array, kind)
-        if known(array) is None or (isinstance(array, jax.Array) and self.of_jax):  # a traced one has no numbers
+        if known(array) is None or (isinstance(array, jax.Array) and self.of_jax):  # a traced array has no numbers
             return array
         if self.of_numpy and not (self.of_jax and isinstance(value, list | tuple)):
             return np.asarray(array)
@@ -224,7 +224,7 @@ def _booleans(name: str) -> DataError:
 
 
 class KeyPlace(NamedTuple):
-    """For a key of JAX's random numbers."""
+    """The place of an argument that is a key for JAX's random numbers."""
 
     name: str
     optional: bool

@@ -11,7 +11,7 @@ def key_from(seed: int, *names: str | int) -> Key[Array, ""]:
 
     Args:
         seed: the user's seed.
-        names: the purpose of the randomness ("resample", 3); strings enter by their CRC-32.
+        names: the purpose of the randomness, for example ("resample", 3). Strings enter by their CRC-32.
     """
     key = jax.random.key(seed)
     for name in names:

@@ -32,7 +32,7 @@ from ._places import KINDS, KeyPlace, LikePlace, Place, unfit
 def places(
     function: Callable[..., Any], told: Mapping[str, Any] = types.MappingProxyType({})
 ) -> list[tuple[int | None, "Place | LikePlace | KeyPlace"]]:
-    """The arguments of a function that are annotated as arrays, each with its position where it has one.
+    """The arguments of a function that are annotated as arrays. Each has its position if it has one.
 
     Args:
         function: any function.
@@ -119,7 +119,7 @@ def _axes_of(annotation: Any) -> tuple[int, bool]:
 
 
 def reading(function: Callable[..., Any], told: Mapping[str, Any] = types.MappingProxyType({})) -> Callable[..., Any]:
-    """The function with its array arguments read first, or itself where it has none.
+    """The function with its array arguments read first. If it has none, the function itself.
 
     Args:
         function: with annotations.

@@ -11,7 +11,7 @@ from lemmata.errors import MemoryPlanError
 
 from ._memory import available_bytes
 
-# Results with fewer bytes than the first number are never checked; results with more than the second are announced.
+# results with fewer bytes than the first number are never checked; results with more than the second are announced
 _SMALL, _ANNOUNCED = 2**26, 2**30
 
 
@@ -71,7 +71,7 @@ class ResultPlan:
 
 
 def free_bytes(x: Any = None) -> int:
-    """Free memory if an array is: of this machine, or of its device, if it says.
+    """Free memory at the place of an array: of its device if the device reports it, and otherwise of this machine.
 
     Args:
         x: the array. For an unknown array, or None, the memory is the memory of the machine.

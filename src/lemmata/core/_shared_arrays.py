@@ -1,4 +1,4 @@
-"""Arrays that processes share through files of NumPy: written whole or not at all, read in part."""
+"""Arrays that processes share through files of NumPy. They are written whole or not at all, and read in part."""
 
 import contextlib
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from lemmata.files import FULL, whole_file
 
 @contextlib.contextmanager
 def refusing_disk_errors(what: str) -> Iterator[None]:
-    """A context in which what the system cannot write is a FileError.
+    """A context in which an error of the system while writing becomes a FileError.
 
     Args:
         what: is written, for the message.
@@ -53,7 +53,7 @@ def write_array(path: Path, array: np.ndarray) -> None:
 
 
 def read_array(path: str | Path) -> np.ndarray:
-    """An array that `write_array` wrote, of which only what is used is read.
+    """An array that `write_array` wrote. Only the parts that are used are read.
 
     Args:
         path: of the file.

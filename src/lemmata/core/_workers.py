@@ -1,4 +1,7 @@
-"""Work on the workers of any `concurrent.futures.Executor`: results as they come, and errors that name their task."""
+"""Work on the workers of any `concurrent.futures.Executor`.
+
+Results are returned as they come, and errors name their task.
+"""
 
 import contextlib
 import itertools
@@ -36,10 +39,10 @@ def completed(
 ) -> Iterator[tuple[tuple, Any]]:
     """Yield each task with function(*task), in the order in which the results return.
 
-    At most 1,024 tasks wait at the executor. The first error ends it: tasks that have not begun are cancelled.
+    At most 1,024 tasks wait at the executor. The first error ends it, and tasks that have not begun are cancelled.
 
     Args:
-        executor: where the function runs; it must be importable by its name there.
+        executor: where the function runs. The function must be importable there by its name.
         function: what runs.
         tasks: its arguments.
         name: the name of a task in an error.

@@ -15,7 +15,9 @@ MOST_INPUTS = 10_000
 
 
 def thresholds_of(x: Float[np.ndarray, "n d"], columns: Any, names: Sequence[str]) -> Float[np.ndarray, " d"]:
-    """The threshold of each column above which it counts as true: the middle of two values, or the median of more.
+    """The threshold of each column above which it counts as true.
+
+    It is the middle of two values, or the median of more.
 
     Args:
         x: rows.
@@ -40,7 +42,8 @@ def thresholds_of(x: Float[np.ndarray, "n d"], columns: Any, names: Sequence[str
                 remedy='set columns="median" to divide columns at their medians',
             )
         middle = np.median(values if len(values) <= 2 else column)
-        # The mean of two neighbouring values may round to the upper one, and above the top nothing is true.
+        # The mean of two neighbouring values may round to the upper one. Then nothing would be above it, and nothing
+        # would be true.
         found[place] = middle if middle < values[-1] or len(values) == 1 else values[-2]
     return found
 

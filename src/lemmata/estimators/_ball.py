@@ -10,7 +10,7 @@ from lemmata.errors import DataError, SettingError
 
 
 def ball_scale(inputs: Float[np.ndarray, "n d"], normalise: Any) -> tuple[int, float, float]:
-    """The row of largest norm, its norm, and what to divide inputs by.
+    """The row of largest norm, its norm, and the number by which inputs are divided.
 
     Args:
         inputs: training rows.

@@ -78,13 +78,14 @@ class CascadeRegressor(MultiOutputMixin, RegressorMixin, AbstractCascadeEstimato
     """Regression with a cascade of packages of polyharmonic splines, trained in the space of functions.
 
     Inputs are divided by their range and centred, targets by their standard deviation. Packages on hyperoctahedra lead
-    from the inputs through `widths` to one number, a cascade for each column of the targets. Each step solves a linear
-    system of the size of a batch for the function on it, and moves the values of all packages by damped Gauss-Newton
-    (`lemmata.subjects.splines.Cascade.step`). A cascade can find few directions on which targets depend. If they depend
-    on all directions, plain kernel regression with the same covariance is better.
+    from the inputs through `widths` to one number. Each column of the targets has its own cascade. Each step solves a
+    linear system of the size of a batch for the function on the batch. It then moves the values of all packages by
+    damped Gauss-Newton (`lemmata.subjects.splines.Cascade.step`). A cascade can find few directions on which targets
+    depend. If they depend on all directions, plain kernel regression with the same covariance is better.
 
     Args:
-        widths: of the packages after the first one; () is a single package. Equal neighbours start as the identity.
+        widths: the widths of the packages after the first one. () is a single package. Equal neighbours start as the
+            identity.
         damping: alpha, added to the tangent kernel's diagonal; larger is slower and steadier.
         batch: rows of a step, at most.
         epochs: passes over the rows.
@@ -152,7 +153,8 @@ class CascadeClassifier(ClassifierMixin, AbstractCascadeEstimator):
     centred. See `CascadeRegressor`.
 
     Args:
-        widths: of the packages after the first one; () is a single package. Equal neighbours start as the identity.
+        widths: the widths of the packages after the first one. () is a single package. Equal neighbours start as the
+            identity.
         damping: alpha, added to the tangent kernel's diagonal; larger is slower and steadier.
         batch: rows of a step, at most.
         epochs: passes over the rows.

@@ -27,7 +27,7 @@ _BLOCK = 2**27
 
 
 def centres_for(setting: Any, rows: int) -> int | None:
-    """How many centres a fit has; None if it is exact.
+    """How many centres a fit has. None if the fit is exact.
 
     Args:
         setting: "auto", a number, or None.
@@ -51,7 +51,7 @@ class OnCentres(NamedTuple):
     Attributes:
         centres: z (p, *shape).
         modes: the solution in its eigenbasis.
-        ridge: the ridge; of no meaning after a time.
+        ridge: the ridge. It has no meaning after training for a time.
         weights: of the moments.
         price: the shares of the squared leave-one-out error that the exact fit is estimated to save, least and most.
     """
@@ -84,7 +84,7 @@ def on_centres(
         points: inputs.
         targets: centred, times the roots of the weights.
         roots: the roots of the weights.
-        count: how many centres are drawn; equal ones count once.
+        count: how many centres are drawn. Equal centres count once.
         ridges: candidates.
         time: of the gradient flow, in place of a ridge.
     """
@@ -123,7 +123,7 @@ def _best(
 
 
 def _first_distinct(points: np.ndarray, order: np.ndarray, count: int) -> Int[np.ndarray, " p"]:
-    """The first rows in an order that are different points; fewer if there are no more."""
+    """The first rows in an order that are different points. There are fewer if not enough points differ."""
     taken = count
     while True:
         drawn = points[order[:taken]].reshape(min(taken, len(order)), -1)

@@ -15,7 +15,7 @@ from lemmata.errors import CalibrationWarning
 from ._kernel_ridge import TangentKernelRegressor
 from ._rows import points_of, training_rows
 
-# Rows whose leave-one-out outputs calibrate probabilities, if there are many.
+# the number of rows whose leave-one-out outputs calibrate probabilities, if there are many
 _JUDGES = 1000
 
 
@@ -28,8 +28,8 @@ class TangentKernelClassifier(ClassifierMixin, BaseEstimator):
     Outputs of a least-squares fit are no probabilities. `predict_proba` is the softmax of `sharpness_` times the
     outputs. The sharpness minimises the log loss of the leave-one-out outputs of the training rows. Each of these
     outputs comes from a fit that has not seen the row, except for the offset. Every class counts with one row more than
-    it has (Platt's smoothing). For a ridge, these outputs have a closed form, so it exists if `time` is None. Beyond
-    2,000 rows the outputs of 1,000 to 2,000 of them are used.
+    it has (Platt's smoothing). For a ridge, these outputs have a closed form. So calibration is possible if `time` is
+    None. Beyond 2,000 rows the outputs of 1,000 to 2,000 of them are used.
 
     Args:
         network: a layer of `lemmata.architectures`; None is three hidden ReLU layers with biases of standard deviation
@@ -122,7 +122,10 @@ class TangentKernelClassifier(ClassifierMixin, BaseEstimator):
 
 
 def _sharpness(outputs: np.ndarray, index: np.ndarray, weights: np.ndarray) -> float:
-    """The minimiser over s >= 0 of the log loss of softmax(s outputs), convex in s; its slope changes sign there."""
+    """The minimiser over s >= 0 of the log loss of softmax(s outputs).
+
+    The loss is convex in s, and its slope changes sign there.
+    """
     classes = outputs.shape[1]
     counts = np.bincount(index, weights, minlength=classes)[index, None]
     wanted = (np.eye(classes)[index] * counts + 1) / (counts + classes)

@@ -27,8 +27,8 @@ class ConvolutionalDeepKernelMachineClassifier(ClassifierMixin, BaseEstimator):
     noise. For each matrix, `stiffness` times its divergence from the matrix that the previous block implies is
     subtracted. Adam maximises it over all rows at once, together with the inducing patches, the weights between
     inducing points, the noise and the scale. At an infinite stiffness the Gram matrices are those of random networks.
-    Images are pooled over all sites, and their class is that of the largest posterior mean. Made for hundreds of small
-    images; a step takes time in proportion to images, sites and the squares of inducing points.
+    Images are pooled over all sites, and their class is that of the largest posterior mean. It is made for hundreds of
+    small images. A step takes time in proportion to the images, the sites, and the squares of inducing points.
 
     Args:
         shape: of an image, (h, w) or (h, w, c), if the rows of X are its entries in that order. None means a square of

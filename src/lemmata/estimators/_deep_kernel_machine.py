@@ -85,7 +85,7 @@ class DeepKernelMachineClassifier(ClassifierMixin, BaseEstimator):
         self.scale_ = size if size > 0 else 1.0
         classes = np.arange(len(self.classes_)) if len(self.classes_) > 2 else np.array([1])
         targets = (index[:, None] == classes).astype(float)
-        # Of mean 0 and mean square 1 if classes are of one size
+        # targets have mean 0, and mean square 1 if classes have equal sizes
         level = 1 / len(self.classes_)
         targets = (targets - level) / math.sqrt(level * (1 - level))
         count = min(int(self.inducing), len(targets))

@@ -127,7 +127,8 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             alpha = system.solved(flat)
             if exact:
                 warn_of_missed_rows(system.product(alpha) - flat, flat, "noise = 0")
-            # The density of y is that of the scaled targets times their scale, the root of the weight, in every column.
+            # The density of y is the density of the scaled targets times their scale in every column. The scale is the
+            # root of the weight.
             density = -0.5 * (np.sum(flat * alpha) + flat.shape[1] * (system.log_determinant() + len(y) * _LOG_2_PI))
             self.log_evidence_ = self.log_evidence_bound_ = float(density) + volume
             if rows is not given:  # without noise, contradictory rows have no density

@@ -17,7 +17,7 @@ from lemmata.networks import InContextTransformer, construct_transformer
 from ._ball import ball_scale
 from ._leaves import jax_leaves, numpy_leaves
 
-# Numbers in the features of the queries and in their coefficients that are held at once: half a gigabyte in float64.
+# how many numbers of the queries' features and coefficients are stored at once; half a gigabyte in float64
 _ENTRIES = 2**26
 
 
@@ -40,8 +40,8 @@ class InContextRegressor(RegressorMixin, BaseEstimator):
         accelerated: whether the residual stream contains momentum (FISTA); otherwise plain proximal gradient.
         temperature: tau of the attention layers; None is 10^4.
         stable: whether logistic functions are evaluated without cancellation.
-        normalise: True divides inputs by the largest norm of a training row, False refuses rows of norm above 1, and
-            None divides if a norm is above 1, with a warning.
+        normalise: True divides inputs by the largest norm of a training row. False refuses rows of norm above 1. None
+            divides if a norm is above 1, with a warning.
         random_state: seed, RandomState or None, for the features.
 
     Attributes:
@@ -130,7 +130,7 @@ class InContextRegressor(RegressorMixin, BaseEstimator):
     def predict(self, X):
         """Predictions (m,) at the inputs X (m, d). Each row takes one forward pass, in blocks of rows.
 
-        Rows outside the ball are answered too, if no theory speaks: features are constant far out.
+        Rows outside the ball get predictions, too, although no theory covers them. Features are constant far outside.
         """
         check_is_fitted(self)
         with refusing_in_one_line():

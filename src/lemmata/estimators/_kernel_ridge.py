@@ -41,7 +41,7 @@ from ._rows import (
 _RIDGES = np.logspace(-8, 2, 21)
 # up to this number of rows, a Gram matrix has an eigensystem; beyond it, Cholesky factors replace the matrix in memory
 SMALL = 2000
-# Rows whose leave-one-out errors choose a ridge beyond that.
+# beyond this, the number of rows whose leave-one-out errors choose a ridge
 _JUDGES = 1000
 
 
@@ -64,7 +64,7 @@ class AbstractKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
         A row of weight w counts like w rows: it adds w (f - y)² to the squared loss, so its ridge is ridge / w. The
         offset is the weighted mean. Rows of weight 0 are left out. If the ridge is chosen, the leave-one-out error
-        leaves a row out with all of its weight, and counts it by that.
+        leaves a row out with all of its weight, and weights its error by this weight.
 
         Args:
             X: inputs (n, d).
@@ -73,8 +73,7 @@ class AbstractKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
         Raises:
             NotPositiveDefiniteError: if the kernel is indefinite on these rows; the message states the smallest
-                eigenvalue. Beyond 2,000 rows, it is judged on 1,000 of them, or on the centres, and by the
-                factorisation.
+                eigenvalue. Beyond 2,000 rows, it is computed on 1,000 of them, or on the centres, by the factorisation.
             SettingError: for a ridge or time that is not a number of at least 0, a number of centres that is not a
                 whole number above 0, or a kernel of another type.
             MemoryPlanError: if the matrices do not fit into memory; the message states their bytes.
@@ -240,7 +239,7 @@ class KernelRegressor(AbstractKernelRegressor):
         centres: "auto", a number, or None. None solves for all rows, which takes n² numbers of memory and n³ / 3
             operations. A number p below the number of rows n uses p random rows as centres. The solution minimises the
             same loss in the span of K(., z). This takes about n p² operations, and no n x n matrix. "auto" is exact up
-            to 10,000 rows, and beyond takes up to 3,000 centres, with an `ApproximationWarning`.
+            to 10,000 rows. Beyond, it uses up to 3,000 centres, with an `ApproximationWarning`.
 
     Attributes:
         kernel_: the kernel that is used.

@@ -28,9 +28,9 @@ class NetworkKernel(Kernel):
     `SklearnKernel` takes any kernel of lemmata.
 
     Args:
-        network: "relu-DEPTH", "erf-DEPTH" or "gelu-DEPTH" for fully connected networks with so many hidden layers, or
+        network: "relu-DEPTH", "erf-DEPTH" or "gelu-DEPTH" for fully connected networks with DEPTH hidden layers, or
             "softmax".
-        radius: the number by which points are divided first: for "softmax", the largest norm of a row.
+        radius: points are first divided by this number. For "softmax", it is the largest norm of a row.
         sigma: the standard deviation of the weights of "softmax".
 
     Raises:

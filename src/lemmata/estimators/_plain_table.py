@@ -1,4 +1,4 @@
-"""A data frame as scikit-learn's encoders can use it: texts that are numbers or dates become numbers."""
+"""A data frame in a form for scikit-learn's encoders. Texts that are numbers or dates become numbers."""
 
 import warnings
 from typing import Any
@@ -35,9 +35,8 @@ class PlainTable(TransformerMixin, BaseEstimator):
         numbers: the names of the columns whose cells are numbers. A cell that cannot be read as a number is missing; if
             it has a digit, there is a warning.
         decimal: the mark before decimals in texts, "." or ",".
-        dates: for each column of dates, the parts: some of "weekday", "year" and "day".
-        formats: for each column of dates that are texts, their format, as in "%d/%m/%Y". A slash stands for any blanks,
-            points, commas and hyphens, as in "%m/%d/%Y/%I:%M/%p" for 1/30/2024 9:15 AM. Without a format, the year is
+        dates: for each column of dates, its parts, which are some of "weekday", "year" and "day".
+        formats: for each column of dates that are texts, their format, as in "%d/%m/%Y". Without a format, the year is
             first.
         missing: cells of number columns that mean a missing value, as texts: "999".
         units: for each column whose numbers have a unit before or behind them, the unit, for example "€".
@@ -140,7 +139,7 @@ def _text(column: pl.Series) -> pl.Series:
 
 
 def _bare(column: pl.Series, unit: str | None) -> pl.Series:
-    """Texts without the unit before or behind them."""
+    """Texts without the unit before or after them."""
     if not unit or column.dtype not in (pl.String, pl.Categorical, pl.Enum):
         return column
     texts = column.cast(pl.String).str.strip_chars()
@@ -192,7 +191,7 @@ def _number(text: Any) -> float | None:
 
 
 def _days(column: pl.Series, format: str | None) -> pl.Series:
-    """Days since 1970-01-01, or the part of a day, or days of a difference of times."""
+    """Days since 1970-01-01. For a time of day, the part of a day. For a difference of times, its days."""
     name = column.name
     if column.dtype == pl.String:
         texts = column.str.strip_chars()

@@ -38,7 +38,7 @@ class Rows(NamedTuple):
         return np.average(self.targets, axis=0, weights=self.weights)
 
     def labelled(self) -> tuple[np.ndarray, Int[np.ndarray, " n"]]:
-        """The classes among the targets, in order, and the place of each row's.
+        """The classes among the targets, in order, and the position of each row's class.
 
         Raises:
             DataError: if there is only one class.
@@ -98,8 +98,9 @@ def training_rows(estimator: Any, X: Any, y: Any, sample_weight: Any, **rules: A
     """The rows of a fit, copied; rows of weight 0 are left out.
 
     Args:
-        estimator: whose fit it is; learns the number of columns.
-        X: inputs (n, d); for a `network` of the estimator also fields, or a list of graphs if it reads these.
+        estimator: the estimator whose fit it is. It learns the number of columns.
+        X: inputs (n, d). For a `network` of the estimator, they may also be fields, or a list of graphs if it reads
+            these.
         y: targets or labels.
         sample_weight: None, or (n,) numbers of at least 0, not all 0.
         rules: of scikit-learn's `validate_data`, for the targets.
@@ -125,7 +126,7 @@ def training_rows(estimator: Any, X: Any, y: Any, sample_weight: Any, **rules: A
 
 
 def points_of(estimator: Any, X: Any) -> Float[np.ndarray, "m *d"]:
-    """Inputs of a prediction (m, d), refused as those of the fit."""
+    """Inputs of a prediction (m, d). They are refused for the same reasons as those of the fit."""
     network = getattr(estimator, "network", None)
     X = as_points(network, X)
     with refusing_in_one_line():
@@ -187,7 +188,7 @@ def without_contradictions(rows: Rows, setting: str) -> Rows:
 
 
 def _all_differ(numbers: Float[np.ndarray, "n d"]) -> bool:
-    """Whether hashes show that no two rows are equal; hashes are sorted faster than rows."""
+    """Whether hashes show that no two rows are equal. Hashes are sorted faster than rows."""
     hashes = np.zeros(len(numbers), np.uint64)
     for column in numbers.T:
         bits = (column + 0.0).view(np.uint64)  # -0.0 + 0.0 is 0.0

@@ -30,7 +30,7 @@ class SklearnKernel(Kernel):
 
     Args:
         kernel: the kernel K.
-        learn: paths of the hyper-parameters, none by default. Numbers that are to be equal are one hyper-parameter:
+        learn: paths of the hyper-parameters, none by default. Numbers that must be equal are one hyper-parameter, as in
             `"network.layers.0.weight_std = network.layers.2.weight_std"`. Arrays that are equal have one shape.
         value_bounds: the least and the largest value, of all or of each hyper-parameter, shape (2,) or (k, 2).
         values: the hyper-parameters, in the order of `learn`. None keeps the values of the kernel. scikit-learn sets

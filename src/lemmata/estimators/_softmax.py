@@ -23,12 +23,12 @@ from lemmata.spectra import Spectrum, leave_one_out, spectrum
 from ._ball import ball_scale, longest_row
 from ._leaves import jax_leaves, numpy_leaves
 
-# Steps of 1 / (2 lambda_max): descent on a quadratic is stable up to 2 / lambda_max, and the kernel moves in training.
+# Steps are 1 / (2 lambda_max). Descent on a quadratic is stable up to 2 / lambda_max, but the kernel moves in training.
 _STEP = 0.5
 _MOST_STEPS = 10**6
 # Times that a default may take, in units of 1 / lambda_max: at most 20,000 steps of a network.
 _TIMES = np.geomspace(0.1, 1e4, 51)
-# The smallest largest eigenvalue of a kernel for which these times are finite.
+# the smallest largest eigenvalue of a kernel for which these times are finite
 _SMALLEST = float(_TIMES[-1] / np.finfo(float).max)
 
 
@@ -104,7 +104,7 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         X, y = (np.asarray(values, float) for values in validated)
         self._check_settings()
         row, longest, self.scale_ = ball_scale(X, self.normalise)
-        # A mean overflows if its sum does; division by a power of 2 is exact.
+        # A mean overflows if its sum does, but division by a power of 2 is exact.
         exponent = np.frexp(np.abs(y).max())[1]
         self.offset_ = np.ldexp(np.mean(np.ldexp(y, -exponent), axis=0), exponent)
         self._shape = y.shape[1:]

@@ -16,15 +16,15 @@ Spectrum = Callable[[Float[Array, "n d"]], Float[Array, " n"]]
 
 
 class BoundedSpectrum(AbstractFunctionClass):
-    """Functions with |F_f| <= F_sup for a bound that is given as a function; make one with `bounded_spectrum`.
+    """Functions with |F_f| <= F_sup for a bound that is given as a function. Make one with `bounded_spectrum`.
 
     Frequencies come from a random walk of Metropolis on |omega| F_sup(omega), one walk each, that starts at a normal
-    vector. They are as good as independent draws once the walk has forgotten its start: heavy tails and separated
-    modes take more steps.
+    vector. They are as good as independent draws once the walk has forgotten its start. Heavy tails and separated modes
+    take more steps.
 
     Args:
         bound: F_sup, even, one value per row.
-        original: its inverse transform, the integral of cos(<omega, x>) F_sup(omega), one value per row.
+        original: its inverse transform, the integral of cos(<omega, x>) F_sup(omega), with one value for each row.
         dimension: d.
         mass: the integral of |omega| F_sup.
         scale: the standard deviation of a step, and of the start, in each coordinate.

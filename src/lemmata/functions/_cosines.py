@@ -49,7 +49,7 @@ class Cosines(AbstractFunctionClass):
         return jnp.where(scaled < weight[-1], 1.0, -1.0)[:, None] * self.atoms[jnp.minimum(index, len(weight) - 1)]
 
     def function(self, normal: Float[Array, "k e"]) -> "CosineSum":
-        """Amplitudes uniform in their ranges and uniform phases."""
+        """A function with amplitudes uniform in their ranges and uniform phases."""
         uniform = uniform_from_normal(normal)
         return CosineSum(self.atoms, self.sizes, self.sizes * (2 * uniform[0] - 1), 2 * jnp.pi * uniform[1])
 

@@ -30,7 +30,7 @@ def log_ball_cover(dimension: int, epsilon: float) -> float:
 def log_pair_cover(dimension: int, epsilon: float) -> float:
     """D log(1 + 4/epsilon) + log(1 + 2/epsilon): an epsilon-cover (23) of all pairs (f, x), for any class.
 
-    As |f(x) - f(0)| <= C_F, there are at most this many cells of diameter epsilon in x and length C_F epsilon in f(x) -
+    Since |f(x) - f(0)| <= C_F, this many cells are enough, with diameter epsilon in x and length C_F epsilon in f(x) -
     f(0). One pair from each cell that is not empty gives a cover.
 
     Args:
@@ -70,7 +70,7 @@ def log_class_cover(functions: AbstractFunctionClass, epsilon: float) -> float:
 
 
 def required_features(functions: AbstractFunctionClass, epsilon: float, dimension: int) -> float:
-    """Log |N_epsilon| for hypotheses n >= log |N_epsilon|: of the product of covers of the class and the ball.
+    """Log |N_epsilon| for hypotheses n >= log |N_epsilon|. It is for the product of covers of the class and the ball.
 
     Args:
         functions: the class.

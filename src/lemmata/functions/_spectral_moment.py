@@ -40,7 +40,7 @@ def radial_terms(
 ) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
     """Lengths r_i and terms whose mean is the integral of |omega| |F(omega)| over 1e-6 <= |omega| <= 1e6.
 
-    Logarithms of lengths are stratified, one in each of n equal parts of their range; directions are uniform.
+    Logarithms of lengths are stratified, with one in each of n equal parts of their range. Directions are uniform.
 
     Args:
         transform: F, one value per row.

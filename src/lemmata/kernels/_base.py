@@ -1,4 +1,4 @@
-"""The contract of a kernel: two single points in, one number out; everything else follows.
+"""The contract of a kernel: it maps two single points to one number. Everything else follows from this.
 
 This file also has the algebra of kernels.
 
@@ -241,7 +241,7 @@ def _as_pytree(transform: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Compose(AbstractKernel):
-    """K(x, y) = kernel(transform(x), transform(y)): a map of the inputs, then a kernel.
+    """K(x, y) = kernel(transform(x), transform(y)), which is a map of the inputs and then a kernel.
 
     `transform` takes one point of shape (d,) to one point of shape (e,). It may be an `equinox.Module` with learnable
     arrays, or any function that JAX can trace.

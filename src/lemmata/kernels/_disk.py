@@ -51,7 +51,7 @@ def gram_on_disk(
         x: points, one in each row.
         y: other points; `None` means `x` itself.
         path: the folder of the array. An existing array is continued with the tiles that it has.
-        block: rows of a tile; a folder that is continued keeps its own number, and a note on standard error says so.
+        block: rows of a tile. A continued folder keeps its own number, and a note on standard error says so.
         working_set: bytes that the work of each worker may take besides the points; `None` is 256 MiB.
         executor: any `concurrent.futures.Executor`, such as that of a Dask client (`client.get_executor()`); None
             computes here.
@@ -112,7 +112,10 @@ def _fill(
     problem: tuple[AbstractKernel, Array, Array | None],
     executor: Executor | None,
 ) -> None:
-    """Compare the first of the finished tiles; compute the missing ones, here or on the workers of an executor."""
+    """Compare the first of the finished tiles with a new computation.
+
+    Compute the missing tiles, here or on the workers of an executor.
+    """
     finished = {entry.name for entry in (folder / "done").iterdir()}
     missing = [place for place in plan.tiles if tile_name(*place) not in finished]
     _check_chunks(plan, folder, finished)
@@ -135,7 +138,10 @@ def _fill(
 
 
 def _check_chunks(plan: GramPlan, folder: pathlib.Path, finished: set[str]) -> None:
-    """Refuse finished tiles whose files are missing or of another size: uncompressed, each is a whole tile."""
+    """Refuse finished tiles whose files are missing or have another size.
+
+    Files are uncompressed, so each is a whole tile.
+    """
     expected = plan.block**2 * plan.itemsize
     for i, j in plan.tiles:
         for chunk in chunks_of(plan, folder, i, j) if tile_name(i, j) in finished else ():
@@ -151,7 +157,7 @@ def _check_chunks(plan: GramPlan, folder: pathlib.Path, finished: set[str]) -> N
 
 
 def _compare(computed: np.ndarray, found: np.ndarray, folder: pathlib.Path) -> None:
-    # The same kernel on another machine differs by rounding; a function under the same name differs by more.
+    # The same kernel on another machine differs by rounding, but another function with the same name differs by more.
     allowed = np.sqrt(np.finfo(computed.dtype).eps) * max(float(np.abs(computed).max()), np.finfo(computed.dtype).tiny)
     if not np.all(np.abs(computed - found) <= allowed):
         raise DataError(

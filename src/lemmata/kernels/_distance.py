@@ -1,4 +1,7 @@
-"""Squared Euclidean distances between two sets of points: as fast as a matrix product, as accurate as differences."""
+"""Squared Euclidean distances between two sets of points.
+
+They are as fast as a matrix product and as accurate as differences.
+"""
 
 import functools
 from typing import Any
@@ -7,11 +10,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-# Up to this many coordinates the differences cost no more than the matrix product and its repair.
+# up to this number of coordinates, the differences cost no more than the matrix product and its repair
 _FEW_COORDINATES = 8
 
-# |x|^2 + |y|^2 - 2 <x, y> carries an error of about eps (|x|^2 + |y|^2). A distance whose square is below this share
-# of |x|^2 + |y|^2 has lost more than two digits and is computed again from the difference.
+# |x|^2 + |y|^2 - 2 <x, y> carries an error of about eps (|x|^2 + |y|^2). If the square of a distance is below this
+# share of |x|^2 + |y|^2, it has lost more than two digits. It is then computed again from the difference.
 _NEAR = 1e-2
 
 # Rows whose mean the points are moved to before their product.
@@ -49,7 +52,7 @@ def squared_distances(
     Args:
         x: points.
         y: points.
-        scales: one number for each coordinate, by which differences are divided; None is 1 for each.
+        scales: one number for each coordinate, by which differences are divided. None means 1 for each.
         unit: a power of two, or one for each coordinate. Points are multiplied by it without rounding. None is 1. It is
             a constant for derivatives.
     """
@@ -88,7 +91,7 @@ def _by_product(own: bool, x: Array, y: Array, unit: Array | None, scales: Array
     norms = squares_of(a)[:, None] + squares_of(b)[None, :]
     diagonal = own & (jnp.arange(len(x))[:, None] == jnp.arange(len(y))[None, :])
     squares = jnp.where(diagonal, 0.0, norms - 2 * _product(a, b))
-    # near, and also if the norms overflow, because then the difference is inf - inf The repair finds them again, since
+    # Near, and also if the norms overflow, because then the difference is inf - inf. The repair finds them again, since
     # what it is given is stored.
     near = lambda: ~(squares >= _NEAR * norms) & ~diagonal
     repaired = lambda: _repaired(own, _in_units(x, unit), _in_units(y, unit), scales, squares, near())
@@ -97,7 +100,7 @@ def _by_product(own: bool, x: Array, y: Array, unit: Array | None, scales: Array
 
 def _repaired(own: bool, x: Array, y: Array, scales: Array | None, squares: Array, near: Array) -> Array:
     """The squares, in which near pairs are recomputed from their differences."""
-    # Repairs take the points as given: centring them rounds, which a small difference would feel.
+    # Repairs use the points as given, because centring rounds them, and this would change a small difference.
     exact = lambda point, others: jnp.sum(_in_units(point - others, None, scales) ** 2, axis=1)
 
     def repair_row(row: tuple[Array, Array, Array]) -> Array:
@@ -148,7 +151,7 @@ def _in_scales_jvp(own, primals, tangents):
     return _in_scales(own, x, y, unit, scales), moved
 
 
-# Checkpoints: without them, differentiation keeps the differences of all pairs in each coordinate.
+# Without checkpoints, differentiation would store the differences of all pairs in each coordinate.
 
 
 @jax.checkpoint

@@ -30,7 +30,7 @@ class _Axis(NamedTuple):
 
     Attributes:
         starts: the first row of each tile.
-        repeated: how many of its rows the tile before it has already.
+        repeated: how many of its rows the previous tile already has.
         tiles: the points of each.
     """
 
@@ -58,7 +58,8 @@ def filled(
     side, vectors = kernel.tile_rows(x.shape) or _WIDE_SIDE, x.ndim == 2
     rows = _axis(x, side, even=vectors)
     columns = rows if y is None else _axis(y, max(side, side**2 // len(rows.tiles[0])), even=vectors)
-    # By rows: the first two of a symmetric matrix are of the two kinds that are compiled.
+    # The computation goes by rows, because the first two rows of a symmetric matrix have the two kinds of tiles that
+    # are compiled.
     places = [(i, j) for i in range(len(rows.tiles)) for j in range(i if y is None else 0, len(columns.tiles))]
     x64 = bool(jax.config.jax_enable_x64)  # pyright: ignore[reportAttributeAccessIssue]
 

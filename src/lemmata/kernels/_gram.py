@@ -18,7 +18,7 @@ from ._points import UNKNOWN, checked_problem, entries
 from ._tiles import checked_finite, checked_symmetric, symmetrised, tile_of
 
 # Matrices with fewer bytes than the first number are always computed at once, and matrices with more than the second
-# never. Between, they are computed at once if memory for four of them is free.
+# never. in between, they are computed at once if memory for four of them is free
 _SMALL, _LARGE = 2**26, 2**30
 # Entries of a matrix that is computed as a whole.
 _AT_ONCE = 2**20
@@ -99,7 +99,7 @@ def _in_cached_tiles(kernel: AbstractKernel, x: Array, y: Array | None) -> Array
     through_maps = lambda points: functools.reduce(lambda points, own: own(points), maps, points)
     try:
         images = jax.eval_shape(through_maps, points[0])
-    except (TypeError, ValueError):  # the matrix as a whole meets it again, and says what it is
+    except (TypeError, ValueError):  # the whole matrix raises this error again and explains it
         return None
     rows = mapped.tile_rows(images.shape)
     if rows is None or any(known(leaf) is None for leaf in jax.tree.leaves(kernel)):
@@ -154,5 +154,6 @@ def _refuse_too_large(plan: GramPlan, x: Array) -> None:
 def _place(
     matrix: Float[Array, "n m"], tile: Float[Array, "a b"], row: Int[ArrayLike, ""], column: Int[ArrayLike, ""]
 ) -> Float[Array, "n m"]:
-    # The matrix is donated, so the tile is written into it: `.at[].set` outside jit would copy the whole each time.
+    # The matrix is donated, so the tile is written into it. Outside jit, `.at[].set` would copy the whole matrix each
+    # time.
     return jax.lax.dynamic_update_slice(matrix, tile, (row, column))

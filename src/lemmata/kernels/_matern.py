@@ -119,7 +119,8 @@ def _near(mu: float, whole: int, s: Array) -> Array:
 
 def _far(mu: float, whole: int, s: Array) -> Array:
     """M by Chebyshev series, for s >= 2."""
-    half = jnp.exp(-s / 2)  # one half now, one at the end, so that large orders do not underflow on the way
+    # one half now and the other half at the end, so that large orders do not underflow on the way
+    half = jnp.exp(-s / 2)
     at = 2 * _SPLIT / s - 1
     own = _clenshaw(_chebyshev(mu), at) * half
     scale = math.sqrt(math.pi) / math.gamma(1 + mu)
@@ -133,7 +134,7 @@ def _far(mu: float, whole: int, s: Array) -> Array:
 
 def _power(base: Array, exponent: float) -> Array:
     """A positive base to an exponent in [-1, 1], to a few units of rounding where its logarithm is a few."""
-    return jnp.exp(exponent * jnp.log(base))  # on a processor a quarter of the time of the general power
+    return jnp.exp(exponent * jnp.log(base))  # on a processor, this takes a quarter of the time of the general power
 
 
 def _from_two(mu: float, whole: int, square: Array, first: Array, second: Array) -> Array:

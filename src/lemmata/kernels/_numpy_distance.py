@@ -27,7 +27,7 @@ def numpy_distances(
     Args:
         x: points.
         y: points.
-        lengths: one, or one a column.
+        lengths: one length, or one for each column.
         profile: from squares, which it overwrites.
     """
     centre = y.mean(axis=0)

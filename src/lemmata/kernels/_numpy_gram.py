@@ -39,7 +39,7 @@ def _most_entries(kernel: AbstractKernel) -> float:
 
 
 def numpy_gram(kernel: AbstractKernel, x: Float[np.ndarray, "n *shape"]) -> Float[np.ndarray, "n columns"] | None:
-    """The matrix K(x_i, x_j) in new memory, exactly symmetric; None where `takes_numpy` says no.
+    """The matrix K(x_i, x_j) in new memory, exactly symmetric. None if `takes_numpy` says no.
 
     Only entries on and above the diagonal are computed.
 

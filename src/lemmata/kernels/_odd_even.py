@@ -24,7 +24,8 @@ class OddEvenKernel(AbstractKernel):
     regressions, one for each term, with the ridges λ and λ/weight (`lemmata show
     regression.odd_even.effective_kernel`).
 
-    A coordinate that is not a whole number has the parity of the nearest one; derivatives keep the parities fixed.
+    A coordinate that is not a whole number has the parity of the nearest whole number. Derivatives keep the parities
+    fixed.
 
     >>> import jax.numpy as jnp
     >>> from lemmata.kernels import OddEvenKernel, gram
@@ -38,7 +39,8 @@ class OddEvenKernel(AbstractKernel):
         lengthscale: l, a positive number, in the units of the points, or an array of one for each column.
         odd_even_lengthscale: l_oe, a positive number, or an array of one for each column.
         weight: of the second term, at least 0; with 0 the kernel is Gaussian.
-        parities: the coordinates whose parity counts, for example (0,) for the protons of (Z, N); None means all.
+        parities: the coordinates whose parity counts, for example (0,) for the protons of (Z, N). None means all
+            coordinates.
 
     Raises:
         SettingError: if a length scale is known and not positive, the weight is negative, or a coordinate is not a

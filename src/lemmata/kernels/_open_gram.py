@@ -20,7 +20,7 @@ def open_gram(path: str | pathlib.Path) -> Any:
 
     Raises:
         MissingFileError: if there is no such folder.
-        DataError: if the folder has no complete matrix of `gram_on_disk`; the message gives the number of its tiles.
+        DataError: if the folder has no complete matrix of `gram_on_disk`. The message gives the number of its tiles.
         SettingError: if zarr is not installed.
 
     Example:

@@ -73,7 +73,7 @@ class GramPlan:
         return [(i, j) for i in range(down) for j in range(i if self.symmetric else 0, across)]
 
     def fits(self, free: int | None = None) -> bool:
-        """Whether the peak fits into `free` bytes; None uses the free memory of the machine."""
+        """Whether the peak fits into `free` bytes. None uses the free memory of the machine."""
         return self.peak_bytes <= (available_bytes() if free is None else free)
 
     def announce(self) -> None:
@@ -194,7 +194,7 @@ def _tile_bytes(kernel: AbstractKernel, x: Array, y: Array | None, block: int) -
 
 
 def _held(tile: Callable[..., Any], kernel: AbstractKernel, *points: jax.ShapeDtypeStruct) -> int:
-    """Bytes of the arguments and of the compiled function's memory besides its result; the compiler is asked once.
+    """Bytes of the arguments and of the compiled function's memory besides its result. The compiler is asked only once.
 
     A compilation takes some 100 MiB and seconds, and `gram` plans again what the caller has planned.
     """

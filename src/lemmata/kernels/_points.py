@@ -32,7 +32,7 @@ def checked_problem(kernel: object, x: object, y: object) -> tuple[Any, Any, boo
 
     Args:
         kernel: the object that must be a kernel.
-        x: points, one in each row: an array, or lists of numbers.
+        x: points, one in each row, as an array or lists of numbers.
         y: other points; `None` is kept and means `x` itself.
 
     Raises:

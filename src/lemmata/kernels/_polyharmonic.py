@@ -30,7 +30,8 @@ class PolyharmonicCovariance(AbstractKernel):
         B >= 1  and  c >= R² (2 B² - 2 B + 1),    B = b - ln R,
 
     and both are also necessary for balls of more dimensions (`lemmata show regression.spline_limit.positive_on_discs`).
-    With b = 5 and c = 400, the radius is 4.7. Magnification by s takes it to s² times that with b - ln s and c / s².
+    With b = 5 and c = 400, the radius is 4.7. Magnification by s turns it into s² times the kernel with b - ln s and c
+    / s².
 
     Its derivative at x = y is 0; its second derivative there is infinite, and `jax.hessian` gives the finite part -2b.
 

@@ -11,7 +11,9 @@ from ._base import AbstractKernel
 
 
 def problem_digest(kernel: AbstractKernel, x: Array, y: Array | None = None) -> str:
-    """SHA-256 of the points, the kernel's numbers and its structure (functions by name: their addresses change).
+    """SHA-256 of the points, the kernel's numbers and its structure.
+
+    Functions enter by name, because their addresses change.
 
     Args:
         kernel: the kernel.

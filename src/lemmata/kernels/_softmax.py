@@ -45,7 +45,8 @@ class SoftmaxTangent(AbstractKernel):
     def __call__(self, x: Float[Array, " d"], y: Float[Array, " d"]) -> Float[Array, ""]:
         """<x, y> exp(sigma² <x, y>)."""
         # 1. The softmax weights sum to 1, so <v_{l,r}, S(x)> = a_{l,r} - <a_l, S(x)>. The two units of a pair have
-        #    equal weights w, hence equal softmax weights, and opposite signs: <a_l, S(x)> = 0 at every width. What
+        # equal weights w, so their softmax weights are equal. Their signs are opposite, so <a_l, S(x)> = 0 at every
+        # width. What
         #    remains is <v_{l,r}, S(x)> = a_{l,r}.
         # 2. m S(x)_r = exp(<w_r, x>) / ((1/m) sum_q exp(<w_q, x>)). The mean in the denominator tends to E exp(<w, x>)
         # = exp(sigma² |x|² / 2), so m S(x)_r tends to exp(<w_r, x> - sigma² |x|² / 2). 3. The sum is now a mean over r

@@ -51,7 +51,7 @@ def tile_name(i: int, j: int) -> str:
 
 
 def chunks_of(plan: GramPlan, folder: pathlib.Path, i: int, j: int) -> list[pathlib.Path]:
-    """The files of a tile and of its transpose.
+    """The files of a tile and of its transposed tile.
 
     Args:
         plan: of the matrix.

@@ -125,7 +125,9 @@ def checked_symmetric(
 
 
 def checked_finite(matrix: Float[Array, "n m"], first: tuple[int, int] = (0, 0)) -> Float[Array, "n m"]:
-    """The matrix, refused if an entry is known not to be finite: inner products overflow before the points do.
+    """The matrix.
+
+    It is refused if an entry is known not to be finite, because inner products overflow before the points do.
 
     Args:
         matrix: entries of a kernel at pairs of points.

@@ -1,4 +1,4 @@
-"""A Gram matrix as an array of NumPy that may be overwritten: the peak of memory is the matrix and a few tiles."""
+"""A Gram matrix as an array of NumPy that may be overwritten. The peak of memory is the matrix and a few tiles."""
 
 import numpy as np
 from jaxtyping import Array, Float

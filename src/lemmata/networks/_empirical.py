@@ -30,8 +30,9 @@ class EmpiricalKernel(eqx.Module):
     (n, m).
 
     Args:
-        f: a function f(params, x) of one point, or an object with such an `apply`: a plain function, a layer.
-            `equinox_function` and `flax_function` make one of a module. Layers take the faster route of `tangent_gram`.
+        f: a function f(params, x) of one point, or an object with such an `apply`, for example a plain function or a
+            layer. `equinox_function` and `flax_function` make one of a module. Layers take the faster route of
+            `tangent_gram`.
         params: a tree of arrays; leaves that are not floating-point numbers are fixed.
         working_set: bytes of gradients, activations and products that may be in memory at once, besides the result; at
             least those of two points.
@@ -122,8 +123,9 @@ class EmpiricalKernel(eqx.Module):
         r"""dTheta(x_i, y_j)/dt along the gradient flow of squared loss, at these parameters.
 
         The flow is dparams/dt = -grad 1/2 sum_ia (f_a(train_i) - targets_ia)², in the time of `train`. The kernel is
-        differentiated along that direction: no third-order tensor is formed, and the cost is about three times the
-        kernel's. At infinite width, the velocity vanishes. At width m, it is of order 1/m in the NTK parameterisation.
+        differentiated along that direction. No third-order tensor is formed, and the cost is about three times the cost
+        of the kernel. At infinite width, the velocity vanishes. At width m, it is of order 1/m in the NTK
+        parameterisation.
 
         Args:
             train: the points of the loss.
@@ -177,7 +179,7 @@ class EmpiricalKernel(eqx.Module):
         return _change(self.gram(x, y, outputs=outputs), other.gram(x, y, outputs=outputs))
 
     def plan(self, what: str, points: tuple[Array, ...], outputs: Outputs, *, copies: int = 1) -> ResultPlan:
-        """The bytes of a result with a row or an entry for each of some points.
+        """The bytes of a result with one row or one entry for each of some points.
 
         Args:
             what: the result.

@@ -25,7 +25,7 @@ from ._in_context_checks import checked_prompt
 
 
 def linearised(x: Float[Array, "*s"], temperature: Float[Array, ""], stable: bool) -> Float[Array, "*s"]:
-    """4 tau (sigma(x/tau) - 1/2), which is x up to x³/(12 tau²): how logistic attention computes a product.
+    """4 tau (sigma(x/tau) - 1/2), which is x up to x³/(12 tau²). Logistic attention computes products in this way.
 
     Args:
         x: any array.
@@ -49,7 +49,7 @@ class InContextTransformer(eqx.Module):
         layers: L, odd.
         examples: N that the weights of Attn2 are built for.
         accelerated: with momentum (FISTA), in D = d + 3n + 8 rows.
-        as_printed: Attn2 without the factor N: the source's weights, whose prediction is N times too small.
+        as_printed: Attn2 without the factor N. These are the source's weights, whose prediction is N times too small.
     """
 
     features: UniversalFeatures
@@ -115,7 +115,7 @@ class InContextTransformer(eqx.Module):
         queries: Float[Array, "m d"],
         stable: bool = True,
     ) -> Float[Array, " m"]:
-        """Predictions at the queries: the forward pass for each, of which only the rows that change are computed.
+        """Predictions at the queries, by one forward pass for each. Only the rows that change are computed.
 
         Memory O((N + m) n).
 
@@ -188,7 +188,7 @@ def forward_steps(
     targets = linear(step * y)
 
     def block(state: tuple[Array, Array, Array], beta: Array) -> tuple[tuple[Array, Array, Array], Any]:
-        # one row for each query: products with a single row are as fast as with a vector
+        # one row for each query, because products with a single row are as fast as with a vector
         ahead, last, predicted = state
         residual = targets - linear(step * (ahead @ prompt.T))
         query = linear(step * predicted) - linear(step * jnp.sum(asked * ahead, axis=1))

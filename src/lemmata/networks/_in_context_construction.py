@@ -1,4 +1,4 @@
-"""The in-context transformer of a class of functions: settings, their checks, and the required temperature."""
+"""The in-context transformer of a class of functions, with settings, their checks, and the required temperature."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def construct_transformer(
     as_printed: bool = False,
     dtype: Any = float,
 ) -> InContextTransformer:
-    """The transformer of Lemma 4 for a class of functions: its weights depend only on the class.
+    """The transformer of Lemma 4 for a class of functions. Its weights depend only on the class.
 
     Args:
         functions: the class.

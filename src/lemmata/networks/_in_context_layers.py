@@ -102,7 +102,7 @@ def _prediction_heads(model: InContextTransformer, beta: float) -> tuple[Head, .
 
 
 def _extrapolation(model: InContextTransformer, beta: float) -> tuple[Array, Array]:
-    """FF2: the identity; with momentum, rho <- rho + beta (rho - last) and last <- rho."""
+    """FF2 is the identity. With momentum, it maps rho <- rho + beta (rho - last) and last <- rho."""
     inner, outer = _zeros(model), _zeros(model)
     if model.accelerated:
         rows, p = model.rows, len(model.features.thresholds) + 1

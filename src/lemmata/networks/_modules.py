@@ -14,10 +14,10 @@ def function_of(f: Any) -> Callable[..., Any]:
 
 
 def equinox_function(module: Any) -> tuple[Any, Any]:
-    """(f, params) of an Equinox module that is called with one point: f(params, x) = module(x) at those parameters.
+    """(f, params) of an Equinox module that is called with one point. f(params, x) = module(x) at those parameters.
 
     Args:
-        module: the module; every floating-point array in it is a parameter, and everything else is part of f.
+        module: the module. Every floating-point array in it is a parameter, and everything else is part of f.
 
     Raises:
         SettingError: if the argument is not an Equinox module, or is one that cannot be called.
@@ -53,7 +53,7 @@ def flax_function(module: Any, variables: Mapping[str, Any], **settings: Any) ->
 
 
 def check_variables(f: Any, params: Any) -> None:
-    """Refuse the variables of a Flax module in place of its parameters: running statistics are not trained.
+    """Refuse the variables of a Flax module in place of its parameters, because running statistics are not trained.
 
     Args:
         f: the function or module.

@@ -43,17 +43,17 @@ def monte_carlo_kernel(
     """The mean over independent initialisations of the finite tangent kernel, with the standard error of every entry.
 
     Mean and variance are updated after each draw, so only three kernels are in memory, for any number of draws. Entries
-    share their draws: their errors are correlated.
+    share their draws, so their errors are correlated.
 
     Args:
-        init: draws parameters from a key, `lambda key: network.init(key, fan_in)[0]` for a network of layers.
+        init: draws parameters from a key. For a network of layers, this is `lambda key: network.init(key, fan_in)[0]`.
         f: the function, as for `EmpiricalKernel`.
         x: points.
         y: other points, x itself by default.
         key: the randomness of all draws.
         draws: how many, at least 2.
         outputs: as for `EmpiricalKernel.gram`.
-        nngp: average `EmpiricalKernel.nngp` instead; its limit is the NNGP kernel.
+        nngp: average `EmpiricalKernel.nngp` instead. Its limit is the NNGP kernel.
 
     Raises:
         SettingError: for fewer than two draws, no key, or `outputs` with `nngp`, which is a mean over outputs.
@@ -113,7 +113,8 @@ def torch_monte_carlo_kernel(
     """As `monte_carlo_kernel` for PyTorch modules: the mean kernel of make(0), ..., make(draws - 1), in NumPy arrays.
 
     Args:
-        make: gives a module with independent random parameters for every seed: it calls `torch.manual_seed(seed)`.
+        make: gives a module with independent random parameters for every seed. It should call
+            `torch.manual_seed(seed)`.
         x: points, as for `TorchEmpiricalKernel`.
         y: other points, x itself by default.
         draws: how many modules, at least 2.

@@ -18,7 +18,7 @@ _CACHED = 2**21
 
 
 class SoftmaxNetwork(eqx.Module):
-    r"""F_l(x) = m <a_l, softmax(W^T x)> with m = `width` hidden units, W trained and the signs a_l fixed.
+    r"""F_l(x) = m <a_l, softmax(W^T x)> with m = `width` hidden units. W is trained, and the signs a_l are fixed.
 
     Symmetric initialisation: w_{2r-1} ~ N(0, sigma² I) and a_{2r-1} is uniform on {-1, 1}^k; w_2r = w_{2r-1} and a_2r =
     -a_{2r-1}. Therefore F is 0 at every x (Gu et al., 2024, equation 1 and Definition 3.7).
@@ -33,8 +33,8 @@ class SoftmaxNetwork(eqx.Module):
         sigma: standard deviation of the entries of W at initialisation.
 
     Raises:
-        SettingError: for an odd width or a width below 2, no outputs, a number of outputs that is not an integer, or a
-            sigma that is negative or not finite.
+        SettingError: for an odd width or a width below 2; for no outputs, or a number of outputs that is not an
+            integer; for a sigma that is negative or not finite.
     """
 
     width: int
@@ -70,7 +70,7 @@ class SoftmaxNetwork(eqx.Module):
         return {"weight": jnp.repeat(weight, 2, axis=1), "sign": paired}, self.outputs
 
     def apply(self, params: dict[str, Array], x: Float[Array, " d"]) -> Float[Array, " k"]:
-        """F(x). The signs pass no gradient, so descent on all of `params` only trains W."""
+        """F(x). The signs pass no gradient, so descent on all of `params` trains only W."""
         sign = jax.lax.stop_gradient(params["sign"])
         # The two members of all pairs go through the same operations at the same time. So, at the symmetric
         # initialisation, every pair cancels to the last bit. One product with W may round its columns differently.
@@ -84,7 +84,7 @@ class SoftmaxNetwork(eqx.Module):
         return jax.vmap(self.apply, in_axes=(None, 0))(params, x)
 
     def shares(self, params: dict[str, Array], x: Float[Array, "n d"]) -> Float[Array, "n m"]:
-        """S, the softmax of the logits <w_r, x_i> over units: rows that sum to 1, for finite logits of any size."""
+        """S, the softmax of the logits <w_r, x_i> over units. Its rows sum to 1, for finite logits of any size."""
         return jax.nn.softmax(x @ params["weight"], axis=1)
 
     def gradient(self, params: dict[str, Array], x: Float[Array, "n d"], y: Float[Array, "n k"]) -> Float[Array, "d m"]:

@@ -1,4 +1,4 @@
-"""Full-batch gradient descent on squared loss, recorded in the time of the tangent kernel's gradient flow."""
+"""Full-batch gradient descent on squared loss. It is recorded in the time of the tangent kernel's gradient flow."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +18,8 @@ class Trajectory(eqx.Module):
     """What gradient descent did.
 
     Attributes:
-        times: learning_rate * step at every record: the time t of df/dt = -Theta (f - y), Theta the tangent kernel.
+        times: learning_rate * step at every record. This is the time t of df/dt = -Theta (f - y), where Theta is the
+            tangent kernel.
         train: the outputs on the training points at those times.
         test: the outputs on the test points at those times, if there are any.
         params: the parameters after the last step.
@@ -33,8 +34,8 @@ class Trajectory(eqx.Module):
 def stable_learning_rate(theta: Float[Array, "n n"]) -> Float[Array, ""]:
     """1 / lambda_max of the tangent kernel on the training points: half of the bound 2 / lambda_max of linear descent.
 
-    With k outputs that share the kernel, `theta` is the kernel of one output. In its eigenbasis the step multiplies
-    each residual by 1 - lambda / lambda_max, so none changes sign.
+    With k outputs that share the kernel, `theta` is the kernel of one output. In its eigenbasis, the step multiplies
+    each residual by 1 - lambda / lambda_max, so no residual changes its sign.
 
     Raises:
         SettingError: if the kernel has no positive eigenvalue.

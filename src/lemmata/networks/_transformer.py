@@ -1,4 +1,4 @@
-"""Transformers with entrywise logistic attention: tokens are columns, and a layer is heads and a feed-forward map."""
+"""Transformers with entrywise logistic attention. Tokens are columns, and a layer has heads and a feed-forward map."""
 
 import equinox as eqx
 import jax
@@ -34,7 +34,7 @@ class TransformerLayer(eqx.Module):
 
 
 def attention_scores(head: Head, tokens: Float[Array, "D T"]) -> Float[Array, "T T"]:
-    """sigma((Q H)^T K H): row i, column j is how much token j takes from token i.
+    """sigma((Q H)^T K H). The entry in row i, column j is how much token j takes from token i.
 
     Args:
         head: the head.

@@ -1,4 +1,4 @@
-"""Kernel regression and its training through time, and the Lasso, on matrices."""
+"""Kernel regression, its training through time, and the Lasso. All work on matrices."""
 
 from lemmata.core import read_arguments as _read_arguments
 

@@ -18,7 +18,8 @@ from ._host_solution import penalty_factor
 from ._kernel_rows import KernelRows
 from ._normal_equations import summed_rows, whitened
 
-# Rounding of sums that are whitened last may move the fit by this share of the targets; beyond it rows are whitened.
+# rounding of sums that are whitened last may move the fit by this share of the targets; if it moves more, rows are
+# whitened
 _TOLERANCE = 1e-5
 # The rows of a block. There are as many as centres, so one compiled shape is enough; but at least this many rows, and
 # at most this many bytes.
@@ -33,7 +34,7 @@ class Modes:
 
     Attributes:
         basis: G (p, q): psi(x) = G^T K(z, x).
-        eigenvalues: a (q,), ascending and at least 0: the diagonal of the square.
+        eigenvalues: a (q,), ascending and at least 0. They are the diagonal of the square.
         moments: c = sum_i psi_i y_i (q, k).
         features: psi of the rows that were set aside for leave-one-out (m, q).
     """
@@ -80,7 +81,7 @@ class CentredModes:
     """`Modes` on all centres, and on the first quarter and half of them.
 
     Attributes:
-        levels: modes on ever more centres; the last on all of them.
+        levels: modes on more and more centres. The last uses all centres.
         targets: of the rows set aside, times the roots of their weights (m, k).
         aside: the numbers of these rows (m,).
         missed: mean over these rows of w_i (K(x_i, x_i) - Q(x_i, x_i)), the part of the prior variances that the
@@ -179,7 +180,7 @@ def centred_modes(
 def _plan(kernel: AbstractKernel, x: np.ndarray, z: np.ndarray, outputs: int, rows: int) -> CentresPlan:
     """The memory that will be used.
 
-    For kernels of fields, the compiler reports the memory of a tile; for other kernels, a tile is small.
+    For kernels of fields, the compiler reports the memory of a tile. For other kernels, a tile is small.
     """
     if x.ndim > 2:
         return centres_plan(kernel, jnp.asarray(x[:rows]), jnp.asarray(z), outputs=outputs, block=rows)

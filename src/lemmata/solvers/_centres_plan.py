@@ -17,7 +17,7 @@ from ._operators import BLOCK_BYTES
 # the squares in memory: K(z, z) or the whitened square, its copy with the ridge, its factor, the factor of K(z, z), and
 # the working memory of a factorisation
 _SQUARES = 5
-# A block in float64, its whitened form, and the next block, besides the kernel's memory while it computes one.
+# a block in float64, its whitened form, and the next block, besides the kernel's memory for computing a block
 _COPIES = 3
 # the limits of a block: this many bytes, which the allocator uses again for the next block, or this many rows
 _BLOCK, _FEW_ROWS = 2**24, 1024
@@ -106,7 +106,7 @@ def centres_plan(
         z: centres.
         outputs: columns of the targets.
         ridges: how many ridges.
-        block: rows of K(x, z) that are computed at once; None chooses them from the working set.
+        block: rows of K(x, z) that are computed at once. None chooses them from the working set.
         working_set: bytes for everything besides points and targets; None is the squares and 256 MiB.
 
     Raises:

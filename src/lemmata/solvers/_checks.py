@@ -30,7 +30,7 @@ def check_targets(y: ArrayLike, rows: int, name: str = "targets") -> None:
 
 
 def check_at_least(name: str, value: float | ArrayLike, smallest: int | float) -> None:
-    """Refuse a number below the smallest that is allowed, or NaN or infinite; a traced one passes."""
+    """Refuse a number that is NaN, infinite, or below the smallest allowed number. A traced number passes."""
     number = known(value)
     if number is not None and not (np.all(number >= smallest) and np.all(np.isfinite(number))):
         raise SettingError(name, found=number.tolist(), rule=f"a finite number of at least {smallest:g}")
@@ -49,7 +49,7 @@ def check_spectrum(spectrum: Any) -> None:
 
 
 def paired(K: Float[Array, "t n *k"]) -> Float[Array, "rows columns"]:
-    """The kernel of all pairs of outputs as a matrix whose rows are points, then outputs; a matrix is not changed."""
+    """The kernel of all pairs of outputs as a matrix. Its rows are points, then outputs. A matrix is not changed."""
     if K.ndim == 2:
         return K
     if K.ndim != 4 or K.shape[2] != K.shape[3]:

@@ -33,7 +33,7 @@ def cross_entropy_flow(
 
     Args:
         K: the Gram matrix of the training points.
-        labels: whole numbers from 0, one for each point; False and True are 0 and 1.
+        labels: whole numbers from 0, one for each point. False and True count as 0 and 1.
         time: finite times t >= 0, in any order.
         cross: K(other points, training points).
         classes: the number of outputs; None means the number of different labels.

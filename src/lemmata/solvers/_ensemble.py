@@ -48,7 +48,7 @@ class Ensemble(eqx.Module):
 
     Args:
         mean: over initialisations, at the training points and the others.
-        train: covariance of one output at the training points, one leading entry per time.
+        train: covariance of one output at the training points. The first axis is that of the times.
         test: covariance at the other points, or only its diagonal, if they were given.
     """
 

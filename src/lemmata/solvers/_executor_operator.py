@@ -26,8 +26,8 @@ class ExecutorOperator:
     stored. A task is a run of blocks. If a worker dies, the executor may give its task to another one, as Dask does.
     Each worker reads the points once, and each vector once in a product. It reads them from a folder that all workers
     see under the same path, so they do not pass through a scheduler. The product does not depend on which workers
-    computed it. On processors of one kind with the same threads, this holds to the bit. Use it as a context: outside of
-    it the folder is gone.
+    computed it. On processors of one kind with the same threads, this holds to the bit. Use it as a context. Outside
+    the context, the folder is deleted.
 
     Args:
         kernel: the kernel K.
@@ -35,7 +35,7 @@ class ExecutorOperator:
         executor: any `concurrent.futures.Executor`, such as that of a Dask client (`client.get_executor()`).
         block: rows of a block. None means as many rows as fill 128 MiB.
         tasks: the largest number of tasks in a product. About four tasks for each worker keep all workers busy.
-        folder: a folder in which workers on other machines see the points; None is a folder on this machine.
+        folder: a folder in which workers on other machines see the points. None is a folder on this machine.
 
     Raises:
         ShapeError, DataError, PrecisionError: for the same points as `KernelOperator`; DataError also if the folder
@@ -102,7 +102,7 @@ class ExecutorOperator:
         return jnp.asarray(shared_product(self.executor, _kernel_rows, self._folder, np.asarray(v), self._runs, given))
 
     def columns(self, index: Array) -> Float[Array, "n b"]:
-        """The columns of those numbers, computed here."""
+        """The columns with these numbers, computed here."""
         return KernelOperator(self.kernel, self.x).columns(index)
 
     def diagonal(self) -> Float[Array, " n"]:
@@ -139,5 +139,5 @@ def _kernel_rows(
 
 @functools.lru_cache(maxsize=1)
 def _kept(points: str) -> Array:
-    """The points, which a process reads once; folders have new names, so a name always means the same points."""
+    """The points, which a process reads only once. Folders have new names, so a name always means the same points."""
     return jnp.asarray(read_array(points))

@@ -52,7 +52,7 @@ def spectral_algorithm(
 ) -> Float[Array, "t *k"]:
     """K_cross U diag(phi) U' y, the regression with a filter phi of the eigenvalues of K = U diag(a) U'.
 
-    Labels of +-1 make it a classifier: the sign of the prediction.
+    With labels of +-1, it is a classifier by the sign of the prediction.
 
     Args:
         spectrum: the eigensystem of the training Gram matrix K.

@@ -19,10 +19,10 @@ def gradient_flow(
     """Predictions of kernel gradient flow df/dt = -K (f - y) from f(0) = 0.
 
     On the training points, f(t) = (I - exp(-K t)) y; at other points, f(t) = K_cross K^-1 (I - exp(-K t)) y. Both come
-    from the eigensystem, with the limit (1 - exp(-a t)) / a -> t on null modes. It is the flow of the loss 1/2 sum |f -
-    y|² (a sum over rows, not a mean). time = inf gives the minimum-norm interpolant. Modes whose eigenvalue cannot be
-    distinguished from zero count while t times the rounding error is at most 1. At larger times, their contribution is
-    unknown, and they are left out, as at inf.
+    from the eigensystem. On null modes, the limit (1 - exp(-a t)) / a -> t is used. It is the flow of the loss 1/2 sum
+    |f - y|² (a sum over rows, not a mean). time = inf gives the minimum-norm interpolant. Modes whose eigenvalue cannot
+    be distinguished from zero count while t times the rounding error is at most 1. At larger times, their contribution
+    is unknown. They are then left out, as at inf.
 
     Args:
         spectrum: the eigensystem of the training Gram matrix K.

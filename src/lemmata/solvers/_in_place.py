@@ -12,7 +12,7 @@ from lemmata.errors import SolverError
 from ._ridge import JITTERS, require_positive_semidefinite
 
 _BLOCK = 512
-# Rows on which the sign of the kernel is judged by a factorisation of its own.
+# number of rows on which the sign of the kernel is checked by a separate factorisation
 _JUDGED = 1000
 
 
@@ -89,7 +89,7 @@ class SystemInPlace:
         for jitter in (0.0, *(multiple * unit for multiple in JITTERS)):
             self._restore()
             np.fill_diagonal(self._matrix, self._diagonal + ridge + jitter)
-            # The transpose of a C array is a Fortran array; its upper triangle is the lower one of the matrix.
+            # The transpose of a C array is a Fortran array, and its upper triangle is the lower one of the matrix.
             _, failed = dpotrf(self._matrix.T, lower=0, clean=0, overwrite_a=1)
             self._changed = True
             if not failed:
@@ -129,7 +129,7 @@ class SystemInPlace:
         return 2 * float(np.sum(np.log(np.diagonal(self._matrix))))
 
     def factor(self) -> Float[np.ndarray, "n columns"]:
-        """L in the place of the matrix, whose upper triangle becomes 0; afterwards, no other method can be used."""
+        """L in the place of the matrix, with an upper triangle of zeros. Afterwards, no other method can be used."""
         for start in range(0, len(self._matrix), _BLOCK):
             end = start + _BLOCK
             self._matrix[start:end, end:] = 0.0

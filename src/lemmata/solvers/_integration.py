@@ -1,4 +1,4 @@
-"""The flow of outputs in a kernel under any smooth loss, by an ordinary differential equation."""
+"""The flow of outputs in a kernel under any smooth loss, computed by an ordinary differential equation."""
 
 from collections.abc import Callable
 from typing import Any

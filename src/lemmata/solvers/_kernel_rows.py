@@ -13,7 +13,7 @@ from lemmata.kernels import AbstractKernel, takes_numpy
 
 from ._operators import kernel_product, rows_of_a_block
 
-# Rows that are computed at once: their intermediate arrays stay in the cache.
+# rows that are computed at once, so that their intermediate arrays stay in the cache
 TILE = 256
 # The allocator keeps what is freed, and resident memory was up to three times what a compiled tile holds.
 _KEPT = 3
@@ -22,9 +22,8 @@ _KEPT = 3
 class KernelRows:
     """K(x, z) in float64 for points x in this machine's memory, for one set of points after another.
 
-    Where a form in NumPy takes less time than a compilation (`takes_numpy`), nothing is compiled (`by_numpy`).
-    For other kernels, one program computes a tile of rows for any number of points. It stays compiled for the next
-    `KernelRows`.
+    If a form in NumPy takes less time than a compilation (`takes_numpy`), nothing is compiled (`by_numpy`). For other
+    kernels, one program computes a tile of rows for any number of points. It stays compiled for the next `KernelRows`.
 
     Args:
         kernel: the kernel K.
@@ -75,7 +74,7 @@ class KernelRows:
         return found
 
     def _started(self, x: np.ndarray) -> Array:
-        """K of at most a tile of points, and rows of no meaning below; it may still be computed."""
+        """K of at most a tile of points, with meaningless rows below. It may still be computing."""
         padded = np.pad(x, [(0, self._rows - len(x)), *((0, 0) for _ in x.shape[1:])], mode="edge")
         with jax.enable_x64(True):  # the setting of a caller does not reach its threads
             return _tile(self._kernel, jnp.asarray(padded), self._centres)
@@ -130,7 +129,7 @@ def on_host(array: Any) -> bool:
     """Whether the numbers lie in this machine's memory, and not on a device or in a trace.
 
     Args:
-        array: of NumPy or JAX; anything else counts as on the host.
+        array: of NumPy or JAX. Anything else counts as an array on the host.
     """
     try:
         return not isinstance(array, jax.Array) or all(device.platform == "cpu" for device in array.devices())

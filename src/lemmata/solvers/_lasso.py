@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 
 
 def soft_threshold(z: Float[Array, "*s"], level: Float[Array, ""] | float) -> Float[Array, "*s"]:
-    """sign(z) max(|z| - level, 0), the proximal operator of level |z|_1, entry by entry.
+    """sign(z) max(|z| - level, 0), entry by entry. It is the proximal operator of level |z|_1.
 
     Args:
         z: any array.

@@ -54,8 +54,8 @@ def loss_flow(
 
     The flow trains the linearisation of a network with tangent kernel K. Elsewhere, df_*/dt = -K_cross grad_f loss.
     With `damping`, it is the flow with momentum f'' + damping f' = -K grad_f loss, f'(0) = 0. The heavy ball with
-    learning rate h² and momentum 1 - damping h follows this flow to first order in h. A loss that is a mean of n terms
-    has 1/n of their sum's gradient, and the same outputs at n times the time.
+    learning rate h² and momentum 1 - damping h follows this flow to first order in h. If a loss is a mean of n terms,
+    its gradient is 1/n of the gradient of the sum. It gives the same outputs at n times the time.
 
     The equation is integrated along the eigenvectors of K, each in units of the outputs that it moves. Explicit steps
     (Tsitouras 5/4) are used first. If more than 10^4 of them are needed, implicit steps (Kvaerno 5/4, with systems of
@@ -67,7 +67,7 @@ def loss_flow(
     Args:
         K: the Gram matrix of the training points, equal for all outputs. Or K may be the Gram matrix of all pairs of
             outputs (n, n, k, k), as returned by `EmpiricalKernel.gram`.
-        loss: loss(f, y), one number, differentiable by JAX; f are the outputs at all training points.
+        loss: loss(f, y), one number, differentiable by JAX. f are the outputs at all training points.
         y: targets of any kind, one row for each point.
         time: times t >= 0, in any order.
         cross: K(other points, training points).

@@ -12,7 +12,7 @@ from lemmata.errors import SettingError
 
 _ROUNDING = 16.0
 _MOST_STEPS = 100
-# Newton's method squares a relative error of this size away in the last step.
+# in the last step, Newton's method squares a relative error of this size, which makes it negligible
 _NEAR = 1e-9
 
 

@@ -20,7 +20,7 @@ class LowRank(eqx.Module):
         eigenvalues: a_1 >= ... >= a_r >= 0.
         eigenvectors: U, orthonormal columns.
         missed: tr (K - U diag(a) U^T), the trace norm of the missing part.
-        pivots: the rows whose columns were used; None if random products were.
+        pivots: the rows whose columns were used. None if random products were used.
         columns: columns of K, or products with K, that were computed.
     """
 

@@ -106,7 +106,7 @@ def filters_at(spectrum: Spectrum, times: Float[Array, " s"], path_filter: Filte
 
 
 def cross_modes(spectrum: Spectrum, cross: Float[Array, "t n"]) -> Float[Array, "t n"]:
-    """K_cross U, with exact zeros where the product with a null mode is rounding: at most 16 n eps |row|.
+    """K_cross U. Where the product with a null mode is rounding, at most 16 n eps |row|, it is exactly zero.
 
     K v = 0 entails K_cross v = 0, and a long time would turn that rounding into an answer.
 

@@ -33,8 +33,8 @@ def momentum_descent(
     Heavy ball (Polyak, 1964): f_{s+1} = f_s - learning_rate K (f_s - y) + momentum (f_s - f_{s-1}). Nesterov's method
     (1983) takes the gradient ahead: v = f_s + momentum (f_s - f_{s-1}), f_{s+1} = v - learning_rate K (v - y). In each
     eigenvector, it is a linear recursion of order two. Its power is computed by repeated squaring, so 10^9 steps cost
-    30 products of small matrices. For slow modes, the power would round the root 1 - delta, so it is computed from
-    delta. It converges for learning_rate < 2 (1 + momentum) / a_1 (heavy ball), or < 2 (1 + momentum) / ((1 + 2
+    30 products of small matrices. For slow modes, the power would round the root 1 - delta. So the power is computed
+    from delta. It converges for learning_rate < 2 (1 + momentum) / a_1 (heavy ball), or < 2 (1 + momentum) / ((1 + 2
     momentum) a_1) (Nesterov). For larger rates it diverges, as the loop does.
 
     Args:
@@ -122,7 +122,7 @@ def _root_filter(
     grown = jnp.where(null, count, -jnp.expm1(count * jnp.log1p(-slow)) / jnp.where(null, 1.0, slow))
     rest = -jnp.expm1(count * jnp.log(jnp.where(ended, 1.0, other)))
     found = rate * jnp.real(((1 - slow) * grown - other * rest / fast) / (fast - slow))
-    # A negative root alternates in sign, and its logarithm would have to know s to a fraction of pi.
+    # A negative root alternates in sign, and its logarithm would require s to a fraction of pi.
     sound = ((gap > 0) & (jnp.real(other) >= 0)) | (jnp.abs(fast) < 0.5)
     return sound & (jnp.abs(fast - slow) >= 0.5 * jnp.abs(fast)) & (count * jnp.abs(fast) >= 1), found
 

@@ -19,7 +19,8 @@ from ._kernel_rows import TILE, KernelRows, on_host
 
 # Steps of power iteration for an end of a spectrum.
 POWERS = 30
-# Strips of a symmetric product, and the columns of one at least: narrow strips waste little, and wide ones are fast.
+# the number of strips of a symmetric product, and the least number of columns of one; narrow strips waste little, and
+# wide ones are fast
 _STRIPS, _STRIP = 8, 128
 
 
@@ -117,9 +118,9 @@ def summed_rows(
 ) -> tuple[Float[np.ndarray, "p p"], Float[np.ndarray, "p k"]]:
     """`summed_blocks` by BLAS and LAPACK, in place. The next block is computed while one is added.
 
-    Only the lower triangle of the square has meaning, and little more is computed: strips of columns, by NumPy's matrix
-    product. (BLAS has a function for the half, but SciPy's holds the lock of the interpreter, so that no thread could
-    compute the next block.)
+    Only the lower triangle of the square has meaning, and little more is computed. It is computed in strips of columns,
+    by NumPy's matrix product. (BLAS has a function for half of the square. But SciPy's function holds the lock of the
+    interpreter, so no thread could compute the next block.)
 
     Args:
         kernel: K(., z).

@@ -122,7 +122,7 @@ def as_operator(matrix: Any) -> MatrixOperator | KernelOperator:
 
 
 def rows_of_a_block(block: int | None, columns: int, itemsize: int) -> int:
-    """The rows of a block of so many columns, as the caller set them or as fill 128 MiB."""
+    """The rows of a block with `columns` columns. The caller sets them; otherwise, they fill 128 MiB."""
     if block is None:
         return max(1, BLOCK_BYTES // (itemsize * columns))
     check_at_least("block", block, 1)
@@ -194,7 +194,7 @@ def refuse_curvature(curvature: float, floor: float) -> None:
         floor: 16 n eps times the largest observed |K v| / |v|, the accuracy of K v.
 
     Raises:
-        NotPositiveDefiniteError: if the curvature is negative by more than rounding; the message states it. The
+        NotPositiveDefiniteError: if the curvature is negative by more than rounding. The message states it. The
             smallest eigenvalue is at most this curvature.
     """
     if curvature < -floor:

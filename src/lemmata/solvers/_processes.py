@@ -29,8 +29,8 @@ class ProcessOperator:
     `KernelOperator` lets JAX share one block among threads, which JAX does for some operations only. Here, each process
     computes on one thread, and takes the next block when it has finished one. The product equals that of a
     `KernelOperator` with the same block, to rounding. Kernel and points are sent once, each vector once a product. Use
-    it as a context: outside of it no process is left. Processes end also if this one is killed, and if a product is
-    interrupted, which closes the operator.
+    it as a context. Outside the context, no process is left. Processes end also if this one is killed, and if a product
+    is interrupted, which closes the operator.
 
     Processes are started afresh. This takes some seconds, and imports the module of the program again, so a script must
     guard what it runs by `if __name__ == "__main__":`. The kernel's class is to be found by its name in a module.

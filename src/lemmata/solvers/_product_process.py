@@ -48,7 +48,7 @@ def serve(end: Connection, number: int) -> None:
 def _one_thread(number: int):
     """Give JAX one thread.
 
-    Its pool has one thread for each core that is available when it starts, so it starts on a single core.
+    Its pool has one thread for each core that is available when it starts. So it is started on a single core.
 
     Its threads may then run on any core again, as others may use the one.
     """

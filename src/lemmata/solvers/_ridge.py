@@ -109,8 +109,8 @@ def _solve(K, y, ridge, jitter):
 def require_positive_semidefinite(K: Float[Array, "n columns"], name: str = "the Gram matrix") -> None:
     """Refuse a matrix that is not symmetric, or has an eigenvalue below its rounding floor, by a factorisation.
 
-    K + f I has a Cholesky factor if no eigenvalue is below -f, f = 16 n eps |K| with |K| the Frobenius norm. If
-    it has none, the eigenvalues are computed and judged. Of a traced matrix only shape and type are judged.
+    K + f I has a Cholesky factor if no eigenvalue is below -f, f = 16 n eps |K| with |K| the Frobenius norm. If it has
+    no Cholesky factor, the eigenvalues are computed and checked. Of a traced matrix only shape and type are judged.
 
     Args:
         K: a Gram matrix.
@@ -166,7 +166,7 @@ def predict(solution: Solution, K_test: Float[Array, "t n"]) -> Float[Array, "t 
 def leave_one_out_residuals(
     K: Float[Array, "n columns"], y: Float[Array, "rows *k"], ridge: float | Float[Array, ""]
 ) -> Float[Array, "rows *k"]:
-    """y_i minus the prediction at x_i of a fit to the other rows: [(K + ridge)^-1 y]_i / [(K + ridge)^-1]_ii.
+    """y_i minus the prediction at x_i of a fit to the other rows. It is [(K + ridge)^-1 y]_i / [(K + ridge)^-1]_ii.
 
     One factorisation instead of n. Raises as `kernel_ridge` does.
 

@@ -38,7 +38,7 @@ def fitted(system: SystemInPlace, y: Float[np.ndarray, "n k"], ridge: float, row
         system: the Gram matrix.
         y: targets.
         ridge: at least 0.
-        rows: the rows for leave-one-out residuals; may be empty.
+        rows: the rows for leave-one-out residuals. There may be none.
     """
     jitter = system.factorise(ridge)
     alpha = system.solved(y)
@@ -109,7 +109,7 @@ def _guess(
 
 
 def _beyond(basis: np.ndarray, block: np.ndarray) -> np.ndarray:
-    """An orthonormal basis of a block, less its part in another."""
+    """An orthonormal basis of a block after its part in another basis is removed."""
     for _ in range(2):
         block = np.linalg.qr(block - basis @ (basis.T @ block))[0]
     return block

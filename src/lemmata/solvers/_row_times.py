@@ -75,7 +75,7 @@ def row_time_coefficients(
 
 @jax.custom_jvp
 def flow_function(A: Float[Array, "n n"]) -> Float[Array, "n n"]:
-    """phi(A) of a symmetric positive semidefinite matrix, where phi(a) = (1 - exp(-a)) / a; its derivative is safe.
+    """phi(A) of a symmetric positive semidefinite matrix, where phi(a) = (1 - exp(-a)) / a. Its derivative is safe.
 
     Args:
         A: the matrix.

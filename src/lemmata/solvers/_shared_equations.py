@@ -70,7 +70,7 @@ def shared_normal_equations(
             for _ in completed(executor, _sum_run, missing, lambda task: f"the sum over rows {task[1]} to {task[2]}"):
                 pass
             both = np.zeros(shape)
-            for file in files:  # in the order of the rows, not in the order of arrival
+            for file in files:  # in the order of the rows, and not in the order of arrival
                 both += read_array(file)
         return whitened(both[:, : len(z)], both[:, len(z) :], factor if last else None)
 
@@ -98,7 +98,7 @@ def _sum_run(place: str, start: int, end: int, kernel: AbstractKernel, rows: int
 
 @contextlib.contextmanager
 def _place(folder: str | pathlib.Path | None, name: Callable[[], str]) -> Iterator[pathlib.Path]:
-    """A folder for the files of a problem: one that stays until the sums are whole, or a temporary one."""
+    """A folder for the files of a problem. It stays until the sums are whole, or it is temporary."""
     if folder is None:
         with scratch(None) as place:
             yield place

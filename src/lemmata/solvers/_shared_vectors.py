@@ -15,7 +15,7 @@ from lemmata.errors import ShapeError
 
 
 def runs_of_rows(rows: int, block: int, most: int) -> list[tuple[int, int]]:
-    """First row and end of at most so many runs of whole blocks, which do not depend on how many workers there are.
+    """First row and end of at most `most` runs of whole blocks. They do not depend on the number of workers.
 
     Args:
         rows: how many there are.
@@ -29,7 +29,7 @@ def runs_of_rows(rows: int, block: int, most: int) -> list[tuple[int, int]]:
 
 @contextlib.contextmanager
 def scratch(folder: str | pathlib.Path | None) -> Iterator[pathlib.Path]:
-    """A new folder inside the one that workers see, removed at the end; None makes a folder on this machine.
+    """A new folder inside the folder that workers see. It is removed at the end. None makes a folder on this machine.
 
     Args:
         folder: that workers see.

@@ -16,7 +16,7 @@ from ._shared_vectors import runs_of_rows, scratch, shared_product
 
 
 class StoredOperator:
-    """The symmetric matrix that `gram_on_disk` wrote, whose products read it tile by tile.
+    """The symmetric matrix that `gram_on_disk` wrote. Its products read it tile by tile.
 
     Of the matrix two tiles are in memory at a time, in each worker. With an executor, a task is a run of tile rows. A
     worker reads the tiles from the folder, which it sees under the same path. It reads the vector from a file in this

@@ -86,13 +86,13 @@ def subset_of_regressors(
 ) -> CentredRidge:
     """Minimise |K_nz alpha - y|² + ridge alpha^T (K_zz + jitter I) alpha for centres z, over blocks of rows.
 
-    With L L^T = K_zz + jitter I and b = L^T alpha this is ridge regression on the whitened rows L^-1 K(z, x_i). Their
-    square W = sum_i L^-1 K(z, x_i) K(x_i, z) L^-T and v = sum_i L^-1 K(z, x_i) y_i are accumulated over blocks of rows.
-    Then (W + ridge I) b = v has one Cholesky factorisation for each ridge. Kernel blocks are computed in the dtype of
-    x; K_zz, sums and factorisations are in float64 always. The jitter is 16 eps tr K_zz, where eps is that of x. This
-    is above the rounding error of K_zz. If K_zz then has no factor, the jitter grows as in `kernel_ridge`. A ridge of 0
-    is least squares on the span of the centres. With the training points as centres it is kernel ridge regression, to
-    the jitter.
+    Let L L^T = K_zz + jitter I and b = L^T alpha. Then this is ridge regression on the whitened rows L^-1 K(z, x_i).
+    Their square W = sum_i L^-1 K(z, x_i) K(x_i, z) L^-T and v = sum_i L^-1 K(z, x_i) y_i are accumulated over blocks of
+    rows. Then (W + ridge I) b = v has one Cholesky factorisation for each ridge. Kernel blocks are computed in the
+    dtype of x; K_zz, sums and factorisations are in float64 always. The jitter is 16 eps tr K_zz, where eps is that of
+    the type of x. This is above the rounding error of K_zz. If K_zz then has no factor, the jitter grows as in
+    `kernel_ridge`. A ridge of 0 is least squares on the span of the centres. With the training points as centres it is
+    kernel ridge regression, to the jitter.
 
     Whitening K_zn K_nz after the sum costs half as much. But it loses digits, because |L^-1|² multiplies the rounding.
     This is done if every ridge is above 0 and the loss of accuracy does not matter. In single precision, the entries
@@ -104,8 +104,8 @@ def subset_of_regressors(
 
     With an `executor`, each worker sums a run of blocks. The sums are added here in the order of the rows. So the
     answer does not depend on which worker computed which sum, and differs from the answer without executor only by
-    rounding. Points, factor and sums pass through files of a folder. If the caller names it, it keeps the sums of an
-    interrupted call, and the same call continues with the missing runs. Only complete sums have a name.
+    rounding. Points, factor and sums pass through files of a folder. If the caller names the folder, it keeps the sums
+    of an interrupted call. The same call then continues with the missing runs. Only complete sums have a name.
 
     Args:
         kernel: the kernel K.
@@ -114,14 +114,14 @@ def subset_of_regressors(
         centres: z, points with the same number of columns.
         ridge: the ridge, at least 0 (not divided by n), or several ridges. All are solved from the same accumulated
             matrices.
-        block: rows of K_nz that are computed at once; None finds them from the working set.
+        block: rows of K_nz that are computed at once. None computes their number from the working set.
         working_set: bytes for everything besides points and targets; None is the squares and 256 MiB.
         tolerance: how far rounding of the sums may move the fit on x, as a share of |y|. 0 whitens every block of
             float64. 1e-4 halves the time. It changes a squared error of 1 % of the targets' by less than 1 in 400.
         executor: any `concurrent.futures.Executor`, such as that of a Dask client (`client.get_executor()`); None
             computes here.
         tasks: with an executor, the largest number of runs of blocks. Each run writes a p x p matrix of float64.
-        folder: that all workers see under the same path; None is a folder of this machine.
+        folder: a folder that all workers see under the same path. None is a folder of this machine.
 
     Raises:
         SettingError: for a negative ridge or tolerance, no ridge, or a matrix of ridges. It is also raised if both
@@ -186,7 +186,7 @@ def subset_of_regressors(
 def _checked(
     x: Array, y: Array, centres: Array, ridge: float | Sequence[float] | Array | np.ndarray
 ) -> Float[Array, "*s"]:
-    """The ridges in float64; raises if anything that was given is not sound."""
+    """The ridges in float64. It raises an error if an argument is not valid."""
     check_numbers("points x", x)
     check_numbers("centres", centres)
     check_targets(y, len(x))
@@ -210,7 +210,8 @@ def _penalty(
 ) -> tuple[Float[Array, "p p"], Float[Array, ""]]:
     """The lower Cholesky factor of K_zz + jitter I, and the jitter."""
     matrix = gram(kernel, z.astype(jnp.float64))
-    nothing = jnp.zeros((len(z), outputs))  # of the shape that is solved for afterwards: one compilation
+    # it has the shape that is solved for afterwards, so only one compilation is needed
+    nothing = jnp.zeros((len(z), outputs))
     solved = factored(matrix, nothing, 16 * eps * jnp.trace(matrix))
     return solved.factor, solved.ridge + solved.jitter
 

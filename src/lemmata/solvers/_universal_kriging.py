@@ -99,8 +99,8 @@ def universal_kriging(K: Any, drift: Any, y: Any, noise: Any = 0.0) -> Kriging:
     by a Cholesky factor on the complement of the columns of P (Wahba 1990, chapter 2). It is the limit of Gaussian
     process regression for a prior variance of the coefficients beta that grows without bound.
 
-    Columns of the drift may have any scales. K is best given without a constant that the drift removes: K = 1 + 1e-16 r
-    has lost r to rounding.
+    Columns of the drift may have any scales. K should be given without a constant that the drift removes. For example,
+    K = 1 + 1e-16 r has lost r to rounding.
 
     Args:
         K: generalised covariance of the points, (n, n).
@@ -248,7 +248,7 @@ class PolyharmonicSpline(eqx.Module):
 
 
 def _covariance(z: Array, x: Array, centre: Array, unit: Array) -> Array:
-    """r² ln(r / unit): on weights that the affine columns annihilate it is r² ln r, without its cancellation."""
+    """r² ln(r / unit). On weights that annihilate the affine columns, it equals r² ln r without its cancellation."""
     return unit**2 * squares_logarithm(squared_distances((z - centre) / unit, (x - centre) / unit))
 
 

@@ -1,4 +1,4 @@
-"""The learning curve of kernel ridge regression on a finite set: a formula, corrected by direct solves."""
+"""The learning curve of kernel ridge regression on a finite set. It is a formula that is corrected by direct solves."""
 
 import math
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from ._points import FEWEST, MOST, Interval, LearningCurve, Point, assemble, che
 
 LEVEL = 0.9
 """Nominal coverage of the interval."""
-_SMALL = 100  # rows up to which a curve may cost more operations than the cube of their number
+_SMALL = 100  # number of rows up to which a curve may cost more operations than the cube of this number
 _OPERATIONS = {True: 5e8, False: 5e7}  # that a curve may cost, of few rows or of more, if the cube is less
 _ALLOWANCE = 0.12  # half-width that an interpolated correction is given, in the logarithm of the error
 _LARGEST = 1e140  # the square of a target, times the number of rows, must be a number

@@ -24,12 +24,13 @@ class EquivalentCurve(eqx.Module):
     Args:
         sizes: numbers of training rows n, of the N rows of the set.
         error: squared error on the other N - n rows by the formula, summed over outputs.
-        mu: the effective regularisation: the subset learns like a ridge mu on all N rows.
+        mu: the effective regularisation. The subset learns like a ridge mu on all N rows.
         learnability: the fraction of the target's power that is learned, sum_i L_i |<u_i, y>|² / |y|² with
             L_i = a_i / (a_i + mu).
         overfitting: error / (|(I - L) y|² / N), the price of fitting noise; at n = N, the price in cross-validation.
-        drift: (n/N)² ln(leave-one-out / GCV): how far rows of unequal leverage may carry the measured error from the
-            formula, in the logarithm. It only uses single rows, so it does not detect rows that repeat each other.
+        drift: (n/N)² ln(leave-one-out / GCV). It shows how far rows of unequal leverage may move the measured error
+            from the formula, in the logarithm. It only uses single rows, so it does not detect rows that repeat each
+            other.
         spread: the standard deviation over rows of the squared residual (A + mu)^-1 y, relative to its mean.
     """
 
@@ -48,7 +49,9 @@ def deterministic_equivalent(
     sizes: Sequence[int] | Sequence[float] | Float[Array, " s"] | np.ndarray,
     ridge: float | Float[Array, ""],
 ) -> EquivalentCurve:
-    """The deterministic equivalent of the error of kernel ridge regression on n of N rows: a formula without a check.
+    """The deterministic equivalent of the error of kernel ridge regression on n of N rows.
+
+    It is a formula that is not checked.
 
     The compression of the N x N Gram matrix A to n rows is replaced by that to a free subspace of dimension n. Let mu
     be the root of ridge tr (A + mu)^-1 = n - tr A (A + mu)^-1. The error on the other N - n rows is

@@ -20,7 +20,7 @@ class HeldOut:
     """Kernel ridge regression on parts of N rows: the squared error on the rows that a split leaves out.
 
     Let n rows be used for training, and h = N - n rows be held out. Either the n x n system of the training rows is
-    solved, or, for h < n, the h x h system of the held-out rows. For the second, let R be the inverse of A + ridge and
+    solved or, for h < n, the h x h system of the held-out rows. For the second, let R be the inverse of A + ridge and
     alpha = R y. Then the residuals of rows H in a fit to all other rows are (R_HH)^-1 alpha_H. An intercept is an
     unpenalised constant. The kernel's rows and columns and the targets are centred in each training part, and R becomes
     R - R 1 1^T R / (1^T R 1), the block of the inverse of the system bordered by ones.
@@ -47,7 +47,7 @@ class HeldOut:
         return ridge <= self.floor and self.smallest <= self.floor
 
     def leaves_out(self, n: int, ridge: float) -> bool:
-        """Whether the rows left out are solved for, rather than those that train."""
+        """Whether the system of the left-out rows is solved, and not that of the training rows."""
         well_posed = ridge + self.smallest > (ridge + self.largest) / _CONDITION
         return len(self.y) - n < n and well_posed
 

@@ -22,7 +22,7 @@ class RitzValues(NamedTuple):
         weights: its eigenvectors, one in each column.
         residuals: the length of A x - value x for each Ritz vector x.
         asymmetry: the largest u'Av - v'Au that was met, for unit u and v.
-        whole: whether the space is invariant: no value is missed, but for copies.
+        whole: whether the space is invariant. Then no value is missed, except for copies.
     """
 
     values: Float[np.ndarray, " k"]
@@ -39,7 +39,7 @@ def ritz_values(
 
     The last number of `beside` couples to a vector outside the space, and is not used.
 
-    It is cut if a vector was as short as rounding: there the space is invariant, and what follows is noise.
+    It is cut if a vector was as short as rounding. The space is then invariant, and what follows is noise.
 
     Args:
         diagonal: of the matrix.

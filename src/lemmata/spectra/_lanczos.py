@@ -26,11 +26,11 @@ class LargestEigenvalues:
     """What `largest_eigenvalues` found.
 
     Args:
-        values: the largest first; up to rounding each is at most the eigenvalue of its rank.
+        values: the largest first. Up to rounding, each is at most the eigenvalue with its rank.
         upper: the largest eigenvalue is at most this, but with probability `failure` over the random start.
         failure: that probability.
-        residuals: the length of A x - value x: an eigenvalue is as near to each value.
-        smallest: the smallest value that was met; the smallest eigenvalue is at most this.
+        residuals: the length of A x - value x. An eigenvalue is at most this far from each value.
+        smallest: the smallest value that was found. The smallest eigenvalue is at most this.
         products: how many were taken.
         dimension: of the vectors.
         vectors: unit eigenvectors in the structure of the operator's vectors, a first axis for the rank; None if
@@ -102,7 +102,7 @@ def largest_eigenvalues(
         count: how many eigenvalues.
         tolerance: the distance of `upper`, as a share of the width of the spectrum that was met; sets the products.
         failure: the probability with which the largest eigenvalue may be above `upper`.
-        products: how many, in place of those of the tolerance.
+        products: the number of products, in place of the number that the tolerance needs.
         vectors: whether eigenvectors are wanted.
         seed: of the random start.
 

@@ -41,9 +41,9 @@ def measured_curve(
     `learning_curve` spends less on a whole curve than its eigensystem costs. This function spends up to 2e8 operations
     on each size. It averages over balanced random splits, each solved exactly from the Gram matrix A = U diag(a) U^T.
     It needs no assumption on the rows, which may be outlying, clustered or repeated. It also works at n equal to the
-    rank without ridge, where the equivalent is infinite. At n = N, if no row is left out, it is leave-one-out. Up to 24
-    sizes are measured, at the nearest whole number; at others, the correction ln(measured / equivalent) is interpolated
-    linearly in ln n.
+    rank without ridge, where the equivalent is infinite. At n = N, where no row is left out, it is leave-one-out. Up to
+    24 sizes are measured, at the nearest whole number. At other sizes, the correction ln(measured / equivalent) is
+    interpolated linearly in ln n.
 
     The interval is error * exp(-+ w), nominally at 95 %. Let s be the relative standard deviation over the B splits.
     The width is w = t s v. Here t is the 97.5 % point of Student's distribution with B - 1 degrees of freedom, v² = 1/B
@@ -59,9 +59,9 @@ def measured_curve(
         sizes: numbers of training rows, 1 <= n <= N; at least 2 with an intercept.
         ridge: the ridge on the diagonal of the Gram matrix of the training rows, at least 0. It is one number, or one
             for each size.
-        intercept: whether an unpenalised constant is learned with the kernel: each training part is centred separately.
-            The equivalent is then computed for contrasts of rows. This takes another eigendecomposition, unless A is
-            centred already.
+        intercept: whether an unpenalised constant is learned with the kernel. If so, each training part is centred
+            separately. The equivalent is then computed for contrasts of rows. This takes another eigendecomposition,
+            unless A is centred already.
         solves: direct solves for each size, rounded up to balanced splits. 0 computes only the equivalent, without an
             interval. None takes as many as 2e8 operations allow, between 8 and 1000. If no more splits exist than are
             allowed, all are solved.
@@ -131,11 +131,11 @@ def _check(counts: np.ndarray, total: int, intercept: bool, solves: int | None) 
 
 
 def _equivalent(spectrum, y, counts, ridges, intercept) -> EquivalentCurve:
-    """`deterministic_equivalent` at each size with its ridge: one call for all sizes of a ridge."""
+    """`deterministic_equivalent` at each size with its ridge. There is one call for all sizes of a ridge."""
     if intercept:
         spectrum, y = between_contrasts(spectrum, y)
     values, of_value = np.unique(ridges, return_inverse=True)
-    groups: dict[tuple[float, ...], list[np.ndarray]] = {}  # by their sizes, the places of each ridge
+    groups: dict[tuple[float, ...], list[np.ndarray]] = {}  # the positions of each ridge, by their sizes
     for number in range(len(values)):
         where = np.flatnonzero(of_value == number)
         groups.setdefault(tuple((counts[where] - intercept).tolist()), []).append(where)

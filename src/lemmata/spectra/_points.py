@@ -16,7 +16,8 @@ from ._held_out import HeldOut, all_splits, splits
 
 FEWEST, MOST = 8, 1000
 """Direct solves a size."""
-_MANY = 30  # solves from which on their own distribution, instead of Student's, shows how a mean over few splits varies
+# from this number of solves on, their own distribution, and not Student's, shows how a mean over few splits varies
+_MANY = 30
 _DRAWS = 2000  # of such a mean
 
 
@@ -27,7 +28,8 @@ class LearningCurve(eqx.Module):
         sizes: numbers of training rows n, of the N rows of the set.
         error: held-out squared error, summed over outputs, averaged over held-out rows and splits.
         standard_error: of `error`, from the spread over splits; 0 if every split was solved, NaN without solves.
-        solves: the number of direct solves at each size; 0 if the correction is interpolated, or if nothing was solved.
+        solves: the number of direct solves at each size. It is 0 if the correction is interpolated, or if nothing was
+            solved.
         correction: ln(error / the deterministic equivalent). It shows how far the rows violate the assumption of the
             equivalent that the eigenbasis is free from them. Above ln 2 in absolute value, do not trust other
             consequences of the equivalent (extrapolation, mu, learnability).
@@ -57,7 +59,7 @@ class LearningCurve(eqx.Module):
 
 
 class Point(NamedTuple):
-    """The result of the solves at one size; the widths are logarithms."""
+    """The result of the solves at one size. The widths are logarithms."""
 
     error: float
     standard_error: float
@@ -95,7 +97,7 @@ def check_interval(resamples: int | None, seed: int) -> None:
 
 
 def measure(model: HeldOut, n: int, ridge: float, allowed: float | int, planned: int, seed: int, of: Interval) -> Point:
-    """The error at one size: over every split if no more than `allowed` exist, else over `planned` balanced ones.
+    """The error at one size. It uses every split if at most `allowed` exist, and otherwise `planned` balanced splits.
 
     Args:
         model: the rows.
@@ -149,7 +151,7 @@ def assemble(
     points: Sequence[Point],
     allowance: float = 0.0,
 ) -> LearningCurve:
-    """The curve at all sizes from the points at the chosen ones.
+    """The curve at all sizes, from the points at the measured sizes.
 
     Args:
         equivalent: the formula at all sizes.

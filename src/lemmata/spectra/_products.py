@@ -15,7 +15,7 @@ Product = Callable[[PyTree], PyTree]
 
 
 def hessian_product(loss: Callable[[PyTree], Float[Array, ""]], params: PyTree) -> Product:
-    """The product v -> H v with the Hessian of a loss at some parameters, exact, without the matrix.
+    """The product v -> H v with the Hessian of a loss at some parameters. It is exact and does not form the matrix.
 
     The gradient is linearised once. So each product costs about as much as two gradients, and the results of the layers
     are stored. Compiled once for each function `loss`, for all parameters, so pass the same function again.

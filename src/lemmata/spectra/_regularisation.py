@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Real
 
-_HALVINGS = 70  # log brackets are below 1500 wide in float64; 70 halvings leave less than one ulp
+_HALVINGS = 70  # in float64, log brackets are less than 1500 wide; 70 halvings leave less than one ulp
 
 
 @jax.jit
@@ -33,7 +33,8 @@ def effective_regularisation(
         return jnp.sum((eigenvalues + ridge) / (eigenvalues + mu)) - size
 
     smallest = jnp.min(jnp.where(positive, eigenvalues, jnp.inf))
-    # Without a ridge each of the r positive modes contributes at least a_r / (a_r + mu): the sum still exceeds n below.
+    # Without a ridge, each of the r positive modes contributes at least a_r / (a_r + mu). So the sum still exceeds n
+    # below this value.
     lower = jnp.maximum(ridge, smallest * (rank - size) / size)
     upper = (total * ridge + jnp.sum(eigenvalues)) / size
     degenerate = (ridge <= 0) & (size >= rank)

@@ -21,15 +21,17 @@ def sharpness(
 
     Descent with steps above 2/sharpness is unstable if the loss is quadratic. The number of products follows from the
     tolerance and grows with the logarithm of the number of parameters. For a million parameters, it is 65 at one per
-    cent and 23 at ten. After that many products, the value is usually far more exact; see `residuals`. Memory is that
-    of a gradient and a few copies of the parameters. For several eigenvalues, eigenvectors, or the Gauss-Newton matrix,
-    see `largest_eigenvalues` with `hessian_product` and `gauss_newton_product`. For the trace, see `trace_estimate`.
+    cent and 23 at ten. After that many products, the value is usually far more exact; see `residuals`. The memory is
+    that of a gradient and a few copies of the parameters. For several eigenvalues, eigenvectors, or the Gauss-Newton
+    matrix, see `largest_eigenvalues` with `hessian_product` and `gauss_newton_product`. For the trace, see
+    `trace_estimate`.
 
-    Sharpness is a number of the parameters, not of the function: rescaled layers that compute the same function have
-    another one.
+    Sharpness depends on the parameters and not only on the function. Rescaled layers that compute the same function
+    have another sharpness.
 
     Args:
-        loss: a scalar of the parameters, twice differentiable; give the same function again to compile once.
+        loss: a scalar of the parameters, twice differentiable. Give the same function again, so that it is compiled
+            only once.
         params: an array, or a pytree of floating-point arrays.
         tolerance: the distance of `upper`, as a share of the width of the spectrum.
         failure: the probability with which the largest eigenvalue may be above `upper`.

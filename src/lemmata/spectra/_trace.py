@@ -29,7 +29,8 @@ class TraceEstimate:
 
     Args:
         value: the estimate, unbiased.
-        standard_error: of it, from the spread of its parts; 0 if the trace was computed.
+        standard_error: the standard error of the trace, from the spread of its parts. It is 0 if the trace was
+            computed.
         products: how many were taken.
         probes: random vectors.
         dimension: of the vectors.

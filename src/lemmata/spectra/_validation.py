@@ -61,7 +61,7 @@ def _leave_one_out(spectrum: Spectrum, y: Float[Array, "n k"], ridge: Float[Arra
 
 
 def shrinkage(spectrum: Spectrum, ridge: float | Float[Array, ""]) -> Float[Array, " n"]:
-    """1 / (a_i + ridge) up to a common factor: with ridge = 0 and a singular matrix only null modes keep weight."""
+    """1 / (a_i + ridge) up to a common factor. With ridge = 0 and a singular matrix, only null modes keep weight."""
     values = spectrum.resolved
     singular = (ridge <= 0) & (values[-1] <= 0)
     inverse = 1 / jnp.where(values + ridge > 0, values + ridge, 1.0)

@@ -1,4 +1,4 @@
-"""The spectrum of the exponential kernel of inner products on the unit sphere, by degrees of spherical harmonics."""
+"""The spectrum of the exponential kernel of inner products on the unit sphere, by degree of spherical harmonics."""
 
 import math
 from functools import partial
@@ -33,7 +33,7 @@ class SphereSpectrum(eqx.Module):
 
     @property
     def multiplicities(self) -> Float[Array, " K"]:
-        """N_k, whole numbers as long as float64 has them."""
+        """N_k. They are whole numbers as long as float64 can store them."""
         counts = jnp.exp(self.log_multiplicities)
         return jnp.where(counts < 2.0**50, jnp.round(counts), counts)
 
@@ -57,7 +57,7 @@ def exponential_sphere_spectrum(beta: float | Float[Array, ""], dimension: int, 
 
     I the modified Bessel function. All is computed in logarithms. I_0 or I_1/2, scaled by exp(-beta), is multiplied by
     ratios I_(a+1)/I_a. These come from their backward recurrence, which is stable for every beta. The function can be
-    traced in beta; it then holds to rounding for beta up to 1500.
+    traced in beta. It is then exact to rounding for beta up to 1500.
 
     Args:
         beta: the inverse temperature, positive.

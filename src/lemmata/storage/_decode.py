@@ -25,7 +25,7 @@ def decoded(body: Any, tensors: dict[str, np.ndarray]) -> Any:
         tensors: by name.
 
     Raises:
-        DataError: for a class or function that is not known, or fields that are not those of the class.
+        DataError: for a class or function that is not known, or for fields that do not belong to the class.
         PrecisionError: for a JAX array of 64 bits if JAX's x64 is off.
     """
     if body is None or isinstance(body, bool | int | float | str):
@@ -59,7 +59,7 @@ def decoded(body: Any, tensors: dict[str, np.ndarray]) -> Any:
             return _known(FUNCTIONS, "function", name)
         case {"class": name, "fields": fields}:
             kind = _known(CLASSES, "class", name)
-            # An estimator always computes in float64, also where it is loaded, so its arrays stay in float64.
+            # An estimator always computes in float64, even where it is loaded. So its arrays stay in float64.
             with jax.enable_x64(True) if settings_of(kind) is not None else contextlib.nullcontext():
                 return _object(kind, {field: decoded(part, tensors) for field, part in fields.items()})
     raise ValueError(f"a value cannot be read from {str(body)[:80]}")
@@ -115,7 +115,7 @@ def _check_types(kind: type, fields: dict[str, Any]) -> None:
 
 
 def _fits(declared: Any, value: Any) -> bool:
-    """Whether a value may have a declared type; values other than numbers, text and arrays are left to the class."""
+    """Whether a value may have a declared type. Values other than numbers, text and arrays are left to the class."""
     dtypes = getattr(declared, "dtypes", None)
     if isinstance(dtypes, tuple | list):
         own = str(getattr(value, "dtype", ""))

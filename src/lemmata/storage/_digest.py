@@ -1,4 +1,4 @@
-"""safetensors files with a digest of all their bytes: a byte that changed is noticed before arrays are read."""
+"""safetensors files with a digest of all their bytes. A changed byte is noticed before arrays are read."""
 
 import hashlib
 import pathlib
@@ -52,7 +52,7 @@ def read_file(
 
     Args:
         path: the file.
-        has_digest: whether a file with these metadata was written with a digest; it refuses other formats.
+        has_digest: whether a file with these metadata was written with a digest. It refuses other formats.
 
     Raises:
         MissingFileError: if there is no such file.

@@ -14,7 +14,7 @@ from ._registry import CLASSES, FUNCTIONS, name_of, settings_of
 
 
 def encoded(value: Any, place: str, tensors: dict[str, np.ndarray]) -> Any:
-    """The JSON of a value; its arrays are added to the tensors under their paths in the value.
+    """The JSON of a value. Its arrays are added to the tensors under their paths in the value.
 
     Args:
         value: what to store.

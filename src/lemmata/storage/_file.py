@@ -18,9 +18,9 @@ _FORMAT, _VERSION = "lemmata", 2
 def save(value: Any, path: str | pathlib.Path) -> pathlib.Path:
     """Write a kernel, a network, a fitted estimator, or a tuple, list or dictionary of such, to one safetensors file.
 
-    Arrays are stored to the bit. The rest is JSON: classes by their public names, fields and settings unchanged.
-    A function can be stored if it is one of JAX's named activations, for example that of `tanh()` or `silu()`. The file
-    has a SHA-256 digest of all its bytes, which `load` compares.
+    Arrays are stored to the bit. The rest is JSON. Classes are stored by their public names, and fields and settings
+    unchanged. A function can be stored if it is one of JAX's named activations, for example that of `tanh()` or
+    `silu()`. The file has a SHA-256 digest of all its bytes, which `load` compares.
 
     Args:
         value: an object of the library's public classes, or of a class given to `storable`.
@@ -53,8 +53,8 @@ def load(path: str | pathlib.Path) -> Any:
     """Read what `save` wrote. Classes and functions come from the library's own list, never from the file.
 
     Files of version 1 of the format have no digest, and are read without one. Arrays of kernels and networks are
-    returned as JAX arrays, those of fitted estimators as NumPy arrays. For JAX arrays, float64 needs JAX's x64 switched
-    on.
+    returned as JAX arrays. Arrays of fitted estimators are returned as NumPy arrays. For JAX arrays, float64 needs
+    JAX's x64 switched on.
 
     Args:
         path: the file.

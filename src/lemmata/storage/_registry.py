@@ -1,4 +1,4 @@
-"""Which classes and functions a file may name: the library's own, and those that a program has registered."""
+"""Which classes and functions a file may name. These are the library's own and those that a program has registered."""
 
 import dataclasses
 import inspect
@@ -57,10 +57,10 @@ CLASSES: dict[str, type] = {
 def storable(kind: type) -> type:
     """Register a class, so that `save` and `load` find it by its name. It can be used as a decorator.
 
-    The name is that of the module, without its private parts, and of the class.
+    The name consists of the module, without its private parts, and the class.
 
     Args:
-        kind: an `equinox.Module` whose fields are arrays, numbers, text, tuples or other storable objects; or a
+        kind: an `equinox.Module` whose fields are arrays, numbers, text, tuples or other storable objects. Or a
             scikit-learn estimator or kernel.
 
     Raises:

@@ -148,7 +148,7 @@ def _layer(tensors: dict[str, np.ndarray], stem: str) -> TransformerLayer:
 
 @contextlib.contextmanager
 def _refusing(path: str | pathlib.Path) -> Iterator[None]:
-    """Errors of reading a damaged file, as an error about the file."""
+    """A context in which errors of reading a damaged file become an error about the file."""
     try:
         yield
     except (LookupError, ValueError, TypeError, ArithmeticError, AttributeError, RecursionError) as error:

@@ -20,7 +20,7 @@ def read_bytes(path: str | Path, what: str, rule: str, most: int = MOST_BYTES) -
     Args:
         path: the file.
         what: the beginning of the message: "record study.json".
-        rule: the expected kind of file: "a record that lemmata wrote".
+        rule: the expected kind of file, for example "a record that lemmata wrote".
         most: bytes that it may have.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The schema of a record is its annotations: plain values become what they declare, or are refused."""
+"""The schema of a record is its annotations. Plain values become what the annotations declare, or are refused."""
 
 import dataclasses
 import enum
@@ -18,7 +18,9 @@ _WHOLE = 2.0**63
 
 @dataclasses.dataclass(frozen=True)
 class Numbers:
-    """Which numbers a field takes, as a part of its annotation; on a dataclass, which its plain floats take.
+    """Which numbers a field accepts, as a part of its annotation.
+
+    On a dataclass, which numbers its plain floats accept.
 
     Args: low, high: the ends, which are included.
         above: whether `low` does not belong to it.

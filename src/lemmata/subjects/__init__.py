@@ -1,1 +1,3 @@
-"""The theory by subject: a package a chapter, a module a section; mathematics, then the claims about it."""
+"""The theory by subject. Each subject is a package and each section a module: first mathematics, then the claims about
+it.
+"""

@@ -34,7 +34,7 @@ def workers(jobs: int = 1, dask: str | os.PathLike[str] | None = None) -> Iterat
 
     Args:
         jobs: how many processes of this machine.
-        dask: instead of them, the address of a scheduler of Dask's, such as tcp://10.0.0.1:8786, or the JSON file that
+        dask: the address of a Dask scheduler in place of processes, such as tcp://10.0.0.1:8786, or the JSON file that
             `dask scheduler --scheduler-file` writes.
 
     Raises:
@@ -76,7 +76,7 @@ def _cluster(named: str | os.PathLike[str]) -> Iterator[Executor]:
         try:
             _knock(address)  # Dask's client tries again for seconds if nobody listens
             client = _answer(lambda: Client(address, timeout=_PATIENCE, set_as_default=False))
-        except Exception as error:  # OSError, ValueError and others, depending on the fault of the address
+        except Exception as error:  # OSError, ValueError or others, depending on the fault of the address
             secure = address.startswith(("tls:", "wss:"))
             remedy = "name the files of TLS in Dask's configuration, as docs/scale.md says" if secure else _REMEDY
             raise SettingError(
@@ -164,7 +164,7 @@ def _knock(address: str) -> None:
 
 
 def _answer(ask: Callable[[], Any]) -> Any:
-    """The answer, with a time limit, because Dask's client waits for ever for a silent program."""
+    """The answer, with a time limit, because Dask's client would wait forever for a silent program."""
     found: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
     def wait() -> None:

@@ -134,7 +134,7 @@ class Processes(Executor):
                              f"{ATTEMPTS} processes ended with the task, the last with exit code {code}")  # fmt: skip
 
     def _child(self, number: int) -> "_Child | None":
-        """The process with this number, started if there is none; None after the end."""
+        """The process with this number. It is started if there is none. None after the end."""
         with self._lock:
             if self._ended:
                 return None
@@ -144,7 +144,7 @@ class Processes(Executor):
 
 
 class _Child:
-    """A process, and the connection to it."""
+    """A process, and the connection to this process."""
 
     def __init__(self, threads: int, number: int):
         context = multiprocessing.get_context("spawn")
@@ -154,7 +154,7 @@ class _Child:
         there.close()  # so that each side notices the end of the other
 
     def close(self) -> int | None:
-        """Let it end; its exit code."""
+        """Let it end, and return its exit code."""
         self.end.close()
         self.process.join()
         return self.process.exitcode

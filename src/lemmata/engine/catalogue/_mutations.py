@@ -126,7 +126,7 @@ def scores(found: dict[str, dict[str, Any]], by: Callable[[str, dict[str, Any]],
 
 
 def score_table(scored: dict[str, dict[str, list]], head: str) -> Iterable[str]:
-    """Scores as lines of a Markdown table, in percent with how many were made; the last line is of all.
+    """Scores as lines of a Markdown table, in percent, and how many mutations were made. The last line is the total.
 
     Args:
         scored: by `scores`.

@@ -1,4 +1,7 @@
-"""Which public functions and classes the trials of a claim run, and which no claim runs: read, never run."""
+"""Which public functions and classes the trials of a claim run, and which no claim runs.
+
+The code is read and never run.
+"""
 
 import functools
 

@@ -93,7 +93,7 @@ def _asked(
 ) -> Any:  # fmt: skip
     """The answer of a method, or its shapes and types; ClaimError if no trial can use it.
 
-    A value that is not an array cannot leave a traced function: it is looked at inside.
+    A value that is not an array cannot leave a traced function, so it is examined inside.
     """
     wrong: list[str | None] = []
 

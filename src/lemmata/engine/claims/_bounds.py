@@ -151,7 +151,7 @@ class AtMost(AbstractBound):
         return np.isposinf(predicted)
 
     def vacuous(self, predicted: np.ndarray, trivial: np.ndarray) -> np.ndarray | None:
-        """At or above the trivial value."""
+        """Whether the bound is at or above the trivial value."""
         return columns(predicted) >= columns(trivial)
 
     def shown(self, sample: Sample) -> tuple[float, float]:

@@ -12,9 +12,9 @@ _REACH = 0.01  # a component with more rounding error than this share of the dis
 def silent_components(relation: Relation, sample: Sample, false: np.ndarray) -> np.ndarray | None:
     """Which components give no information, shape (T, C). Rounding would explain the control as well as the claim.
 
-    Those whose tolerance reaches a hundredth of the distance between prediction and control, or of the value itself.
-    A component that the control does not change has no distance. There the tolerance is compared with the value alone.
-    None if the relation does not compare the numbers of a single trial.
+    Components whose tolerance reaches a hundredth of the distance between prediction and control, or of the value
+    itself. A component that the control does not change has no distance. There the tolerance is compared with the value
+    alone. None if the relation does not compare the numbers of a single trial.
     """
     if relation.against(sample) is None:
         return None

@@ -62,7 +62,7 @@ _AS_IT_IS = ", a component that the control does not change"
 def _moved(relation: Relation, sample: Sample, false: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Which components have a control, and which of them it moves in any trial.
 
-    If the prediction and the control are 0 or infinite in all trials, there is no distance.
+    If the prediction is 0 or infinite in all trials, and the control equals it, the component has no control.
     """
     predicted, unit = sample.predicted, relation.unit
     differ = np.any(blocks(np.asarray(false != predicted), unit), axis=0)

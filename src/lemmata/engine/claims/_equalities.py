@@ -258,7 +258,7 @@ def judge_means(
     columns: np.ndarray, level: float, margin: float, resolution: float, what: str, exact: bool = False,
     ends: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> Judgement:  # fmt: skip
-    """Judge each column mean against ±margin; several columns share the level (Bonferroni)."""
+    """Judge each column mean against ±margin. If there are several columns, they share the level (Bonferroni)."""
     verdicts, band = [], (-margin - resolution, margin + resolution)
     for number, column in enumerate(columns.T):
         known = None if ends is None else (ends[0][:, number], ends[1][:, number])

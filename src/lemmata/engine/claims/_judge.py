@@ -156,7 +156,7 @@ def _empty(beyond: np.ndarray, sure: bool) -> str:
 
 
 def _dropped(results: Outcome) -> dict[str, int]:
-    """For each hypothesis that failed, in how many trials."""
+    """For each failed hypothesis, the number of trials in which it failed."""
     counts = {h.name: int((~np.asarray(h.holds) & ~np.asarray(h.undefined)).sum()) for h in results.hypotheses}
     return {name: count for name, count in counts.items() if count}
 
@@ -201,7 +201,10 @@ def _unjudged(claim: Claim, setting: dict, finished: Trials) -> tuple[Status, st
 
 
 def _dropped_violations(claim: Claim, results: Outcome) -> int:
-    """In how many of the trials that do not count the conclusion fails: more than a few are a selection."""
+    """The number of trials that do not count and in which the conclusion fails.
+
+    If there are more than a few, there is a selection.
+    """
     dropped = ~np.asarray(results.holds)
     if not dropped.any():
         return 0
@@ -233,7 +236,7 @@ def _slack(sample: Sample) -> tuple[float, float, float] | None:
 
 
 def _beyond(claim: Claim, sample: Sample, trivial: np.ndarray) -> np.ndarray | None:
-    """Which components are beyond the trivial value, shape (T, C); an infinite bound is beyond any."""
+    """Which components are beyond the trivial value, shape (T, C). An infinite bound is beyond any trivial value."""
     known = callable(claim.trivial)
     if not known:
         trivial = np.full(sample.trials, np.inf if claim.relation.label == "upper" else -np.inf)

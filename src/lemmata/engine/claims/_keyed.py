@@ -216,7 +216,8 @@ class _Worker:
             self._process.join()
             code = self._process.exitcode
             by = f"signal {-code}" if code < 0 else f"exit code {code}"
-            if (tries := self._tries + 1) < ATTEMPTS:  # perhaps killed from outside: another process takes the task
+            # perhaps it was killed from outside; another process takes the task
+            if (tries := self._tries + 1) < ATTEMPTS:
                 again = self.task
                 self.stop()
                 self.give(again)

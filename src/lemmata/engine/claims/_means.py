@@ -85,7 +85,7 @@ def _with(known: tuple[float, float], shown: tuple[float, float]) -> tuple[float
 
 
 def of_squares(own: np.ndarray, level: float, allowed: float, exact: bool) -> tuple[bool | None, tuple[float, float]]:
-    """The root of a mean square against what is allowed: within (True), beyond (False) or undecided (None).
+    """How the root of a mean square compares with what is allowed: within (True), beyond (False) or undecided (None).
 
     Args:
         own: numbers whose mean is the mean square of something, shape (T, C): squares, or products of two independent

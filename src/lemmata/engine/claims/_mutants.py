@@ -21,7 +21,7 @@ FARTHEST = {"factor": math.log(1000.0), "exponent": 4.0, "share": 1.0}
 """How far neighbours are looked for: a factor 1000, an exponent 4, all of the way to the control."""
 
 _CLOSEST = 1e-15
-# 36 halvings between the closest and the farthest power of e, so the nearest is known to 2e-4 of this range
+# halvings of the 36 powers of e between the closest and the farthest; the nearest is then known to 2e-4 of its value
 _STEPS = 18
 _WRONG, _WRONG_EXPONENT = math.log(1.25), 0.2  # from here on, the prediction for another problem counts as wrong
 _OFTEN = 0.25  # in so many trials

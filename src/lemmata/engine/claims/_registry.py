@@ -94,7 +94,8 @@ def _points() -> list[Any]:  # of importlib_metadata, if a package puts its own 
 
 
 def _own(point: Any) -> bool:
-    # No class is named: packages that import importlib_metadata put its entry points in the place of Python's.
+    # No class is named here, because packages that import importlib_metadata put its entry points in the place of
+    # Python's.
     return point.value.startswith("lemmata.") and (point.dist is None or point.dist.name == "lemmata")
 
 

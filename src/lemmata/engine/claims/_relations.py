@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 ROUNDING = 32.0 * float(np.finfo(float).eps)
-FACTOR, EXPONENT = 4.0, 0.5  # how far a control may be from its claim: a factor, or a difference of exponents
+FACTOR, EXPONENT = 4.0, 0.5  # how far a control may be from its claim, as a factor or a difference of exponents
 WHOLE = -1  # a block that is all of a trial
 
 

@@ -118,7 +118,7 @@ def _untraced(claim: Claim, setting: dict, seed: int, number: int, x64: bool) ->
     with jax.enable_x64(x64):
         try:
             return jax.tree.map(np.asarray, trial(claim, setting, trial_key(claim, seed, number)))
-        except Exception as error:  # a claim's own code may raise anything: its failure is a verdict
+        except Exception as error:  # a claim's own code may raise any error; its failure is a verdict
             return f"trial {number}: {_line(error)}"
 
 
@@ -166,7 +166,7 @@ def run_trials(
                 progress(len(numbers) + len(finished.errors), trials)
     except KeyboardInterrupt:
         finished.interrupted = True
-    except Exception as error:  # a claim's own code may raise anything: its failure is a verdict, not a traceback
+    except Exception as error:  # a claim's own code may raise any error; its failure is a verdict, not a traceback
         finished.errors.append(_line(error))
     finally:
         source.close()

@@ -68,7 +68,7 @@ class Verdict:
         control: the neighbouring false statement on the same trials.
         corners: other cases of the settings; `worst_corner` is the case with the strongest evidence against the
             statement.
-        p_value: the smallest level at which these trials, or those of an extra setting, refute the statement.
+        p_value: the smallest level at which these trials, or the trials of an extra setting, refute the statement.
         worst: number of the trial with the largest disagreement.
         seconds: wall time.
         interrupted: Ctrl-C stopped the run before the budget was spent.

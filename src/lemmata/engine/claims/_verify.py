@@ -169,7 +169,7 @@ def verdicts_of(
     on.
 
     Args:
-        claims: of different names; drawn when there is a worker for them.
+        claims: claims with different names. They are requested when a worker is free.
         seed: of all randomness.
         executor: where claims are verified; None is here.
         progress: show a progress bar for each claim that runs here.
@@ -228,8 +228,8 @@ def verify_all(
     """Verify several claims so that the probability of refuting any true one is at most `level` (Holm's procedure).
 
     Each claim is verified at `level`. A refutation is valid if Holm's procedure rejects it, too; otherwise the claim is
-    inconclusive. Ctrl-C ends the run: the claims that were not begun are missing from the list, and count in the
-    family. The arguments are the same as for `verify`. In an executor, each claim is one task.
+    inconclusive. Ctrl-C ends the run. Claims that were not begun are missing from the list, but count in the family.
+    The arguments are the same as for `verify`. In an executor, each claim is one task.
 
     Returns: A verdict for each claim. Its level is the level with which Holm's procedure compared its p-value.
     """

@@ -111,7 +111,7 @@ class Ledger:
         return [str(row[0]) for row in self.query("PRAGMA integrity_check") if row[0] != "ok"]
 
     def export(self, path: str | Path) -> int:
-        """Write all trials to a Parquet file, arrays as lists of numbers; how many there are."""
+        """Write all trials to a Parquet file, with arrays as lists of numbers. Return how many there are."""
         import polars as pl
 
         rows = [dict(row) for row in self.query(f"SELECT {', '.join(TRIAL)} FROM trials")]

@@ -67,7 +67,7 @@ def recorded_trials(
             finished.interrupted = True
         except DataError:
             raise
-        except Exception as error:  # a claim's own code may raise anything: its failure is a verdict, not a traceback
+        except Exception as error:  # a claim's own code may raise any error; its failure is a verdict, not a traceback
             finished.errors.append(f"{type(error).__name__}: {' '.join(str(error).split())[:300]}")
     rows.sort(key=lambda row: row["number"])
     finished.numbers = np.asarray([row["number"] for row in rows], int)

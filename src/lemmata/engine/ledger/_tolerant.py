@@ -25,7 +25,7 @@ class TolerantTrials:
         if not self.unrecorded:
             try:
                 return self.run(claim, setting, trials, seed, *rest)
-            except DataError as error:  # errors of the ledger; an error of a claim is already a verdict
+            except DataError as error:  # errors of the ledger only, because an error of a claim is already a verdict
                 self.unrecorded = str(error)
         return run_trials(claim, setting, trials, seed, *rest)
 

@@ -107,7 +107,7 @@ class Counterexample:
 
 @dataclasses.dataclass(frozen=True)
 class Survived:
-    """The tests of a search that found no counterexample: evidence, never proof.
+    """The tests of a search that found no counterexample. They are evidence and never a proof.
 
     Args:
         claim: its name.
@@ -252,7 +252,7 @@ def evaluated(claim: Claim, found: Counterexample) -> Counterexample:
 
 
 def judged(claim: Claim, place: Place, budget: int | None = None, level: float = LEVEL) -> dict[str, Any]:
-    """The record of a verification at a place; the reason is empty if it does not refute."""
+    """The record of a verification at a place. The reason is empty if the verification does not refute."""
     verdict = verify(claim, place.setting, budget=budget, seed=place.seed, corners=0, level=level, progress=False)
     refuted = verdict.status is Status.REFUTED
     band, statistic = verdict.band or (math.nan, math.nan), math.nan if verdict.estimate is None else verdict.estimate

@@ -195,7 +195,10 @@ class Look:
         return value, moved, against
 
     def _note(self, value: float, place: Place, against: bool) -> None:
-        """Remember the largest pressure; of a bound, one that rounding explains is 0, and a contradiction is none."""
+        """Remember the largest pressure.
+
+        For a bound, a pressure that rounding explains counts as 0, and a contradiction as none.
+        """
         if not isinstance(self.claim.relation, Equal):
             value = -math.inf if against else min(value, 0.0)
         if value > self.best:

@@ -13,7 +13,7 @@ from lemmata.engine.claims import Claim, hypotheses_of, measured, root_key
 
 
 def called_free(claim: Claim) -> tuple[str, ...]:
-    """The fields that the population's class calls free; a field with the name `free` has another meaning."""
+    """The fields that the population's class lists as free. A field with the name `free` has another meaning."""
     population = claim.population
     own = dataclasses.is_dataclass(population) and any(field.name == "free" for field in dataclasses.fields(population))
     return () if own else tuple(getattr(population, "free", ()))

@@ -1,4 +1,4 @@
-"""How much of a bound's constant a search finds needed: the tightness that the catalogue records."""
+"""How much of a bound's constant is needed, by a search. This is the tightness that the catalogue records."""
 
 import dataclasses
 import math
@@ -66,8 +66,8 @@ def measure_tightness(claim: Claim, seconds: float = 5.0, *, seed: int = 0) -> T
     """Search for the largest ratio of a bound, or for a counterexample to any claim, in a time of the processor.
 
     The search is `refute`. For a true statement with probability 1 - delta, the ratio is the quantile of that order
-    over 64 problems. It is the largest of these quantiles at the default and at settings around it: the best constant
-    that the draws do not contradict.
+    over 64 problems. It is the largest of these quantiles at the default and at settings around it. This is the best
+    constant that the draws do not contradict.
 
     Args:
         claim: the claim.

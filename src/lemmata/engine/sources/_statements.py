@@ -70,7 +70,7 @@ class Reference:
 
 @dataclasses.dataclass(frozen=True)
 class Reproduction:
-    """A result of a paper that was run here, at which size, and what came out.
+    """A result of a paper that was run here, with the size at which it was run, and the outcome.
 
     Args:
         headline: the paper's result, in lemmata's own words.

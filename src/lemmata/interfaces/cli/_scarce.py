@@ -113,7 +113,7 @@ class Listener:
 
     @property
     def noise(self) -> str:
-        """What was written at the end of a library, or for an error that is told in other words."""
+        """Held lines of a library at its end, or of an error that is reported in other words."""
         return b"".join(line for noisy, line in self.held if noisy).decode(errors="replace")
 
     def tell(self) -> None:

@@ -97,7 +97,7 @@ class ModelStudy(Finished[ExaminationRecord]):
 
 
 def _last_step(pipeline: Any, x: Any, facts: Any) -> tuple[Any, Any, Any]:
-    """The last step of a pipeline, and all rows as it reads them; of a pipeline in a pipeline the last step of that."""
+    """The last step of a pipeline, and all rows as it reads them. For nested pipelines, the innermost last step."""
     if len(pipeline) == 1:
         return bare_model(pipeline[-1]), x, facts
     facts = dict(facts)

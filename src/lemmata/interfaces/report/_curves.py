@@ -97,7 +97,7 @@ def drawn_models(record: StudyRecord) -> list[ModelResult]:
 def curve_rows(models: Sequence[ModelResult], around: Frame, total: int) -> list[dict[str, Any]]:
     """One row for each point of each model.
 
-    Measured values have bars of two standard errors; expected ones have 90 % intervals.
+    Measured values have bars of two standard errors. Expected values have 90 % intervals.
 
     `inside` and `onwards` say whether a point belongs to the line up to the available rows, and to the line beyond
     them.

@@ -26,7 +26,8 @@ def formula(text: str, display: bool = False) -> Markup | None:
 
     Args:
         text: a formula in the notation of the statements.
-        display: on its own line, with fraction bars, words and commas; in a sentence, slashes stay.
+        display: whether the formula is on its own line, with fraction bars, words and commas. In a sentence, slashes
+            stay.
 
     >>> print(formula("x_i²"))
     <math alttext="x_i²"><msubsup><mi>x</mi><mi>i</mi><mn>2</mn></msubsup></math>
@@ -52,7 +53,7 @@ class _Factor:
 
 
 class _Parser:
-    """Recursive descent; `symbols` counts the names of quantities. A text without such names is not a formula."""
+    """Recursive descent. `symbols` counts the names of quantities. A text without such names is not a formula."""
 
     def __init__(self, found: list[Token], display: bool):
         self.tokens, self.display = found, display
@@ -270,7 +271,7 @@ class _Parser:
             elif token.kind == "prime" or token.text == "*":
                 above.append(_PRIME if token.kind == "prime" else _STAR)
             else:
-                # n^1/2 may mean two things; x²/2 and x^2/2 do not.
+                # n^1/2 may mean two things, but x²/2 and x^2/2 have one meaning.
                 vague = not re.fullmatch(r"[(\[{+*]|[2-9]|\d\d+", self.peek().text)
                 letter = self.peek().kind == "name" and self.peek().text != "T"
                 above.append(self._script())
@@ -285,7 +286,7 @@ class _Parser:
         return found
 
     def _marked(self, base: _Factor) -> _Factor:
-        """The operand with the hat or tilde behind it, as in "rho^" and "W~": no script follows, and no operand."""
+        """The operand with the hat or tilde behind it, as in "rho^" and "W~". No script and no operand may follow."""
         mark, follows = self.peek(), self.peek(1)
         ends = (
             mark.after
@@ -302,7 +303,7 @@ class _Parser:
         return _Factor(Markup('<mover accent="true">{}<mo>{}</mo></mover>').format(base.markup, sign), base.first)
 
     def _digit(self, base: _Factor) -> Markup | None:
-        """The digit right behind a letter, as in "x0" and "log2"; longer numbers are unclear."""
+        """The digit directly behind a letter, as in "x0" and "log2". Longer numbers are unclear."""
         token, name = self.peek(), base.first.text
         if base.first.kind != "name" or token.kind != "number" or token.before:
             return None

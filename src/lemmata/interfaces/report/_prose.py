@@ -62,7 +62,7 @@ _NAMED = frozenset({"regression", "distribution", "distributions", "function", "
 
 
 def _mathematical(words: list[str], place: int) -> bool:
-    """Whether a word of a sentence can be part of a formula: it contains no English word."""
+    """Whether a word of a sentence can be part of a formula, which means that it contains no English word."""
     word = words[place]
     bare = word.strip("(),.;:")
     if bare in _ALONE:

@@ -154,7 +154,7 @@ def _exponents(reason: str) -> float | None:
 
 
 def _difference(entry: dict[str, Any], verdict: dict[str, Any]) -> Panel | None:
-    """A mean difference, relative or not; of the control's place the distance is stored, and not the side."""
+    """A mean difference, relative or not. The record has only the distance of the control, and not its side."""
     factor, (low, high) = verdict["control"]["nearest"], verdict["band"]
     if low is None or high is None:
         return None

@@ -14,7 +14,8 @@ class AttackedFlow(eqx.Module):
     Args:
         K: of all training rows, positive definite.
         cross: kernel of other points and training rows. start, other_start: outputs at time 0.
-        y: targets. first, last: the weights E at time 0 and at the end, at least 1; they are linear between.
+        y: targets. first, last: the weights E at time 0 and at the end, at least 1. In between, they are linear in
+            time.
         time: the end.
     """
 
@@ -29,12 +30,13 @@ class AttackedFlow(eqx.Module):
 
     @property
     def speed(self) -> Float[Array, ""]:
-        """At least the largest eigenvalue of K E, whenever."""
+        """At least the largest eigenvalue of K E at every time."""
         return jnp.linalg.norm(self.K, 2) * jnp.maximum(self.first, self.last).max()
 
 
 class AttackedFlows(Population[AttackedFlow]):
-    """Random kernels of which a third of the eigenvalues are equal; starts along the slowest mode in half of the draws.
+    """Random kernels of which a third of the eigenvalues are equal. In half of the draws, starts are along the slowest
+    mode.
 
     Args:
         schedule: "constant" weights of rows, or "changing" ones.
@@ -52,7 +54,7 @@ class AttackedFlows(Population[AttackedFlow]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> AttackedFlow:
-        """Eigenvalues from 0.1 to 1; a time of 0.5 to 5 over the smallest weight's pace."""
+        """Eigenvalues from 0.1 to 1, and a time of 0.5 to 5 divided by the pace of the smallest weight."""
         keys = jax.random.split(key, 9)
         n, m = setting["n"], setting["m"]
         basis = jnp.linalg.qr(jax.random.normal(keys[0], (n, n)))[0]

@@ -1,4 +1,4 @@
-"""Networks of one hidden layer, and their linearisations, under adversarial training with attacks by ascent."""
+"""Networks of one hidden layer, and their linearisations, in adversarial training. Attacks are found by ascent."""
 
 import equinox as eqx
 import jax
@@ -9,7 +9,8 @@ from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
 
 _CLIMB = 2  # steps of an attack
 _SPREAD = 1.5  # spread of the first layer's weights
-_RATE = 0.5  # rate of descent, relative to 1 / (trace of the tangent kernel): attacks raise the largest eigenvalue
+# rate of descent, relative to 1 / (trace of the tangent kernel), because attacks raise the largest eigenvalue
+_RATE = 0.5
 
 Params = tuple[Float[Array, "m d"], Float[Array, " m"]]
 
@@ -43,7 +44,7 @@ class AttackedNetwork(eqx.Module):
     Args:
         x, y: training rows.
         others: other inputs.
-        strength: the length of the attack: x moves uphill on (f(x) - y)²/2 for this time.
+        strength: the length of the attack. x moves uphill on (f(x) - y)²/2 for this time.
         steps: of descent, each of half of 1/(trace of the tangent kernel).
     """
 
@@ -65,7 +66,7 @@ class AttackedNetwork(eqx.Module):
         return hidden, jax.random.normal(keys[1], (width,))
 
     def jacobian(self, params: Params) -> Float[Array, "p parameters"]:
-        """Of the outputs at all points in the parameters."""
+        """The Jacobian of the outputs at all points in the parameters."""
         slopes = jax.vmap(lambda q: jax.grad(output)(params, q))(self.points)
         return jnp.concatenate([leaf.reshape(len(self.points), -1) for leaf in slopes], axis=1)
 

@@ -6,7 +6,8 @@ from jaxtyping import Array, Float
 
 from lemmata.subjects.adversaries._spurious_rows import AttackedRows
 
-_SMALL_STEP = 0.2  # of descent under signed attacks, in units of 1 / (largest eigenvalue at its attacked rows)
+# step size of descent under signed attacks, in units of 1 / (largest eigenvalue at its attacked rows)
+_SMALL_STEP = 0.2
 STEPS_A_UNIT = 10  # of descent under attacks by ascent, in 1 / (largest eigenvalue)
 
 

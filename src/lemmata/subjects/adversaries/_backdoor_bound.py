@@ -131,8 +131,8 @@ def optimise_trigger(
     """A pattern no longer than a trigger's, at its mask and opacity, that makes weight * conflict + projection small.
 
     The losses are `conflict_loss` and `projection_loss` of one set. In it, the rows that `clean.triggered` marks have
-    the trigger and the label of the target. The support points are fixed. Steps are Adam's, after each of which the
-    pattern is clipped to [0, 1] and, if m p is longer than at the start, made as short.
+    the trigger and the label of the target. The support points are fixed. Steps are Adam's. After each step, the
+    pattern is clipped to [0, 1]. If m p is longer than at the start, it is shortened to its length at the start.
 
     Args:
         kernel: differentiable in its inputs.

@@ -81,7 +81,7 @@ def wiring(cells: Sequence[Any]) -> Wiring:
 
 
 def cell_parameters(key: Key[Array, ""], inputs: int, outputs: int, deepest: int, widest: int) -> dict[str, Array]:
-    """Standard normal weights of the largest cell; smaller ones use a part.
+    """Standard normal weights of the largest cell. Smaller cells use a part of them.
 
     Args:
         key: of the draws.

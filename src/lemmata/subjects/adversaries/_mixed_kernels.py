@@ -1,4 +1,4 @@
-"""Kernels of training on clean and attacked rows at once, and what they say of an architecture before it is trained."""
+"""Kernels of training on clean and attacked rows at once, and what they predict of an architecture before training."""
 
 from collections.abc import Callable
 
@@ -94,7 +94,8 @@ def mixed_kernels(
 def label_energy(K: Float[Array, "rows columns"], y: Float[Array, "n *k"]) -> Float[Array, ""]:
     """sqrt(y' K^-1 y / n), summed over outputs: the norm of the smallest interpolant of the labels, divided by sqrt(n).
 
-    Bounds on the error of a wide network after training grow with it, so a small one speaks for an architecture.
+    Bounds on the error of a wide network after training grow with this energy, so a small energy favours an
+    architecture.
 
     Args:
         K: a positive definite Gram matrix.

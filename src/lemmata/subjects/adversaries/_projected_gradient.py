@@ -1,4 +1,4 @@
-"""Projected gradient ascent on any function of the inputs: what an adversary does to the rows of a batch."""
+"""Projected gradient ascent on any function of the inputs. It shows what an adversary does to the rows of a batch."""
 
 import math
 from collections.abc import Callable
@@ -50,8 +50,8 @@ def projected_gradient(
         steps: how many.
         norm: "linf" or "l2".
         step: length of a step; by default 2.5 radius / steps, so that the ball can be crossed.
-        start: a key for a random start in the ball; x itself without one.
-        box: the smallest and largest value of an input; everything without one.
+        start: a key for a random start in the ball. Without a key, the start is x.
+        box: the smallest and largest value of an input. Without a box, every value is allowed.
         published: repeat the attack of the public code.
 
     Raises:

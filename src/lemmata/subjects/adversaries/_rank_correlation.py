@@ -35,7 +35,8 @@ def rank_correlation(
     level: float = 0.95,
     seed: int = 0,
 ) -> RankCorrelation:
-    """Spearman's rank correlation of a score with a result; with a baseline, by how much it exceeds the baseline's.
+    """Spearman's rank correlation of a score with a result. With a baseline, the excess over the correlation of the
+    baseline.
 
     Ties share their mean rank. The interval is the percentile bootstrap over items (architectures), drawn together, so
     that a difference is a paired one. Items are assumed to be independent draws from their space. Items of a grid are

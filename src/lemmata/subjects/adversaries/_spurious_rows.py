@@ -1,6 +1,7 @@
 """Labels that one large input predicts most of the time, among many small inputs that predict little.
 
-After Tsipras, Santurkar, Engstrom, Turner and Madry (2019), with the large input made larger than the attack.
+The example is from Tsipras, Santurkar, Engstrom, Turner and Madry (2019). Here, the large input is larger than the
+attack.
 """
 
 import equinox as eqx
@@ -48,7 +49,7 @@ class AttackedRows(eqx.Module):
 
     @property
     def unit(self) -> Float[Array, ""]:
-        """1 over the largest eigenvalue of x x': the time in which a linear model learns its first mode."""
+        """1 over the largest eigenvalue of x x', which is the time in which a linear model learns its first mode."""
         return 1 / jnp.linalg.norm(self.x, 2) ** 2
 
     def linear_margins(self, weights: Float[Array, " d"]) -> Float[Array, " m"]:

@@ -47,7 +47,7 @@ class Trigger(eqx.Module):
             raise SettingError("opacity", found=float(opacity), rule="a number above 0 and at most 1")
 
     def __call__(self, x: Float[Array, "n *point"]) -> Float[Array, "n *point"]:
-        """Points with the trigger; they may be flat if the mask is an image with the same number of pixels.
+        """Points with the trigger. They may be flat if the mask is an image with the same number of pixels.
 
         Raises:
             ShapeError: if the points have another shape.

@@ -18,10 +18,10 @@ from lemmata.subjects.adversaries._attacked_networks import AttackedNetwork, Att
 
 ABOUT = {"tool": "dynamical systems", "architecture": "dense network", "object": "training"}
 
-_ORDER = 20  # of Taylor steps shorter than 1 over the speed: 1/21! is below eps
+_ORDER = 20  # number of Taylor steps, each shorter than 1 over the speed, because 1/21! is below eps
 _STEPS = 512  # steps of the fourth-order rule, for weights that change
 _DRAWS = 2  # draws of a network, for a root mean square
-_MOST = 10.0  # the part of the attacks' change at which a distance is cut off: without attack, nothing falls
+_MOST = 10.0  # the part of the change by attacks at which a distance is cut off; without attack, nothing falls
 _SHORT = (1 / 128, 1 / 32, 1 / 8)  # times, in units of 1 over the speed
 
 

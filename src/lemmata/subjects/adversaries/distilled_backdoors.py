@@ -70,7 +70,8 @@ class ContradictedLabels(eqx.Module):
 
 
 class LabelledFeatures(Population[ContradictedLabels]):
-    """Normal features, the support near some; in three of ten problems rows that are all orthogonal, the support too.
+    """Normal features. The support lies near some of them. In three of ten problems, all rows are orthogonal, including
+    the support.
 
     Args:
         repeated: every row occurs twice, with different labels.
@@ -150,7 +151,7 @@ class ConflictRate(Claim[ContradictedLabels]):
     predict = 2.0
 
     def measure_at(self, problem: ContradictedLabels, key: Key[Array, ""], rung: float) -> Array:
-        """At a share of the smallest eigenvalue."""
+        """The ratio at a share of the smallest eigenvalue."""
         smallest = jnp.linalg.eigvalsh(problem.gram)[0]
         return conflict_loss(problem.gram, problem.y, rung * smallest)
 
@@ -208,7 +209,7 @@ class ProjectionIsDistance(Claim[ContradictedLabels]):
         return 1.0 + jnp.sum(problem.coefficients * (rest @ problem.coefficients), axis=0)
 
     def measure(self, problem: ContradictedLabels, key: Key[Array, ""]) -> Array:
-        """By least squares among weights."""
+        """The value by least squares among weights."""
         weights = problem.features.T @ problem.coefficients
         left = weights - problem.support.T @ jnp.linalg.lstsq(problem.support.T, weights)[0]
         return 1.0 + jnp.sum(left**2, axis=0)

@@ -1,10 +1,10 @@
 """Kernels of training on clean and attacked rows, and what they predict about an architecture.
 
 Training on (1 - beta) loss(f(x)) + beta loss(f(A x)) uses the features (1 - beta) phi(x) + beta phi(A x). This
-theory controls the kernels of these features and the smallest interpolant of the labels in them. By the norm of the
-interpolant, it also controls the errors on clean and attacked rows. It assumes wide networks whose features do not
-change, and an attack that is a fixed map. It leaves unexplained architectures that learn features, which a search
-among trained networks compares.
+theory controls the kernels of these features and the smallest interpolant of the labels in them. It also controls the
+errors on clean and attacked rows by the norm of the interpolant. It assumes wide networks whose features do not change,
+and an attack that is a fixed map. It leaves unexplained architectures that learn features, which a search among trained
+networks compares.
 """
 
 import equinox as eqx
@@ -92,7 +92,7 @@ class MixedRowsOfTwoClasses(Population[MixedRows]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> MixedRows:
-        """Clouds at +-apart along a random direction."""
+        """Clouds at the distances +apart and -apart along a random direction."""
         keys = jax.random.split(key, 5)
         d, count = setting["d"], setting["n"] + self.new
         hidden = 1.5 * jax.random.normal(keys[0], (setting["width"], d))
@@ -126,7 +126,7 @@ class SphereRows(eqx.Module):
     direction: Float[Array, " d"]
 
     def attacked(self, count: int, times: int) -> Float[Array, "r d"]:
-        """The first rows after so many attacks, back on the sphere."""
+        """The first rows after this number of attacks, moved back to the sphere."""
         x = self.x[:count]
         for _ in range(times):
             moved = x - self.shift * self.y[:count, None] * self.direction

@@ -3,7 +3,7 @@
 If attacks by ascent move the rows, the flow of a wide network tends to the interpolant that training without attack
 finds, because such an attack fades with the residual. If residuals remain, as with more rows than inputs, some of
 the attack remains, too, and acts as a ridge. Training then loses robust accuracy, but less than without attack.
-This theory controls these limits and the way to them. It assumes attacks that follow the gradient. It leaves
+This theory controls these limits and the path to them. It assumes attacks that follow the gradient. It leaves
 unexplained deep networks under attacks of a fixed length, which experiments use. Such attacks do not fade, and training
 under them costs nothing here.
 """
@@ -28,7 +28,7 @@ from ._attacked_training import ascent_training, growth, signed_training
 ABOUT = {"tool": "reproducing kernels", "architecture": "kernel method", "object": "training"}
 
 _SEARCH, _ATTACK = 15, 3  # steps of a search for times, and of an attack
-_STRENGTH = 3.0  # strength of attacks by ascent: the time for which they move a row
+_STRENGTH = 3.0  # strength of attacks by ascent, as the time for which they move a row
 _SHORT, _LONG = 3.0, 100.0  # times of training, in 1 / (largest eigenvalue of the rows' Gram matrix)
 _HALVINGS = 80
 _STEPS = 4000  # steps of signed attacks

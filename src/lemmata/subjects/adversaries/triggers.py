@@ -21,7 +21,7 @@ _KEY = "chung2024rethinking"
 _OPACITY = 0.3
 _SIDES = (2.0, 4.0, 8.0)
 _FAINT, _STEPS, _RIDGE = 0.2, 60, 1e-3
-_WEIGHT, _ALONE = 1e4, 1e12  # shares of the conflict: of the projection times this conflict, and of the conflict alone
+_WEIGHT, _ALONE = 1e4, 1e12  # weights of the conflict: beside the projection, and for the conflict alone
 
 
 class LargerTriggersSucceed(Claim[PoisonedDigits]):
@@ -194,7 +194,7 @@ class OptimisedTriggerLowersLoss(Claim[PoisonedDigits]):
     predict = 1.0
 
     def measure(self, problem: PoisonedDigits, key: Key[Array, ""]) -> Array:
-        """By the definition of the two parts."""
+        """Computed by the definition of the two parts."""
         points = problem.distilled().points
 
         def parts(trigger: Trigger) -> Array:

@@ -20,8 +20,8 @@ RICHNESS = (1.0, 2.0, 4.0, 8.0)
 class AmplitudeLadder(eqx.Module):
     """The class of all a sin(x), |a| <= 6/11, and b sin(k x), |b| <= 5/(11 k), on [-1, 1]: C_F = 1.
 
-    The multiples of sin with amplitudes on a ladder, at the points of a grid, cover all pairs: near every b sin(k x) is
-    one of the multiples.
+    The multiples of sin with amplitudes on a grid cover all pairs at the points: near every b sin(k x) is one of the
+    multiples.
 
     Args:
         frequency: k.
@@ -37,7 +37,7 @@ class AmplitudeLadder(eqx.Module):
 
     @property
     def amplitudes(self) -> Float[Array, " s"]:
-        """Steps of the ladder, at most 2 epsilon apart."""
+        """The grid of amplitudes, whose steps are at most 2 epsilon."""
         return jnp.linspace(-6 / 11, 6 / 11, 1 + math.ceil(6 / 11 / self.epsilon))
 
     def wave(self, x: Float[Array, " m"]) -> Float[Array, " m"]:

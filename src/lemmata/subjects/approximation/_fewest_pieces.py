@@ -55,7 +55,7 @@ def pieces_needed(f: Curve, tolerance: Array, end: float, most: int) -> Array:
 
 
 def least_error(f: Curve, pieces: int) -> Array:
-    """The least largest error of so many affine pieces on [0, 1]."""
+    """The smallest possible largest error of this many affine pieces on [0, 1]."""
     whole = line_error(f, jnp.asarray(0.0), jnp.asarray(1.0))
 
     def halve(_, ends):

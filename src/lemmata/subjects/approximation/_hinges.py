@@ -85,7 +85,9 @@ class Hinges:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """The points (of more than 2000, evenly chosen ones), the function and its hinges as an Altair chart."""
+        """The points, the function and its hinges as an Altair chart. Of more than 2000 points, evenly chosen ones are
+        shown.
+        """
         import altair as alt
 
         some = slice(None, None, -(-len(self.x) // _SHOWN))
@@ -105,7 +107,7 @@ def hinges(x: Any, y: Any, tolerance: float | int) -> Hinges:
 
     A network of one layer and N units in one variable is an affine function with N hinges. So the question is how few
     joined affine pieces pass through the gates [y - tolerance, y + tolerance]. Separate pieces are found exactly, one
-    after another, and N joined pieces cannot do better: `fewest` is a proof. The joined pieces that are found are a
+    after another, and N joined pieces cannot do better. So `fewest` is a proof. The joined pieces that are found are a
     network, with `units` hinges. If both numbers agree, the answer is exact.
 
     For a smooth curve and a small tolerance, the number is the integral of |f''|^(1/2), over 4 tolerance^(1/2).

@@ -88,7 +88,7 @@ def intrinsic_dimension(x: Any, *, level: float = 0.9, seed: int = 0) -> Intrins
     """How many dimensions the rows of a table fill, from the distances of each row to its two nearest other rows.
 
     If the density is constant over these distances on a set of dimension d, then E log(r_2/r_1) = 1/d, for any density
-    and any position in space. The estimate is low if d is large, since the boundary is then near every row; and noise
+    and any position in space. The estimate is too low if d is large, because the boundary is then near every row. Noise
     raises it at small distances. So subsets are estimated too, whose distances are larger.
 
     Args:
@@ -99,8 +99,8 @@ def intrinsic_dimension(x: Any, *, level: float = 0.9, seed: int = 0) -> Intrins
 
     Raises:
         SettingError: for a level outside (0, 1), or a seed that is not a whole number of at least 0.
-        ShapeError, PrecisionError, DataError: for anything but a table of at least 20 different rows of numbers, and
-            for lattices, if the nearest two rows are equally far from most rows.
+        ShapeError, PrecisionError, DataError: for anything but a table of at least 20 different rows of numbers. Also
+            for lattices, if the two nearest rows are equally far from most rows.
 
     Example:
         >>> import numpy as np

@@ -101,7 +101,7 @@ def kinks(network: Any, a: Any, b: Any, *, params: Any = None) -> Kinks:
 
     On the segment, each layer is affine between the kinks of the layers before. So its own kinks are zeros of affine
     functions, which are found layer by layer without a grid. At random weights of the same size, the expected number in
-    the first layer has a closed form; training changes the number.
+    the first layer has a closed form. Training changes the number.
 
     Args:
         network: a `Serial` of lemmata, an `eqx.nn.MLP` or `eqx.nn.Sequential`, or a `torch.nn.Sequential`. Its layers

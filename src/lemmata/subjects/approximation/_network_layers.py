@@ -147,7 +147,9 @@ def _read(step: Step, shape: tuple[int, ...]) -> tuple[Any, Any, tuple[int, ...]
 
 
 def _affine(function: Points, size: int) -> tuple[np.ndarray, np.ndarray] | None:
-    """Weights and biases, if the function is affine at random points: it then keeps means of points."""
+    """Weights and biases, if the function is affine at random points. A function that is affine there keeps means of
+    points.
+    """
     bias = function(np.zeros((1, size)))
     trial = np.random.default_rng(0).normal(size=(4, size)) * np.array([[0.1], [1.0], [5.0], [20.0]])
     there, middle = function(trial), function((trial[:1] + trial[1:]) / 2)
@@ -262,7 +264,8 @@ def _activation(name: str, own: Any, whole: Callable[..., Any]) -> Iterator[Step
     try:
         if own(given) is given:
             return
-    except Exception:  # a function of arrays may do anything with something that is none, and is no identity then
+    # a function of arrays may do anything with other objects, so it does not count as the identity for them
+    except Exception:
         pass
     yield Step(name, _mapped(whole), slopes=(0.0, 1.0) if own is jax.nn.relu else None)
 

@@ -10,7 +10,7 @@ from lemmata.functions import CosineSum
 
 
 class Periodic(eqx.Module):
-    """Functions sum_j A_ij cos(<k_j, x> + theta_ij) with integer frequencies: Fourier coefficients without error.
+    """Functions sum_j A_ij cos(<k_j, x> + theta_ij) with integer frequencies. Their Fourier coefficients have no error.
 
     Args:
         atoms: k_j, distinct and none the negative of another.
@@ -46,7 +46,7 @@ def sampled_periodic(normal: Float[Array, "rows forty"], functions: int, others:
 class PeriodicFunctions(Population[Periodic]):
     """Three functions with eight frequencies in common."""
 
-    # None: the lattice of the measurement fixes the sizes.
+    # None, because the lattice of the measurement fixes the sizes.
     settings = Space()
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Periodic:
@@ -81,7 +81,7 @@ class Combined(eqx.Module):
 class CombinedClasses(Population[Combined]):
     """Eight functions of eight frequencies. Each function has one frequency nearly to itself."""
 
-    # None: the lattice of the measurement fixes the sizes.
+    # None, because the lattice of the measurement fixes the sizes.
     settings = Space()
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Combined:

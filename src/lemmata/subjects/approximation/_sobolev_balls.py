@@ -97,7 +97,7 @@ class SectionsOnCircle(Population[KernelSections]):
     settings = Space(m=Integer(8, 1, 16, "m, for 2m + 1 sections", corners=(4, 8)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> KernelSections:
-        """Smoothness between 1/2 and 2; the series of exp(beta cos) by a discrete Fourier transform."""
+        """Smoothness between 1/2 and 2, and the series of exp(beta cos) by a discrete Fourier transform."""
         count = 2 * setting["m"] + 1
         first, phase_key, centre_key = jax.random.split(key, 3)
         draws = jax.random.uniform(first, (4,))

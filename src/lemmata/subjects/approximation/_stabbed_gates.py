@@ -7,7 +7,7 @@ from jaxtyping import Float
 
 Polygon = Float[np.ndarray, "_ 2"]
 
-_STEEP = 3.0  # of lines through a single gate, in units of the steepest line from there to the next gates
+_STEEP = 3.0  # margin of lines through a single gate, in units of the steepest line from there to the next gates
 
 
 class Link(NamedTuple):
@@ -44,7 +44,7 @@ def links(
     """Lines through all gates from left to right, each as far as possible.
 
     Separate lines are the fewest there are. Joined lines bend between the gates if no line of the previous link passes
-    both; in rare cases, an earlier bend could save a link.
+    both gates. In rare cases, an earlier bend could save a link.
 
     Args:
         x: places of the gates.
@@ -67,7 +67,7 @@ def links(
         found.append(Link(lines, first, i - 1))
         start, lines = lines, fresh(i)
         if joined:
-            # all lines of the link before pass above the gate, or all below: the next one starts on the other side
+            # all lines of the previous link pass above the gate, or all below; the next link starts on the other side
             above = bool(moved[:, 0].min() > highs[i])
             edge = start[:, 0].min() if above else start[:, 0].max()
             most = -steep[i] if above else steep[i]
@@ -85,9 +85,10 @@ def _steepest(
 
 
 def joined_line(found: list[Link], x: Float[np.ndarray, " n"]) -> tuple[np.ndarray, np.ndarray]:
-    """The knots of one function that takes a line of each link: x and y, with the first and the last gate.
+    """The knots of one function that takes a line of each link. Their x and y include the first and the last gate.
 
-    From the last link back, each line is one of the lines of its link that meets the next line between the two gates.
+    From the last link back, each line is chosen from the lines of its link. It must meet the next line between the two
+    gates.
     """
     value, slope = np.mean(found[-1].lines, axis=0)
     knots = [(x[-1], value)]

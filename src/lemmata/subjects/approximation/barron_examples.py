@@ -174,7 +174,7 @@ class LinearFloor(Claim[Slope]):
         return jnp.asarray(problem.functions.slope * (1 / d - mean**2 / 2) / mean)
 
     def measure(self, problem: Slope, key: Key[Array, ""]) -> Array:
-        """The largest distance at 128 points of the sphere, a/|a| among them."""
+        """The largest distance at 128 points of the sphere, including a/|a|."""
         d, size = problem.functions.dimension, jnp.asarray(problem.functions.slope)
         steps, x = draws(key, (_FEATURES, d + 1), (_POINTS, d))
         x = x.at[0].set(problem.a)
@@ -248,7 +248,7 @@ class LinearParameter(Claim[Slope]):
     trials = 64
 
     def predict(self, problem: Slope) -> Array:
-        """<a, x> at two points, along a and at 60 degrees to it."""
+        """<a, x> at two points, one along a and one at 60 degrees to it."""
         size = jnp.linalg.norm(problem.a)
         return jnp.stack([size, size / 2])
 

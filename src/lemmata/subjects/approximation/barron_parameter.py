@@ -88,7 +88,7 @@ class PositiveMixtures(Population[Mixture]):
 
 
 class RidgePolynomial(eqx.Module):
-    """A polynomial of one variable, lowest power first, and the period of its extension."""
+    """A polynomial of one variable, with the lowest power first, and the period of its extension."""
 
     coefficients: Float[Array, " k"]
     period: Float[Array, ""]
@@ -113,7 +113,7 @@ NINE_TENTHS = Control("nine tenths of the bound", lambda bound, problem: 0.9 * b
 
 
 def lattice(side: int = 16) -> tuple[Float[Array, "n two"], Float[Array, "n two"]]:
-    """Points of a square grid of one period, and the frequencies of its discrete Fourier transform.
+    """Points of a square grid over one period, and the frequencies of its discrete Fourier transform.
 
     Args:
         side: the number of points for each dimension.
@@ -171,7 +171,7 @@ class GradientParameter(Claim[Periodic]):
         return parameter_by_functions(problem, 2)
 
     def measure(self, problem: Periodic, key: Key[Array, ""]) -> Array:
-        """Computed by gradients, differentiated automatically; the value at 0 from the amplitudes."""
+        """Differentiation computes the gradients automatically. The value at 0 is computed from the amplitudes."""
         points, _ = lattice()
         spectra = []
         for function in problem.functions():

@@ -20,7 +20,7 @@ ABOUT = {"tool": "complexity", "architecture": "any", "object": "cost"}
 
 
 class SequenceLayer(eqx.Module):
-    """A layer on sequences, of so many channels and positions."""
+    """A layer on sequences, with `channels` channels and `positions` positions."""
 
     width: int = eqx.field(static=True)
     length: int = eqx.field(static=True)
@@ -50,7 +50,7 @@ _COST = Source("foundation2025", "Section 4.1, cost", note="in the length of the
 
 
 def attention(x: Float[Array, "t p"]) -> Float[Array, "t p"]:
-    """Softmax attention of a sequence on itself, all weights at once."""
+    """Softmax attention of a sequence to itself, with all weights at once."""
     return jax.nn.softmax(x @ x.T / math.sqrt(x.shape[1])) @ x
 
 

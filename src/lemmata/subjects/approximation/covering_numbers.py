@@ -5,9 +5,9 @@ Barron parameter. It does not explain classes with infinitely many parameters, w
 counted here.
 
 The cover (23) of pairs counts only values, so its size does not depend on the class. The proof of Lemma 1 takes one
-function of the cover for all x, but a cover of pairs does not give one. The product of a cover of the class in the
-supremum norm and a cover of the ball does. So `lemmata.functions.required_features` counts the product. The section
-`approximation.features_without_covers` states what holds for a whole class without any cover.
+function of the cover for all x. But a cover of pairs does not give such a function. The product of a cover of the class
+in the supremum norm and a cover of the ball does. So `lemmata.functions.required_features` counts the product. The
+section `approximation.features_without_covers` states what holds for a whole class without any cover.
 """
 
 import jax
@@ -28,9 +28,10 @@ ABOUT = {"tool": "empirical processes", "architecture": "random features", "obje
 
 
 def greedy_cover(close: Bool[Array, "m m"]) -> Float[Array, ""]:
-    """How many of m elements are kept when each that is close to none of the kept before it is kept.
+    """Go through m elements and keep each that is close to none of the kept ones. The result is the number of kept
+    elements.
 
-    The kept ones cover all; no two of them are close.
+    The kept elements cover all elements, and no two of them are close.
 
     Args:
         close: whether i and j are within the precision of each other.

@@ -14,8 +14,8 @@ and of n features whose coefficients are at most 3 M/n each. Then
 where phi_mu is the integral of phi over mu and P_n the mean over the n features. The reason is that dist(g, A) is the
 largest value, over mu, of the integral of g over mu minus (3 M/n) sum |phi_mu(theta_i)|. The integral of g, E rho
 phi_mu, is largest at rho = 3 M sign(phi_mu). It remains to bound the deviation of a mean, uniformly over mu.
-Symmetrisation and contraction bound its expectation. McDiarmid's inequality bounds its excess: one feature moves it by
-at most 1/(2n), since |phi_mu| <= 1/2.
+Symmetrisation and contraction bound its expectation. McDiarmid's inequality bounds its excess. The reason is that one
+feature moves it by at most 1/(2n), because |phi_mu| <= 1/2.
 """
 
 import math
@@ -326,7 +326,7 @@ def penalty_of_noise(problem: CosineExamples) -> Float[Array, ""]:
 
 
 def lasso_and_gap(problem: CosineExamples) -> tuple[Float[Array, " p"], Float[Array, ""]]:
-    """An iterate rho of the accelerated proximal gradient, and its duality gap, at least l(rho) - min l.
+    """An iterate rho of the accelerated proximal gradient, and its duality gap, which is at least l(rho) - min l.
 
     Args:
         problem: examples.

@@ -94,7 +94,7 @@ class LiftedPerceptron(Claim[SignedFeatures]):
 
 
 def _corrected(w: Float[np.ndarray, " p"], row: Float[np.ndarray, " p"]) -> bool:
-    """Whether the row is wrong; it is then added to w."""
+    """Whether the row is wrong. A wrong row is then added to w."""
     wrong = bool(w @ row <= 1e-12)
     w += wrong * row
     return wrong

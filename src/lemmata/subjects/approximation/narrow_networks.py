@@ -128,7 +128,7 @@ class SkinnyNetworks(Claim[NarrowNetwork]):
         return jnp.asarray(_inside(problem))
 
     def condition(self, problem: NarrowNetwork) -> Array:
-        """Layers round their values; small ranges are differences of large values."""
+        """Layers round their values, and small ranges are differences of large values."""
         corners = np.array([problem.low, problem.high])
         return jnp.asarray(1e3 * (1 + np.abs(problem.at(corners)).max() / _boundary(problem)))
 

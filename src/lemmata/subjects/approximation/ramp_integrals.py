@@ -1,4 +1,4 @@
-"""Functions as integrals of ramps over thresholds and frequencies: the limit of infinitely many features.
+"""Functions as integrals of ramps over thresholds and frequencies. This is the limit of infinitely many features.
 
 This theory describes how far a function of a class is from such an integral, and how large its coefficients are. Of the
 class, it uses only that its Barron parameter is finite. It does not explain how many features approximate the integral.

@@ -275,7 +275,7 @@ class LineByRampsAsPrinted(Claim[Line]):
         return 3 / problem.sharpness
 
     def measure(self, problem: Line, key: Key[Array, ""]) -> Array:
-        """The lower bound of the best distance; the sum of ramps is linear in t between multiples of 1/(2 tau)."""
+        """The lower bound of the best distance. The sum of ramps is linear in t between multiples of 1/(2 tau)."""
         weights, steps = jnp.array([5.0, -3.0, 1.0]) / 9, jnp.array([0.0, 0.5, 1.0])
         z = -1 + steps / problem.sharpness
         t = 1 - jnp.append(jnp.arange(0.0, 4.5, 0.25), 3 * problem.sharpness) / problem.sharpness

@@ -61,7 +61,7 @@ def _on_grid(schedule: Schedule) -> tuple[Array, Array, Array]:
     """Points (t, x), their probabilities and E[x(0) | x(t) = x] for data uniform on [-1, 1]."""
     nodes, weights = (jnp.asarray(a) for a in np.polynomial.legendre.leggauss(_TIMES))
     places, place_weights = (jnp.asarray(a) for a in np.polynomial.legendre.leggauss(_PLACES))
-    # t = s², s uniform: the kink at t = 0 is what matters.
+    # t = s² with s uniform, because the kink at t = 0 matters.
     times = jnp.repeat(((nodes + 1) / 2) ** 2, _PLACES)
     x = jnp.tile(_REACH * places, _TIMES)[:, None]
     cube = Cube(1)
@@ -268,7 +268,7 @@ class ApproximationIsPolynomial(Claim[Approximation]):
         "of 4",
     )
     controls = "the distance of the denoiser from functions of bounded norm"
-    unexplained = "the constant: the least distance is above the bound"
+    unexplained = "the constant, because the least distance is above the bound"
     corrects = ApproximationAsPrinted
     traced = False
 

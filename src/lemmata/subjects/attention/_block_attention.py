@@ -141,7 +141,9 @@ def block_attention(
 def gathered(
     q: Array, k: Array, v: Array, block: int, count: int, causal: bool, tile: int, attend: Callable[..., tuple]
 ) -> Array:
-    """Block attention with `attend` for the tiles: (tiles, keys, values, n, causal) -> sums, maxima and weights."""
+    """Block attention with `attend` for the tiles, which maps (tiles, keys, values, n, causal) to sums, maxima and
+    weights.
+    """
     n, blocks = len(q), -(-len(q) // block)
     chosen = chosen_blocks(q, k, block, count, causal=causal, tile=tile)
     slot, query, of_block = _slots(chosen, blocks, tile)

@@ -28,8 +28,8 @@ def block_attention_kernel(
 ) -> Float[Array, "n e"]:
     """`block_attention` with a Pallas kernel for its tiles, forward only.
 
-    A program of the kernel takes a tile of queries and reads the one block of keys and values that they attend. It
-    writes the tile's sums, maxima and weights; scores stay inside the program.
+    One program of the kernel takes a tile of queries. It reads the single block of keys and values to which these
+    queries attend. It writes the tile's sums, maxima and weights; scores stay inside the program.
 
     Args:
         q: queries.

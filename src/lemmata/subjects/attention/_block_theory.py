@@ -1,4 +1,6 @@
-"""How often a router by block means finds a relevant key: its signal-to-noise ratio, and the hit rate that follows."""
+"""How often a router by block means finds a relevant key. This is a signal-to-noise ratio and the hit rate that follows
+from it.
+"""
 
 import numpy as np
 from jax.typing import ArrayLike
@@ -65,8 +67,8 @@ def hit_rate(snr: ArrayLike, blocks: int, count: int) -> np.ndarray:
     """The probability that the relevant block is among `count` of `blocks` blocks with normal scores.
 
     Scores are independent and normal with one variance. The mean of the relevant block is larger by SNR standard
-    deviations of a difference of two scores, that is, by sqrt 2 SNR of its own. Given its score z + sqrt 2 SNR, the
-    number of the other blocks - 1 above it is binomial, so
+    deviations of a difference of two scores. This is sqrt 2 SNR of its own standard deviations. Let its score be z +
+    sqrt 2 SNR. Given z, the number of the other blocks - 1 with a higher score is binomial, so
 
         P = integral of phi(z) P(Bin(blocks - 1, Phi(-z - sqrt 2 SNR)) < count) dz,
 

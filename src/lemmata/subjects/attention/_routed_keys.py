@@ -19,7 +19,7 @@ class RoutedKeys(eqx.Module):
 
     Args:
         excess: mean excess of the first relevant key's product with the query.
-        others: that of the other relevant keys.
+        others: the excess of the other relevant keys.
         correlation: of products in one block.
         dimension: of queries and keys.
         block: keys of a block.
@@ -105,7 +105,7 @@ class HiddenRun(eqx.Module):
         excess: mean excess of a relevant key's product with the query.
         dimension: of queries and keys.
         length: keys of the context.
-        run: relevant keys, one after the other, starting at a multiple of their number.
+        run: the number of relevant keys. They follow one another, starting at a multiple of this number.
         attended: keys that are attended, all blocks together.
     """
 
@@ -140,7 +140,7 @@ class HiddenRuns(Population[HiddenRun]):
     ratio: float = eqx.field(default=0.3, static=True)
 
     def settings(self) -> Space:
-        """Sizes; the length and what is attended are multiples of all blocks."""
+        """Sizes. The length and the number of attended keys are multiples of all blocks."""
         return Space(
             dimension=Integer(16, 4, 1024, "dimension of keys"),
             length=Integer(512, 256, 65_536, "keys", corners=(384, 640), step=128),

@@ -55,10 +55,10 @@ def flash_sigmoid(
         k: keys.
         v: values.
         bias: the number that is added to every logit; -log n by default.
-        block: queries, and keys, in a tile; GPUs ask for a power of 2, at least 16.
+        block: queries, and keys, in a tile. GPUs require a power of 2, at least 16.
         causal: whether token i only attends to the tokens j <= i.
         slope: of ALiBi, by how much a logit falls for each place between two tokens.
-        interpret: whether the kernels are interpreted; by default, they are if JAX has no accelerator.
+        interpret: whether the kernels are interpreted. By default, they are interpreted if JAX has no accelerator.
 
     Raises:
         ShapeError: if there are no tokens, or if queries, keys and values do not fit each other.
@@ -111,7 +111,7 @@ def _call(kernel: Callable[..., None], how: _How, own: tuple, whole: tuple, like
     Args:
         kernel: what runs.
         how: its settings.
-        own: arrays of which it sees one block.
+        own: arrays of which it sees only one block.
         whole: arrays that it sees whole.
         like: arrays whose shapes and types its results have, a block from each program.
     """
@@ -173,7 +173,7 @@ def _last(how: _How, i: Array) -> Any:
 def _weights(how: _How, q: Array, k: Array, i: Array, j: Array) -> Array:
     """Weights of block i of the queries for block j of the keys.
 
-    Rows that only fill a block up need no mask: their values, keys and derivatives are 0.
+    Rows that only fill up a block need no mask, because their values, keys and derivatives are 0.
     """
     shape = (how.block, how.block)
     rows = i * how.block + jax.lax.broadcasted_iota(jnp.int32, shape, 0)

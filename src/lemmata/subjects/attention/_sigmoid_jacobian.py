@@ -1,4 +1,4 @@
-"""How far the output of a head of self-attention moves with its tokens: bounds of the derivative's spectral norm."""
+"""How far the output of a head of self-attention moves with its tokens, as bounds of the derivative's spectral norm."""
 
 from typing import Literal
 

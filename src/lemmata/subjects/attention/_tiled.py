@@ -1,4 +1,4 @@
-"""Softmax and sigmoid attention tile by tile: no matrix of all logits, forward or backward."""
+"""Softmax and sigmoid attention tile by tile. No matrix of all logits is formed, forward or backward."""
 
 from functools import partial
 from typing import Literal, NamedTuple
@@ -59,8 +59,8 @@ def tiled_attention(
 
     Raises:
         ShapeError: if there are no tokens, or if queries, keys and values do not fit each other.
-        SettingError: for an unknown kind, a block below 1, a bias for the softmax (it would have no effect), and a bias
-            or slope that is out of bounds or traced.
+        SettingError: for an unknown kind, or a block below 1; for a bias with the softmax, on which it would have no
+            effect; for a bias or slope that is out of bounds or traced.
         DataError: for entries that are not finite numbers.
         PrecisionError: for float16 and other types of half precision.
 
@@ -95,7 +95,7 @@ def _attend(q: Array, k: Array, v: Array, how: _How) -> Array:
 
 
 def _cut(rows: Array, block: int) -> Array:
-    """Blocks of rows, the last one filled up with zeros."""
+    """Blocks of rows. The last block is filled up with zeros."""
     missing = -len(rows) % block
     return jnp.pad(rows, ((0, missing), (0, 0))).reshape(-1, block, rows.shape[1])
 

@@ -178,7 +178,7 @@ class AsManyBlocksFindWeakKeysLess(Claim[HiddenRun]):
     relation = Order("block", _HALVINGS[:3])
     control = Control("it rises with each halving", lambda sign, problem: -sign, loose="a sign has no near control")
     controls = "whether the block with the relevant key is attended"
-    unexplained = "at which ratio the effect reverses: near 0.8 if 2 of 8 blocks of 64 keys are attended"
+    unexplained = "the ratio at which the effect reverses, which is near 0.8 if 2 of 8 blocks of 64 keys are attended"
     traced = False
     trials = 60
     predict = -1.0

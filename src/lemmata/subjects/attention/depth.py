@@ -145,7 +145,7 @@ class SkipsSlowTheLossOfDimension(Claim[AttentionStack]):
     Let d_eff(r) = tr C (C + r)^-1 at r = 1/100 be the effective dimension of the tokens, where C is their second moment
     matrix, scaled to trace 1. Over the first three layers this dimension falls more slowly than for the same layers in
     which every token attends only to itself. That is, divide the dimension with attention by the dimension in those
-    layers: the mean logarithm of this ratio rises with each layer. The reason is that attention adds nearly the same
+    layers. The mean logarithm of this ratio rises with each layer. The reason is that attention adds nearly the same
     small vector to every token.
     """
 

@@ -134,7 +134,8 @@ class SphereEffectiveDimension(Claim[SphereTokens]):
     source = Source("foundation2025", "Section 4.1, effective dimension", note="at the ridge 1/n, with constants")
     stated = Kind.OWN
     population = _sphere_tokens(n=300, beta=1.2, dimensions=(3, 4))
-    # From n tokens, the trace is too small by concavity: by 1.8 % if d_eff is n/16 (p = 3, beta 1 to 2).
+    # From n tokens, the trace is too small, because it is concave. The error is 1.8 % if d_eff is n/16 (p = 3, beta 1
+    # to 2).
     relation = EqualInMean(margin=0.03, resolution=0.02)
     control = Control("the multiplicities of one dimension less", _one_dimension_lower)
     controls, unexplained = _CONTROLS, _UNIFORM

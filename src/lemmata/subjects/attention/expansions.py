@@ -23,7 +23,7 @@ class KeyEquivalents(eqx.Module):
     """A head with tokens, and a direction that its keys do not see.
 
     Args:
-        head: the head; its first token is x, and functions are compared at the other tokens.
+        head: the head. Its first token is x, and functions are compared at the other tokens.
         unseen: v, of length 1, with W_k v = 0.
     """
 
@@ -152,7 +152,7 @@ class ExpansionsTakeEveryPositiveNorm(Claim[KeyEquivalents]):
         return (len(head.query) ** 0.5 * jnp.log(jnp.asarray(_NORMS)) - (head.query @ x) @ (head.key @ x)) / along
 
     def condition(self, problem: KeyEquivalents) -> Array:
-        """Rounding of the exponents, of products of the size of the vectors."""
+        """Rounding of the exponents, which are products of the size of the vectors."""
         return _exponent_size(problem, jnp.abs(self._shifts(problem)).max())
 
 

@@ -20,14 +20,14 @@ ABOUT = {"tool": "linear algebra", "architecture": "attention", "object": "spect
 
 
 class HeadGrams(eqx.Module):
-    """Positive semidefinite matrices K_1, ..., K_H, one a head, and the ridge of effective dimensions."""
+    """Positive semidefinite matrices K_1, ..., K_H, one for each head, and the ridge of effective dimensions."""
 
     grams: Float[Array, "H n n"]
     ridge: Float[Array, ""]
 
 
 class ManyHeads(Population[HeadGrams]):
-    """Heads with tied queries and keys on normal tokens, of four kinds, each in a quarter of the problems.
+    """Heads with tied queries and keys on normal tokens. There are four kinds, each in a quarter of the problems.
 
     The heads are independent, or all equal, or all but one are scaled down. In the fourth kind, the eigenvectors of the
     first head are divided among all heads, so no two heads have a common direction. Every matrix has trace n before it

@@ -2,9 +2,9 @@
 
 Let kappa(x, y) = exp(x' M y), M = W_q' W_k / sqrt(d), be the kernel of a head. This theory controls the signs of the
 eigenvalues of its symmetric version exp(x' M_s y), M_s = (M + M') / 2, on any finite set of tokens. If M is symmetric,
-it controls those of kappa itself. A kernel with negative squares has no reproducing kernel Hilbert space. A kernel with
-infinitely many negative squares has no Pontryagin space either. The theory leaves unexplained what training does to W_q
-and W_k. A head that learns symmetric semidefinite weights does have such a space.
+it controls the signs of the eigenvalues of kappa itself. A kernel with negative squares has no reproducing kernel
+Hilbert space. A kernel with infinitely many negative squares has no Pontryagin space either. The theory leaves
+unexplained what training does to W_q and W_k. A head that learns symmetric semidefinite weights does have such a space.
 """
 
 import decimal

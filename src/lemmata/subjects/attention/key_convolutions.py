@@ -192,7 +192,9 @@ class ConvolutionNeverRaisesTheMeanRatio(Claim[ConvolvedKey]):
         return problem.excess * jnp.asarray(router_signal_to_noise(1.0, d, n // problem.blocks))
 
     def measure(self, problem: ConvolvedKey, key: Key[Array, ""]) -> Array:
-        """Weights of all keys in the difference of two scores, by its derivative: it is linear in keys."""
+        """Weights of all keys in the difference of two scores. They are its derivative, because the difference is
+        linear in the keys.
+        """
         own, other = 1, problem.blocks - 1
 
         def apart(keys: Array) -> Array:
@@ -250,7 +252,7 @@ class RecallIsTheHitRate(Claim[RecalledPairs]):
 
 
 def _found(problem: RecalledPairs, factor: float) -> Array:
-    """The integral by a rule of its own, with a multiple of the blocks."""
+    """The integral by a separate quadrature rule, with a multiple of the number of blocks."""
     (_, n, d), size, count = problem.tokens.shape, problem.block, problem.count - 1
     blocks = int(factor * (n // size - 1))
     z, weights = np.polynomial.hermite_e.hermegauss(60)

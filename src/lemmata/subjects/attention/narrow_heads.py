@@ -1,4 +1,4 @@
-"""What the kernel of a narrow head can approximate: only functions of its keys.
+"""What the kernel of a narrow head can approximate. It can only approximate functions of its keys.
 
 This theory controls the least error of sums of sections kappa(z, .) = exp(<W_q z, W_k .> / sqrt(d)) of the kernel of a
 head, as functions of the token x of the key. The sections depend only on W_k x. So they cannot follow the variation of
@@ -104,7 +104,7 @@ _COUNT = "how many sections a function needs"
 def _missed(problem: UnseenDirection, trained: slice, tested: slice) -> Float[Array, " c"]:
     """Mean squared errors on some tokens of least squares fits to others, over the variance of f, for each count.
 
-    The ridge is what float64 can resolve; any coefficients would do if a lower bound is tested.
+    The ridge is the smallest that float64 can resolve. Any coefficients would do to test a lower bound.
     """
     f, sections = problem.target, problem.sections
     counts = jnp.asarray(_COUNTS)[:, None]
@@ -170,5 +170,5 @@ class HeadsOfFullWidthApproximate(Claim[UnseenDirection]):
     predict = -1.0
 
     def measure(self, problem: UnseenDirection, key: Key[Array, ""]) -> Array:
-        """Fitted on every other token, tested on the other tokens."""
+        """The approximation is fitted on every other token, and tested on the remaining tokens."""
         return _missed(problem, slice(0, None, 2), slice(1, None, 2))

@@ -146,6 +146,6 @@ class FeaturesForTheDiagonal(Claim[FeaturePair]):
         return jnp.expm1(4 * jnp.sum(problem.x**2)) * 100
 
     def measure(self, problem: FeaturePair, key: Key[Array, ""]) -> Array:
-        """The squared relative error of one feature, over eps²."""
+        """The squared relative error of one feature, divided by eps²."""
         estimates = positive_estimates(problem, problem.frequencies(key, _DRAWS))
         return jnp.mean((estimates / problem.kernel - 1) ** 2) * 100

@@ -1,4 +1,4 @@
-"""How far sigmoid attention moves with its tokens: bounds that are polynomial in their length, and a comparison with
+"""How far sigmoid attention moves with its tokens. The bounds are polynomial in their length, and are compared with
 softmax.
 
 This theory controls a head of self-attention y_i = sum_j P_ij W x_j with logits x_i' A x_j, namely the spectral norm of
@@ -265,7 +265,7 @@ class AlignedTokensAreAmplified(Claim[SigmoidHead]):
 
 
 def _sums(problem: SigmoidHead) -> np.ndarray:
-    """Of a row of the sigmoid's weights, and of the softmax's weights without each token's own weight."""
+    """The sums of a row of the sigmoid's weights, and of the softmax's weights without each token's own weight."""
     n = len(problem.tokens)
     return np.array([problem.weights("sigmoid").sum(axis=1).max(), 1 - 1 / n])
 

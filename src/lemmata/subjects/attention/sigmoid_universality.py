@@ -38,7 +38,7 @@ class TokenMap(eqx.Module):
 
     @property
     def places(self) -> Int[np.ndarray, " m"]:
-        """The factor of each head's count; then the sum determines all counts and leaves space for a token."""
+        """The factor of each head's count. With it, the sum determines all counts and leaves space for a token."""
         return (self.m + 1) * (self.sequences.shape[1] + 1) ** np.arange(self.m)
 
     @property
@@ -114,7 +114,7 @@ def _layer(problem: TokenMap, normalised: bool = False) -> np.ndarray:
     counted = np.sum(x[:, None, :] >= np.arange(1, problem.m + 1)[:, None], axis=2)
     exact, first = np.unique(x + (counted @ problem.places)[:, None], return_index=True)
     values = targets.ravel()[first]
-    # Flat within 1/4 of each code, a ramp between: a slope that sets in before a code ends there.
+    # Flat within 1/4 of each code, with a ramp between. The slope begins where a code ends.
     slopes = np.diff(values) / (np.diff(exact) - 0.5)
     bends = np.concatenate([exact[:-1] + 0.25, exact[1:] - 0.25])
     hidden = np.maximum(codes[..., None] - bends, 0)

@@ -1,4 +1,5 @@
-"""Sigmoid attention at the start of training and in tiles: row sums, sizes of outputs, and equality with the softmax.
+"""Sigmoid attention at the start of training and in tiles, with row sums, sizes of outputs, and equality with the
+softmax.
 
 This theory controls a head with normal queries, keys and values. Without a bias, the row sums of the sigmoid weights
 are n/2 on average. With the bias -log n they do not depend on n, and the head equals a softmax head up to one constant
@@ -105,7 +106,7 @@ class CutHead(eqx.Module):
 class CutHeads(Population[CutHead]):
     """Normal queries, keys, values and weights."""
 
-    # Sizes; a length need be no multiple of a block.
+    # Sizes. A length need not be a multiple of a block.
     settings = Space(
         n=Integer(10, 1, 256, "tokens", corners=(6, 14)),
         d=Integer(3, 1, 64, "width", corners=(2, 4)),
@@ -239,7 +240,7 @@ class TilesAreExact(Claim[CutHead]):
     controls, unexplained = "the outputs and derivatives of a head", "time on an accelerator"
 
     def predict(self, problem: CutHead) -> Array:
-        """A row for the head that sees all tokens, a row for the causal one."""
+        """One row for the head that sees all tokens, and one row for the causal head."""
         heads = [functools.partial(tiled_attention, block=problem.block, causal=causal) for causal in (False, True)]
         return jnp.stack([_outputs_and_derivatives(head, problem) for head in heads])
 
@@ -252,7 +253,7 @@ class TilesAreExact(Claim[CutHead]):
 
 
 def _whole(problem: CutHead, m: int) -> Array:
-    """With the bias -log m and the whole matrix of weights, both heads."""
+    """Both heads, with the bias -log m and the whole matrix of weights."""
     n, d = problem.q.shape
     weights = lambda q, k: 1 / (1 + m * jnp.exp(-q @ k.T / d**0.5))
     heads = [lambda q, k, v, seen=seen: (seen * weights(q, k)) @ v for seen in (jnp.ones((n, n)), jnp.tri(n))]

@@ -1,8 +1,8 @@
 """Attention as a smoother of its tokens: its spectrum, its convex hull, and the kernel of its keys.
 
 This theory controls the row-stochastic matrix A = D^-1 K by which a head averages its values. It assumes one head and
-any logits. For tied queries and keys, A is reversible. For untied ones it lacks the properties of a kernel, but the
-mean over queries of a product of two keys has them. The theory leaves unexplained what the values are.
+any logits. For tied queries and keys, A is reversible. For untied queries and keys, it lacks the properties of a
+kernel, but the mean over queries of a product of two keys has them. The theory leaves unexplained what the values are.
 """
 
 import equinox as eqx
@@ -47,7 +47,7 @@ class TokenValues(Population[HeadWithValues]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> HeadWithValues:
-        """An inverse temperature whose logarithm is uniform between 0 and that of the largest."""
+        """An inverse temperature. Its logarithm is uniform between 0 and the logarithm of the largest."""
         length, d = setting["tokens"], setting["d"]
         temperature, normal = jax.random.split(key)
         queries, keys, values = draws(normal, (length, d), (length, d), (length, d))

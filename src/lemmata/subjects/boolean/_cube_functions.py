@@ -73,7 +73,7 @@ def random_weights(key: Key[Array, ""], d: int) -> Float[Array, " d"]:
 
 
 def random_halfspace(key: Key[Array, ""], d: int) -> Float[Array, " points"]:
-    """With threshold 0 in half of the cases, and with random signs of the weights."""
+    """A halfspace with threshold 0 in half of the cases, and with random signs of the weights."""
     weight_key, sign_key, threshold_key, zero_key = jax.random.split(key, 4)
     weights = random_weights(weight_key, d) * jax.random.rademacher(sign_key, (d,), float)
     threshold = 0.7 * jnp.linalg.norm(weights) * jax.random.normal(threshold_key)

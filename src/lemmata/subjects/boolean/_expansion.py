@@ -1,4 +1,4 @@
-"""The known facts about a function on the cube: its Fourier coefficients, all or the large ones, and their sums."""
+"""What is known about a function on the cube: its Fourier coefficients, all or only the large ones, and their sums."""
 
 import dataclasses
 import html
@@ -93,7 +93,7 @@ class BooleanSpectrum:
         """The coefficient of a set of inputs.
 
         Args:
-            inputs: their names; none for the mean of f.
+            inputs: the names of the inputs in the set; empty for the mean of f.
 
         Raises:
             UnknownNameError: for a name that no input has.

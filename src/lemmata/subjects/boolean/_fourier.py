@@ -20,7 +20,7 @@ from ._outputs import Codes, Function, as_signs
 from ._search import Search, large_sets, sampled_changes, sampled_coefficients
 
 _ENUMERATED = 20
-_EVALUATIONS = 1e9  # most evaluations of a function: an hour for the fastest functions
+_EVALUATIONS = 1e9  # the largest number of evaluations of a function, which is an hour for the fastest functions
 _LARGEST, _SMALLEST = 1e100, 1e-100  # values whose squares are numbers
 _RATES = np.array([0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5])
 _EVEN = Condition(

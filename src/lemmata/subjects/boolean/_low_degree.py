@@ -94,9 +94,9 @@ class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
 
         E (g(x) - y)² = 1 - sum of (f^(S)² - (1 - f^(S)²)/m) over |S| <= degree,
 
-    exactly: every product adds (1 - f^(S)²)/m by its estimate and removes f^(S)². With `degree="auto"`, the degree
-    minimises an estimate of this error that is unbiased for each degree. In this estimate, (m c² - 1)/(m - 1) replaces
-    f^(S)², where c is the estimated coefficient.
+    exactly: every product adds (1 - f^(S)²)/m by its estimate, and removes f^(S)². With `degree="auto"`, an unbiased
+    estimate of this error is computed for each degree. The chosen degree minimises it. In this estimate, (m c² - 1)/(m
+    - 1) replaces f^(S)², where c is the estimated coefficient.
 
     A column with two values is 1 at the larger one and -1 at the other. A column with more values is 1 above its median
     and -1 otherwise. For more than two classes, each is learned against the others.
@@ -188,7 +188,8 @@ class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def decision_function(self, X):
-        """The sums g (m,) for two classes, positive for the second class; else (m, classes).
+        """The sums g. For two classes they have shape (m,), and are positive for the second class. Otherwise (m,
+        classes).
 
         Args:
             X: columns (m, d).

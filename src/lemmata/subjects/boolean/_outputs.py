@@ -1,4 +1,6 @@
-"""A user's function of binary inputs: points in its own two codes, and outputs as signs if they are two."""
+"""A user's function of binary inputs. Points are given in its own two codes, and outputs become signs if they have two
+values.
+"""
 
 import dataclasses
 from typing import Any
@@ -54,7 +56,7 @@ class Codes:
 
     @classmethod
     def of(cls, codes: Any) -> "Codes":
-        """From a pair of different finite numbers, or SettingError."""
+        """Make codes from a pair of different finite numbers, or raise SettingError."""
         try:
             pair = np.asarray(codes, float)
         except (TypeError, ValueError):

@@ -67,7 +67,7 @@ class Parity:
         """The labels of rows, 0 and 1.
 
         Args:
-            x: rows of the same columns, in the same code; the columns of a data frame are found by their names.
+            x: rows of the same columns, in the same code. The columns of a data frame are found by their names.
 
         Raises:
             ShapeError, UnknownNameError, DataError: for other columns, or values that are not binary.
@@ -119,7 +119,7 @@ def solve_parity(
     most evidence.
 
     Args:
-        x: rows of d binary columns, 0 and 1, -1 and 1, or booleans; of -1 and 1, -1 is the bit 1.
+        x: rows of d binary columns, 0 and 1, -1 and 1, or booleans. With -1 and 1, -1 is the bit 1.
         y: binary labels, likewise.
         noise: the probability that a label is wrong, at least 0 and below 1/2.
         constant: whether y may be the sum and 1.

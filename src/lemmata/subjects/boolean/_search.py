@@ -37,10 +37,10 @@ class Search:
 
     @property
     def prefixes(self) -> int:
-        """Settings of the others for each of these.
+        """All settings of the other inputs for each of these prefixes.
 
-        Then a weight of threshold² has a standard error of a quarter of its distance from the limit for keeping it,
-        threshold² / 2.
+        Then a weight of threshold² has a standard error of a quarter of its distance from threshold² / 2, the limit for
+        keeping it.
         """
         return math.ceil(6 / self.threshold)
 
@@ -102,7 +102,9 @@ def sampled_coefficients(
 def sampled_changes(
     f: Function, d: int, rates: Float[np.ndarray, " r"], level: float, generator: np.random.Generator
 ) -> tuple[Float[np.ndarray, "d 3"], Float[np.ndarray, "r 3"]]:
-    """How often f changes when one input is flipped, and when each is with a probability; each with exact limits."""
+    """How often f changes when one input is flipped, and when each input is flipped with a probability. All have exact
+    limits.
+    """
     x = _draw(_PAIRED, d, generator)
     before = f.signs(x)
 

@@ -101,7 +101,8 @@ def noise_sensitivity(
             it is given data frames.
         x: rows, numbers.
         eta: the probability, or several of them.
-        columns: "auto" as above; "flip" refuses columns with more than two values; "replace" replaces in all columns.
+        columns: "auto" is described above. "flip" refuses columns with more than two values. "replace" replaces values
+            in all columns.
         draws: changed rows at each rate, at least.
         level: the confidence level of the intervals.
         seed: the random seed of the draws.

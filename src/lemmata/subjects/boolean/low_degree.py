@@ -64,7 +64,7 @@ def _characters(points: int) -> Float[Array, "sets points"]:
 
 
 class LowDegreeTasks(Population[LowDegreeTask]):
-    """Halfspaces, decision trees and random tables; the first coordinate in place of a constant."""
+    """Halfspaces, decision trees and random tables. A constant is replaced by the first coordinate."""
 
     settings = Space(
         d=dimension(5, 2, 9, corners=(4, 6)),
@@ -125,7 +125,7 @@ class LowDegreeError(Claim[LowDegreeTask]):
 
 
 class NearlyOneCoordinate(Population[LowDegreeTask]):
-    """One coordinate, with the labels of a random share of 3 % to 13 % of the points flipped."""
+    """One coordinate. The labels of a random share of 3 % to 13 % of the points are flipped."""
 
     settings = Space(
         d=dimension(8, 6, 10, corners=(6, 9)),

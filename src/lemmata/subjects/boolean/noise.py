@@ -222,7 +222,7 @@ class UnionOfNoise(Claim[ComposedFunction]):
 
 
 class NoiseRate(eqx.Module):
-    """The probability that noise changes a sign; a Gaussian vector is redrawn to the correlation 1 - 2 eta."""
+    """The probability that noise changes a sign, by redrawing a Gaussian vector with the correlation 1 - 2 eta."""
 
     eta: Float[Array, ""]
 
@@ -232,7 +232,7 @@ def _intersection_noise(eta: Float[Array, ""], halfspaces: float) -> Float[Array
     beyond = -jnp.expm1(-jnp.log(2.0) / halfspaces)
     t = -jax.scipy.special.ndtri(beyond)
     kept, width = 1 - 2 * eta, 2 * jnp.sqrt(eta * (1 - eta))
-    far = (9 * width + 2 * eta * t) / kept  # beyond t + far, less than rounding comes back
+    far = (9 * width + 2 * eta * t) / kept  # beyond t + far, the part that comes back is smaller than rounding
     x = t + far * (1 + _NODES) / 2
     inside = jax.scipy.special.ndtr((t - kept * x) / width)
     crossing = far / 2 * _WEIGHTS @ (jax.scipy.stats.norm.pdf(x) * inside)

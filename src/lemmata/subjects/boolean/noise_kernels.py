@@ -1,4 +1,4 @@
-"""Low-degree learning compared with the kernel that it approximates: the noise curve decides which has the smaller
+"""Low-degree learning compared with the kernel that it approximates. The noise curve decides which has the smaller
 error.
 
 This theory is about estimates of a Boolean function that shrink each empirical Fourier coefficient by a factor that

@@ -94,7 +94,7 @@ class PilingUp(Claim[NoisyLabels]):
         return jnp.sum(jnp.where(flips.sum(axis=1) % 2 == 1, chances, 0.0))
 
     def condition(self, problem: NoisyLabels) -> Array:
-        """Products of k factors; a small rate is a difference from 1/2."""
+        """Products of k factors, and a small rate as a difference from 1/2."""
         return len(problem.rates) + 1 / jnp.sum(problem.rates)
 
 

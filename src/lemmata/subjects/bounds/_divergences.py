@@ -110,8 +110,8 @@ def _checked(name: str, q: ArrayLike | float, budget: ArrayLike | float) -> tupl
 def _largest_move(share: ArrayLike, rest: ArrayLike, budget: np.ndarray) -> np.ndarray:
     """The largest move of a share towards 1, at most the rest, whose divergence is within the budget, rounded up.
 
-    Bisection of the logarithm finds even a tiny move to a relative error. The divergence is convex
-    and 0 without a move, so its relative error is at least that of the move.
+    Bisection of the logarithm finds even a tiny move to a relative error. The divergence is convex and 0 without a
+    move. So its relative error is at least the relative error of the move.
     """
     low, high = np.full_like(budget, 1e-308), np.maximum(rest, 1e-308)
     for _ in range(_HALVINGS):
@@ -122,7 +122,7 @@ def _largest_move(share: ArrayLike, rest: ArrayLike, budget: np.ndarray) -> np.n
 
 
 def kl_moment(n: int) -> float:
-    """E exp(n kl(k/n || p)) for k binomial of n and p, the same for every p strictly between 0 and 1.
+    """E exp(n kl(k/n || p)) for k binomial of n and p. It is equal for every p strictly between 0 and 1.
 
     It is sum_k C(n, k) (k/n)^k (1 - k/n)^(n - k). By an identity of Abel's, this is n!/n^n sum_k n^k/k!, a sum of
     products (1 - 1/n)(1 - 2/n)... without large numbers. It is between sqrt(n) and 2 sqrt(n), near sqrt(pi n/2) + 2/3.
@@ -139,7 +139,7 @@ def kl_moment(n: int) -> float:
     n = whole("n", n, least=1)
     if n > _LARGEST:
         raise SettingError("n", found=n, rule=f"at most {_LARGEST}", remedy="use the upper bound 2 sqrt(n) instead")
-    # the products are below exp(-k²/2n): beyond 10 sqrt(n) they are below 1e-21 together
+    # the products are below exp(-k²/2n); beyond 10 sqrt(n), their sum is below 1e-21
     kept = np.arange(min(n, 10 * math.isqrt(n) + 10))
     return 1.0 + float(np.cumprod(1 - kept / n).sum())
 

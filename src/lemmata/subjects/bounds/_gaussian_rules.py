@@ -1,4 +1,5 @@
-"""Models with Gaussian noise on their weights: the prior around one fit, the posterior on the way to another.
+"""Models with Gaussian noise on their weights. The prior is around one fit, and the posterior is on the way to another
+fit.
 
 A family contains two fits, w0 from the prior's rows and w1 from all rows. It computes, for N(w0 + t (w1 - w0), sigma²
 S), its divergence from N(w0, sigma² S) and its errors. For outputs that are linear in the weights, they are exact. This
@@ -91,7 +92,8 @@ GaussianRules = LinearRules | SampledRules
 
 
 def scale_of(weights: Float[np.ndarray, "..."], otherwise: float = 1.0) -> float:
-    """The root mean square of weights, the natural unit of noise on them; another one where all are 0.
+    """The root mean square of weights, which is the natural unit of noise on them. If all weights are 0, the other
+    value.
 
     Args:
         weights: of the prior's mean.
@@ -102,7 +104,7 @@ def scale_of(weights: Float[np.ndarray, "..."], otherwise: float = 1.0) -> float
 
 
 def linear_rules(first: Float[np.ndarray, "p k"], last: Float[np.ndarray, "p k"], features: Callable) -> LinearRules:
-    """Rules x -> features(x) w, the noise of every weight of the size of the prior's weights.
+    """Rules x -> features(x) w. The noise of every weight has the size of the prior's weights.
 
     Args:
         first: w0.

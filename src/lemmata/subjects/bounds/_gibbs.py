@@ -14,7 +14,7 @@ def gaussian_error(
     """P(wrong class) in each row for independent normal outputs of mean outputs[:, c] and deviation spread.
 
     One output (k = 1) means class 1 if it is positive: Phi(-y f/s) with y = -1, 1. With several outputs, the largest
-    one decides: 1 - integral of phi(u) prod_(c != y) Phi(u + (f_y - f_c)/s).
+    output decides. The error is then 1 - integral of phi(u) prod_(c != y) Phi(u + (f_y - f_c)/s).
 
     Args:
         outputs: means.
@@ -41,7 +41,7 @@ def gaussian_error(
 
 
 def _ratio(values: np.ndarray, spread: np.ndarray) -> np.ndarray:
-    """values/spread; without spread an infinity of the sign of the value, and an error for a tie."""
+    """values/spread. If the spread is 0, it is infinite with the sign of the value, and a tie counts as an error."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = values / spread
     return np.where(spread > 0, ratio, np.where(values > 0, np.inf, -np.inf))

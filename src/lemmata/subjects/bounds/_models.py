@@ -43,7 +43,7 @@ class Rows:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Fits:
-    """A family of rules, and the two noiseless rules between which it interpolates.
+    """A family of rules that interpolates between two noiseless rules, and these two rules.
 
     Args:
         rules: the family.

@@ -25,7 +25,8 @@ class OccamBound:
     Args:
         bound: on new rows it errs at most so often, with probability 1 - delta over the rows.
         trivial: the error of guessing, 1 - 1/classes.
-        vacuous: the reason why the bound is no better than that, in words; empty if it is better.
+        vacuous: the reason why the bound is no better than the trivial value, in words. It is empty if the bound is
+            better.
         error: on the training rows.
         bits: of the description.
         rows: how many.

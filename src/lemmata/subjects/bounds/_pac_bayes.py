@@ -108,8 +108,8 @@ def pac_bayes_bound(
 
         kl(R_S || error) <= (KL(posterior || prior) + ln(E J / delta)) / m,
 
-    E = E exp(m kl(k/m || p)) for binomial k, at most 2 sqrt(m). The place of the posterior is chosen freely and the
-    noise from the J sizes; the least bound is the answer. The error R_S is exact for linear rules and kernels. For
+    E = E exp(m kl(k/m || p)) for binomial k, at most 2 sqrt(m). The place of the posterior is chosen freely, and the
+    noise from the J sizes. The answer is the least bound. The error R_S is exact for linear rules and kernels. For
     networks it is bounded from above by `draws` new draws, at a tenth of delta.
 
     The bound is for the error of the *noisy* rule. Weights of the size of the prior's own are the unit of the noise.
@@ -122,23 +122,23 @@ def pac_bayes_bound(
         x: rows.
         y: their classes, two or more, of any type.
         prior: "half" is the share of the rows that the prior may see. "free" is a prior around 0 (linear, kernel) or
-            around the weights of the given module. With "free", no rows are used up, and the divergence is that of the
-            whole fit.
-        held: a pair of rows and classes that were not used for anything else; they are only counted.
+            around the weights of the given module. With "free", no rows are used up, and the divergence is the
+            divergence of the whole fit.
+        held: a pair of rows and classes that were not used for anything else. Errors on them are only counted.
         delta: the probability that the bound is wrong.
         step: the position of the posterior between the prior's fit (0) and the fit to all rows (1); chosen without the
             held-out rows. If the rows allow no divergence at all the choice is 0, and the bound is of the fit to the
             prior's rows.
-        train: train(module, x, classes as 0, 1, ...) returns the trained module; without it, 400 steps of Adam at
-            3e-3 on the cross-entropy. Training on all rows starts from the prior's weights.
+        train: train(module, x, classes as 0, 1, ...) returns the trained module. Without it, there are 400 steps of
+            Adam at 3e-3 on the cross-entropy. Training on all rows starts from the prior's weights.
         ridge: of a kernel's fit.
         draws: of the weights, for networks.
         seed: of the split and the draws.
 
     Raises:
         SettingError: for a model that cannot be read, or an invalid prior, delta, ridge or number of draws.
-        ShapeError, DataError: for rows and classes that do not fit each other, a class that is missing in one half, or
-            a single class.
+        ShapeError, DataError: for rows and classes that do not fit each other; for a class that is missing in one half;
+            for a single class.
 
     Example:
         >>> from sklearn.datasets import load_digits
@@ -258,7 +258,7 @@ def _least(
     divergences = np.asarray([step**2 * rules.distance / (2 * sigma**2) for step, sigma in choices])
     tried = np.asarray([errors_at(*choice, _TRIED, seed).mean() for choice in choices])
     best = int(kl_upper(tried, rest + divergences / len(labels)).argmin())
-    # the choice has seen its draws: the answer comes from new ones
+    # the choice has used these draws, so the answer comes from new draws
     errors = errors_at(*choices[best], draws, seed + 1)
     gibbs, kl = float(errors.mean()), float(divergences[best])
     upper = gibbs if rules.exact else float(kl_upper(gibbs, math.log(1 / (_SHARE_OF_DRAWS * delta)) / draws))
@@ -279,7 +279,7 @@ def _culprit(found: _Found, trivial: float) -> str:
     chosen = float(kl_upper(found.gibbs_upper, found.rest))
     if chosen < trivial:
         return f"{found.kl:.3g} nats are too many for {found.rows} rows: without them the bound would be {chosen:.3f}"
-    # of the choices that would do without a divergence, the one that has the least
+    # the choice with the least error if there were no divergence
     cheapest = int(np.where(free < trivial, found.divergences, np.inf).argmin())
     kl, error = found.divergences[cheapest], found.tried[cheapest]
     return (

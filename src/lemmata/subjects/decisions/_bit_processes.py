@@ -98,12 +98,13 @@ def parity_process(bits: int, goal: int = 0) -> BitProcess:
 
 
 def majority_process(bits: int, goal: int | None = None) -> BitProcess:
-    """A counter runs over n bits: one action sets the bit at the counter, the other moves the counter on by one.
+    """A counter runs over n bits. One action sets the bit at the counter, and the other action moves the counter to the
+    next bit.
 
-    The low n bits of a state are x, and the bits above are the counter c. A bit is set to that of the goal, and a
-    counter that has reached n stays. The reward is 1 if c = n and x is the goal. From c = 0 this takes n + z steps,
-    where z is the number of bits in which x differs from the goal. The best value of H >= 2n states is H - n - z.
-    Whether it is above H - n - m, for a fixed m, depends on a count of the bits.
+    The low n bits of a state are x, and the bits above are the counter c. A bit is set to the bit of the goal. A
+    counter that has reached n stays there. The reward is 1 if c = n and x is the goal. From c = 0 this takes n + z
+    steps, where z is the number of bits in which x differs from the goal. The best value of H >= 2n states is H - n -
+    z. Whether it is above H - n - m, for a fixed m, depends on a count of the bits.
 
     Args:
         bits: n.

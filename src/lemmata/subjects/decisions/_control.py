@@ -40,7 +40,7 @@ def _swing(state: np.ndarray, force: np.ndarray) -> np.ndarray:
 
 
 def _drive(state: np.ndarray, force: np.ndarray) -> np.ndarray:
-    """A car in a valley, whose motor is weaker than the slope; beyond 0.5, it stays."""
+    """A car in a valley, whose motor is weaker than the slope. Beyond 0.5, it stays there."""
     place, speed = state.T
     there, speed = place >= 0.5, np.clip(speed + 0.001 * force - 0.0025 * np.cos(3 * place), -0.07, 0.07)
     moved = np.clip(place + speed, -1.2, 0.6)

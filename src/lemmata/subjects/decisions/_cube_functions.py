@@ -107,7 +107,8 @@ def prime_implicants(truth: Bool[np.ndarray, " states"]) -> Int[np.ndarray, "ter
     Args:
         truth: f at the states 0, ..., 2^n - 1, n at most 12.
 
-    Returns: One row for each term: the bits that it leaves free, and the values of the others, both as numbers.
+    Returns: One row for each term. Its two numbers encode the bits that the term leaves free, and the values of the
+        other bits.
 
     Raises:
         SettingError: for more than 12 bits.

@@ -1,9 +1,9 @@
 """How well parts of a decision process are approximated: following bits, rewards, best values.
 
-Squared errors are divided by the variance over the same states, since a reward that is 1 in one state of 2^n has almost
-no variance. This theory controls exactly what polynomials of a given degree can explain. Through them it controls what
-an infinitely wide network, which learns low degrees first, learns from few states. It leaves open how networks in
-practice perform on the states that a policy visits.
+Squared errors are divided by the variance over the same states. The reason is that a reward that is 1 in one state of
+2^n has almost no variance. This theory controls exactly what polynomials of a given degree can explain. Through them it
+controls what an infinitely wide network, which learns low degrees first, learns from few states. It leaves open how
+networks in practice perform on the states that a policy visits.
 """
 
 import math

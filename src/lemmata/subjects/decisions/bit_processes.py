@@ -2,8 +2,8 @@
 
 There are two families of processes. In one, pairs of bits are flipped until a goal is reached. In the other process, a
 counter runs over the bits and sets them. Each part of the model (a bit of the next state, the reward) is a short
-formula, but the best value decides a parity or a majority of all bits. Circuits of constant depth cannot be searched,
-but formulas of depth two can: the least number of terms is found exactly here. This theory controls how long a formula
+formula. But the best value decides a parity or a majority of all bits. Circuits of constant depth cannot be searched,
+but formulas of depth two can. The least number of terms is found exactly here. This theory controls how long a formula
 is. It leaves open how well a network, which is not such a formula, approximates either.
 """
 
@@ -140,7 +140,7 @@ class FormulaOfMajority(Claim[BitDecision]):
 
 
 def _more(problem: BitDecision) -> int:
-    """A number of bits whose binomial coefficient differs from that of half of them."""
+    """A number of bits whose binomial coefficient differs from the coefficient of half of the bits."""
     return (problem.bits + 1) // 2 + 1
 
 
@@ -220,7 +220,7 @@ class EasyValuesOfHardModels(Claim[ScrambledDecision]):
         return jnp.asarray([1.0, *np.bitwise_count(problem.masks[1:]).astype(float)])
 
     def measure(self, problem: ScrambledDecision, key: Key[Array, ""]) -> Array:
-        """The highest degree of which there is any weight."""
+        """The highest degree with nonzero weight."""
         values = optimal_values(problem.process, problem.horizon)[0]
         parts = [values, *next_bits(problem.process, 0)[1:].astype(float)]
         return jnp.asarray([float(np.flatnonzero(weight_by_degree(part) > 1e-9).max()) for part in parts])

@@ -96,7 +96,7 @@ RELU = BrokenLine([Fraction(0)], [Fraction(0)], Fraction(0), Fraction(1))
 
 
 def network_output(weights: Sequence[np.ndarray], biases: Sequence[np.ndarray]) -> BrokenLine:
-    """The output of a ReLU network on a real number; its last layer is affine and has one output."""
+    """The output of a ReLU network on a real number. Its last layer is affine and has one output."""
     layer = [IDENTITY]
     for depth, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
         exact = lambda row: [Fraction(float(number)) for number in row]

@@ -77,7 +77,8 @@ def _descend(cost: np.ndarray, at: np.ndarray, parts: tuple, weight: float, unti
     """Newton steps for weight cost'y - log det(S(y)) - sum log l(y), where S and l are affine in y.
 
     Returns y and inner products for the primal program. With the Cholesky factor L of S and the step d, they are
-    L^-T (1 - L^-1 S(d) L^-T) L^-1. They satisfy the linear equations of the primal program also beside the centre.
+    L^-T (1 - L^-1 S(d) L^-T) L^-1. The points satisfy the linear equations of the primal program even if they are not
+    central.
     """
     constant, matrices, start, rows = parts
     dim = len(constant)
@@ -107,7 +108,8 @@ def _descend(cost: np.ndarray, at: np.ndarray, parts: tuple, weight: float, unti
                 length /= 2
         else:
             found.append((decrement, inverse.T @ (np.eye(dim) - np.tensordot(move, pulled, 1)) @ inverse))
-        # Below _NEAR, exact steps divide the decrement by 5 at least. What does not fall by half is rounding.
+        # Below _NEAR, exact steps divide the decrement by 5 at least. A residual that does not fall by half is
+        # rounding.
         if not (decrement > 0 and length > 1e-9) or decrement > nearest / 2:
             break
         nearest = decrement if decrement < _NEAR else np.inf
@@ -120,8 +122,8 @@ def _descend(cost: np.ndarray, at: np.ndarray, parts: tuple, weight: float, unti
 def _newton(jacobian: np.ndarray, gradient: np.ndarray) -> tuple[np.ndarray, float]:
     """Newton's step for the Hessian J'J, and the square of its decrement.
 
-    The factor of J by QR keeps twice as many digits as the Cholesky factor of J'J, which is found in a fifth of the
-    time. So the latter serves far from the centre, where steps are only a direction of descent.
+    The factor of J by QR keeps twice as many digits as the Cholesky factor of J'J. But the Cholesky factor takes a
+    fifth of the time. So the latter serves far from the centre, where steps are only a direction of descent.
     """
     unit = 1 / np.linalg.norm(jacobian, axis=0)
     jacobian, gradient = jacobian * unit, unit * gradient
@@ -143,7 +145,7 @@ def certificate(steps: np.ndarray, convexity: float = 0.0, accuracy: float = 1e-
         convexity: mu/B, below 1.
         accuracy: the accuracy of the bound, relative.
     """
-    with one_blas_thread():  # two threads wait for each other in small factors, on a busy machine for minutes
+    with one_blas_thread():  # two threads wait for each other in small factorisations, on a busy machine for minutes
         return _searched(np.asarray(steps, float), convexity, accuracy)
 
 
@@ -154,7 +156,7 @@ def _searched(steps: np.ndarray, convexity: float, accuracy: float) -> Certifica
     reach = np.append(_reach(steps, convexity), 0.0)
     sizes = (reach[-2] / np.maximum.outer(reach, reach)[~np.eye(dim, dtype=bool)]) ** 2
     scaled = sizes[:, None, None] * matrices / reach[-2] ** 2
-    # All multipliers equal 1, and 1 more for the pair of the minimiser and x_n: the factors of f then prove f_n <= T.
+    # All multipliers equal 1, plus 1 more for the pair of the minimiser and x_n. The factors of f then prove f_n <= T.
     first = np.ones(size)
     first[-1] += 1.0 / sizes[-1]
     values, basis = np.linalg.svd((sizes[:, None] * factors).T)[1:]
@@ -191,7 +193,7 @@ def _searched(steps: np.ndarray, convexity: float, accuracy: float) -> Certifica
 
 
 def _attained(inner: np.ndarray, matrices: np.ndarray) -> float:
-    """The largest f_n that inner products allow, or 0 if they belong to no function: a shortest path."""
+    """The largest f_n that inner products allow, or 0 if they belong to no function. It is a shortest path."""
     points = len(inner)
     lengths = np.zeros((points, points))
     lengths[~np.eye(points, dtype=bool)] = -np.tensordot(matrices, inner / inner[0, 0], 2)

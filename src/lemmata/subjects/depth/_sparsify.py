@@ -84,7 +84,8 @@ class Sparsified:
         return outputs[:, self.units] @ self.weights + self.intercept
 
     def enough(self, tolerance: float) -> int:
-        """The number of units whose error is at most the tolerance, by the bound: an upper bound on what is needed.
+        """The number of units for which the bound proves an error of at most the tolerance. It is an upper bound on the
+        number needed.
 
         Args:
             tolerance: root mean square distance from the network.
@@ -135,8 +136,8 @@ def sparsify(network: Any, x: Any, units: int) -> Sparsified:
 
     Raises:
         SettingError: for another kind of network, or a number of units that is not between 1 and those of the network.
-        ShapeError, DataError: for rows, outputs or weights that do not fit each other, or are not finite, or whose
-            products have squares that are not.
+        ShapeError, DataError: for rows, outputs or weights that do not fit each other, are not finite, or have products
+            whose squares are not finite.
 
     Example:
         >>> import numpy as np
@@ -262,7 +263,9 @@ def _arrays(weights: Any, intercept: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _chosen(atoms: np.ndarray, target: np.ndarray, count: int) -> np.ndarray:
-    """The first `count` different atoms of the greedy iteration; the best new one if it only repeats old ones."""
+    """The first `count` different atoms of the greedy iteration. If it only repeats old atoms, the best new atom is
+    taken.
+    """
     order: list[int] = []
     squares, along, products = (atoms**2).sum(axis=1), atoms @ target, np.zeros(len(atoms))
     at, scores = np.zeros_like(target), squares

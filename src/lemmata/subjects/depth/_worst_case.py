@@ -76,9 +76,9 @@ class WorstCase:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """The bound after each number of these steps, and that of unit steps, as an Altair chart.
+        """The bound after each number of these steps, and the bound of unit steps, as an Altair chart.
 
-        The bounds of the first 1, 2, ... steps are computed for it. Those that rounding hides are left out. k steps of
+        The bounds of the first 1, 2, ... steps are computed for it. Values that rounding hides are left out. k steps of
         1/smoothness have the bound smoothness/(4k + 2) on convex functions.
         """
         ratio, scaled = self.convexity / self.smoothness, self.steps * self.smoothness
@@ -147,7 +147,7 @@ def worst_case(steps: Any, smoothness: float, convexity: float = 0.0) -> WorstCa
 
 
 def _solved(steps: np.ndarray, ratio: float) -> Certificate:
-    """The certificate, or that of nothing if a matrix of the search is singular or not finite after rounding."""
+    """The certificate. If a matrix of the search is singular or not finite after rounding, a certificate of nothing."""
     nothing = Certificate(np.inf, 0.0, np.zeros(0), -np.inf)
     try:
         with np.errstate(all="ignore"):

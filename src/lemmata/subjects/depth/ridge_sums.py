@@ -127,7 +127,7 @@ class RidgeCapture(Claim[RadialTarget]):
         first, second = hermite(2 * problem.k + 1, jnp.asarray(nodes)), hermite(2 * problem.k + 1, other)
         gram = jnp.einsum("a,b,ai,mnabj->minj", weights, weights, first[:, 1:], second[..., 1:])
         moments = jnp.tile(found[1:-1], m)
-        # Degree 1 is one function of x for all directions if m > d, so the least squares have a rank to find.
+        # If m > d, degree 1 is one function of x for all directions. So least squares must determine a rank.
         values, vectors = jnp.linalg.eigh(gram.reshape(len(moments), -1))
         inverse = jnp.where(values > 1e-9, 1 / jnp.where(values > 1e-9, values, 1.0), 0.0)
         return (found[0] ** 2 + jnp.sum(inverse * (vectors.T @ moments) ** 2)) / found[-1]

@@ -184,7 +184,7 @@ class FewPieces(eqx.Module):
 
 
 class FewPiecesNearTents(Population[FewPieces]):
-    """From 2 pieces to half of the pieces of the target."""
+    """Numbers from 2 pieces to half of the pieces of the target."""
 
     settings = Space(k=Integer(4, 3, 6, "iterates of the tent map", corners=(3, 5)))
 

@@ -153,7 +153,7 @@ class StronglyConvexRate(Claim[ConvexAlongAxes]):
         return jnp.linalg.norm(jax.lax.fori_loop(0, problem.steps, move, problem.start))
 
     def condition(self, problem: ConvexAlongAxes) -> Array:
-        """Each step rounds x by a multiple of eps |x|, and its factor."""
+        """Each step rounds x by a multiple of eps |x|, and it rounds its factor."""
         return 8.0 * len(problem.start) * problem.steps * jnp.ones(())
 
     def trivial(self, problem: ConvexAlongAxes) -> Array:

@@ -1,4 +1,6 @@
-"""Mixtures of normal laws with any covariances, to which noise is added: densities and scores at every noise level."""
+"""Mixtures of normal distributions with any covariances, to which noise is added. They have densities and scores at
+every noise level.
+"""
 
 import equinox as eqx
 import jax
@@ -42,7 +44,7 @@ class HeatedMixture(eqx.Module):
     def log_density(self, v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, ""]:
         """The logarithm of sum_k w_k N(z; mu_k, S_k + v I), by Cholesky factors."""
         factors = jnp.linalg.cholesky(self.widened(v))
-        # inverses, so that many places share one factorisation under vmap
+        # inverses, so that many places use one factorisation under vmap
         inverses = jax.scipy.linalg.solve_triangular(
             factors, jnp.broadcast_to(jnp.eye(len(z)), factors.shape), lower=True
         )
@@ -149,7 +151,7 @@ def _definite(mixture: HeatedMixture) -> list[Hypothesis]:
 
 
 class HeatedPlaces(eqx.Module):
-    """A mixture under noise, looked at in a few places z_i, each at a noise level v_i of its own."""
+    """A mixture under noise, evaluated at a few places z_i, each with its own noise level v_i."""
 
     mixture: HeatedMixture
     variances: Float[Array, " n"]
@@ -202,7 +204,7 @@ class HeatedLaws(Population[HeatedLaw]):
         return Space(components=components, d=Integer(self.d, 1, self.most, "dimension"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> HeatedLaw:
-        """Covariances above 0.3; levels log-uniform on the two halves of the interval."""
+        """Covariances are above 0.3. Levels are log-uniform on the two halves of the interval."""
         mixture_key, level_key = jax.random.split(key)
         mixture = sampled_heated_mixture(mixture_key, setting["components"], setting["d"], 0.3, self.far)
         low, high = _VARIANCES

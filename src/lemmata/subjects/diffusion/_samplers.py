@@ -20,8 +20,7 @@ _STEPS = 128
 def energy_distance(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, ""]:
     """2 E|X - Y| - E|X - X'| - E|Y - Y'|, unbiased: pairs of a point with itself are left out.
 
-    Its expectation is 0 if the distributions are the same, and positive if they are not; a single value may be
-    negative.
+    Its expectation is 0 if the distributions are equal, and positive if they are not. A single value may be negative.
 
     Args:
         x: a sample.

@@ -38,7 +38,8 @@ class AbstractTweedie(Claim[Diffused]):
 
     title = "The score is an affine function of the denoiser (Tweedie's formula)"
     source = Source("gu2024softmax", "(5)", "(6)", "Section 6.1, target F_*")
-    relation = Equal(block=1)  # the coordinates of a score are parts of one vector: a rotation makes any of them 0
+    # the coordinates of a score are parts of one vector, and a rotation can make any of them 0
+    relation = Equal(block=1)
     control = Control("the score is (F* - x) / (1 - alpha²)", _unshrunk)
     controls = "the score of noised data"
     unexplained = "the score and the denoiser of data with an unknown distribution"
@@ -143,7 +144,8 @@ class DenoiserJacobian(Claim[Diffused]):
     title = "The derivative of the denoiser is a multiple of the posterior covariance"
     source = Source("gu2024softmax", "Assumption 6.4", note="what its constant is")
     population = NoisedMixtures()
-    relation = Equal(block=2)  # entries off the diagonal are sums that cancel: components on both sides of a place
+    # entries off the diagonal are sums that cancel, because components lie on both sides of a place
+    relation = Equal(block=2)
     control = Control("the factor is 1 / (1 - alpha²)", _without_alpha)
     controls = "the Lipschitz constant of the denoiser"
     unexplained = "posterior covariances of data with an unknown distribution"

@@ -237,7 +237,7 @@ class ScoreErrorThroughEffectiveDimension(Claim[NoisedRegression]):
         return jnp.asarray((fit + noise) / len(smoother) / (1 - np.diag(smoother).max()) ** 2)
 
     def measure(self, problem: NoisedRegression, key: Key[Array, ""]) -> Array:
-        """By n regressions, against the score of the data from their density."""
+        """From n regressions. The score of the data comes from their density."""
         refits = jnp.asarray(_regression(problem).refits)
         score = jax.vmap(lambda t, x, f: score_from_denoiser(problem.schedule, t, x, f))
         mean = score(problem.times, problem.places, refits @ problem.truth)

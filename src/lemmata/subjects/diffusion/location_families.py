@@ -18,7 +18,7 @@ ABOUT = {"tool": "statistics", "architecture": "diffusion model", "object": "est
 
 
 class ShiftedNormal(eqx.Module):
-    """The normal law N(shift, sigma²), sigma known, the shift to be learned from n draws."""
+    """The normal distribution N(shift, sigma²), with known sigma. The shift is learned from n draws."""
 
     shift: Float[Array, ""]
     sigma: Float[Array, ""]

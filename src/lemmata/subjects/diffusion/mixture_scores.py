@@ -27,7 +27,7 @@ def _at_places(problem: HeatedPlaces, function) -> Array:
 
 
 def _without_determinants(score: Array, problem: HeatedPlaces) -> Array:
-    """The formula with the components weighted by w_k exp(-|z - mu_k|²/2), only in the metric of S_k + v I."""
+    """The formula with the components weighted by w_k exp(-|z - mu_k|²/2), but in the metric of S_k + v I."""
     mixture = problem.mixture
 
     def one(v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, " d"]:
@@ -59,7 +59,8 @@ class MixtureScore(Claim[HeatedPlaces]):
     source = Source("foundation2025", "(3)", note="the function that it aims at")
     stated = Kind.OWN
     population = HeatedMixtures()
-    relation = Equal(block=1)  # the coordinates of a score are parts of one vector: a rotation makes any of them 0
+    # the coordinates of a score are parts of one vector, and a rotation can make any of them 0
+    relation = Equal(block=1)
     control = Control("the components are weighted without their determinants", _without_determinants)
     controls = "the score of a mixture at every noise level"
     unexplained = "the score of data with an unknown distribution"
@@ -184,14 +185,14 @@ class FisherInformationUnderNoise(Claim[HeatedLaw]):
     )
     controls = "the mean squared length of a score at another level of noise"
     unexplained = "how fast the Fisher information falls for distributions that are far from normal"
-    condition = 10000.0  # as for the entropy: tails beyond the grid
+    condition = 10000.0  # for the same reason as for the entropy: tails beyond the grid
 
     def predict(self, problem: HeatedLaw) -> Array:
         u, v = problem.variances
         return problem.mixture.means.shape[1] / fisher_information(problem.mixture, u) + v - u
 
     def measure(self, problem: HeatedLaw, key: Key[Array, ""]) -> Array:
-        """d over -E tr of the second derivative of log p_v, its other form."""
+        """d divided by -E tr of the second derivative of log p_v, which is another form of it."""
         v = problem.variances[1]
         points, cell = problem.mixture.grid(v)
         bend = jax.vmap(lambda z: jnp.trace(jax.hessian(lambda x: problem.mixture.log_density(v, x))(z)))(points)

@@ -1,6 +1,6 @@
 """Sampling: from noise to data by the reverse equation or the probability flow, with an exact or a learned score.
 
-This theory is about the distribution of the samples. With the score of p_t both equations carry p_T to p_0. Only three
+This theory is about the distribution of the samples. With the score of p_t, both equations carry p_T to p_0. Only three
 errors separate the samples from the data: the error of a learned score, the start from N(0, I), and the finite steps.
 Distances are energy distances of samples. The theory does not explain which errors of a score matter most.
 """
@@ -78,7 +78,8 @@ class AbstractTransport(Claim[Sampled]):
 
     population = NoisedDraws()
     # A step of relative size 1/128 moves the samples by at most a hundredth of themselves. The energy distance is
-    # quadratic in this, so it is below 1e-3. The draws at both ends belong to the problem: the mean is over them.
+    # quadratic in this, so it is below 1e-3. The draws at both ends belong to the problem, so the mean is taken over
+    # them.
     relation = EqualInMean(relative=False, margin=1e-3, resolution=4e-3, over="problems")
     control = Control(
         "the samples are those of t = 1/7", lambda zero, problem: energy_distance(problem.early, problem.first)
@@ -219,5 +220,5 @@ class LearnedSampler(Claim[Sampled]):
     predict = -1.0
 
     def measure(self, problem: Sampled, key: Key[Array, ""]) -> Array:
-        """The same noise for all; the pairs of a rung are the first ones of the next."""
+        """The same noise for all. The pairs of a size are the first pairs of the next size."""
         return _ladder(problem, key)

@@ -197,7 +197,7 @@ class LabelMismatchIsLinear(Claim[Learned]):
         return problem.f_kernel - problem.f_pseudo
 
     def condition(self, problem: Learned) -> Array:
-        """A rounding a step in coefficients of at most steps times the labels, and a difference of two predictions."""
+        """Each step rounds the coefficients, by at most steps times the labels. Then two predictions are subtracted."""
         size = jnp.abs(problem.f_kernel).max() + jnp.abs(problem.f_pseudo).max()
         return problem.steps * (1 + size / jnp.abs(problem.f_kernel - problem.f_pseudo).max())
 
@@ -216,7 +216,7 @@ def _mismatch(problem: Learned) -> Array:
 
 
 def _where_gamma_is_defined(problem: Learned) -> list[Hypothesis]:
-    """What Theorem G.4 promises of F_H, and a logarithm that is not negative."""
+    """What Theorem G.4 promises for F_H, and a logarithm that is not negative."""
     (n, d), bound = problem.truth.shape, _approximation(problem)
     argument = math.e * (d * n) ** 1.5 * bound / problem.values[0]
     return [
@@ -254,7 +254,7 @@ class AbstractSaysNothing(Claim[Learned]):
 
     @abc.abstractmethod
     def _known(self, problem: Learned) -> Array:
-        """What is known without the bound."""
+        """What is known without this bound."""
 
 
 class LabelMismatch(AbstractSaysNothing):

@@ -90,7 +90,7 @@ class TwoPointLaws(Population[TwoPoints]):
 
 _LEVELS = (0.4, 0.2, 0.1)
 _CONSTANTS = (4 / 3, 16 / 15, 64 / 21)
-_DEGREE = 640  # Chebyshev coefficients: at a = 25 they fall by exp(0.063) a degree, to 1e-12 at 440
+_DEGREE = 640  # Chebyshev coefficients; at a = 25, they fall by exp(0.063) for each degree, to 1e-12 at degree 440
 _FREQUENCIES = (0.25, 0.5, 1.0, 2.0, 4.0)
 
 

@@ -48,7 +48,7 @@ class NormalScores(Population[NormalScore]):
     settings = Space(radius=Real(5.0, 2.0, 12.0, "half width of the interval"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> NormalScore:
-        """A normal mean; a variance from 0.25 to 4; the radius from 0.8 to 1.25 times the setting's."""
+        """A normal mean, a variance from 0.25 to 4, and a radius from 0.8 to 1.25 times the radius of the setting."""
         normal, spread, width = jax.random.normal(key, (3,))
         uniform = jax.scipy.stats.norm.cdf
         radius = setting["radius"] * 0.8 * 1.5625 ** uniform(width)
@@ -93,7 +93,7 @@ class EqualWidthMixtures(Population[EqualWidths]):
         return Space(components=Integer(self.least, self.least, self.most, "components of the mixture"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> EqualWidths:
-        """Means in [-1, 1], with the outer two at least 0.6 apart; variances from 0.1 to 0.3.
+        """Means in [-1, 1], with the outer two at least 0.6 apart, and variances from 0.1 to 0.3.
 
         L = 1, or for half of the problems from 0.6 to 1.
         """
@@ -179,7 +179,8 @@ def _exact_score(problem: EqualWidths, z: Decimal) -> Decimal:
 def interpolation_norm(problem: EqualWidths, n: int) -> float:
     """y' K^-1 y of the score y at n even points of the interval, where K is the Gram matrix of the Gaussian kernel.
 
-    By an L D L' decomposition in decimal arithmetic: the condition number grows faster than n!, to 1e150 at 64 points.
+    An L D L' decomposition in decimal arithmetic is used, because the condition number grows faster than n!, to 1e150
+    at 64 points.
 
     Args:
         problem: the mixture, the kernel, the interval.
@@ -229,7 +230,7 @@ class LinearScoreOutsideGaussianSpace(Claim[EqualWidths]):
     source = Source("minh2010", "Main result", note="with the rate and its constant")
     stated = Kind.OWN
     population = EqualWidthMixtures(least=1, most=1)
-    # n points see the series up to half of a coefficient of n/2: 3/(2 n) of the sum, 0.023 at 64 points
+    # n points show the series up to half of a coefficient of n/2, which is 3/(2 n) of the sum, 0.023 at 64 points
     relation = Limit("n", (16.0, 32.0, 64.0), margin=0.024, resolution=0.02)
     control = Control("the limit is a tenth larger", lambda limit, problem: 1.1 * limit)
     controls = "the norm of a score in the space of a Gaussian kernel"

@@ -73,7 +73,7 @@ class EightGaussians(Population[Clouds]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Clouds:
-        """As many real points in each of the eight."""
+        """Equally many real points in each of the eight."""
         keys, n = jax.random.split(key, 3), setting["n"]
         angle = 2 * jnp.pi * (jnp.arange(n) % 8) / 8
         centres = 5.0 * jnp.stack([jnp.cos(angle), jnp.sin(angle)], axis=1)

@@ -36,7 +36,7 @@ class Critic(eqx.Module):
         return self.kernel.cross(z, self.points) @ self.coefficients
 
     def slopes(self, z: Float[Array, "p d"]) -> Float[Array, "p d"]:
-        """The gradients at points; at a kink, as ReLU networks have it at z_i, the kink's own part is 0."""
+        """The gradients at points. At a kink, as ReLU networks have it at z_i, the part of this kink is 0."""
         return jax.grad(lambda own: jnp.sum(self(own)))(z)
 
     @property
@@ -71,7 +71,7 @@ def critic(
     time: float | Float[ArrayLike, ""],
     loss: Loss = "ipm",
 ) -> Critic:
-    """The discriminator after gradient flow for a time from f = 0 with fixed real and generated points.
+    """The discriminator after gradient flow for a given time from f = 0, with fixed real and generated points.
 
     The flow is that of `discriminator_loss` in the space of the kernel, df(z)/dt = -sum_i K(z, z_i) dL/df(z_i). A
     network of infinite width with tangent kernel K has the same flow. With weights w_i = 1/n at real points, 1/m at

@@ -1,4 +1,4 @@
-"""Small masked transformers, pre-trained once each, and classification tasks of a few rows for them."""
+"""Small masked transformers, each pre-trained once, and classification tasks of a few rows for them."""
 
 import functools
 from typing import Any
@@ -32,7 +32,7 @@ PROMPT, UNRELATED, HEAD = WordPrompt(MODEL), WordPrompt(MODEL, REVIEWS.unrelated
 
 @functools.cache
 def pre_trained(number: int) -> dict:
-    """The parameters of one of the pre-trained models, and always the same."""
+    """The parameters of one of the pre-trained models. Each call with this number gives the same parameters."""
     return _pre_train(MODEL, jax.random.key(number))[0]
 
 
@@ -87,7 +87,8 @@ def _outputs(f: Any, params: dict, texts: Array) -> Array:
 
 
 class FewShotTask(eqx.Module):
-    """A pre-trained model and reviews of a topic: is it praised, regardless of the opinion about the other topic?
+    """A pre-trained model and reviews of a topic. The task is to tell praise of the topic, regardless of the opinion
+    about the other topic.
 
     Args:
         params: of the model. texts, y: training rows, the same number of each class. unseen, unseen_y: other rows.
@@ -154,7 +155,7 @@ def loss_before(task: FewShotTask) -> Array:
 
 
 class UnsolvedTasks(Population[FewShotTask]):
-    """Few-shot tasks on which fine-tuning with a prompt has something to do: others are drawn again.
+    """Few-shot tasks on which fine-tuning with a prompt can improve something. Other tasks are drawn again.
 
     Args:
         topic: the default topic of the question.

@@ -98,7 +98,7 @@ def fine_tuning_kernels(
 
 
 def _blocks(f: Function, params: Any, x: Array, step: int) -> list[Callable[[], Array]]:
-    """The function that makes the gradients of each block of rows; a single block is made once."""
+    """The function that computes the gradients of each block of rows. A single block is computed only once."""
     starts = range(0, len(x), step)
     if len(starts) == 1:
         whole = _gradients(f, params, x)

@@ -61,7 +61,7 @@ def logistic_descent(
     start: Float[Array, " n"] | float = 0.0,
     start_at: Float[Array, " m"] | float = 0.0,
 ) -> Float[Array, " m"]:
-    """The result of `fine_tune` by gradient descent if the function were its linearisation: outputs at the new rows.
+    """The result of `fine_tune` by gradient descent if the function were its linearisation, as outputs at the new rows.
 
     Steps c <- c + (rate/n) y / (1 + exp(y u)) on outputs u = start + K c, until the mean of log(1 + exp(-y u)) is at
     most `until`.

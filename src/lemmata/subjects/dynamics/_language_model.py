@@ -1,4 +1,4 @@
-"""A small masked transformer, its pre-training, and its two ways to become a classifier: a prompt, or a fresh head."""
+"""A small masked transformer, its pre-training, and two ways to make it a classifier: a prompt, or a fresh head."""
 
 import equinox as eqx
 import jax
@@ -135,8 +135,8 @@ def pre_train(
 ) -> tuple[dict, Float[Array, " steps"]]:
     """Trains a transformer to predict masked tokens of documents, and of documents without their last words.
 
-    A tenth and a half of the tokens are masked, of the closing judgement six in ten; Adam in single precision.
-    There are 8192 documents. Two layers of width 16 take a few seconds.
+    Between a tenth and a half of the tokens are masked, and of the closing judgement six in ten. Training uses Adam in
+    single precision. There are 8192 documents. Two layers of width 16 take a few seconds.
 
     Args:
         model: a model of any width. Its vocabulary and length must be those of the language.

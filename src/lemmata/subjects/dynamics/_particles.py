@@ -1,4 +1,4 @@
-"""Generated points that climb a critic which is trained again at every step; distances of clouds of points."""
+"""Generated points that climb a critic, which is trained again at every step, and distances of clouds of points."""
 
 import equinox as eqx
 import jax
@@ -50,7 +50,7 @@ def squared_discrepancy(kernel: AbstractKernel, x: Float[Array, "n d"], y: Float
 def generator_slopes(found: Critic, fake: Float[Array, "m d"], loss: Loss) -> Float[Array, "m d"]:
     """The direction in which each generated point moves: minus the gradient of the generator's loss at it.
 
-    ipm: -f, so that points climb f. lsgan: f² (labels -1, 1 and 0 of Mao et al., 2017). vanilla: ln(1 + e^-f).
+    ipm: -f, so that points climb f. lsgan: f² (for the labels -1, 1 and 0 of Mao et al., 2017). vanilla: ln(1 + e^-f).
 
     Args:
         found: the critic, which does not change.
@@ -94,8 +94,8 @@ def particle_flow(
         every: steps between two entries of the path.
 
     Raises:
-        SettingError: for a rate that is not positive and finite, fewer than 1 step, or a number of steps that is not a
-            multiple of `every`, and for the same reasons as `critic`.
+        SettingError: for a rate that is not positive and finite; for fewer than 1 step; for a number of steps that is
+            not a multiple of `every`; and for the same reasons as `critic`.
         ShapeError: if points have different dimensions.
         DataError: for entries that are not finite.
         PrecisionError: if float64 is off.

@@ -21,7 +21,7 @@ class Reviews:
 
     Args:
         words: of a review.
-        spoken: the probability that a word judges; its topic is then dish or film, as likely.
+        spoken: the probability that a word judges. Its topic is then dish or film with equal probability.
         honest: the probability that such a word has the sign of its topic's judgement.
         closing: the probability that `it was great`, or `terrible`, has it in a document.
     """

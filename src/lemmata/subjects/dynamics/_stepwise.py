@@ -1,4 +1,4 @@
-"""Self-supervised learning with a linear model: which mode is learned when, and what the loss is in between."""
+"""Self-supervised learning with a linear model: which mode is learned at which time, and the loss in between."""
 
 import equinox as eqx
 import jax
@@ -22,8 +22,8 @@ class StepwisePrediction(eqx.Module):
 
         size_j(t) = 1 / (1 + (1/(s_j² gamma_j) - 1) exp(-8 gamma_j t)),
 
-    which reaches 1/2 at the step time tau_j = ln(1/(s_j² gamma_j) - 1) / (8 gamma_j). The loss is sum_j (1 - size_j)²:
-    d - j between steps j and j + 1 if the steps are apart.
+    which reaches 1/2 at the step time tau_j = ln(1/(s_j² gamma_j) - 1) / (8 gamma_j). The loss is sum_j (1 - size_j)².
+    If the steps are apart, it is d - j between steps j and j + 1.
 
     Args:
         eigenvalues: gamma_1 >= ... >= gamma_d > 0, of Gamma.
@@ -45,7 +45,7 @@ class StepwisePrediction(eqx.Module):
         return jnp.arange(d, -1.0, -1.0)
 
     def sizes(self, times: Float[ArrayLike, "*t"]) -> Float[Array, "*t d"]:
-        """The eigenvalues of the embeddings' cross-correlation at times, one a mode."""
+        """The eigenvalues of the embeddings' cross-correlation at given times, one for each mode."""
         return jax.nn.sigmoid(8 * self.eigenvalues * (jnp.asarray(times)[..., None] - self.times))
 
     def loss(self, times: Float[ArrayLike, "*t"]) -> Float[Array, "*t"]:

@@ -19,7 +19,7 @@ def small_network(network: Serial, key: Key[Array, ""], inputs: int, scale: floa
 def correlations(
     network: Serial, params: tuple, x: Float[Array, "n m"], views: Float[Array, "n m"], step: Array, steps: int
 ) -> tuple[tuple, Float[Array, "steps d d"]]:
-    """Parameters after steps of training on |C - I|², and before each step C, the cross-correlation of the embeddings.
+    """Parameters after steps of training on |C - I|², and C, the cross-correlation of the embeddings, before each step.
 
     Classical Runge-Kutta steps of the gradient flow of all parameters.
 

@@ -1,4 +1,4 @@
-"""Where a wide discriminator has a gradient: not at its training points, if its units are ReLUs.
+"""Where a wide discriminator has a gradient. If its units are ReLUs, it has none at its training points.
 
 A trained discriminator is f(z) = sum_i c_i K(z, z_i). Tangent kernels of ReLU networks contain the angle between their
 arguments, which has a cone at z = z_i. So f has a gradient almost everywhere, but not at the generated points, where a
@@ -92,7 +92,7 @@ _NEAR = 1e-3
 
 
 def _critic(problem: LineOfCritic) -> Critic:
-    """After unit time on the IPM; one hidden layer."""
+    """The critic after unit time on the IPM, with one hidden layer."""
     network = (relu_network if problem.network == "relu" else erf_network)(1, bias_std=problem.bias)
     return critic(TangentKernel(network), problem.real, problem.fake, 1.0)
 

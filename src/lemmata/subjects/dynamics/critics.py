@@ -235,7 +235,7 @@ def _limit(problem: Clouds) -> Float[Array, " p"]:
 
 @eqx.filter_jit
 def _all_trained(network: Serial, keys: Key[Array, " k"], problem: Clouds) -> Float[Array, "k p"]:
-    """Values at the other points of a network from each key."""
+    """Values at the other points of a network trained from each key."""
     return jax.vmap(lambda own: _trained(network, own, problem))(keys)
 
 

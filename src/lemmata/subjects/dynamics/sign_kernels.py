@@ -18,7 +18,8 @@ from lemmata.subjects.dynamics._gradient_rows import TunedNetwork, TunedNetworks
 
 ABOUT = {"tool": "reproducing kernels", "architecture": "any", "object": "kernel"}
 
-# So low that no coordinate of a gradient changes its sign between two steps, which it does with a chance of order eta.
+# The rate is so low that no coordinate of a gradient changes its sign between two steps. Such a change has a chance of
+# order eta.
 _RUNGS = (2.0**-21, 2.0**-20, 2.0**-19)
 
 

@@ -128,7 +128,7 @@ class ModesArePcaOfClean(Claim[ViewPairs]):
 
 
 def _more(problem: ViewPairs, key: Key[Array, ""], rows: int) -> ViewPairs:
-    """As many clean points, normal with the second moments of the problem's own."""
+    """Equally many clean points, which are normal with the second moments of the problem's own points."""
     root = np.linalg.cholesky(problem.clean.T @ problem.clean / len(problem.clean))
     drawn = jax.random.normal(jax.random.fold_in(key, 1), (rows, len(root)))
     return ViewPairs(drawn @ root.T, problem.deviation, problem.new, problem.dimension)

@@ -36,7 +36,7 @@ class ConditionalDiscrepancy(eqx.Module):
     def value(self) -> Float[Array, ""]:
         """The discrepancy: a distance between pairs of a mean operator and a covariance operator."""
         squared = self.mean + self.covariance
-        none = squared <= 0  # if the root has no slope; equal distributions get the slope 0
+        none = squared <= 0  # if the root has no slope; the slope is 0 for equal distributions
         return jnp.where(none, 0.0, jnp.sqrt(jnp.where(none, 1.0, squared)))
 
 
@@ -187,7 +187,7 @@ def conditional_discrepancy(
 
     References:
         yang2024cod, abstract. If the labels of source and target have different distributions, equal conditional
-        distributions have a discrepancy above 0, because the ridge shrinks each operator by its own labels.
+        distributions have a discrepancy above 0. The reason is that the ridge shrinks each operator by its own labels.
 
     Example:
         >>> import jax

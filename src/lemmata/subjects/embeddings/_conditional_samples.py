@@ -117,7 +117,7 @@ class ShiftedLabels(Population[ConditionalSamples]):
 
 
 class NormalConditionals(eqx.Module):
-    """Z = b y + s times a normal number in either domain, y standard normal, all of one column.
+    """In both domains, Z = b y + s times a normal number, where y is standard normal. All have one column.
 
     Args:
         slopes: b of source and target.

@@ -46,7 +46,7 @@ class EmergenceReport:
         misfit_with_jump: the same of the law with the best jump.
         length: tokens of an answer.
         chance: accuracy of guessing.
-        top: fitted accuracy of an infinite model: 1, unless the loss of a token has a floor.
+        top: fitted accuracy of an infinite model. It is 1, unless the loss of a token has a floor.
         level: the confidence level of the intervals.
         steepest: without a fitted floor, the largest exponent among the laws with a floor that are compatible with the
             accuracies. The intervals do not contain it. With a fitted floor, `alpha`.
@@ -183,7 +183,8 @@ def emergence_report(
     """Fits a smooth law to accuracies by scale, and tests whether the jump is sharper than the law makes it.
 
     Let the loss of a token be c N^-alpha above a floor, and let an answer count only if all L tokens are right. The
-    accuracy is then chance + (top - chance) exp(-L c N^-alpha): a jump in log N of the width 3.08/alpha, for every L.
+    accuracy is then chance + (top - chance) exp(-L c N^-alpha). In log N, this is a jump of the width 3.08/alpha, for
+    every L.
 
     The fit is by maximum likelihood for binomial counts. The test compares the law with a law that has one additional
     jump. At this jump, the loss of a token falls after one of the sizes. Its p-value and the intervals come from 300
@@ -289,7 +290,7 @@ def _columns(scale: Any, accuracy: Any, items: Any) -> tuple[np.ndarray, np.ndar
 
 
 def _rises(n: np.ndarray, successes: np.ndarray, items: np.ndarray, chance: float) -> None:
-    """Refuses tables in which nothing is above chance, everything is solved, or nothing rises."""
+    """Refuse tables in which nothing is above chance, everything is solved, or nothing rises."""
     share, spread = successes / items, np.sqrt(items * chance * (1 - chance))
     above = successes > items * chance + np.maximum(2.5 * spread, 0.5)
     if not above.any():
@@ -305,7 +306,9 @@ def _rises(n: np.ndarray, successes: np.ndarray, items: np.ndarray, chance: floa
 
 
 def _fixes(alpha: float, error: float, share: np.ndarray, n: np.ndarray) -> None:
-    """Refuses tables that leave the exponent open: one-step jumps, which any steep law explains, and flat ones."""
+    """Refuse tables that do not determine the exponent, such as one-step jumps, which any steep law explains, and flat
+    tables.
+    """
     if error < alpha:
         return
     place = int(np.argmax(np.diff(share)))

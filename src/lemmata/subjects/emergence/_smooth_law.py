@@ -7,7 +7,7 @@ from jaxtyping import Float
 
 _STEPS = 60
 _FLOORS = np.array([0.0, 0.4, 0.6, 0.75, 0.9, 1.0, 1.1])  # remaining errors, as a share of the errors of the best size
-_LARGEST = 30.0  # of |log of the loss of an answer|: beyond it, the accuracy is 0 or 1 to rounding
+_LARGEST = 30.0  # limit of |log of the loss of an answer|; beyond it, the accuracy is 0 or 1 to rounding
 
 
 def accuracy_of(eta: Float[np.ndarray, "..."], chance: float, top: Any = 1.0) -> Float[np.ndarray, "..."]:
@@ -114,7 +114,7 @@ def fits_with_top(
         successes: solved items at each size, for each table.
         items: number of items at each size.
         chance: accuracy of guessing.
-        gain: in deviance, by which a floor must fit better than none.
+        gain: the deviance by which a floor must fit better than no floor.
     """
     theta, loss, tops = _by_top(designs, successes, items, chance)
     own = np.argmin(loss + gain * (np.arange(len(_FLOORS)) > 0), axis=1)

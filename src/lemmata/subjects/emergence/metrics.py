@@ -227,7 +227,7 @@ class AveragesDoNotSharpen(Claim[Slices]):
         return steepest / jnp.min(problem.width)
 
     def measure(self, problem: Slices, key: Key[Array, ""]) -> Array:
-        """The largest difference quotient of the average on a fine grid, over its total rise."""
+        """The largest difference quotient of the average on a fine grid, divided by its total rise."""
         grid = jnp.linspace(-10.0, 10.0, 8001)
         steepest = jnp.max(jnp.diff(problem.average(grid))) / (grid[1] - grid[0])
         return steepest / jnp.sum(problem.share * problem.rise)
@@ -278,7 +278,9 @@ class FallingSliceSharpens(Claim[OppositeSlices]):
         return (1 - problem.rho * problem.ratio) / (1 - problem.rho)
 
     def measure(self, problem: OppositeSlices, key: Key[Array, ""]) -> Array:
-        """The derivative of the sum by automatic differentiation, over its rise; the same without the other slice."""
+        """The derivative of the sum by automatic differentiation, divided by the rise. Then the same without the other
+        slice.
+        """
         rising = lambda at: jax.nn.sigmoid(at / problem.narrow)
         both = lambda at: rising(at) - problem.rho * jax.nn.sigmoid(at * problem.ratio / problem.narrow)
         far = 60 * problem.narrow / problem.ratio

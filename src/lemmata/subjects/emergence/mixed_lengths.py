@@ -1,4 +1,4 @@
-"""Benchmarks whose answers have different lengths: how much wider their jump is.
+"""Benchmarks whose answers have different lengths, and how much wider their jump is.
 
 This theory assumes exact match, and a loss per token that is a power law of the scale. It computes the width of the
 jump for lengths that have a gamma distribution. It does not explain items of different difficulty.
@@ -38,7 +38,8 @@ class MixedLengthsWiden(Claim[MixedTask]):
         log((10^(1/k) - 1)/((10/9)^(1/k) - 1))/alpha.
 
     The reason is that E exp(-L u) = (1 + u m/k)^-k. As k grows, all lengths agree, and the width tends to 3.08/alpha,
-    the width for a single length. For exponential lengths, k = 1, it is log(81)/alpha = 4.39/alpha: 1.42 times as wide.
+    the width for a single length. For exponential lengths, k = 1, the width is log(81)/alpha = 4.39/alpha, which is
+    1.42 times as wide.
     """
 
     title = "Answers of mixed length widen the jump of exact match"

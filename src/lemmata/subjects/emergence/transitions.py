@@ -243,7 +243,7 @@ class SaddleToSaddle(Claim[Mode]):
         return jnp.stack([jnp.log(1 / ratio - 1) / (2 * s), jnp.log(81.0) / (2 * s), jnp.log(2 * (1 - ratio))])
 
     def measure(self, problem: Mode, key: Key[Array, ""]) -> Array:
-        """The flow of the two layers, and of one, step by step."""
+        """The flow of the two layers, and the flow of one layer, step by step."""
         s, u = problem.strength, problem.start
         deep = lambda y: y[::-1] * (s - y[0] * y[1])
         end = (jnp.log(s / u) + 6) / (2 * s)

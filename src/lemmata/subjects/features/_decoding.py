@@ -112,7 +112,7 @@ class _Search:
             self.proved = False
 
     def exchange(self, scores: np.ndarray) -> None:
-        """Exchange inequalities in blocks; if that no longer helps, by the method of Lawson and Hanson."""
+        """Exchange inequalities in blocks. If this does not help any more, use the method of Lawson and Hanson."""
         scores = scores.copy()
         scores[self.active] = -np.inf
         if scores.max() < _PROVED:
@@ -129,7 +129,7 @@ class _Search:
         room = self.unit.shape[1] - len(self.active) - len(kept)
         above = above[np.argsort(-scores[above], kind="stable")]
         if self.patience > 0:
-            # More equations than unknowns have no solution; then only the largest is used.
+            # More equations than unknowns have no solution, so only the largest is used.
             self.met = np.concatenate([kept, above if len(above) <= room else above[: room // 2 + 1]])
             self.solve()
         elif len(below) or len(above):

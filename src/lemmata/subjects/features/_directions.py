@@ -180,7 +180,7 @@ def _lengths(table: np.ndarray) -> np.ndarray:
 
 
 def _scaled(kind: str, table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of length 1 in single precision, and their lengths before."""
+    """Rows scaled to length 1 in single precision, and their original lengths."""
     unit, lengths = np.empty(table.shape, np.float32), np.empty(len(table))
     scales = np.empty(len(table))
     for start in range(0, len(table), _ROWS):
@@ -215,7 +215,7 @@ def inner_products(unit: Float[np.ndarray, "n d"]) -> InnerProducts:
     largest, smallest, repeated, squares = (-2.0, 0, 1), (2.0, 0, 1), dict[int, int](), 0.0
     for start in range(0, len(unit), _ROWS):
         block = unit[start : start + _ROWS] @ unit[start:].T
-        earlier = np.tril_indices(len(block))  # pairs in order, without the direction itself
+        earlier = np.tril_indices(len(block))  # pairs in order, without the pair of a direction with itself
         block[earlier] = 0.0
         squares += float(np.einsum("ij,ij->", block, block, dtype=float))
         block[earlier] = -2.0

@@ -35,7 +35,8 @@ class PatchingReport:
         corrupt: the output on the corrupted input.
         restore: the effect of each single site: the corrupted run with its clean values, minus the corrupted run.
         ablate: the clean run, minus the clean run with its corrupted values.
-        shapley: the mean effect of its clean values over all orders in which sites are restored; None if not computed.
+        shapley: the mean effect of its clean values over all orders in which sites are restored. None if it was not
+            computed.
         restore_all: the effect of clean values at all sites.
         ablate_all: the effect of corrupted values at all sites.
         sets: the output of the corrupted run with clean values at a set of sites. The entry is the sum of 2^i over the

@@ -141,7 +141,9 @@ class Readability:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """Failures against the number of active features: points as tried, lines for random directions (Altair)."""
+        """Failures against the number of active features. Points are tried values, and lines are for random directions
+        (Altair).
+        """
         import altair as alt
 
         reach = 2 * max(own.tried.max(initial=1) for own in (self.linear, self.sparse))
@@ -305,7 +307,7 @@ def _largest(holds: Callable[[int], bool], least: int, start: int, limit: int) -
 
 
 def _certain_linear(largest: float, smallest: float, n: int) -> int:
-    """Every k with k times the largest inner product below 1/2, and k - 1 times the opposite of the smallest, too."""
+    """All k for which k times the largest inner product is below 1/2, and also k - 1 times minus the smallest."""
     silent = math.ceil(0.5 / (largest + _ROUNDING)) - 1 if largest > 0 else n
     missed = math.ceil(0.5 / (_ROUNDING - smallest)) if smallest < 0 else n
     return max(min(silent, missed, n), 0)

@@ -128,7 +128,7 @@ class FunctionRuns:
         return {name: found[name] for name in self.sites}
 
     def run(self, x: Any, patch: dict[str, Any], chosen: tuple[bool, ...]) -> Float[np.ndarray, " rows"]:
-        """The number that is compared, of a run in which the chosen sites take their values from another run.
+        """The compared number in a run in which the chosen sites take their values from another run.
 
         Args:
             x: the input.

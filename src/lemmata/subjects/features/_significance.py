@@ -25,8 +25,8 @@ class FeatureSignificance:
     Args:
         auc: the probability that the feature is larger at a positive example than at a negative one.
         features: the number of compared features. positives, negatives: examples of each kind.
-        alone: the p-value of one feature that was chosen beforehand: the probability that an unrelated feature has at
-            least this AUC.
+        alone: the p-value of one feature that was chosen beforehand. It is the probability that an unrelated feature
+            has at least this AUC.
         p_value: the p-value of the best of independent features, 1 - (1 - alone)^features.
         bound: an upper bound on the p-value for features that depend on each other in any way, features times alone.
         expected: the mean of the largest AUC among this number of unrelated independent features.
@@ -96,7 +96,7 @@ def feature_significance(
     dropped later.
 
     Args:
-        auc: the probability that the feature is larger at a positive example than at a negative one; ties count 1/2.
+        auc: the probability that the feature is larger at a positive example than at a negative one. Ties count 1/2.
         features: how many features were compared.
         positives: examples of the concept.
         negatives: other examples.

@@ -49,7 +49,7 @@ class Superposition:
         boundary: for two features in one dimension, two frequencies. The first is the largest at which weights near an
             antipodal pair were found to be better. The second is the next frequency, at which no such weights were
             found. None otherwise, and for a ratio of the importances below 0.01.
-        exact: whether the loss is exact; else it is a mean over rows.
+        exact: whether the loss is exact. Otherwise it is a mean over rows.
         starts: how many starts ended within 1 % of the least loss, and how many there were.
         conditions: the conditions for the results.
         claims: names of the claims that state them.
@@ -119,7 +119,7 @@ def superposition(n: Any, m: Any, density: Any, importance: Any = 1.0, *, seed: 
         n: features, at most 64.
         m: dimensions, fewer than features.
         density: the probability that a feature is active.
-        importance: one number for each feature; or the ratio of the importances of a feature and the one before it.
+        importance: one number for each feature, or the ratio of the importances of a feature and the previous feature.
         seed: the random seed of the starts and rows.
 
     Raises:
@@ -213,7 +213,7 @@ def _sampled(weight: np.ndarray, p: float, m: int, rng: np.random.Generator, cou
     """The mean over rows with an active feature, and exactly that over rows without one."""
     n = len(weight)
     silent = (1 - p) ** n
-    # the number of active features, given that there are some; then which ones
+    # first the number of active features, given that there are some; then which features these are
     first = np.minimum(np.floor(np.log1p(-rng.random(count) * (1 - silent)) / np.log1p(-min(p, 1 - 1e-12))), n - 1)
     place = np.arange(n)
     active = np.where(place > first[:, None], rng.random((count, n)) < p, place == first[:, None])

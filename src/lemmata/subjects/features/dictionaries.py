@@ -205,7 +205,9 @@ class Absorption(Claim[ParentAndChild]):
         return problem.parent * problem.share * (2 * h(1.0) - h(jnp.sqrt(2.0)))
 
     def measure(self, problem: ParentAndChild, key: Key[Array, ""]) -> Array:
-        """The loss at 0 and 90 degrees, minus the least over all angles, by grids that shrink around the best point."""
+        """The loss at 0 and 90 degrees, minus the least loss over all angles. It is found by grids that shrink around
+        the best point.
+        """
         loss = jax.vmap(lambda angles: _dictionary_cost(angles, problem))
         side = jnp.linspace(-1.0, 1.0, _SIDE)
         grid = jnp.stack(jnp.meshgrid(side, side), axis=-1).reshape(-1, 2)

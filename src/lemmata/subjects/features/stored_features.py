@@ -1,6 +1,6 @@
 """Stored features: how many features a model packs into few dimensions, and how many can be read out.
 
-The theory compares the loss of storing features in superposition with the loss of storing fewer of them, and counts
+The theory compares the loss of storing features in superposition with the loss of storing fewer of them. It also counts
 the active features that a threshold or a sparse decoder recovers. It assumes independent sparse features and random or
 trained directions. It does not explain why the features of real models are sparse.
 """
@@ -135,7 +135,7 @@ class PairBeatsOneFeature(Claim[Importance]):
         return 4 * problem.r / (2 + 5 * problem.r)
 
     def measure(self, problem: Importance, key: Key[Array, ""]) -> Array:
-        """Computed by bisection over p; BFGS minimises the exact loss, starting from w = (1, -1)."""
+        """Found by bisection over p. BFGS minimises the exact loss, starting from w = (1, -1)."""
         return jnp.asarray(pair_boundary(float(problem.r), 1e-4))
 
     def condition(self, problem: Importance) -> Array:
@@ -260,7 +260,7 @@ def decoding_share(rho: float, sides: int = 1) -> float:
 
 
 def fewest_equations(u: np.ndarray, z: np.ndarray, decode) -> int:
-    """The least m for which decode(u[:m], u[:m] @ z) is z, by bisection: more equations never hurt.
+    """The least m for which decode(u[:m], u[:m] @ z) is z. Bisection finds it, because more equations never do harm.
 
     Args:
         u: equations, one in each row; all of them are enough.

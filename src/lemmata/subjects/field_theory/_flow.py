@@ -51,7 +51,7 @@ def representation_flow(
         Theta' = l_b + l_W E[s²] + chi_perpendicular Theta,
 
     from V = 0 and Theta = l_b + l_W (K - C_b)/C_W in the first layer, whose preactivations are exactly Gaussian. The
-    tangent kernel is that of training rates l_b of biases and l_W / fan-in of weights (Roberts, Yaida and Hanin, 2022).
+    tangent kernel assumes training rates l_b for biases and l_W / fan-in for weights (Roberts, Yaida and Hanin, 2022).
 
     Args:
         activation: a layer of `lemmata.architectures` that acts on every coordinate by itself.
@@ -63,11 +63,12 @@ def representation_flow(
         bias_rate: l_b.
 
     Returns:
-        Five arrays of shape (depth,); NaN from the layer on whose moments the quadrature does not resolve.
+        Five arrays of shape (depth,). They are NaN from the first layer on whose moments the quadrature does not
+        resolve.
 
     Raises:
-        SettingError: for a depth below 1, a kernel or variance of weights that is known and not positive, a variance of
-            biases that is not between 0 and the kernel, and negative rates.
+        SettingError: for a depth below 1; for a kernel or variance of weights that is known and not positive; for a
+            variance of biases that is not between 0 and the kernel; for negative rates.
         ShapeError: for more than one kernel, variance or rate.
         PrecisionError: if JAX computes in float32.
 
@@ -91,7 +92,7 @@ def representation_flow(
     for name, value in (("weight_rate", weight_rate), ("bias_rate", bias_rate)):
         check_real(name, value, "finite, at least 0", lambda found: found >= 0)
     first, weights, biases = (jnp.asarray(value, float) for value in (kernel, weight_variance, bias_variance))
-    # Lengths that are compiled are powers of 2, so that there are few of them.
+    # Compiled lengths are powers of 2, so that there are few of them.
     length = 1 << (depth - 1).bit_length()
     flow = _flow(activation, length, first, weights, biases, jnp.asarray([weight_rate, bias_rate], float))
     return RepresentationFlow(*(values[:depth] for values in flow))

@@ -42,7 +42,7 @@ def _entropy(m: int, log_variance: float) -> float:
     step = min(deviation / 3.0, 0.5 / np.sqrt(m))
     x = step * np.arange(-np.ceil(_REACH * deviation / step), np.ceil(_REACH * deviation / step) + 1)
     weights, scale = np.exp(-0.5 * x**2 / log_variance), x - log_variance / 2
-    # The density of log |z| falls like |z|^m below: 36/m is where it is lost in rounding.
+    # Below, the density of log |z| falls like |z|^m. At 36/m, it is lost in rounding.
     low, high = scale[0] / 2.0 - 36.0 / m, scale[-1] / 2.0 + np.log(9.0 + np.sqrt(m))
     lengths, size = np.linspace(low, high, int((high - low) * 8.0 * np.sqrt(m)) + 2, retstep=True)
     inside = np.log(weights / weights.sum()) - 0.5 * m * scale - 0.5 * np.exp(2.0 * lengths[:, None] - scale)

@@ -38,7 +38,8 @@ class Susceptibilities(NamedTuple):
 
     Attributes:
         parallel: of the kernel, C_W (E[s'²] + E[s s'']) = C_W E[s² (z² - K)] / (2 K²).
-        perpendicular: of the squared distance of two near inputs of one length, and of squared gradients, C_W E[s'²].
+        perpendicular: C_W E[s'²], the factor of the squared distance of two near inputs of one length, and of squared
+            gradients.
     """
 
     parallel: Float[Array, "*batch"]

@@ -27,7 +27,7 @@ def _half_rule() -> tuple[np.ndarray, np.ndarray]:
 
 
 class FollowedUnit(NamedTuple):
-    """Layer by layer at infinite width, layer 1 first: the kernel, V, and chi_perpendicular."""
+    """The kernel, V, and chi_perpendicular of each layer at infinite width, starting with layer 1."""
 
     kernels: np.ndarray
     vertices: np.ndarray
@@ -223,7 +223,7 @@ class SmoothNetworks(Population[SmoothNetwork]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SmoothNetwork:
-        """A first kernel of 1/2 to 3/2; off criticality C_W of 3/5 to 9/5."""
+        """A first kernel of 1/2 to 3/2. Away from criticality, C_W is 3/5 to 9/5."""
         kernel, weights = (float(value) for value in jax.random.uniform(key, (2,)))
         shape = setting["unit"], setting["n"], setting["depth"]
         if not self.critical:

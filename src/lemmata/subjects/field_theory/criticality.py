@@ -1,11 +1,11 @@
-"""Criticality: where signals and gradients neither explode nor vanish, and how they change there.
+"""Criticality, where signals and gradients neither explode nor vanish, and how they change there.
 
 Consider a network with weights of variance C_W / fan-in and biases of variance C_b. Let K be the kernel of one input in
 a layer, which is the variance of its preactivations at infinite width. The next layer has the kernel C_b + C_W
 E[s(z)²], z ~ N(0, K), where s is the activation. A layer multiplies small changes of K by chi_parallel = C_W E[s² (z² -
 K)]/(2 K²), and squared gradients by chi_perpendicular = C_W E[s'²]. This theory controls both at random weights, layer
-by layer. It leaves open how training changes them, and how fast networks learn whose gradients have one size in all
-layers.
+by layer. It leaves open how training changes them. It also leaves open how fast networks learn whose gradients have one
+size in all layers.
 """
 
 from typing import Any
@@ -55,7 +55,7 @@ def _moments(problem: GatedUnit, kernel: float, rule: tuple[np.ndarray, np.ndarr
 
 
 def critical_point(problem: GatedUnit) -> np.ndarray:
-    """C_b, C_W and K* where chi_parallel = chi_perpendicular, by panels of one width."""
+    """C_b, C_W and K* at which chi_parallel = chi_perpendicular, by quadrature panels of one width."""
     rule = _panels(np.linspace(-12.0, 12.0, 97))
 
     def gap(log_kernel: float) -> float:

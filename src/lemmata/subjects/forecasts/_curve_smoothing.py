@@ -1,4 +1,6 @@
-"""Measured learning curves smoothed, in the logarithms of size and error, by a Gaussian process on a straight line."""
+"""Smoothing of measured learning curves. In the logarithms of size and error, they are a Gaussian process on a straight
+line.
+"""
 
 import dataclasses
 import math
@@ -58,7 +60,7 @@ def smooth(
     the noise. They maximise the marginal likelihood times the prior of the factor.
 
     Args:
-        sizes: increasing to the last one; rows shorter than others repeat their first size with infinite se.
+        sizes: increasing to the last one. If a row is shorter than others, it repeats its first size with infinite se.
         measured: mean errors, at least 0.
         se: their standard errors; nan if unknown, inf if the entry is padding.
     """
@@ -110,7 +112,7 @@ def _covariance(
 
 
 def _posterior(prior: np.ndarray, noise: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Cholesky factor, covariance^-1 values, and the logarithm of the marginal likelihood but for a constant."""
+    """The Cholesky factor, covariance^-1 values, and the logarithm of the marginal likelihood up to a constant."""
     covariance = prior + np.eye(noise.shape[1]) * (noise**2)[:, :, None]
     factor = np.linalg.cholesky(covariance)
     weights = np.linalg.solve(covariance, values[:, :, None])[:, :, 0]

@@ -7,8 +7,8 @@ correction and two scales, downwards and upwards, that grow with the distance.
 
 The network is a prior learned from real curves and from synthetic curves of known form. The real curves are those of
 the tables with odd OpenML numbers in the Learning Curve Database (Mohr et al., 2022). They were cut at random sizes,
-thinned, and averaged over few splits. Then the scales were stretched, for each horizon, until they covered curves of
-tables that were not used in the fit at the nominal rate. The numbers are in learning_curve_prior.json.
+thinned, and averaged over few splits. Then the scales were stretched, for each horizon. After this, they cover curves
+of tables that were not used in the fit at the nominal rate. The numbers are in learning_curve_prior.json.
 `benchmarks/learning_curves.py` writes that file and reports coverage and error on the tables with even numbers.
 
 The forecast gives no guarantee for a single curve. An unusual curve (a phase transition beyond the last size, a change

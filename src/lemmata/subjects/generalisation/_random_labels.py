@@ -91,7 +91,7 @@ class Lunch(eqx.Module):
 
 
 class Learners(Population[Lunch]):
-    """Random votes; in half of the problems, or in all, a label that was seen outvotes everything else.
+    """Random votes. In half of the problems, or in all, a label that was seen outweighs everything else.
 
     Args:
         half: m by default.

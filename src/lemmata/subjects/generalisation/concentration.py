@@ -47,8 +47,8 @@ class ZeroOneLosses(Population[HeldOutLosses]):
 
         Predictions are clipped to the range of the training targets, so the loss is at most the sum over outputs of the
         squared range of all targets. The held-out rows represent the population. The same number of rows is drawn from
-        them with replacement, so m is the number of rows behind the user's own held-out error, and the radius fits this
-        error. The baseline predicts the mean of the training targets.
+        these rows with replacement. So m is the number of rows behind the user's own held-out error, and the radius
+        fits this error. The baseline predicts the mean of the training targets.
         """
         if not isinstance(problem, Regression):
             return None

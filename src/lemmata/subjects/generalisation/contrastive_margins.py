@@ -52,7 +52,7 @@ class NoisyMargins(Population[LabelledMargins]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LabelledMargins:
-        """Labels turned over with probability 0.45 to 0.5; a margin of 3 to 4 times r/sqrt(n)."""
+        """Labels flipped with probability 0.45 to 0.5, and a margin of 3 to 4 times r/sqrt(n)."""
         direction_key, rest_key = jax.random.split(key)
         direction = jax.random.normal(direction_key, (setting["d"],))
         flips, margin = jax.random.uniform(rest_key, (2,))

@@ -1,4 +1,4 @@
-"""The error of random features in the proof of Theorem 1, and its power of log|N_epsilon|/n.
+"""The error of random features in the proof of Theorem 1, and with which power of log|N_epsilon|/n it falls.
 
 This theory is about epsilon_dis = C_F (sqrt(epsilon) + sqrt(log|N_epsilon|/n)). This is the error with which n random
 features represent a class with Barron parameter C_F and a cover of |N_epsilon| pairs at radius epsilon. The theory

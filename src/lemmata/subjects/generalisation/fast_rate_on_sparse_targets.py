@@ -291,7 +291,7 @@ class StretchIsAtLeastTheBias(Claim[SparseExamples]):
     control = Control("twice the bound holds, too", lambda bound, problem: 2 * bound)
     controls = "the stretch of the features of a sparse target"
     unexplained = "the value of the stretch if features correlate"
-    trivial = 1.0  # at delta = 1 on one feature: features are at most 1
+    trivial = 1.0  # at delta = 1 on one feature, because features are at most 1
 
     def predict(self, problem: SparseExamples) -> Array:
         size = problem.size

@@ -23,8 +23,8 @@ DELTA = 0.05
 class FiniteClass(eqx.Module):
     """Classifiers. The j-th classifier errs on a row with probability p_j, independently of the others.
 
-    Such a class exists: inputs are strings of independent bits, the j-th is 1 with probability p_j, the j-th classifier
-    answers it, and the label is always 0.
+    Such a class exists. For example, let inputs be strings of independent bits, where the j-th bit is 1 with
+    probability p_j. The j-th classifier answers the j-th bit, and the label is always 0.
 
     Args:
         errors: p_j, one a classifier.
@@ -69,7 +69,7 @@ class RealisableClasses(Population[FiniteClass]):
 
 
 class CodedNetworks(eqx.Module):
-    """Networks x -> [v' relu(W x) > 0] with weights in {-1, 0, 1}, and labelled rows to choose among them by.
+    """Networks x -> [v' relu(W x) > 0] with weights in {-1, 0, 1}, and labelled rows by which one of them is chosen.
 
     An input is uniform on the cube {-1, 1}^d. Its label is the answer of the first network, flipped with a probability.
     A weight is written as 0 if it is zero, and as 10 or 11 if it is 1 or -1, so pruned networks are short.
@@ -155,7 +155,7 @@ class PrunedNetworks(Population[CodedNetworks]):
 
 
 def _wrong(problem: FiniteClass, key: Key[Array, ""]) -> Array:
-    """Which classifier errs on which of N rows."""
+    """A table that says which classifier errs on which of N rows."""
     return jax.random.bernoulli(key, problem.errors, (problem.rows, len(problem.errors)))
 
 
@@ -172,7 +172,7 @@ class FiniteClassDeviation(Claim[FiniteClass]):
     title = "All members of a finite class have empirical errors near their true errors"
     source = Source("emergence2026", "Figure 7.3", note="the theorem of the finite class, with its constants")
     stated = Kind.THEOREM
-    # Near one half an empirical error varies most.
+    # An empirical error near one half varies most.
     population = Drawn(
         FiniteClass,
         _probabilities,

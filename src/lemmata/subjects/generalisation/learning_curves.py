@@ -75,10 +75,10 @@ class LearningCurveEstimate(Claim[Regression]):
         noise=Real(0.5, 0.2, 5.0, "standard deviation of the noise"),
         kernel=DEFINITE_KERNEL,
     )
-    # An allowance, not a theorem: a relative 1/n for each of the four traces in the estimate, at the default n = 60.
-    # With RBF, noise 0.5 and ridge 0.1 on sampled problems, the measured mean is below the estimate by 4.5 % at n = 40,
-    # 2.8 % at 80, 1.7 % at 160. On other problems (other kernels, ridges, targets), it is above it by the same amount
-    # or more, so the allowance is two-sided.
+    # This is an allowance, not a theorem. It is a relative 1/n for each of the four traces in the estimate, at the
+    # default n = 60. With RBF, noise 0.5 and ridge 0.1 on sampled problems, the measured mean is below the estimate by
+    # 4.5 % at n = 40, 2.8 % at 80, 1.7 % at 160. On other problems (other kernels, ridges, targets), the mean is above
+    # the estimate by the same amount or more. So the allowance is two-sided.
     relation = EqualInMean(margin=4 / 60, resolution=0.03)
     control = Control("no correction is needed for the finite number of rows", _infinite_population)
     controls = "the mean held-out squared error of kernel ridge regression"

@@ -32,7 +32,7 @@ def naive_leave_one_out_residuals(problem: Regression, refits: int) -> np.ndarra
 
 
 def _averaged(residuals: Array, problem: Regression) -> Array:
-    # generalised cross-validation: every leverage replaced by their mean
+    # generalised cross-validation replaces every leverage by their mean
     weights = jnp.diagonal(jnp.linalg.inv(problem.gram + problem.ridge * jnp.eye(len(problem.y))))
     return residuals * (weights[: len(residuals)] / weights.mean())[:, None]
 

@@ -31,7 +31,7 @@ class ErrorCounts(eqx.Module):
 
 
 class BinomialErrors(Population[ErrorCounts]):
-    """Two probabilities, one below and one above 1/2."""
+    """Two probabilities. One is below 1/2 and the other above."""
 
     free = ("p",)
     settings = Space(n=Integer(60, 1, 150, "rows", corners=(2, 120)))
@@ -178,7 +178,7 @@ class DivergenceMoment(Claim[ErrorCounts]):
     relation = Equal()
     control = Control("the moment is 2 sqrt(n)", lambda value, problem: 2 * jnp.sqrt(problem.n * jnp.ones(2)))
     controls = "what a PAC-Bayes bound pays in addition to the divergence"
-    unexplained = "losses between 0 and 1, for which this is an upper bound"
+    unexplained = "losses between 0 and 1, for which this value is an upper bound"
     traced = False  # sums over counts are NumPy's
 
     def predict(self, problem: ErrorCounts) -> Array:

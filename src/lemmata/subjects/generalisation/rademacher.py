@@ -154,7 +154,7 @@ def rademacher_bound(trace: Float[Array, ""], radius: Float[Array, ""] | float, 
 
 
 def signed_suprema(problem: KernelBall, signs: Float[Array, "m n"]) -> Float[Array, " m"]:
-    """sup over the ball of (1/n) sum_i s_i f(x_i) = (B/n) sqrt(s' K s), for each row of signs."""
+    """sup over the ball of (1/n) sum_i s_i f(x_i), which is (B/n) sqrt(s' K s), for each row of signs."""
     quadratic = jnp.sum((signs @ problem.matrix) * signs, axis=1)
     return problem.radius / len(problem.matrix) * jnp.sqrt(jnp.maximum(quadratic, 0.0))
 

@@ -30,7 +30,7 @@ def separator(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def support_vectors(x: np.ndarray, y: np.ndarray) -> int:
-    """How many rows have a multiplier, by libsvm; with the mirrored rows its intercept is 0."""
+    """How many rows have a positive multiplier, by libsvm. With the mirrored rows, its intercept is 0."""
     machine = SVC(kernel="linear", C=1e8, tol=1e-8).fit(np.concatenate([x, -x]), np.concatenate([y, -y]))
     return len(np.unique(machine.support_ % len(x)))
 

@@ -18,7 +18,7 @@ ABOUT = {"tool": "concentration", "architecture": "any", "object": "inequality"}
 
 
 class BoundedVariables(eqx.Module):
-    """Independent variables with two values, alpha_i and the higher beta_i, and the chance of the latter."""
+    """Independent variables with two values, alpha_i and the higher beta_i, and the probability of beta_i."""
 
     low: Float[Array, " n"]
     high: Float[Array, " n"]
@@ -77,7 +77,7 @@ def hoeffding_distance(ranges: Float[Array, " n"], delta: float) -> Float[Array,
 
 
 def operator_norm(matrix: Float[Array, "n n"]) -> float:
-    """|A|, the root of the largest eigenvalue of A'A; outside any trace."""
+    """|A|, the root of the largest eigenvalue of A'A, computed outside any trace."""
     dense = np.asarray(matrix, float)
     return math.sqrt(max(np.linalg.eigvalsh(dense.T @ dense)[-1], 0.0))
 

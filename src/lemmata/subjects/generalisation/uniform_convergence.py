@@ -1,4 +1,5 @@
-"""Empirical means near their expectations for all functions of a class at once: thresholds, random signs.
+"""Empirical means are near their expectations for all functions of a class at once. The classes are thresholds and
+random signs.
 
 This theory bounds the largest deviation over a class. For an empirical distribution function it has the best constant.
 For any class it uses the Rademacher complexity, which a second sample and random signs bring in. It assumes independent

@@ -1,4 +1,4 @@
-"""How far the fit to the examples is from the risk, for all coefficients at once: Lemma 6 term by term.
+"""How far the fit to the examples is from the risk, for all coefficients at once. This is Lemma 6, term by term.
 
 This theory bounds the difference of fit and risk at coefficients that may depend on the examples. It uses their l_1
 distance from rho* and deviations of means of bounded variables. It assumes independent examples and noise with normal

@@ -92,10 +92,10 @@ def bits(
     Args:
         denoiser: a function of noisy rows (n, d) and the standard deviation sigma of the noise that returns an estimate
             of the rows. Each level of noise takes one call, and several if there are fewer than 600 rows.
-        x: rows that the denoiser was not trained on, in the unit in which it takes them.
+        x: rows that the denoiser was not trained on, in the unit that it expects.
         spacing: the step of the grid on which all entries lie, for example 1 for pixels from 0 to 255.
-        noise: the standard deviation of noise that is added to rows on no grid; the result is the differential entropy
-            of rows with this noise. Pass either `noise` or `spacing`.
+        noise: the standard deviation of noise that is added to rows without a grid. The result is the differential
+            entropy of rows with this noise. Pass either `noise` or `spacing`.
         nodes: levels of noise, at least 16.
         level: the confidence level of the interval.
         seed: the random seed of the noise.

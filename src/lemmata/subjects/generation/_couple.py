@@ -140,7 +140,7 @@ def couple(x0: Any, x1: Any, batch: int | float, *, level: float | int = 0.95, s
 def _paired(
     x0: np.ndarray, x1: np.ndarray, left: np.ndarray, right: np.ndarray, size: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The pairing by batches of both orders, and the squared distance of each pair, batch after batch."""
+    """The pairing by batches of both orders, and the squared distance of each pair, one batch after another."""
     order, costs = np.empty(len(x0), dtype=int), []
     for start in range(0, len(x0), size):
         rows, others = left[start : start + size], right[start : start + size]

@@ -118,7 +118,9 @@ class IndependentPairs(Population[GaussianPair]):
 
 
 class CoupledPairs(Population[GaussianPair]):
-    """X_1 = T X_0 with a symmetric T > 0 without eigenvalues near 1 in half of the problems, else any coupling."""
+    """In half of the problems, X_1 = T X_0 with a symmetric T > 0 without eigenvalues near 1. In the others, any
+    coupling.
+    """
 
     settings = Space(d=dimension(3, 1, 16, corners=(2, 6)))
 

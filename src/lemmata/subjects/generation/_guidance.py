@@ -293,7 +293,7 @@ def _score(conditional: Mixture, unconditional: Mixture, w: float, x: np.ndarray
 
 
 def _flow(conditional: Mixture, unconditional: Mixture, w: float, x: np.ndarray, times: np.ndarray) -> np.ndarray:
-    """The probability flow of y = e^t x against sigma = (e^2t - 1)^(1/2), by Heun's method."""
+    """The probability flow of y = e^t x as a function of sigma = (e^2t - 1)^(1/2), by Heun's method."""
     score = lambda x, t: _score(conditional, unconditional, w, x, t)
     sigmas = np.sqrt(np.expm1(2 * times))
     y = x * np.exp(times[0])

@@ -38,7 +38,8 @@ class Memorisation:
         rows_needed: the number of rows at which `time` falls to the requested time, if the dimension stays constant.
             None without a requested time.
         rows_interval: by the error of the dimension; None without.
-        rows_normal: the same for normal rows of this covariance, which carry the most information; None without.
+        rows_normal: the number for normal rows of this covariance, which carry the most information. None without a
+            requested time.
         sigmas: a ladder of noise, in the unit of the rows.
         weights: the mean posterior weight of the true row at each of these noises.
         scale: the standard deviation by which the rows are divided for the times.

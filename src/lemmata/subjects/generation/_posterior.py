@@ -46,7 +46,7 @@ class Probes:
         near = self.squares[:, None, :] * np.float32(-1 / (2 * sigma**2))
         tilt = self.products * np.float32(1 / sigma)
         groups = groups.astype(np.float32)
-        # Completing the square, an exponent is at most half the square of a normal number: it cannot overflow.
+        # After completing the square, an exponent is at most half the square of a normal number, so it cannot overflow.
         both = [np.exp(own) @ groups for own in (near + tilt, near - tilt)]
         return np.concatenate(both, axis=1).astype(float)
 

@@ -37,7 +37,8 @@ class Recovery:
         interval: a confidence interval of this distance, by the quantiles of the noise's variance and of the distance.
         factor: by linearisation of the generator with these measurements, the factor of the signal outside the range in
             the squared error, averaged over directions. The least factor is 1.
-        predicted: the mean of this factor for normal measurements, 1 + k/(m - k - 1); infinite if m is at most k + 1.
+        predicted: the mean of this factor for normal measurements, 1 + k/(m - k - 1). It is infinite if m is at most k
+            + 1.
         noise: the standard deviation of the residual for each measurement that the latent variables leave free;
             infinite if none.
         deviations: the standard deviation of each entry of the signal by this noise.
@@ -160,7 +161,7 @@ def _recovered(
     rng = np.random.default_rng(seed)
     ends = []
     for _ in range(restarts):
-        # Far starts may overflow; then the others are better.
+        # Distant starts may overflow. Then the other starts are better.
         found = optimize.minimize(numbers, rng.normal(size=k), jac=True, method="L-BFGS-B", options=_OPTIONS)
         if np.isfinite(found.fun):
             ends.append(_polished(numbers, lambda z: slopes_of(jnp.asarray(z)), a, b, found))

@@ -107,7 +107,7 @@ def speciation(
 
     Args:
         x: rows, (n, d).
-        labels: the class of each row, at least two classes; None divides the rows in two along their first principal
+        labels: the class of each row, at least two classes. None divides the rows in two along their first principal
             component.
         probes: rows to which noise is added.
         level: the confidence level of the intervals.

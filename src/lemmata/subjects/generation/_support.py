@@ -97,8 +97,8 @@ def effective_support(samples: Any, same: Any = None, *, level: float | int = 0.
 
     Args:
         samples: independent samples, one in each row; numbers, or labels of any kind in one column.
-        same: defines when two samples are the same. None means equal; a number is the largest Euclidean distance; a
-            function of two samples returns true or false.
+        same: defines when two samples are the same. None means equal rows. A number is the largest Euclidean distance.
+            A function of two samples returns true or false.
         level: the confidence level of the interval.
 
     Raises:
@@ -150,7 +150,7 @@ def _independent(theta: float, triple: float, s: int) -> float:
     if not 0 < theta < 1:  # the variance is unknown if there is no collision, or if there are only collisions
         return pairs if theta == 0 else s / 2
     inflation = 1 + 2 * (s - 2) * max(triple - theta**2, 0.0) / (theta * (1 - theta))
-    # The share of all pairs is never less certain than that of s/2 pairs without common samples (Hoeffding 1963).
+    # The share of all pairs is at least as certain as the share of s/2 pairs without common samples (Hoeffding 1963).
     return max(pairs / inflation, s / 2)
 
 

@@ -30,7 +30,7 @@ class Transport:
         right: potentials of the rows of y. left[i] + right[j] is at most the cost of the pair, and the sum of both
             means is the cost.
         gap: the cost less this sum.
-        critic: a function with Lipschitz constant 1 that is `left` at x and minus `right` at y; None for other costs
+        critic: a function with Lipschitz constant 1. It is `left` at x and minus `right` at y. None for other costs
             than distances.
     """
 
@@ -95,7 +95,8 @@ def solved(costs: Float[np.ndarray, "n m"]) -> Transport:
 
 
 def distances(x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "n m"]:
-    """Euclidean distances to a relative error of about 1e-12; of many columns by a product of matrices.
+    """Euclidean distances with a relative error of about 1e-12. For many columns, they are computed by a product of
+    matrices.
 
     If the product would cancel, for pairs whose distance is small relative to their norms, the difference is used.
     """
@@ -147,7 +148,7 @@ def _on_a_line(x: np.ndarray, y: np.ndarray) -> Transport:
 
 
 def _potentials(costs: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Potentials of the rows under an optimal assignment: shortest ways in the graph of exchanges."""
+    """Potentials of the rows under an optimal assignment. They are shortest paths in the graph of exchanges."""
     # left[i] - left[k] <= costs[i, order[k]] - costs[k, order[k]]: a step from k to i has this length.
     lengths = costs.T[order]
     lengths -= np.diagonal(lengths)[:, None].copy()

@@ -34,8 +34,8 @@ class Distance:
         matched: W1 between `size` rows of x and `size` rows of y, the mean of two.
         size: rows in each of these sets.
         interval: for W1 between the distributions. The lower end is the gain of a critic with Lipschitz constant 1 on
-            unseen rows. The critic is the better of a linear one and that of a transport between `size` rows. The upper
-            end is W1 between the samples with its sampling error.
+            unseen rows. The critic is the better of two: a linear critic, and the critic of a transport between `size`
+            rows. The upper end is W1 between the samples with its sampling error.
         p_value: the p-value of a permutation test that both distributions are equal.
         level: the confidence level of the interval; the samples are called distinguishable if the p-value is at most 1
             - level.
@@ -106,7 +106,7 @@ def wasserstein(x: Any, y: Any, *, level: float | int = 0.95, rows: int | float 
 
     A permutation test decides whether the distance is more than sampling explains. It permutes the labels of the rows
     199 times, and more often for a level above 0.995. The statistic is the energy distance, which is positive between
-    any two different distributions with finite means; for more than 200 rows it is approximated. If the distributions
+    any two different distributions with finite means. For more than 200 rows, it is approximated. If the distributions
     are equal, the test finds a difference with probability at most 1 - level, for any number of rows and columns.
 
     Args:

@@ -91,7 +91,7 @@ class GaussianFlowEnergy(Claim[GaussianPair]):
         return jnp.stack([jnp.trace(problem.base) + jnp.trace(problem.target) - floor, floor])
 
     def measure(self, problem: GaussianPair, key: Key[Array, ""]) -> Array:
-        """Computed by quadrature; the least loss from the covariance of X_1 - X_0 given X_t."""
+        """Computed by quadrature. The least loss comes from the covariance of X_1 - X_0 given X_t."""
 
         def left(t: Array) -> Array:
             velocity = problem.velocity(t)

@@ -100,7 +100,7 @@ class SimultaneousAndExtragradientSteps(Claim[BilinearGame]):
         return factors**problem.steps @ start / problem.energy((problem.x, problem.y))
 
     def measure(self, problem: BilinearGame, key: Key[Array, ""]) -> Array:
-        """Both kinds of steps by automatic gradients, relative to the flow of the same time."""
+        """Both kinds of steps by automatic gradients, divided by the flow for the same time."""
         h, n = problem.step, len(problem.x)
 
         def simultaneous(x: Array, y: Array, slopes: Pair) -> Pair:
@@ -126,7 +126,7 @@ class AlternatingSteps(Claim[BilinearGame]):
         |x|² + |y|² - h x'By,
 
     exactly. For h < 2, this quadratic form is positive definite. So the distance from the equilibrium 0 stays between
-    fixed multiples of the first distance: alternating steps neither converge nor diverge.
+    fixed multiples of the first distance. Alternating steps therefore neither converge nor diverge.
 
     Derivation: insert x - h By for x and y + h B'x for y, where the second x is the new one.
     """

@@ -42,7 +42,7 @@ class SeparatedPoints(Population[WeightedPoints]):
     settings = Space(n=Integer(5, 2, 8, "points"), d=dimension(2, 1, 4))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> WeightedPoints:
-        """Points in a box, moved apart along the first coordinate."""
+        """Points in a box that are moved apart along the first coordinate."""
         point_key, weight_key = jax.random.split(key)
         points = jax.random.uniform(point_key, (setting["n"], setting["d"]))
         points = points.at[:, 0].add(2.0 * jnp.arange(setting["n"]))

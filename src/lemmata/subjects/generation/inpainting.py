@@ -90,7 +90,7 @@ class InpaintingNoise(Claim[MaskedSignal]):
 
 
 class AlignedGenerator(eqx.Module):
-    """A code of k entries, each of which is spread evenly over its own block of coordinates; and a random basis."""
+    """A code of k entries and a random basis. Each entry is spread evenly over its own block of coordinates."""
 
     code: Float[Array, " k"]
     basis: Float[Array, "k block k"]

@@ -240,7 +240,7 @@ class FalseMinimum(Claim[LatentCode]):
         return _on_ray(problem.depth)
 
     def measure(self, problem: LatentCode, key: Key[Array, ""]) -> Array:
-        """The least point on the ray, and the ratio of the losses there, of one network."""
+        """For one network, the least point on the ray, and the ratio of the losses there."""
         widths = [len(problem.code), *(200 * 3**i for i in range(problem.depth))]
         keys, weights = jax.random.split(key, problem.depth), []
         for own, (inputs, outputs) in zip(keys, itertools.pairwise(widths), strict=True):

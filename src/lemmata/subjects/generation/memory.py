@@ -1,8 +1,8 @@
 """Times of a diffusion: when the classes separate, and when the score of a sample points to a single row.
 
-This theory follows x_t = e^-t x_0 + sqrt(1 - e^-2t) z backwards in time. First the class of the result is decided, and
-later the row of the sample, if the score is that of the sample. The theory assumes normal classes and an exact score.
-It does not explain which rows a trained network remembers.
+This theory follows x_t = e^-t x_0 + sqrt(1 - e^-2t) z backwards in time. First the class of the result is decided.
+Later, if the score is the score of the sample, the row of the sample is decided. The theory assumes normal classes and
+an exact score. It does not explain which rows a trained network remembers.
 """
 
 import equinox as eqx
@@ -195,8 +195,8 @@ class SpeciationTime(Claim[TwoClasses]):
 
         (1/2) E tanh(h (h + Z)),   h = e^-t |m|, Z standard normal.
 
-    At the speciation time t_S = log |m|, where h = 1, this is the same number for all m: 0.27. It tends to 0 before
-    t_S in the reverse process, and to 1/2 after it. The trials use h = 1 and h = 0.6.
+    At the speciation time t_S = log |m|, where h = 1, this number is 0.27 for all m. It tends to 0 before t_S in the
+    reverse process, and to 1/2 after it. The trials use h = 1 and h = 0.6.
 
     Derivation: Given x_t, the class is +1 with probability p = (1 + tanh(<m, x_t> e^-t))/2, since x_t given the class
     is N(+-e^-t m, I). Two paths agree with probability p² + (1 - p)², which is 1/2 + tanh²/2. For equally likely

@@ -1,8 +1,8 @@
 """Errors of a score: how far the samples of the reverse process are from the data.
 
 This theory is about the process dx = -x dt + sqrt(2) dW and its reverse. The divergence of the paths is the integral of
-the squared error of the score, and the divergence of the samples is at most that. It assumes continuous time. It does
-not explain which errors a network makes.
+the squared error of the score. The divergence of the samples is at most this. It assumes continuous time. It does not
+explain which errors a network makes.
 """
 
 import equinox as eqx

@@ -64,7 +64,7 @@ _PLACES, _MASSES = np.polynomial.hermite_e.hermegauss(24)
 
 
 def mean_floor(target: MixedTarget) -> Float[Array, ""]:
-    """E tr Cov(X_1 - X_0 | X_t) over t uniform on [0, 1], by quadrature in time and about each component."""
+    """E tr Cov(X_1 - X_0 | X_t) over t uniform on [0, 1]. The quadrature is in time and about each component."""
     d = target.means.shape[1]
     nodes = jnp.stack(jnp.meshgrid(*(_PLACES,) * d, indexing="ij"), axis=-1).reshape(-1, d)
     masses = jnp.prod(jnp.stack(jnp.meshgrid(*(_MASSES,) * d, indexing="ij")), axis=0).reshape(-1)

@@ -48,7 +48,7 @@ def read_history(history: Any, step: Any, train: Any, test: Any, weight_decay: A
 
     Args:
         history: a path of a CSV file, a data frame, or a dictionary of columns.
-        step: column of the steps; None finds it by its usual names, as for the other columns.
+        step: column of the steps. None finds it, and the other columns, by their usual names.
         train: column of the training values.
         test: column of the validation or test values.
         weight_decay: column of the weight decays; there need not be one.

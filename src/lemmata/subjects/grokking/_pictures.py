@@ -10,7 +10,7 @@ _POINTS = 400
 
 
 def _thinned(count: int) -> np.ndarray:
-    """Places of at most _POINTS of that many points, the first and the last among them."""
+    """Places of at most _POINTS of `count` points, including the first and the last point."""
     return np.unique(np.linspace(0, count - 1, min(count, _POINTS)).astype(int))
 
 

@@ -1,4 +1,4 @@
-"""When a linear model on given features will fit its rows, and when it will generalise: by both clocks."""
+"""When a linear model on given features will fit its rows, and when it will generalise. Both clocks are computed."""
 
 import dataclasses
 import math
@@ -50,7 +50,7 @@ class DelayPrediction:
         trivial_error: on the new rows of predicting 0; None without new rows.
         times: the times of the curves.
         train_errors: training errors at these times.
-        test_errors: errors on the new rows at these times; without new rows, the squared length of the start in the
+        test_errors: errors on the new rows at these times. Without new rows, the squared length of the start in the
             directions that no row contains.
         conditions: the conditions for the results.
         claims: names of the claims that state them.
@@ -108,14 +108,14 @@ def predict_delay(
     The flow of mean squares |F w - y|²/(2n) + lambda |w|²/2 is solved exactly. Training errors fall at the rates of the
     data, the eigenvalues of F'F/n. The part of the start that does not affect the outputs on the rows shrinks at the
     rate lambda. For a network in the lazy regime, F contains the gradients of the output at the start, and y is the
-    outputs minus the outputs at the start. Pass rows of new data to predict their error. Without them, the start counts
-    as forgotten when it is as long as the truth in the directions that no row contains. The truth is assumed to have no
-    preferred direction there.
+    outputs minus the outputs at the start. Pass rows of new data to predict their error. Without new rows, the start
+    counts as forgotten when it is as long as the truth in the directions that no row contains. The truth is assumed to
+    have no preferred direction there.
 
     Args:
         features: F, (n, d).
         y: labels, (n,).
-        weight_decay: lambda, of the squared length of the weights; 0 for none.
+        weight_decay: lambda, the factor of the squared length of the weights. 0 means no decay.
         init: the weights at the start, (d,).
         new: features and labels of new rows.
         fitted: the rows are fitted when the mean squared error is this share of the mean square of y.

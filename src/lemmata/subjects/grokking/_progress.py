@@ -1,4 +1,4 @@
-"""Progress of a network on modular addition: the power of its embedding per frequency, and what its outputs use."""
+"""Progress of a network on modular addition: the power of its embedding at each frequency, and what its outputs use."""
 
 import dataclasses
 from typing import Any

@@ -182,7 +182,7 @@ def grokking_report(
         history: the path of a CSV file, a data frame, or a dictionary of columns. Steps with missing values are
             ignored.
         thresholds: between 0 and 1.
-        step: column of the steps; None finds this and the others by their usual names.
+        step: column of the steps. None finds it, and the other columns, by their usual names.
         train: column of the training accuracy or loss.
         test: column of the validation accuracy or loss.
         weight_decay: column of the weight decays; the table need not have one.

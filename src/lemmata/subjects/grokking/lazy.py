@@ -91,7 +91,7 @@ class SeenPairs(eqx.Module):
 
     @property
     def condition(self) -> float:
-        """At least the condition number of the Gram matrix."""
+        """An upper bound of the condition number of the Gram matrix."""
         k0, k1, _ = self.levels
         return 1 + (self.n * k0 + 2 * self.p * (k1 - k0)) / self.ridge
 
@@ -255,7 +255,7 @@ class LazyRanksTheAnswerLast(AbstractLazyPrediction):
         return jnp.asarray([1 - (1 / (p * both) + (1 - 1 / p) / c) / own, (1 / (p * c) - 1 / (p * both)) / own])
 
     def measure(self, problem: SeenPairs, key: Key[Array, ""]) -> Array:
-        """The outputs of the right class and of the next one."""
+        """The outputs of the right class and of the next class."""
         found = predictions(problem, np.eye(problem.p)[sums(problem)])[0]
         right = sums(problem)[int(problem.order[-1])]
         return jnp.asarray([found[right], found[(right + 1) % problem.p]])

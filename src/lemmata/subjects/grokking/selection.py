@@ -72,7 +72,7 @@ class LookupOrRule(Claim[LookupAndRule]):
         return _told(problem, 1)
 
     def measure(self, problem: LookupAndRule, key: Key[Array, ""]) -> Array:
-        """Computed by the Gram matrix of the features; the share is that beyond a fit whose shared feature is 0."""
+        """Computed from the Gram matrix of the features. The share is what exceeds a fit whose shared feature is 0."""
         labels, n = np.asarray(problem.labels), len(problem.labels)
 
         def fit(shared: float) -> tuple[float, float]:

@@ -136,7 +136,7 @@ def _keys(clauses: np.ndarray, n: int) -> np.ndarray:
 
 
 def _has_part(clauses: np.ndarray, alive: np.ndarray, n: int) -> np.ndarray:
-    """Whether a clause with one literal less survives, too; every clause that contains a survivor does."""
+    """Whether a clause with one literal less survives, too. Every clause that contains a survivor survives."""
     found = np.zeros(len(clauses), bool)
     if not len(alive) or clauses.shape[1] == 1:
         return found

@@ -165,7 +165,7 @@ class RuleLearner(ClassifierMixin, BaseEstimator):
         rows, positive = self.thresholds_ < X, index == len(self.classes_) - 1
         forms = _FORMS[1:] if self.form == "auto" else (self.form,)
         learned = [self._delete(form, k, rows, positive) for form in forms]
-        # Of two equal errors, that of the shorter formula is used.
+        # Of two formulas with equal errors, the shorter one is used.
         order = [(rule.leave_one_out, sum(map(len, rule.parts))) for rule, _ in learned]
         self.rule_, self._clauses = learned[order.index(min(order))]
         return self

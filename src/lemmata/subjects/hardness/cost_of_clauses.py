@@ -34,8 +34,8 @@ def searched_terms(
 ) -> Bool[np.ndarray, " points"]:
     """The values of a disjunction of the fewest terms that fits the examples; all are tried, in a random order.
 
-    A term is only tried if it is false on the negative examples, and if no other such term is true on a strictly larger
-    set of positive examples. They are enough, because a larger term can replace a smaller.
+    A term is only tried under two conditions. It must be false on the negative examples, and no other such term may be
+    true on a strictly larger set of positive examples. They are enough, because a larger term can replace a smaller.
     """
     fitting = rng.permutation(values[~values[:, negative].any(axis=1)])
     covered, first = np.unique(fitting[:, positive], axis=0, return_index=True)

@@ -36,7 +36,7 @@ class Graph(eqx.Module):
 
 
 class Graphs(Population[Graph]):
-    """Half of them random graphs, half with a complete graph on 4 vertices or a wheel with 5 spokes inside."""
+    """Half of them are random graphs. The others contain a complete graph on 4 vertices or a wheel with 5 spokes."""
 
     settings = Space(vertices=Integer(7, 6, 8, "vertices", corners=(6, 7)))
 
@@ -64,8 +64,8 @@ def colourable(edges: Bool[np.ndarray, "v v"], colours: int) -> bool:
 def three_terms_fit(positive: Bool[np.ndarray, "p v"], negative: Bool[np.ndarray, "q v"]) -> bool:
     """Whether three terms exist that are true on every positive example, and all false on the negative examples.
 
-    A term that is true on some examples may have every literal that they share; more literals only exclude more. All
-    ways to share the positive examples between three terms are tried.
+    A term that is true on some examples may have every literal that they share, because more literals only exclude
+    more. All ways to share the positive examples between three terms are tried.
     """
     chosen = points_of(len(positive))
     alone = np.empty(len(chosen), bool)

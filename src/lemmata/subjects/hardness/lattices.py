@@ -45,12 +45,12 @@ class Lattice(eqx.Module):
 
 
 class Lattices(Population[Lattice]):
-    """Bases that reduction does not change, although the last vector is short; random bases; checkerboards."""
+    """Bases that reduction does not change although the last vector is short, random bases, and checkerboards."""
 
     settings = Space(d=Integer(7, 2, 8, "dimension", corners=(5, 8)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Lattice:
-        """Half of them reduced bases with mu = 1/2 and |b*_{i+1}|² = 0.505 |b*_i|², rounded to integers."""
+        """Half of them are reduced bases with mu = 1/2 and |b*_{i+1}|² = 0.505 |b*_i|², rounded to integers."""
         rng, d = generator_of(key), setting["d"]
         kind = rng.integers(4)
         if kind == 0:

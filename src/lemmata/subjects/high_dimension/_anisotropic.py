@@ -1,4 +1,4 @@
-"""The risk of least squares of smallest norm for any covariance, from the covariance itself or from rows."""
+"""The risk of least squares of smallest norm for any covariance. It is computed from the covariance or from rows."""
 
 import math
 from typing import Any, NamedTuple
@@ -40,7 +40,7 @@ class Risk(NamedTuple):
 def from_covariance(
     covariance: Float[np.ndarray, "p p"], coefficients: Float[np.ndarray, " p"], noise: float, columns: int
 ) -> LinearTarget:
-    """The problem of the first columns; the signal of the other columns that they do not explain counts as noise.
+    """The problem of the first columns. The signal of the other columns that the first do not explain counts as noise.
 
     Args:
         covariance: the covariance of all columns, positive definite.
@@ -87,9 +87,10 @@ def ridgeless(problem: LinearTarget, n: int) -> Risk:
     kappa) = n. Let D = sum (l_i/(l_i + kappa))². The variance is noise D/(n - D), and the bias is kappa² sum l_i
     b_i²/(l_i + kappa)² / (1 - D/n). With n > p, kappa and the bias are 0 and D = p.
 
-    Eigenvalues of N rows are spread further than those of the covariance. If mu solves the equation for them, then
-    kappa = mu/(1 - n/N). The reason: mu (S_N + mu)^-1 is close to kappa (S + kappa)^-1 for kappa (1 - D_1(kappa)/N) =
-    mu with D_1 = sum l_i/(l_i + kappa). The derivative of this relation, d mu/d kappa = 1 - D/N, gives D and the bias.
+    The eigenvalues from N rows are more widely spread than the eigenvalues of the covariance. If mu solves the equation
+    for them, then kappa = mu/(1 - n/N). The reason: mu (S_N + mu)^-1 is close to kappa (S + kappa)^-1 for kappa (1 -
+    D_1(kappa)/N) = mu with D_1 = sum l_i/(l_i + kappa). The derivative of this relation, d mu/d kappa = 1 - D/N, gives
+    D and the bias.
 
     Args:
         problem: covariance, target and noise.

@@ -1,4 +1,6 @@
-"""Linear models with isotropic inputs: one fit judged on fresh inputs, and tables from which rows are taken in turn."""
+"""Linear models with isotropic inputs. One kind tests a fit on fresh inputs, and the other takes rows in turn from
+tables.
+"""
 
 import equinox as eqx
 import jax
@@ -67,7 +69,9 @@ def pose_design(problem: object, rows: int | None = None) -> LinearDesign | None
 
 
 def linearity(problem: LinearDesign) -> Hypothesis:
-    """Checks that the residual of the linear fit is no larger than the known noise, if there are rows to see it."""
+    """Check that the residual of the linear fit is no larger than the known noise, if there are enough rows to see
+    this.
+    """
     name, freedom = "the target is linear up to the noise", problem.x.shape[0] - problem.x.shape[1]
     if freedom < 1:
         return Hypothesis.unchecked(name, "a fit with as many coefficients as rows has no residual")

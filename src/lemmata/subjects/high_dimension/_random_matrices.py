@@ -119,7 +119,7 @@ class RandomMatrices(Population[Design]):
         x, (rows, columns) = problem.x, problem.x.shape
         square, fourth = jnp.mean(x**2), jnp.mean(x**4)
         gap = -_TRACY_WIDOM_MEAN * tracy_widom_scales(rows, columns)[1] / marchenko_pastur_edges(columns / rows)[1]
-        # n r² has mean 1 and variance 2 for independent columns, and pairs are uncorrelated: the mean of d(d-1)/2 of
+        # n r² has mean 1 and variance 2 for independent columns, and pairs are uncorrelated. So the mean of d(d-1)/2 of
         # them has standard deviation 2/sqrt(d(d-1)).
         spread = 2 / math.sqrt(max(columns * (columns - 1), 1))
         error = jnp.sqrt((fourth - square**2) / (rows * columns))

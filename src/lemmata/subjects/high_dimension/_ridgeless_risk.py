@@ -25,7 +25,7 @@ _SPARE = 10  # rows beyond the number of columns, to estimate noise and coeffici
 _GRID = 16
 _NEAR = 5  # rows from the number of columns, within which direct fits do not settle
 _AGREES = 0.15
-_LIKELY = 2.0  # the factor by which noise that is given and the residuals of rows may differ
+_LIKELY = 2.0  # the factor by which a given noise and the residuals of rows may differ
 _DEFINITE = 1e-12  # share of a covariance's largest entry that its eigenvalues must exceed
 _SQUARES = 1e100  # numbers whose squares are numbers, too
 
@@ -41,7 +41,7 @@ class RidgelessRisk:
         variance: the part that the noise in the training rows adds.
         noise: variance of the target that no linear function of the columns explains.
         signal: variance that the best linear function explains; from rows an unbiased estimate, which may be negative.
-        price: n/(n - D), by which the fit multiplies noise and bias: the price of interpolation.
+        price: n/(n - D), the price of interpolation. The fit multiplies noise and bias by this factor.
         kappa: the effective regularisation; 0 from n = p on.
         parameters: p, the number of columns.
         columns: numbers of leading columns that were compared.

@@ -90,7 +90,7 @@ def _isotropic_risk(problem: IsotropicModel, less: int) -> Array:
 
 
 class GivenRows(eqx.Module):
-    """Rows, the variances of their columns in the population, coefficients, the standard deviation of the noise."""
+    """Rows, the variances of their columns in the population, coefficients, and the standard deviation of the noise."""
 
     x: Float[Array, "n p"]
     variances: Float[Array, " p"]

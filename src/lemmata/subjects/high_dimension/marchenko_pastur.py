@@ -1,4 +1,4 @@
-"""Marchenko and Pastur: the spectrum of a sample covariance if the number of columns is comparable to that of rows.
+"""Marchenko and Pastur: the spectrum of a sample covariance if there are about as many columns as rows.
 
 This theory is about the eigenvalues of X'X/n for an n x d matrix X of independent entries of variance 1. They fill [(1
 - sqrt(d/n))², (1 + sqrt(d/n))²], although the population covariance is the identity. The theory assumes that entries

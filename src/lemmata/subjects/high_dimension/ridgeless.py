@@ -129,7 +129,7 @@ class OverparameterisedBias(Claim[LinearDesign]):
     title = "The bias of the interpolating fit of smallest norm"
     source = _THEOREM
     population = _BEYOND
-    # a design has one bias, so nothing can be measured twice
+    # a design has only one bias, so nothing can be measured twice
     relation = EqualInMean(resolution=0.05, over="problems")
     control = Control("the bias is r² (1 - 1/gamma)²", lambda value, problem: value * (1 - 1 / problem.gamma))
     controls = "the part of the excess risk that is due to missing rows"

@@ -1,4 +1,4 @@
-"""The interpolants that different optimisers and parameterisations reach on one's own rows."""
+"""The interpolants that different optimisers and parameterisations reach on the user's rows."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -111,10 +111,10 @@ def interpolants(
 ) -> Interpolants:
     """Which interpolant of X w = y each method reaches, for fewer rows than columns: norms, support, held-out error.
 
-    - `descent`: gradient descent from 0, the solution of least l_2 norm.
+    - `descent`: gradient descent from 0, which gives the solution of least l_2 norm.
     - `diagonal ALPHA`: gradient flow on w = u² - v² from u = v = alpha. Large alpha gives least l_2, small alpha l_1.
     - `square ALPHA`: gradient flow on w = u² from u = alpha, if a positive solution exists.
-    - `adam`: Adam, AdaGrad and sign descent from 0, if X sign(X'y) = c y, because they then stay on one ray.
+    - `adam`: Adam, AdaGrad and sign descent from 0, if X sign(X'y) = c y. In this case they stay on one ray.
     - `least l_1` and `least l_inf`: by linear programs.
 
     Args:

@@ -39,7 +39,7 @@ class Margins:
     """The margins of one classifier on rows.
 
     Args:
-        values: the margin of each row: the score of its class minus the largest other score.
+        values: the margin of each row. It is the score of its class minus the largest other score.
         norms: the spectral norm of each layer.
         normalised: the values over the product of the norms.
         smallest: the least value.
@@ -120,7 +120,8 @@ def margins(model: Any, x: Any, y: Any, *, layers: Sequence[Any] | Any = None, o
             returns scores, (n,) for two classes or (n, classes). The last layer of a module is known if the module is a
             torch.nn.Sequential that ends in torch.nn.Linear.
         x: inputs, (n, ...).
-        y: classes, one for each row; for a function or torch, whole numbers from 0, or -1 and 1 for scores (n,).
+        y: classes, one for each row. For a function or torch, they are whole numbers from 0, or -1 and 1 for scores
+            (n,).
         layers: weight matrices of a model that is a function, the first layer first.
         optimiser: how it was trained: "sgd", "adam", "sign" or "boosting".
 
@@ -217,7 +218,7 @@ def _scores(model: Any, inputs: np.ndarray) -> np.ndarray:
 
 
 def _numbers(scores: np.ndarray, classes: np.ndarray, known: Any) -> np.ndarray:
-    """Places of the classes among the columns of scores; 0 and 1 for scores of one column."""
+    """Positions of the classes among the columns of scores. For scores of one column, 0 and 1."""
     count = 2 if scores.ndim == 1 else scores.shape[1]
     if known is not None:
         places = {label: place for place, label in enumerate(np.asarray(known).tolist())}

@@ -59,7 +59,7 @@ class SquareFlow(eqx.Module):
 
     @property
     def rates(self) -> Float[Array, " n"]:
-        """Eigenvalues of A diag(min(x_0, truth)) A': about the rates of mirror flow."""
+        """Eigenvalues of A diag(min(x_0, truth)) A', which are about the rates of mirror flow."""
         return jnp.linalg.eigvalsh((self.a * jnp.minimum(self.start, self.truth)) @ self.a.T)
 
 

@@ -44,7 +44,7 @@ def rounded_product(x: Float[Array, "*s"], temperature: Float[Array, ""], dtype:
         dtype: the type.
     """
     kind = jnp.finfo(dtype)
-    # Compilers may keep more digits than a type has, unless they are told to drop them.
+    # Compilers may compute with more digits than a type has, unless they are told to drop them.
     store = lambda values: jax.lax.reduce_precision(values, kind.nexp, kind.nmant)
     tau = store(temperature.astype(dtype))
     mass = store(jax.nn.sigmoid(store(store(x.astype(dtype)) / tau)))

@@ -48,7 +48,7 @@ def penalty_asked(prompt: Prompt) -> Array:
 
 
 def reachable(dtype: Any, number: int, layers: int) -> int:
-    """The largest N at which the temperature of Lemma 7 leaves something of the targets; 0 if none does.
+    """The largest N at which the temperature of Lemma 7 does not round the targets away completely. 0 if there is none.
 
     A logistic function at |z| <= eps/2 is 1/2, rounded. Targets up to C_F enter it as eta y / tau. Here eta =
     1/(2(n+1)) and tau = N n² (L + n)(N + n) C_F. So they are not rounded away if N (N + n) n² (L + n)(n + 1) is below
@@ -127,7 +127,7 @@ class ForwardPasses(Population[Prompt]):
         of_theory: lambda is this times `penalty_of_theory` instead, where it is positive.
         temperature: tau; 0 means the temperature that the construction requires.
         unreached: use only sizes at which the targets in float32 are lost to rounding at that temperature.
-        families: the classes of other settings; all of them if none is named.
+        families: the classes of other settings. If none is named, all classes.
     """
 
     layers: int = 41
@@ -151,7 +151,7 @@ class ForwardPasses(Population[Prompt]):
         return space.where("N is above what float32 reaches", lambda setting: setting["examples"] > reach(setting))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Prompt:
-        """The prompt, then lambda and tau from its own numbers."""
+        """The prompt, then lambda and tau from the prompt's own numbers."""
         prompt = sampled_prompt(
             key,
             family=setting["family"],

@@ -20,7 +20,7 @@ def _positive(problem: Products) -> Hypothesis:
 
 
 class ProductsAroundTau(Population[Products]):
-    """64 numbers from tau/100 to 10 tau, of either sign, uniform in their logarithm."""
+    """64 numbers from tau/100 to 10 tau with either sign. Their logarithms are uniform."""
 
     free = ("x",)
     settings = Space(tau=Real(3.0, 0.01, 1e3, "temperature", corners=(0.01, 1e3)))

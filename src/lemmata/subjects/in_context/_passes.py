@@ -1,4 +1,4 @@
-"""Forward passes of the transformer of this chapter: its matrices, and what each row of its tokens should hold."""
+"""Forward passes of the transformer of this chapter, with its matrices, and what each row of its tokens should hold."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -50,7 +50,7 @@ def intended_tokens(prompt: Prompt) -> Float[Array, "L D T"]:
 def inexact_update(
     prompt: Prompt, points: Float[Array, "t p"], predictions: Float[Array, " t"], errors_only: bool = False
 ) -> Float[Array, "t p"]:
-    """The right side of equation (118) at each row of rho, with the query as the last of N + 1 tokens.
+    """The right side of equation (118) at each row of rho. The query is the last of N + 1 tokens.
 
     Args:
         prompt: examples, the query and a transformer.
@@ -106,8 +106,8 @@ def attention_alone(layer: TransformerLayer) -> TransformerLayer:
 def dense_rounding(prompt: Prompt, steps: int, accelerated: bool = False) -> Array:
     """The rounding error of a dense pass with 32 eps is at most T p (N + 8) tau, for tokens with an entry of 1.
 
-    A head adds up N + 1 terms of size 8 tau sigma(.) phi / N, in total at most 4 tau (1 + 1/N), with an error of (N +
-    4) eps/2 of that. Four heads and their sum make an error of 8 (N + 8) tau (1 + 1/N) eps in each entry of rho. A
+    A head adds up N + 1 terms of size 8 tau sigma(.) phi / N, in total at most 4 tau (1 + 1/N). The error is (N + 4)
+    eps/2 of this total. Four heads and their sum make an error of 8 (N + 8) tau (1 + 1/N) eps in each entry of rho. A
     proximal step does not enlarge distances of its p entries, momentum at most by 3.
 
     Args:

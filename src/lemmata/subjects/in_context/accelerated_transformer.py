@@ -2,8 +2,8 @@
 
 The theory covers a transformer of D = d + 3n + 8 rows that runs accelerated proximal gradient (FISTA). Its objective
 falls as 1/T² in the place of 1/T. It assumes eta <= 1/(2 lambda_max(Phi^T Phi)/N), and weights of Attn2 and FF2 that
-change from block to block. It leaves open how the risk depends on the objective along the way. The construction goes
-beyond the source, in which the depth enters the risk as n C_F² / L.
+change from block to block. It leaves open how the risk depends on the objective along the way. The construction is not
+in the source, in which the depth enters the risk as n C_F² / L.
 """
 
 from collections.abc import Callable
@@ -59,7 +59,8 @@ def worth_of_steps(iterations: int) -> Float[Array, " t"]:
 
 
 def steps_to(values: Float[Array, " t"], level: Float[Array, ""]) -> Float[Array, ""]:
-    """The first index, interpolated in the logarithm, at which positive values reach a level; the last if none does.
+    """The first index at which positive values reach a level, interpolated in the logarithm. If none does, the last
+    index.
 
     Args:
         values: one for every step, the first before any.
@@ -82,7 +83,8 @@ def layers_saved(
 ) -> Float[Array, ""]:
     """How many layers fewer the accelerated transformer has than the plain one of the same objective.
 
-    Two layers for each step, and plain steps until they reach the objective of the accelerated method after T.
+    Two layers for each step saved: plain steps needed to reach the objective of the accelerated method after T steps,
+    minus T.
 
     Args:
         features: Phi, one row per example.
@@ -246,7 +248,7 @@ class ObjectiveFallsWithTheSquare(Claim[Prompt]):
 
     title = "After T accelerated steps the excess objective falls at least like (T + 1)^-2"
     source = Source("beck2009fista", "Theorem 4.4", note="the rate")
-    population = MomentumPasses(penalty=0.002)  # flat enough for the rate to be no better than stated
+    population = MomentumPasses(penalty=0.002)  # flat enough for the rate not to be better than stated
     relation = Rate("T + 1", tuple(depth + 1 for depth in DEPTHS), upper=True)
     control = Control("it falls like (T + 1)^(-5/2)", lambda exponent, problem: exponent - 0.5)
     controls = OBJECTIVE
@@ -305,7 +307,7 @@ class LayersToEqualRisk(Claim[Prompt]):
     predict = -1.0
 
     def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
-        """2 t + 1 at the first step t of that risk, for both methods."""
+        """2 t + 1, where t is the first step that reaches this risk, for both methods."""
         model, targets = problem.model, problem.function(problem.queries)
         asked = model.features(problem.queries).T
         methods = (proximal_gradient, accelerated_proximal_gradient)

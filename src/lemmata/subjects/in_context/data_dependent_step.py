@@ -34,7 +34,7 @@ def curvatures(features: Float[Array, "N p"]) -> Float[Array, " p"]:
 
 
 def gain(features: Float[Array, "N p"]) -> Float[Array, ""]:
-    """How much longer the step 1/lambda_max(H) is than 1/(2 p): gamma = 2 p/lambda_max(H).
+    """How much longer the step 1/lambda_max(H) is than 1/(2 p), as the ratio gamma = 2 p/lambda_max(H).
 
     Args:
         features: Phi, one row per example.

@@ -70,8 +70,8 @@ class NoiseAverages(Claim[NoiseOnFeatures]):
     source = Source("li2025incontext", "Lemma 6", note="without assumption (2)")
     stated = Kind.OWN
     population = HeavyNoise(examples=int(_COUNTS[-1]))
-    # The sum of N such numbers over N^(2/3) tends to a stable law of index 3/2; the deviation at N = 64 bends the
-    # slope.
+    # The sum of N such numbers over N^(2/3) tends to a stable distribution of index 3/2. The deviation at N = 64
+    # changes the slope.
     relation = Rate("N", _COUNTS, margin=0.05, resolution=0.08)
     control = Control("it falls like N^(-1/2)", lambda exponent, problem: exponent - 1 / 6)
     controls = "the noise in the gradient of the Lasso"

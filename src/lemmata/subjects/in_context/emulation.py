@@ -202,7 +202,7 @@ class AbstractPrediction(AbstractTokens):
         """A multiple of g(phi^T rho_1)."""
 
     def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
-        """The last entry of the column of the query after the attention of the third layer."""
+        """The last entry of the query's column after the attention of the third layer."""
         after = transformer([attention_alone(transformer_layers(problem.model)[2])], dense_tokens(problem, 2)[2])[1]
         return after[-1, -1]
 

@@ -277,7 +277,7 @@ def ridge_by_descent(problem: LinearPrompt, steps: int = 60) -> Float[Array, " d
 
 
 def _inverse(matrix: Float[Array, "d d"]) -> Float[Array, "d d"]:
-    """The inverse of a small positive definite matrix by Gauss-Jordan elimination, without LAPACK under vmap."""
+    """The inverse of a small positive definite matrix by Gauss-Jordan elimination, which needs no LAPACK under vmap."""
     d = len(matrix)
     both = jnp.concatenate([matrix, jnp.eye(d, dtype=matrix.dtype)], axis=1)
     for j in range(d):

@@ -37,7 +37,7 @@ from ._passes import exact_update, path_of
 
 ABOUT = {"tool": "approximation theory", "architecture": "transformer in context", "object": "construction"}
 LADDER = tuple(2.0**k for k in range(-8, 9))
-SHARE = 1 / 32  # share of the lambda that the theory requires: at 1, rho stays 0 at these sizes
+SHARE = 1 / 32  # share of the lambda that the theory requires; with the share 1, rho stays 0 at these sizes
 READING = "the constants in O(.) are 1, and lambda is 1/32 of its order (the source calls its constant large)"
 
 
@@ -258,7 +258,7 @@ class ErrorsAtTheTemperatureAsked(AbstractErrorBound):
 
 
 class AbstractSufficientTemperature(AbstractErrorBound):
-    """The least power of 2 from which on |e_t|_1, |rho_t|_1 and (59b) satisfy Lemma 7."""
+    """The least power of 2 from which |e_t|_1, |rho_t|_1 and (59b) satisfy Lemma 7."""
 
     population = ForwardPasses(of_inputs=SHARE)
     control = Control(
@@ -324,7 +324,7 @@ class TemperatureOfThirdOrder(AbstractSufficientTemperature):
 
 
 def square_of_the_sizes(bound: Array, problem: Prompt) -> Array:
-    """C_F² / (n L)²: a faster rate in depth and width, without noise."""
+    """C_F² / (n L)², which is a faster rate in depth and width, without noise."""
     n, _, layers = sizes_of(problem)
     return (barron_parameter(problem.functions) / (n * layers)) ** 2
 

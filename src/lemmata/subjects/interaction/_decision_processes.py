@@ -124,7 +124,7 @@ class ValueGuesses(Population[ValueGuess]):
     settings = sizes(most=0.95)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ValueGuess:
-        """Errors of a random sign; eps between 0.05 and 0.5."""
+        """Errors of a random sign, with eps between 0.05 and 0.5."""
         own, kind_key, sign_key, size_key = jax.random.split(key, 4)
         process = random_process(setting, own)
         s, a = process.rewards.shape

@@ -28,7 +28,8 @@ def solved(
     size = float(np.abs(rewards - middle).max()) or 1.0
     scaled = (rewards - middle) / size
     matrix = np.eye(len(rewards)) - discount * np.einsum("sa,...sat->...st", policy, transitions)
-    # the sum of its columns is divided by 1 - discount, and the unknowns are values minus the value of state 0
+    # the sum of its columns, divided by 1 - discount, replaces the first; the unknowns are values minus the value of
+    # state 0
     matrix[..., 0] = 1.0
     wanted = np.broadcast_to(np.sum(policy * scaled, axis=1)[:, None], (*matrix.shape[:-1], 1))
     above = np.linalg.solve(matrix, wanted)[..., 0]

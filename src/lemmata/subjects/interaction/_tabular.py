@@ -205,7 +205,7 @@ class TabularMDP:
     def greedy_loss_bound(self, estimate: Any) -> GreedyLoss:
         """The loss of the greedy policy for estimated values, and the bound 2 discount error / (1 - discount).
 
-        A constant that is added to all estimates does not change the policy, so the bound also holds for the error
+        A constant that is added to all estimates does not change the policy. So the bound also holds for the error
         after the best constant is added.
 
         Args:

@@ -16,7 +16,7 @@ from ._checks import check_number, check_variances
 class ConvolutionalGrams(NamedTuple):
     """Covariances of p inducing points, which are not on a grid, and of the sites of n images of h x w.
 
-    Pairs of two sites are never formed: of n h w sites these would be (n h w)² numbers instead of p² + n h w (p + 1).
+    Pairs of two sites are never formed. For n h w sites these would be (n h w)² numbers instead of p² + n h w (p + 1).
 
     Attributes:
         inducing: K_ii, of inducing points with each other.

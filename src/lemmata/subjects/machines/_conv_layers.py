@@ -138,7 +138,8 @@ def replace_gram(grams: ConvolutionalGrams, learned: Float[Array, "q r"], *, jit
 
 
 def root(inducing: Float[Array, "p p"], jitter: float = 0.0) -> Float[Array, "p p"]:
-    """The lower triangular L of L L' = K + jitter (mean of the diagonal) I; NaN if K is traced and there is none.
+    """The lower triangular L of L L' = K + jitter (mean of the diagonal) I. It is NaN if K is traced and there is no
+    such L.
 
     Args:
         inducing: K.
@@ -155,7 +156,7 @@ def root(inducing: Float[Array, "p p"], jitter: float = 0.0) -> Float[Array, "p 
 
 
 def site_weights(grams: ConvolutionalGrams, jitter: float = 0.0) -> Float[Array, "n h w p"]:
-    """K_ti K_ii^-1: the best guess of a site's feature is that sum of the features of inducing points.
+    """K_ti K_ii^-1. The best guess of a site's feature is this weighted sum of the features of inducing points.
 
     Args:
         grams: of a layer.

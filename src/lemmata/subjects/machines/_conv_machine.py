@@ -101,7 +101,7 @@ def initial_machine(
     Args:
         key: which patches.
         images: from which they are taken.
-        inducing: the number of inducing points of the patches and of each block; at most the number of sites.
+        inducing: the number of inducing points of the patches and of each block. It is at most the number of sites.
         strides: of each block, one fewer.
 
     Raises:

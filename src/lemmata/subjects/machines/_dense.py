@@ -103,7 +103,7 @@ def deep_kernel_machine(
 
     Args:
         gram_0: G_0 of the inputs, such that K(G_0) is positive definite.
-        y: labels, one column for each output; centre them first if you want this.
+        y: labels, one column for each output. Centre them first if they should be centred.
         layers: L, at least 1.
         nu: the weight of each layer's divergence relative to C columns, above 0; one number for all layers.
         noise: s, above 0; 0 only if the objective has a maximum, see below.
@@ -158,8 +158,8 @@ def _settled(value: Callable[[np.ndarray], tuple[float, np.ndarray]], start: np.
 
     Descent comes first; when rounding of values stops it, root finding follows.
 
-    A value that is exact to eps |f| shows no gradient below sqrt(eps |f| h) along a curvature h, which is 1e6 if a
-    direction collapses. The gradient itself has a smaller error, so its root is computed. A root that does not have the
+    A value that is exact to eps |f| shows no gradient below sqrt(eps |f| h) along a curvature h. If a direction
+    collapses, h is 1e6. The gradient itself has a smaller error, so its root is computed. A root that does not have the
     value at which descent ended is another point, and is discarded.
     """
     options = {"maxiter": 5000, "maxfun": 20000, "maxcor": 30, "ftol": 0.0, "gtol": 1e-10}

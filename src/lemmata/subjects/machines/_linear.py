@@ -26,8 +26,9 @@ def linear_deep_kernel_machine(
         nu g^(L+1) = (nu - C) g^L + C s.
 
     At nu = C it is s^(1/(L+1)): the Gram matrices go from G_0 to S geometrically (Yang et al., 2023). At nu = infinity,
-    it is 1, and nothing changes. It follows from the stationarity of each layer, nu (G_{l-1}^-1 - G_l^-1) = nu' (G_l^-1
-    G_{l+1} G_l^-1 - G_l^-1), with nu' = nu below the last layer and C, S there.
+    it is 1, and nothing changes. It follows from the condition that each layer is stationary, nu (G_{l-1}^-1 - G_l^-1)
+    = nu' (G_l^-1 G_{l+1} G_l^-1 - G_l^-1). Here nu' = nu below the last layer. At the last layer, C replaces nu', and S
+    replaces G_{l+1}.
 
     Args:
         gram_0: G_0, positive definite.

@@ -20,8 +20,8 @@ def rectify(
         sqrt(left right) [sin theta + (pi - theta) cos theta] / pi,
 
     the arc-cosine kernel of degree 1 (Cho and Saul, 2009), twice `lemmata.architectures.Relu`'s: variances stay. Its
-    derivatives are finite everywhere, also at the diagonal, where theta is 0: (pi - theta)/pi by `cross`, and sqrt(left
-    right) sin(theta) / (2 pi left) by `left`.
+    derivatives are finite everywhere, even at the diagonal, where theta is 0. They are (pi - theta)/pi by `cross`, and
+    sqrt(left right) sin(theta) / (2 pi left) by `left`.
 
     Args:
         cross: covariances, of any shape that broadcasts with the others.
@@ -57,8 +57,9 @@ def _moments(cross: Array, left: Array, right: Array) -> tuple[Array, Array]:
 
 @_rectified.defjvp
 def _rectified_jvp(primals, tangents):
-    # The correlation is clamped, which would lose the derivative at the diagonal: it is written out here. The map is
-    # homogeneous of degree 1, so value - cross * slope = sqrt(left right) sin(theta) / pi is shared by the variances.
+    # Clamping the correlation would lose the derivative at the diagonal, so the derivative is written out here. The map
+    # is homogeneous of degree 1, so value - cross * slope = sqrt(left right) sin(theta) / pi is shared by the
+    # variances.
     cross, left, right = primals
     value, slope = _moments(cross, left, right)
     half = 0.5 * (value - cross * slope)

@@ -17,11 +17,12 @@ from ._layers import GramMap, Grams, check_kernel, factor_divergence, learned, m
 
 
 class SparseMachine(eqx.Module):
-    """A deep kernel machine on p inducing points, whose cost is linear in the number of rows: time n p² for a step.
+    """A deep kernel machine on p inducing points. Its cost is linear in the number of rows, with time n p² for a step.
 
     Rows x have inner products G_0 = <x, x'>/d + 1. In each layer, the inducing rows' Gram matrix is L A A' L' for a
-    factor A and the prior K(G) = L L'. Other rows follow by their conditional distribution given these (Yang et al.,
-    2023): G_ti = K_ti K_ii^-1 G_ii. The last layer is a sparse Gaussian process with the same inducing rows.
+    factor A and the prior K(G) = L L'. Other rows follow from their conditional distribution given the inducing points
+    (Yang et al., 2023): G_ti = K_ti K_ii^-1 G_ii. The last layer is a sparse Gaussian process with the same inducing
+    rows.
 
     Attributes:
         points: inducing points, of the inputs.
@@ -185,7 +186,7 @@ def train_sparse_machine(
         machine: where to start.
         x: rows.
         y: labels, one column per output.
-        nu: weight of the layers' divergences, at least 0. At infinity, the factors do not change; if they are 0, this
+        nu: weight of the layers' divergences, at least 0. At infinity, the factors do not change. If they are 0, this
             is the sparse Gaussian process of the infinitely wide network.
         steps: of Adam, 0 or more.
         learning_rate: of Adam, above 0.

@@ -1,4 +1,4 @@
-"""The prediction of labels by a machine of one learned Gram matrix, a ReLU and pooling, by definition."""
+"""The prediction of labels by a machine with one learned Gram matrix, a ReLU and pooling, computed by definition."""
 
 import numpy as np
 from jaxtyping import Float
@@ -12,7 +12,7 @@ _STEP = 1e-5  # of differences
 def rectified_pairs(
     cross: Float[np.ndarray, "*s"], left: Float[np.ndarray, "*t"], right: Float[np.ndarray, "*u"]
 ) -> Float[np.ndarray, "*s"]:
-    """2 E[max(u, 0) max(v, 0)] of normal pairs with these covariances and variances.
+    """2 E[max(u, 0) max(v, 0)] for normal pairs with these covariances and variances.
 
     Args:
         cross: covariances.

@@ -66,7 +66,7 @@ def posterior(
 
     def log_density(u: np.ndarray) -> tuple:
         a, b, c = np.exp(u[..., 0]), u[..., 1], np.exp(u[..., 2])
-        # Wishart of T T', times the volume 4 a² c of (a, b, c), times a c for logarithms
+        # Wishart density of T T', times the volume 4 a² c of (a, b, c), times a c for logarithms
         wishart = (width - 3) * (u[..., 0] + u[..., 2]) - width / 2 * (a * a + b * b + c * c)
         left, right, low = root[0, 0] * a, root[1, 0] * a + root[1, 1] * b, root[1, 1] * c
         grams = np.stack([left**2, left * right, right**2 + low**2])

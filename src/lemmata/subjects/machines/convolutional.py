@@ -1,10 +1,10 @@
 """Convolutional deep kernel machines: layers whose state is the covariances of sites with inducing points.
 
 A layer with infinitely many channels is given by the covariances of its features. For n images of S sites, these
-are (n S)² numbers. A machine carries only the covariances of p inducing points with each other and with sites, and
-the variance of each site. This theory controls what layers do to the numbers that are carried, and how far learned
-Gram matrices move from their prior. It assumes convolutions, ReLU layers and Gram layers. It leaves unexplained
-what the covariances of pairs of sites would add, and whether a machine is accurate.
+are (n S)² numbers. A machine carries only three things: the covariances of p inducing points with each other, their
+covariances with sites, and the variance of each site. This theory controls what layers do to the numbers that are
+carried, and how far learned Gram matrices move from their prior. It assumes convolutions, ReLU layers and Gram layers.
+It leaves unexplained what the covariances of pairs of sites would add, and whether a machine is accurate.
 """
 
 import functools
@@ -94,7 +94,7 @@ class InterDomainGrams(Claim[ImageGrams]):
         return jnp.asarray(_flat(carried(problem)))
 
     def measure(self, problem: ImageGrams, key: Key[Array, ""]) -> Array:
-        """From the covariances of all points, pairs of sites included."""
+        """From the covariances of all points, including pairs of sites."""
         return jnp.asarray(_flat(problem.parts(in_full(problem))))
 
 

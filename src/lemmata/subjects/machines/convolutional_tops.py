@@ -137,7 +137,7 @@ class PooledSites(eqx.Module):
 
     @property
     def blocks(self) -> Float[np.ndarray, "n S S"]:
-        """Of the sites of each image with each other."""
+        """The blocks of each image, between the image's own sites."""
         own = self.joint[self.inducing :, self.inducing :]
         sites = len(own) // self.images
         return np.array([own[i : i + sites, i : i + sites] for i in range(0, len(own), sites)])
@@ -169,7 +169,7 @@ class PooledSites(eqx.Module):
 class Sites(Population[PooledSites]):
     """A third each of spanned sites, of images all of whose sites are equal, and of overlapping patches.
 
-    The features of spanned sites are sums of the features of inducing points; the other sites have a ReLU.
+    The features of spanned sites are sums of the features of inducing points. The other sites have a ReLU.
 
     Args:
         spanned: spanned sites alone.
@@ -336,7 +336,7 @@ class GramsLearnAtFiniteStiffness(Claim[StiffMachine]):
     trials = 16
 
     def predict(self, problem: StiffMachine) -> Array:
-        """By differences of the bound along V of G = L V V' L', whose gradient at the identity is 2 L' B' L."""
+        """By differences of the bound along V of G = L V V' L'. Its gradient at the identity is 2 L' B' L."""
         p, step = len(problem.grams.inducing), 1e-4
         moves = step * np.eye(p * p).reshape(p * p, p, p)
         slopes = [problem.bound(np.eye(p) + move) - problem.bound(np.eye(p) - move) for move in moves]
@@ -376,7 +376,7 @@ class FitFallsWithStiffness(Claim[StiffMachine]):
         return [Hypothesis("the gradient at the maximiser for nu = 1", slope, "<", 1e-3, "else it is another one")]
 
     def measure(self, problem: StiffMachine, key: Key[Array, ""]) -> Array:
-        """From the stiffest machine down, each started from the previous one."""
+        """Machines are trained from the stiffest to the least stiff. Each starts from the previous one."""
         factor, bounds = None, []
         for stiffness in reversed(self.relation.rungs):
             factor, _ = problem.best(stiffness, factor)

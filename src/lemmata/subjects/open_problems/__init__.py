@@ -1,1 +1,1 @@
-"""Open problems of the survey, one probe each."""
+"""Open problems of the survey, with one probe for each."""

@@ -1,4 +1,4 @@
-"""One head of attention fitted to another one's outputs, and the distribution of prompts of linear functions."""
+"""One head of attention fitted to the outputs of another head, and the distribution of prompts of linear functions."""
 
 import equinox as eqx
 import jax
@@ -70,7 +70,7 @@ class PromptLaw(eqx.Module):
     examples: int = eqx.field(static=True)
 
     def draw(self, key: Key[Array, ""], number: int) -> tuple[Array, Array, Array]:
-        """For each of some prompts X'y / N, a query, and the answer <w, query>.
+        """X'y / N, a query, and the answer <w, query>, for each of some prompts.
 
         Args:
             key: randomness.

@@ -25,7 +25,7 @@ class PairedViews(eqx.Module):
 
     @property
     def product(self) -> Float[Array, "a b"]:
-        """The law of independent views with the same marginals."""
+        """The distribution of independent views with the same marginals."""
         return jnp.outer(self.joint.sum(axis=1), self.joint.sum(axis=0))
 
     @property

@@ -1,8 +1,8 @@
 """Fifth problem: does the error stay independent of the depth of a composition? The constant does not, for one kernel.
 
-This is a partial result: to interpolate the L-fold composition of the tent map in the space of one kernel, each further
-fold needs twice the points. The exponent of the rate does not depend on the depth, but its constant doubles with each
-fold. It leaves open networks of kernels, which may follow the composition.
+This is a partial result: interpolation of the L-fold composition of the tent map in the space of one kernel needs twice
+as many points for each further fold. The exponent of the rate does not depend on the depth, but its constant doubles
+with each fold. It leaves open networks of kernels, which may follow the composition.
 """
 
 import equinox as eqx

@@ -21,7 +21,7 @@ _STEPS, _WARM, _BATCH, _STEP = 300, 100, 8, 0.08
 def trained_layer(law: PromptLaw, key: Key[Array, ""]) -> Float[Array, "d d"]:
     """The mean over the last 200 of 300 steps of stochastic descent from 0 on the matrix G of linear attention.
 
-    A prompt of examples X, y is answered by <query, G X'y / N>, and judged by the squared difference to <w, query>. A
+    A prompt of examples X, y is answered by <query, G X'y / N>. The loss is the squared difference from <w, query>. A
     step takes 8 fresh prompts. The mean has no bias from the step, since the slope is linear in G.
 
     Args:

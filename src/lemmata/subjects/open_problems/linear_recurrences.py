@@ -66,7 +66,7 @@ class DampedModesRate(Claim[ImpulseResponse]):
     source = Source("foundation2025", "Section 7.4", note="a probe, for impulse responses")
     stated = Kind.OWN
     population = ImpulseResponses(least=1.0, most=1.75)
-    # between 16 and 128 modes the ends of the period still take a part: the slopes are 5 % short of their limit
+    # between 16 and 128 modes, the ends of the period still contribute; the slopes are 5 % short of their limit
     relation = Rate("n", _RUNGS, margin=0.2, resolution=0.1)
     control = Control("it falls like n^(1/2 - 4s)", lambda exponent, problem: exponent + 0.5)
     controls = "the squared error with which stable linear recurrences reproduce impulse responses"

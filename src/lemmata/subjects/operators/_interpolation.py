@@ -1,4 +1,4 @@
-"""Images between their pixels: corners of a position, bilinear and cubic interpolation; an error in decibels."""
+"""Images between their pixels: corners of a position, bilinear and cubic interpolation, and an error in decibels."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -7,7 +7,7 @@ from jaxtyping import Array, Float, Int, Real
 from lemmata.core import check_numbers, check_whole, known
 from lemmata.errors import DataError, SettingError, ShapeError
 
-_OVERSHOOT = 1.0  # beyond [0, 1]; cubic interpolation exceeds it by less than 0.3
+_OVERSHOOT = 1.0  # margin beyond [0, 1]; cubic interpolation exceeds the range by less than 0.3
 
 
 def pixel_centres(height: int, width: int) -> Float[np.ndarray, "pixels 2"]:
@@ -110,7 +110,7 @@ def weighted(
 
 
 def cubic_weights(old: int, new: int) -> Float[np.ndarray, "new old"]:
-    """The contribution of each of `old` pixels in a line to each of `new` ones, see `resize`."""
+    """How much each of `old` pixels in a line contributes to each of `new` pixels (see `resize`)."""
     widening = max(old / new, 1.0)
     places = (np.arange(new) + 0.5) * old / new - 0.5
     t = np.abs(places[:, None] - np.arange(old)) / widening

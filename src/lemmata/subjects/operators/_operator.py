@@ -18,8 +18,8 @@ class KernelBlock(eqx.Module):
     """Galerkin attention and a pointwise network: x -> x + W2 gelu(W1 a), where a is the attention with its residual.
 
     Args:
-        attention: of the kernel integral, or None, if a is x and points do not interact. inner, outer: W1 and W2 with
-            their biases.
+        attention: the attention of the kernel integral. It is None if a is x and points do not interact. inner, outer:
+            W1 and W2 with their biases.
     """
 
     attention: GalerkinAttention | None
@@ -27,7 +27,7 @@ class KernelBlock(eqx.Module):
     outer: Affine
 
     def __call__(self, x: Float[Array, "m c"], over: Float[Array, "n c"] | None = None) -> Float[Array, "m c"]:
-        """The block at points, its integral over these or over others."""
+        """The block at the points x. Its integral is over these points, or over others."""
         seen = x if self.attention is None else galerkin_attention(x, self.attention, over=over)
         return self.outer(jax.nn.gelu(self.inner(seen))) + x
 
@@ -158,7 +158,8 @@ class SuperResolutionOperator(eqx.Module):
 def super_resolve(
     model: SuperResolutionOperator, image: Float[np.ndarray | Array, "h w channels"], scale: float | int
 ) -> Float[np.ndarray, "rows columns 3"]:
-    """An image with `scale` times as many rows and columns, rounded, with all of its pixels in one mean.
+    """An image with `scale` times as many rows and columns, rounded. Each mean of the operator is over all of these
+    pixels.
 
     Args:
         model: the operator.
@@ -192,7 +193,7 @@ def _called(model: SuperResolutionOperator, image: Array, places: Array, cell: A
 
 
 def _convolve(x: Float[Array, "h w inputs"], weights: Affine) -> Float[Array, "h w outputs"]:
-    """3 x 3, as one product of the nine shifted images side by side, which batches as a matrix product."""
+    """A 3 x 3 convolution as one product of the nine shifted images side by side, which batches as a matrix product."""
     h, w, _ = x.shape
     wide = jnp.pad(x, ((1, 1), (1, 1), (0, 0)), mode="edge")
     return weights(jnp.concatenate([wide[i : i + h, j : j + w] for i in range(3) for j in range(3)], axis=-1))

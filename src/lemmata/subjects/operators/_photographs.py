@@ -14,7 +14,7 @@ _NAMES = ("china", "flower")
 def photographs() -> dict[str, Float[np.ndarray, "h w 3"]]:
     """The photographs "china" and "flower" of scikit-learn in single precision, values in [0, 1], 427 by 640 pixels.
 
-    scikit-learn reads its files with Pillow, which is in the extra `photographs`; nothing is downloaded.
+    scikit-learn reads its files with Pillow, which is in the extra `photographs`. Nothing is downloaded.
 
     Raises:
         DataError: if Pillow or a file is missing.

@@ -47,7 +47,7 @@ def train_super_resolution(
         seed: the seed of the random draws.
 
     Returns:
-        The trained operator, and the error of each step before it.
+        The trained operator, and the error before each step.
 
     Raises:
         SettingError: for scales that are not 1 <= low <= high, counts below 1, a rate that is not above 0, or a seed

@@ -1,7 +1,7 @@
 """Galerkin attention: a kernel of low rank between points, its cost, and which functions it can make.
 
-Let x(p) be the channels at m points p, and let q, k, v be affine in x. k and v are then normed over the channels of a
-head. A head adds
+Let x(p) be the channels at m points p, and let q, k, v be affine in x. k and v are then normalised over the channels of
+a head. A head adds
 
     z(p) = 1/m sum over points r of (q(p)·k(r)) v(r),
 
@@ -54,7 +54,7 @@ class GalerkinIsBilinearForm(Claim[AttendedField]):
         return galerkin_attention(problem.rows, problem.attentions[0]) - problem.rows
 
     def measure(self, problem: AttendedField, key: Key[Array, ""]) -> Array:
-        """By the kernel's matrix, head by head, with norms written out."""
+        """By the kernel's matrix, head by head. The norms are written out."""
         own, x = problem.attentions[0], problem.rows
         (heads, d), found = own.key_scale.shape, []
         for a in range(heads):

@@ -37,8 +37,8 @@ class AttentionTokens(eqx.Module):
 class AttentionSequences(Population[AttentionTokens]):
     """Normal tokens around a common normal mean, so that sequences are positively correlated.
 
-    Attributes: sequences, channels: their numbers, unless a setting replaces them. mechanism, scaling: of the attention
-    layer.
+    Attributes: sequences, channels: the numbers of sequences and channels, unless a setting replaces them. mechanism,
+    scaling: of the attention layer.
     """
 
     free = ("x",)

@@ -27,7 +27,7 @@ class LeastSquares(eqx.Module):
         step: the step size eta.
         steps: how many steps are taken.
         accuracy: the fraction eps of the first residual that counts as fitted.
-        inputs: the training rows that the features belong to, if they are known: to name equal ones.
+        inputs: the training rows that the features belong to, if these are known. They are used to name equal rows.
     """
 
     features: Float[Array, "n p"]
@@ -40,7 +40,9 @@ class LeastSquares(eqx.Module):
 
 
 def kernel_features(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
-    """Features whose Gram matrix is the given one: U sqrt(a) from its eigensystem, negative rounding set to zero."""
+    """Features whose Gram matrix is the given one. They are U sqrt(a) from its eigensystem, with negative rounding set
+    to zero.
+    """
     values, vectors = jnp.linalg.eigh(matrix)
     return vectors * jnp.sqrt(jnp.maximum(values, 0.0))
 
@@ -131,9 +133,11 @@ class Interpolations(Population[LeastSquares]):
         return LeastSquares(features, y, start, stable_step(features), steps=4000)
 
     def pose(self, problem: object) -> LeastSquares | None:
-        """The kernel's features on up to 64 training and 64 held-out rows together, fitted on the training ones.
+        """The kernel's features on up to 64 training and 64 held-out rows together. They are fitted on the training
+        rows.
 
-        Only the first output; a random start; the number of steps that the condition number requires, up to 20,000.
+        Only the first output is used, with a random start. The number of steps is what the condition number requires,
+        up to 20,000.
         """
         if not isinstance(problem, Regression):
             return None
@@ -170,5 +174,5 @@ class Interpolations(Population[LeastSquares]):
         ]
 
     def culprit(self, problem: LeastSquares) -> str | None:
-        """Why the training rows' Gram matrix is singular, where it is: too few steps are then a consequence."""
+        """If the training rows' Gram matrix is singular, the reason. Too few steps are then a consequence."""
         return singular_cause(problem.features @ problem.features.T, problem.inputs)

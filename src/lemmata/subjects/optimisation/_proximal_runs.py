@@ -1,4 +1,4 @@
-"""Proximal gradient on features and targets of a prompt: thresholds, steps, runs with errors; their populations."""
+"""Proximal gradient on features and targets of a prompt: thresholds, steps, runs with errors, and their populations."""
 
 import dataclasses
 

@@ -1,4 +1,5 @@
-"""The tangent kernel of attention compared with the covariance of its outputs, and the path of the outputs in training.
+"""The tangent kernel of attention, compared with the covariance of its outputs, and the path of the outputs in
+training.
 
 This theory controls the tangent kernel of wide networks with one attention layer. It compares this kernel with the
 kernel E f(x) f(x') of the outputs at initialisation. It assumes that the width and the number of heads go to infinity.

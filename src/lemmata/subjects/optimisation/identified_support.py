@@ -1,8 +1,8 @@
 """Proximal gradient for the Lasso after it has found the support of the minimiser: linear convergence.
 
-This theory controls the distance to the minimiser, using only the curvature on its support S. The number of features
-does not enter, and there may be more features than examples. The theory assumes that every slope off the support is
-smaller than the penalty. It leaves unexplained how many steps find the support: the bound on this number is loose.
+This theory controls the distance to the minimiser by the curvature on its support S alone. The number of features does
+not matter, and there may be more features than examples. The theory assumes that every slope off the support is smaller
+than the penalty. It leaves unexplained how many steps find the support: the bound on this number is loose.
 """
 
 import equinox as eqx
@@ -28,7 +28,7 @@ from lemmata.solvers import lasso_objective, proximal_gradient
 
 ABOUT = {"tool": "convex optimisation", "architecture": "linear model", "object": "training"}
 
-# the end of a path: the last iterate whose distance from the minimum is more than this, relative to the start
+# the end of a path, which is the last iterate whose distance from the minimum, relative to the start, exceeds this
 _LATE = 1e-5
 
 
@@ -104,12 +104,12 @@ def _last(true: Array) -> Array:
 
 
 def _block(matrix: Array, kept: Array, diagonal: float) -> Array:
-    """The block of some rows and columns, and a multiple of the identity in the place of the others."""
+    """The block of some rows and columns. A multiple of the identity replaces the others."""
     return jnp.where(kept[:, None] & kept[None], matrix, diagonal * jnp.eye(len(matrix)))
 
 
 def minimum_on(features: Array, y: Array, penalty: Array, signs: Float[Array, " p"]) -> Float[Array, " p"]:
-    """H_SS rho = (2/N) Phi_S^T y - lambda sign on the support of the signs, 0 off it.
+    """Solves H_SS rho = (2/N) Phi_S^T y - lambda sign on the support of the signs. rho is 0 off this support.
 
     Args:
         features: Phi.

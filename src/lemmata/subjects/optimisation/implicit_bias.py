@@ -47,7 +47,7 @@ class MinimumNormInterpolant(Claim[LeastSquares]):
     title = "Gradient descent from zero converges to the minimum-norm interpolant"
     source = Source("zhang2017", "Section 5", note="linear models")
     population = Interpolations()
-    # a coordinate is a sum over all rows, which cancels: each of the two limits has the error of its largest
+    # a coordinate is a sum over all rows that cancels; each of the two limits has the error of its largest coordinate
     relation = Equal(block=2)
     control = Control(
         "both starts lead to the same interpolant, half-way between the two",
@@ -69,10 +69,9 @@ class MinimumNormInterpolant(Claim[LeastSquares]):
         """Rounding eps (|w| + |y| / |Phi|) enters in each of the kappa log(1/eps) steps before the residual is gone.
 
         Along the row space, the error is damped by 1/kappa in each step; outside the row space, it stays. Only the
-        steps that are taken cause rounding errors. kappa is computed from the eigenvalues above the rounding error, so
-        it is finite
-        for a singular matrix. Then descent and pseudo-inverse need not agree. The pseudo-inverse itself rounds by eps
-        times the condition number of the features.
+        steps that are taken cause rounding errors. kappa is computed from the eigenvalues above the rounding error. So
+        it is finite for a singular matrix. Then descent and pseudo-inverse need not agree. The pseudo-inverse has a
+        rounding error of eps times the condition number of the features.
         """
         values = jnp.linalg.svd(problem.features, compute_uv=False)
         kappa = values[0] ** 2 / jnp.maximum(values[-1] ** 2, rounding_floor(values**2))

@@ -111,7 +111,7 @@ class BestStep(AbstractRunClaim):
         return _exact_bound(problem) + problem.features.shape[1] * jnp.pad(largest, ((0, 0), (1, 0)))
 
     def measure(self, problem: Run, key: Key[Array, ""]) -> Array:
-        """The least objective so far, above that of rho*."""
+        """The least objective so far, minus the objective of rho*."""
         return jax.lax.cummin(_objectives(problem, problem.exact), axis=1) - _objectives(problem, problem.reference)
 
     def trivial(self, problem: Run) -> Array:

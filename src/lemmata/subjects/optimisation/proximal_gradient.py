@@ -46,7 +46,7 @@ class SoftThresholdIsProximal(Claim[Point]):
     def measure(self, problem: Point, key: Key[Array, ""]) -> Array:
         """The zero of the subgradient rho - z + level sign(rho), which increases, by 64 bisections.
 
-        Of the interval that is left it is 0 if that is inside, else the middle.
+        The zero is in the remaining interval. The result is 0 if 0 is inside, and the middle otherwise.
         """
 
         def halve(_: int | Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:

@@ -130,7 +130,9 @@ class FrequencyBasin(Claim[FrequencyFit]):
         return jax.lax.fori_loop(0, 60, halve, ends).mean() / jnp.pi
 
     def measure(self, problem: FrequencyFit, key: Key[Array, ""]) -> Array:
-        """The share of starts, one at random in each cell of a grid, from which the loss falls to a thousandth of n."""
+        """The share of starts from which the loss falls to a thousandth of n. There is one random start in each cell of
+        a grid.
+        """
         n = problem.lags
         starts = 2 * jnp.pi * (jnp.arange(_STARTS) + jax.random.uniform(key, (_STARTS,))) / _STARTS
         largest = n * (n + 1) * (2 * n + 1) / 6

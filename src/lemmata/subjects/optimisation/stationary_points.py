@@ -48,8 +48,8 @@ class TanhDescent(eqx.Module):
     def smoothness(self) -> Float[Array, ""]:
         """A bound of the curvature at all points whose loss is at most the loss of the start. It is 1 for the ramp.
 
-        The gradient of f has norm at most |x|, its second derivative at most 0.77 |x|²/sqrt(m), since |tanh''| <= 0.77,
-        and a residual is at most sqrt(2 n loss).
+        The gradient of f has norm at most |x|. Its second derivative is at most 0.77 |x|²/sqrt(m), because |tanh''| <=
+        0.77. A residual is at most sqrt(2 n loss).
         """
         n, square = len(self.y), jnp.sum(self.x**2, axis=1).max()
         residual = jnp.sqrt(2 * n * self.loss(self.weights))

@@ -16,7 +16,8 @@ class AdamMiniState(NamedTuple):
 
 
 def scale_by_adam_mini(b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> optax.GradientTransformation:
-    """Adam whose second moment is the mean of g² over a block: a row of a matrix or tensor, the whole of a vector.
+    """Adam whose second moment is the mean of g² over a block. A block is a row of a matrix or tensor, or a whole
+    vector.
 
     The rows of a weight matrix that are neurons, heads or tokens share their scale. So the second moment takes one
     number for each row, where Adam's second moment takes one for each parameter.
@@ -59,7 +60,7 @@ def adam_mini(
     eps: float = 1e-8,
     weight_decay: float = 0.0,
 ) -> optax.GradientTransformation:
-    """Adam-mini with a learning rate and decoupled weight decay; see `scale_by_adam_mini`.
+    """Adam-mini with a learning rate and decoupled weight decay (see `scale_by_adam_mini`).
 
     >>> method = adam_mini(0.1)
     >>> weights = jnp.ones((2, 3))

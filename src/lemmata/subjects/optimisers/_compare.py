@@ -135,8 +135,8 @@ def compare_optimisers(
     Args:
         loss: a scalar loss of the parameters, differentiable.
         params: where every trial starts.
-        transforms: for each name, a function that makes an optax transformation, and the range (low, high) of each of
-            its settings, by the names of its arguments.
+        transforms: for each name, a function that makes an optax transformation, and ranges. Each setting, named as the
+            function's argument, has a range (low, high).
         trials: settings for each optimiser.
         steps: of every trial.
         evaluate: the quantity that is compared after training instead of the loss, for example the loss on held-out

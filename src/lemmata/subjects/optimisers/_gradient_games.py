@@ -12,7 +12,8 @@ _ADVERSARIES = ("signs", "sparse", "opposing", "turning")
 
 
 class GradientGame(eqx.Module):
-    """T rounds of linear losses g_t · theta in d dimensions against a player on the box of side `side` about 0.
+    """T rounds of linear losses g_t · theta in d dimensions. The player chooses points in the box of side `side` about
+    0.
 
     Args:
         drawn: gradients that are drawn beforehand.
@@ -76,7 +77,7 @@ class PeriodicGame(eqx.Module):
 
     @property
     def worst(self) -> Float[Array, ""]:
-        """The regret a round of staying at x = +1: (2C - 4)/3."""
+        """The regret in each round of staying at x = +1, which is (2C - 4)/3."""
         return (2 * self.large - 4) / 3
 
     def gradient(self, number: Int[Array, " t"]) -> Float[Array, " t"]:
@@ -85,7 +86,7 @@ class PeriodicGame(eqx.Module):
 
 
 def _small_steps(problem: PeriodicGame) -> Hypothesis:
-    # Reddi and others need a step below sqrt(1 - beta_2) = C / sqrt(1 + C²), so that x is not clipped while it rises
+    # Reddi and others need a step below sqrt(1 - beta_2) = C / sqrt(1 + C²), so that x is not clipped on its way up
     limit = problem.large / jnp.sqrt(1 + problem.large**2)
     return Hypothesis("the step is below sqrt(1 - beta_2)", problem.rate, "<", limit, "the theorem's condition")
 

@@ -29,7 +29,7 @@ class GradientHistories(Population[GradientHistory]):
     settings = Space(steps=Integer(100, 2, 10_000, "steps"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> GradientHistory:
-        """1 - b1 from 0.03 to 0.3, 1 - b2 from 0.001 to 0.03, noise of any relative size."""
+        """1 - b1 from 0.03 to 0.3, 1 - b2 from 0.001 to 0.03, and noise of any relative size."""
         one, two = jax.random.split(key)
         u = jax.random.uniform(one, (3,))
         b1, b2 = 1 - 0.03 * 10 ** u[0], 1 - 0.001 * 30 ** u[1]

@@ -69,7 +69,7 @@ class NoisyMinimum(eqx.Module):
 
 
 class NoisyMinima(Population[NoisyMinimum]):
-    """Steps between 0.35 and 0.7 of the largest stable one, 2 (1 + beta)/h."""
+    """Steps between 0.35 and 0.7 of the largest stable step, which is 2 (1 + beta)/h."""
 
     settings = Space(most=Real(0.9, 0.0, 0.9, "largest momentum", corners=(0.5, 0.9)))
 
@@ -88,7 +88,7 @@ class NoisyMinima(Population[NoisyMinimum]):
 
 
 class UnequalTuning(eqx.Module):
-    """Two identical optimisers, tuned with different numbers of trials; normal log-losses."""
+    """Two identical optimisers that are tuned with different numbers of trials, and normal log-losses."""
 
     tail: Float[Array, ""]
     more: int = eqx.field(static=True)
@@ -108,7 +108,7 @@ class RareFeatures(Population[TwoFeatures]):
     settings = Space(most=Real(12.0, 4.0, 15.0, "largest ratio of the sums of squares", corners=(6.0, 12.0)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> TwoFeatures:
-        """Moments over two orders of magnitude; the ratio of often * moment between 2 and the largest."""
+        """Moments over two orders of magnitude. The ratio of often * moment is between 2 and the largest."""
         u = jax.random.uniform(key, (3,))
         ratio, moment = 2 * (setting["most"] / 2) ** u[0], 10 ** (2 * u[1] - 1)
         often, share = 0.5 + 0.5 * u[2], ratio ** -jnp.array([0.0, 0.7])

@@ -12,7 +12,7 @@ from scipy import optimize
 from ._updates import updates_of
 
 _STABLE = 2000
-_DIVERGED = 1e3  # a method that just diverges, by 0.2 % in h, gets there within the steps
+_DIVERGED = 1e3  # a method that diverges only just, by 0.2 % in h, gets there within the steps
 
 
 def impulse_response(
@@ -41,7 +41,7 @@ def longest_step(transform: optax.GradientTransformation, shape: tuple[int, int]
     Infinite if it grows with G.
 
     The search is among `window` gradients that grow or shrink geometrically, a_t = r^t, over r. For Adam, this is the
-    exact supremum of this number of steps; for others, it is a lower bound.
+    exact supremum over this number of steps. For other methods, it is a lower bound.
     """
     signs = jax.random.rademacher(jax.random.key(seed), shape, jnp.zeros(()).dtype)
     ages = jnp.arange(window)[::-1]

@@ -30,8 +30,8 @@ class Profile:
             the distance that training covered. It is zero up to eps and rounding if the group consists of symmetries.
         impulse: the weight of a gradient in a step by its age, from 0 on. It is exact if the numerator is linear;
             otherwise it is the mean over random signs of gradients.
-        longest_step: the largest root mean square of a step that was found over gradients of any size; infinite if a
-            step grows with the gradient.
+        longest_step: the largest root mean square of a step that was found over gradients of any size. It is infinite
+            if a step grows with the gradient.
         steps: the shape of a step. It is linear in the gradients; or the sign of something; or orthogonal, with nearly
             equal singular values; or bounded, independent of the unit of the loss; or free, if none of these applies.
         decay: none; box, which is decoupled from bounded steps; ridge, which is coupled, or decoupled from linear
@@ -98,8 +98,8 @@ def optimiser_profile(transform: optax.GradientTransformation, *, window: int = 
 
     Args:
         transform: the optimiser, with its learning rate; a schedule is profiled from its beginning.
-        window: steps over which the memory and the longest step are searched; Adam's longest step needs several times
-            1/(1 - b2) of them.
+        window: steps over which the memory and the longest step are searched. Adam's longest step needs several times
+            1/(1 - b2) steps.
         seed: of the random losses, maps and gradients.
 
     Raises:

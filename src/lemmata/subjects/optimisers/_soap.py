@@ -28,10 +28,10 @@ def scale_by_soap(
 ) -> optax.GradientTransformation:
     """Adam on Q_L' G Q_R, with its step rotated back. Q_L, Q_R are the eigenvectors of averages of G G' and G' G.
 
-    The bases come from gradients before the one that they rotate. The first gradient only makes the bases, and there is
-    no step. They are renewed in every `every`-th step; between, they do not change while the averages move. Momentum is
-    stored in the original coordinates, so it is valid after a change of basis. The second moment is stored entry by
-    entry, and its meaning changes with the basis. Vectors are matrices of one column.
+    The bases are computed from gradients before the gradient that they rotate. The first gradient only makes the bases,
+    and there is no step. They are renewed in every `every`-th step; between, they do not change while the averages
+    move. Momentum is stored in the original coordinates, so it is valid after a change of basis. The second moment is
+    stored entry by entry, and its meaning changes with the basis. Vectors are matrices of one column.
 
     Args:
         b1: the rate of the mean of the gradients.
@@ -89,7 +89,7 @@ def soap(
     every: int = 10,
     weight_decay: float = 0.0,
 ) -> optax.GradientTransformation:
-    """SOAP with a learning rate and decoupled weight decay; see `scale_by_soap`.
+    """SOAP with a learning rate and decoupled weight decay (see `scale_by_soap`).
 
     >>> method = soap(0.1, weight_decay=0.01)
     >>> weights = jnp.ones((2, 3))

@@ -46,7 +46,7 @@ def _orthogonal(key: Key[Array, ""], size: int) -> Float[Array, "n n"]:
 
 
 class MatrixTrainings(Population[MatrixTraining]):
-    """Normal points, targets and weights; uniform maps; a factor of the loss between 1/10 and 10."""
+    """Normal points, targets and weights, uniform maps, and a factor of the loss between 1/10 and 10."""
 
     settings = Space(
         m=Integer(4, 2, 12, "rows of the weights", corners=(3, 5)),

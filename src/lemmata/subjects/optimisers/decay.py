@@ -124,7 +124,7 @@ def _adam(decay: Float[Array, ""] | float) -> optax.GradientTransformation:
 def _visited(
     problem: DecayedQuadratic, method: optax.GradientTransformation, coupled: Float[Array, ""] | float = 0.0
 ) -> Float[Array, "rungs d"]:
-    """The weights after each of the numbers of steps, with `coupled` times the weights added to the gradient."""
+    """The weights after each number of steps. `coupled` times the weights is added to the gradient."""
 
     def one(_, carry):
         at, state = carry
@@ -163,7 +163,7 @@ class AbstractDecayMakesBox(Claim[DecayedQuadratic]):
         """The optimiser."""
 
     def measure(self, problem: DecayedQuadratic, key: Key[Array, ""]) -> Array:
-        """How far from stationary on the box, in units of the ridge solution's distance."""
+        """How far from stationary on the box the end is, in units of the ridge solution's distance."""
         found = _visited(problem, self.method(problem.decay))
         return jax.vmap(lambda at: _stationarity(problem, at))(found) / _stationarity(problem, problem.ridge)
 

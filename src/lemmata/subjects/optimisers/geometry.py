@@ -1,7 +1,7 @@
 """Which of many solutions a method finds: the metric decides, and coordinate-wise scales can decide badly.
 
 This theory gives the end of training for linear models with more weights than rows. It assumes a metric that does not
-change, or rows on which coordinate-wise methods move along one ray. It does not explain networks.
+change, or rows for which coordinate-wise methods move along one ray. It does not explain networks.
 """
 
 import equinox as eqx
@@ -75,7 +75,7 @@ class MarginalClassifications(Population[MarginalClasses]):
     settings = Space(n=Integer(24, 8, 100, "training rows", corners=(16, 40)), new=Integer(50, 10, 1000, "new rows"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> MarginalClasses:
-        """Independent classes; one row of each class among the new ones."""
+        """Independent classes. The new rows contain one row of each class."""
         one, two, three = jax.random.split(key, 3)
         rate = 0.6 + 0.2 * jax.random.uniform(one)
         draw = lambda k, size: jnp.where(jax.random.bernoulli(k, rate, (size,)), 1.0, -1.0)

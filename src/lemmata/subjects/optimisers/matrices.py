@@ -77,7 +77,7 @@ def _weighted(matrix: Float[Array, "m n"]) -> Array:
 
 
 def _square(problem: GradientMatrices) -> Float[Array, "t k k"]:
-    """The leading square blocks: a rectangle leaves the vectors of several zero eigenvalues free."""
+    """The leading square blocks. A rectangle would leave the vectors of several zero eigenvalues free."""
     size = min(problem.gradients.shape[1:])
     return problem.gradients[:, :size, :size]
 
@@ -189,7 +189,7 @@ class MuonMissesOrthogonality(Claim[GradientMatrices]):
         """By the scalar map on a fine grid; infinite if a singular value is smaller."""
         grid = np.linspace(_LEAST, 1.0, 200_001)
         values = jnp.linalg.svd(problem.gradients[0], compute_uv=False)
-        # an inner maximum is missed by no more than its curvature times the square of a spacing of 5e-6
+        # a grid misses an inner maximum by at most its curvature times the square of a spacing of 5e-6
         most = np.abs(_scalar_steps(grid) - 1).max()
         return jnp.where(values[-1] / jnp.linalg.norm(values) >= _LEAST, most, jnp.inf)
 

@@ -48,7 +48,7 @@ def _metric(key: Key[Array, ""], p: int) -> Float[Array, "p p"]:
 
 
 class ChangedMetrics(Population[ChangedMetric]):
-    """Normal rows; metrics with a diagonal between 1/2 and 2 and two random directions."""
+    """Normal rows, and metrics with a diagonal between 1/2 and 2 and two random directions."""
 
     settings = Space(
         n=Integer(4, 1, 30, "rows"),
@@ -173,7 +173,7 @@ class PreconditionedStepIsSteepest(Claim[SteepestStep]):
         return jnp.sqrt(problem.gradient @ metric @ problem.gradient)
 
     def measure(self, problem: SteepestStep, key: Key[Array, ""]) -> Array:
-        """By ascent on the ellipsoid d = S u, |u| = 1, from a random place."""
+        """By ascent on the ellipsoid d = S u, |u| = 1, from a random point."""
 
         def lowered(u: Array) -> Array:
             return -problem.gradient @ (problem.factor @ u)

@@ -1,7 +1,8 @@
 """The regret of diagonal AdaGrad with a projection, and the step length that it leaves to a rare feature.
 
-This theory bounds the loss of a player above that of the best fixed point of a box, round by round. It assumes convex
-losses (linear losses are the worst) and a projection. It does not explain the meaning of regret for a network.
+This theory is about a player's loss minus the loss of the best fixed point of a box. It bounds this difference, round
+by round. It assumes convex losses (linear losses are the worst) and a projection. It does not explain the meaning of
+regret for a network.
 """
 
 import jax
@@ -23,7 +24,7 @@ def _adagrad(side: Float[Array, ""]) -> optax.GradientTransformation:
 
 
 def played(problem: GradientGame) -> tuple[Float[Array, "t d"], Float[Array, "t d"]]:
-    """The points of diagonal AdaGrad, projected on the box, and the gradients that it met."""
+    """The points of diagonal AdaGrad, projected on the box, and the gradients at these points."""
     method = _adagrad(problem.side)
 
     def one(carry, drawn):

@@ -24,7 +24,8 @@ _WHOLE = -1
 _SLACK = 8.0  # by which the largest rounding of singular vectors is below a condition number
 _EVERY, _STEPS = 2, 4
 _STORED_RANK = 2
-_LEAST = 1.0  # what Adam adds to its denominators, of the size of gradients: without it errors at zeros are unbounded
+# a number of the size of gradients that Adam adds to its denominators; without it, errors at zeros are unbounded
+_LEAST = 1.0
 _SINGLE = 2.0**29
 """Bases are found in single precision: 2^-23 in place of 2^-52."""
 
@@ -74,7 +75,9 @@ class GaloreOfFullRankIsRotatedAdam(Claim[GradientMatrices]):
         return _galore_steps(gradients, len(gradients[0]))
 
     def condition(self, problem: GradientMatrices) -> Array:
-        """Singular vectors turn by single precision over the smallest gap of the values, and steps with them."""
+        """Singular vectors turn by single precision over the smallest gap of the singular values. The steps turn with
+        them.
+        """
         gradients = _square(problem)
         left, values, _ = np.linalg.svd(gradients[0])
         gap = np.abs(np.diff(values)).min(initial=values[-1])
@@ -151,7 +154,7 @@ def _tail(problem: GradientMatrices, bases: int) -> float:
 
 
 class GaloreStoredNumbers(Claim[StoredMatrix]):
-    """For a matrix of m rows and n columns, GaLore of rank r with Adam inside stores, without step counters,
+    """Consider a matrix of m rows and n columns. Without step counters, GaLore of rank r with Adam inside stores
 
         r (max(m, n) + 2 min(m, n))
 

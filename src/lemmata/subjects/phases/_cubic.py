@@ -21,9 +21,9 @@ class Transition(eqx.Module):
 
     Args:
         interaction: u_c.
-        share: y = q²/(1 + 2|w|²) of units with the direction; 0 for the other units.
+        share: y = q²/(1 + 2|w|²) for units with the direction. It is 0 for the other units.
         overlap: q of units with the direction, up to its sign.
-        beside: |w|² - q² of these units; weight_variance for the other units.
+        beside: |w|² - q² for units with the direction. It is weight_variance for the other units.
         linear: b, the part of the linear component that is not learned.
         barrier: the largest action between the two, over d.
     """
@@ -169,7 +169,7 @@ def _field(share, interaction, linear, cubic):
 
 
 def held_norm_interaction(teacher: CubicTeacher, linear: float) -> tuple[float, float]:
-    """The transition at a held norm for a given b: the u at which three minima are level, and their overlap.
+    """The transition with a held norm for a given b: the u at which three minima have equal values, and their overlap.
 
     Let e = -epsilon and let g be the weight variance. `CubicTeacher.gain_at_held_norm` over y/(1 - 2y) is a constant
     minus (2u/pi) (1 - 2y)(b + 2ey)². This is a cubic, whose largest value 4 (b + e)³/(27 e) is at y = (2e - b)/(6e).

@@ -94,8 +94,8 @@ class ModularAddition(eqx.Module):
     def amplitude(self, noise: float) -> float:
         """a, the unlearned part of the teacher, for large P. It is first 1, and then sigma² over its critical value.
 
-        Past the transition u a² stays at its critical value as long as a fraction of units below 1 is enough for it.
-        Without noise, at 0, it vanishes.
+        After the transition, u a² stays at its critical value as long as a fraction of units below 1 is enough for
+        this. Without noise, at 0, it vanishes.
 
         Raises:
             SettingError: for a noise at which `droplets` is above 1.

@@ -1,4 +1,4 @@
-"""Chains of one unit in the field of the others, from both sides of the transition.
+"""Chains of one unit in the field of the others, started from both sides of the transition.
 
 Metropolis-corrected Langevin dynamics of a whole weight vector uses neither least actions nor the decoupling of the
 overlap. At 40 to 75 dimensions, it shows the meaning of a transition of first order: one field has two states, and each

@@ -2,9 +2,9 @@
 
 The Gaussian process of wide erf networks has one eigenvalue for all polynomials of degree 3, and this eigenvalue falls
 like d^-3. So kernel regression learns almost nothing of such a component from n rows with n of order d. Only the linear
-component appears along it, because the kernel divides by a length of the inputs. The theory controls how large this is
-for n rows with a given noise. It leaves open whether a network of finite width can hold n itself at the order of d,
-instead of n over the noise.
+component appears along this direction, because the kernel divides by a length of the inputs. The theory controls how
+large this is for n rows with a given noise. It leaves open whether a network of finite width can hold n itself at the
+order of d, instead of n over the noise.
 """
 
 import equinox as eqx
@@ -92,7 +92,7 @@ class CubicEigenvalue(Claim[WideErfNetwork]):
     def measure_at(self, problem: WideErfNetwork, key: Key[Array, ""], d: float) -> Array:
         """By the Funk-Hecke formula: the mean of k(t) P(t), where P is cubic Gegenbauer with P(1) = 1."""
         t, g = _NODES, problem.weight_variance
-        law = (1 - t**2) ** ((d - 2) / 2)  # with the nodes' own density, that of cos(x, z)
+        law = (1 - t**2) ** ((d - 2) / 2)  # the nodes have the density of cos(x, z)
         cubic = ((d + 2) * t**3 - 3 * t) / (d - 1)
         kernel = 2 / np.pi * np.arcsin(2 * g * t / (1 + 2 * g))
         return jnp.asarray(np.sum(law * kernel * cubic) / np.sum(law))
@@ -116,7 +116,8 @@ class RegressionSeesTheCubicThroughLengths(Claim[WideErfNetwork]):
     title = "Kernel regression sees a cubic component through the lengths of the inputs"
     source = Source(_KEY, "Abstract, beyond Gaussian processes", note="by regression")
     population = WideErfNetworks()
-    # The omitted part is of the order of 1/d, 0.05 at d = 20: the cubic term of the arcsine along linear functions.
+    # The omitted part is of the order of 1/d, 0.05 at d = 20. It is the cubic term of the arcsine along linear
+    # functions.
     relation = EqualInMean(margin=0.05, resolution=0.05)
     control = Control("the part is a quarter larger", lambda found, problem: 1.25 * found)
     controls = "how much of a cubic component appears at infinite width: about a per cent at n = 400, d = 20"

@@ -3,7 +3,7 @@
 Symmetry leaves one unknown, the part a of the teacher that is not learned, and makes the frequencies of a unit
 independent of each other. Each frequency has a power F in the first half of the weights and a power G in the second.
 The theory controls where units with a frequency become as likely as units without it, and what is learned beyond that
-point. It leaves open finite widths, samples of a part of the table, and more natural decays: the sixth order is chosen
+point. It leaves open finite widths, samples of a part of the table, and more natural decays. The sixth order is chosen
 so that frequencies decouple.
 """
 
@@ -69,7 +69,7 @@ class ModularUnits(Population[ModularUnit]):
 
 
 class MixedAddition(eqx.Module):
-    """A model of modular addition, seen at a growing prime with all else that matters fixed.
+    """A model of modular addition at a growing prime. All else that matters is fixed.
 
     Args:
         decay: gamma.
@@ -98,7 +98,7 @@ class MixedAdditions(Population[MixedAddition]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> MixedAddition:
-        """Noise of 0.5 to 0.9 of the critical one, decay within a fifth of the setting."""
+        """Noise of 0.5 to 0.9 times the critical noise, and a decay within a fifth of the setting."""
         drawn = np.asarray(jax.random.uniform(key, (2,)))
         decay = float(setting["decay"] * 1.25 ** (2 * drawn[0] - 1))
         return MixedAddition(decay, float(0.5 + 0.4 * drawn[1]), setting["load"])

@@ -52,9 +52,10 @@ class BestOfN:
         gold: the expected gold reward of the best of n, if gold rewards were given.
         gold_interval: of it, pointwise.
         peak: the n of the largest gold reward.
-        peak_interval: the least and the largest n whose gold reward is not shown to be below that of the peak.
+        peak_interval: the least and the largest n whose gold reward is not shown to be below the gold reward of the
+            peak.
         falls: whether gold at the last n is shown to be below the peak: the proxy was optimised too far.
-        tail: extreme value index of the rewards with its interval; above 0 the tail is heavy; None if unknown.
+        tail: extreme value index of the rewards with its interval. Above 0, the tail is heavy. None if unknown.
         conditions: the conditions for the results.
         claims: which state them.
     """
@@ -92,9 +93,9 @@ def best_of_n(
     F_(i-1)^n. Equal rewards are decided by chance.
 
     Without `logp`, the rewards belong to independent draws of one reference (one prompt, or prompts drawn again for
-    each). The best of n is averaged over all choices of n of them, by order statistics: unbiased, without resampling.
-    The intervals are the jackknife's with Student's quantiles. Gold rewards must be independent of the choice: of other
-    judges than the reward, not of its training.
+    each). The best of n is averaged over all choices of n of them, by order statistics. This is unbiased and needs no
+    resampling. The intervals are the jackknife's with Student's quantiles. Gold rewards must be independent of the
+    choice. Take them from other judges than the reward, and not from the reward's training.
 
     Args:
         rewards: by which the best is chosen.

@@ -21,7 +21,7 @@ _FEWEST, _LARGEST_SHARE = 10, 0.1
 
 @dataclasses.dataclass(frozen=True)
 class Coverage:
-    """The distance of a policy from a reference, and what it lets a learned reward promise too much.
+    """The distance of a policy from a reference, and by how much a learned reward may over-estimate because of it.
 
     Args:
         divergence: KL(policy | reference), the mean of log policy - log reference over the draws.
@@ -35,8 +35,8 @@ class Coverage:
         seen: the mean of rho, an estimate of the reference's mass where the policy draws; 1 if all of it is covered.
         overestimation: at most sqrt(chi_squared) times the error's standard deviation under the reference, at the upper
             end of chi_squared. If no standard deviation is given, it is the unit.
-        vacuous: whether this bound is at least the range of the error, or of any error with that range; None if no
-            range is given.
+        vacuous: whether this bound is at least the range of the error, so that it says no more than the range. None if
+            no range is given.
         conditions: the conditions for the results.
         claims: which state them.
     """

@@ -35,7 +35,8 @@ class DpoReport:
         pull: the mean of sigma(-beta margin), the weight of an update; 1/2 at the start.
         spent: pairs whose weight is below 0.01, which no longer have an effect.
         fallen: pairs whose chosen answer is less likely than under the reference.
-        both_fallen: pairs of which both answers are: their probability has gone to answers outside the data.
+        both_fallen: pairs whose two answers have both become less likely. Their probability has moved to answers
+            outside the data.
         moved: the mean change of the log probability of the chosen answer, with its interval.
         must_fall: pairs whose chosen answer loses probability by the next step on that pair, if features are given.
         label: the mean of sigma(beta margin). If margins are those of the smallest loss, it is the share of labels that

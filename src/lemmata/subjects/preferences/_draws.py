@@ -11,7 +11,7 @@ from lemmata.errors import DataError, ShapeError
 
 
 def as_vector(name: str, values: ArrayLike | Any, least: int = 2) -> Float[np.ndarray, " n"]:
-    """Finite numbers in one dimension, at least so many.
+    """Finite numbers in one dimension. There must be at least `least` of them.
 
     Args:
         name: the name in the message.

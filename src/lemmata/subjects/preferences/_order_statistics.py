@@ -10,7 +10,7 @@ _GRID = np.linspace(-12.0, 12.0, 2401)  # the trapezium rule: the integrands are
 
 
 def divergence_bound(n: int | float | Float[Array, "*m"] | np.ndarray) -> Float[Array, "*m"]:
-    """The bound log n - (n - 1)/n on KL(best of n | reference); it is attained if rewards have no ties.
+    """The bound log n - (n - 1)/n on KL(best of n | reference). It is attained if rewards have no ties.
 
     Args:
         n: draws, at least 1.
@@ -32,7 +32,7 @@ def best_of_n_law(logp: Float[Array, " k"], n: int | Float[Array, ""]) -> Float[
     as F_i^n (1 - (1 - p_i/F_i)^n), without cancellation.
 
     Args:
-        logp: log probabilities of the answers, that of the smallest reward first; rewards must be different.
+        logp: log probabilities of the answers, with the smallest reward first. Rewards must be different.
         n: draws, at least 1.
 
     Example:

@@ -27,7 +27,7 @@ def divergence(log_policy: Float[Array, " k"], log_ref: Float[Array, " k"]) -> F
 
 
 def chi_squared(log_policy: Float[Array, " k"], log_ref: Float[Array, " k"]) -> Float[Array, ""]:
-    """The chi-squared divergence sum_y policy(y)² / ref(y) - 1, the variance under ref of the ratio policy / ref.
+    """The chi-squared divergence sum_y policy(y)² / ref(y) - 1. It is the variance under ref of the ratio policy / ref.
 
     Args:
         log_policy: log probabilities of the k answers.

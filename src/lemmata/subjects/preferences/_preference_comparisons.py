@@ -85,7 +85,7 @@ class Contests(Population[Contest]):
         return Contest(rewards - rewards.mean(), setting["graph"], setting["comparisons"])
 
     def hypotheses(self, problem: Contest) -> list[Hypothesis]:
-        """Enough comparisons for the limit, none of them decided beforehand."""
+        """Enough comparisons for the limit. None of them may be decided beforehand."""
         chance = jax.nn.sigmoid(-jnp.abs(problem.gaps)).min()
         rarest = problem.comparisons * chance
         why = "the error is that of the information only where losses of the better one are seen"

@@ -73,7 +73,8 @@ class LabelledPairs(Population[LabelledPair]):
 
 
 class UnseenAnswer(eqx.Module):
-    """Three answers of which the third is in no comparison: reference, label probability, leftover mass, rewards.
+    """Three answers, of which the third is in no comparison, with reference, label probability, leftover mass and
+    rewards.
 
     Args:
         log_ref: log probabilities of the reference.
@@ -93,7 +94,7 @@ class UnseenAnswer(eqx.Module):
 
 
 class UnseenAnswers(Population[UnseenAnswer]):
-    """A third answer that the reference gives e^-6 to e^-12; rewards that favour it, in half of the problems fully."""
+    """A third answer with reference probability e^-6 to e^-12. Rewards favour it, in half of the problems fully."""
 
     free = ("rewards",)
     settings = Space(strength=Real(1.5, 0.2, 2.5, "largest bound of the rewards over beta", corners=(1.0, 2.5)))

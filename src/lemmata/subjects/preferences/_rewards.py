@@ -223,7 +223,7 @@ def _pairs(comparisons: Iterable[Any], what: str) -> list[tuple[Hashable, Hashab
 
 
 def _items(pairs: list[tuple[Hashable, Hashable]]) -> tuple[Hashable, ...]:
-    """In their order if they have one, else as they came."""
+    """The items in their order if they have one, and otherwise in the order in which they came."""
     items = dict.fromkeys(item for pair in pairs for item in pair)
     try:
         return tuple(sorted(items))  # pyright: ignore[reportArgumentType]

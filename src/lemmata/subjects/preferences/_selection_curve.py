@@ -1,4 +1,4 @@
-"""Best-of-m curves from a sample, without resampling, with their jackknife: ties share what chance would give them."""
+"""Best-of-m curves from a sample without resampling, and their jackknife. Ties share what chance would give them."""
 
 import dataclasses
 

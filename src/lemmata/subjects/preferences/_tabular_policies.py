@@ -106,7 +106,8 @@ def _hermite(nodes: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 class SubGaussianRewards(Population[TabularPolicy]):
-    """Rewards on the nodes of Gauss-Hermite quadrature, and policies that tilt them, in half of the problems purely.
+    """Rewards on the nodes of Gauss-Hermite quadrature, and policies that tilt them. In half of the problems, they only
+    tilt.
 
     The discrete reference is 1-sub-Gaussian times its scale, because its even moments are at most those of the normal
     distribution. They are equal up to order 2k - 1. So tilting it equals tilting a normal distribution up to rounding.

@@ -80,7 +80,7 @@ def _risk(contest: Contest, information: Float[Array, " p"]) -> Array:
 
 
 def _fitted(contest: Contest, shares: Float[Array, " p"]) -> Float[Array, " k"]:
-    """Rewards by Newton's method from the share of its comparisons that the first item of each pair won."""
+    """Rewards by Newton's method, from the share of comparisons that the first item of each pair won."""
     items = len(contest.rewards)
     first, second = contest.pairs
     signs = np.eye(items)[first] - np.eye(items)[second]
@@ -165,7 +165,7 @@ class PromptShiftsAreInvisible(Claim[PromptRewards]):
         return _log_likelihood(problem)
 
     def measure(self, problem: PromptRewards, key: Key[Array, ""]) -> Array:
-        """With the shifted rewards, by the quotient of exponentials."""
+        """With the shifted rewards, computed by the quotient of exponentials."""
         weights = jnp.exp(problem.rewards + problem.shifts[:, None])
         rows = jnp.arange(len(problem.shifts))[:, None]
         won, lost = weights[rows, problem.winners], weights[rows, problem.losers]

@@ -87,7 +87,7 @@ def _loss(weights: Float[Array, " d"], problem: FeaturePair) -> Array:
 
 
 def _pull(problem: FeaturePair) -> Array:
-    """Beta sigma(-beta m): the size of an update."""
+    """Beta sigma(-beta m), which is the size of an update."""
     apart = (problem.features[0] - problem.features[1]) @ (problem.weights - problem.reference)
     return problem.beta * jax.nn.sigmoid(-problem.beta * apart)
 

@@ -46,7 +46,9 @@ class NormalProxy(eqx.Module):
 
 
 class NormalProxies(Population[NormalProxy]):
-    """Gold of scale 1/2 to 2; an error of comparable scale; a tilt of 1/2 to 1 standard deviations of the proxy."""
+    """Gold rewards of scale 1/2 to 2, an error of comparable scale, and a tilt of 1/2 to 1 standard deviations of the
+    proxy.
+    """
 
     settings = Space(error=Real(1.0, 0.5, 3.0, "error over gold", corners=(0.7, 1.5)))
 
@@ -119,7 +121,7 @@ class NormalErrorsNeverHurt(Claim[NormalProxy]):
     source = Source("gao2023goodhart", note="the regressional part, derived")
     stated = Kind.OWN
     population = NormalProxies()
-    # weights that add up to one by division have a bias of the order of one over the number of draws
+    # if weights are divided so that they sum to one, they have a bias of the order of one over the number of draws
     relation = EqualInMean(margin=0.005, resolution=0.02)
     control = Control(
         "the gold reward is the share rho of the proxy", lambda gold, problem: gold / jnp.sqrt(problem.share)

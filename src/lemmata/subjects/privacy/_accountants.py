@@ -10,7 +10,7 @@ from lemmata.errors import SettingError
 
 from ._gaussian import budget
 
-FINE = 3.0  # the largest budget for which losses have the finest grid; in proportion above
+FINE = 3.0  # the largest budget at which losses have the finest grid; above it, the grid is coarser in proportion
 _GRID, _COARSEST = 1e-4, 50.0  # e^step has to be a number
 _SMALL_ORDERS = (*(1 + tenth / 10 for tenth in range(1, 100)), *range(11, 64))
 _LARGE_ORDERS = tuple(2**power for power in range(6, 14))
@@ -71,7 +71,7 @@ def by_divergences(event: Any, delta: float, package: Any) -> float:
         found, best = spent([*_SMALL_ORDERS, *_LARGE_ORDERS])
         low, high = best / 2, min(2 * best, _LARGE_ORDERS[-1])
         while best > _SMALL_ORDERS[-1] and high - low > max(2, best / 64):
-            # every order bounds; between the powers of 2 around the best one the least eps is searched
+            # every order gives a bound; the least eps is searched between the powers of 2 around the best one
             orders = sorted({round(low + (high - low) * part / 6) for part in range(7)} | {best})
             eps, best = spent(orders)
             found, place = min(found, eps), orders.index(best)

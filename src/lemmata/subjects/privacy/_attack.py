@@ -15,13 +15,13 @@ from lemmata.errors import DataError, ShapeError
 
 @dataclasses.dataclass(frozen=True)
 class ThresholdAttack:
-    """The best threshold of scores, and how much privacy its errors refute.
+    """The best threshold of scores, and how much claimed privacy its errors refute.
 
     Args:
         eps: with confidence 1 - alpha the mechanism is not (e, delta)-private for any e below this.
         ceiling: the largest eps that so many held-out scores can show.
         threshold: chosen on the first half of the scores.
-        above: whether the event is a score above the threshold, or else one at or below it.
+        above: True if the event is a score above the threshold, and False if it is a score at or below it.
         member: whether the event is more likely with the canary than without it. hits, trials: how often the event
             happened in held-out runs of the more likely kind. false_hits, false_trials: how often it happened in the
             other runs.

@@ -97,7 +97,7 @@ def _ratio(sensitivity: float, sigma: float) -> float:
 
 
 def _start(eps: float, ratio: float) -> float:
-    """eps/mu - mu/2, rounded once: the density multiplies its error by itself."""
+    """eps/mu - mu/2, rounded once, because the density multiplies its error by this number."""
     near = eps / ratio
     if not near < 1e9 or near < 1e-9:  # far beyond where the density is 0, or without a part in the difference
         return near - ratio / 2
@@ -142,7 +142,7 @@ def curve_above(eps: float, ratio: float) -> float:
     near, start = eps / ratio, _start(eps, ratio)
     if start > _FAR:
         return value
-    # `start` has an error of half an eps of itself, which the density multiplies by |start|; its square has a similar
+    # `start` has a relative error of half an eps, which the density multiplies by |start|; its square has a similar
     # error
     density = math.exp(-start * start / 2) / _ROOT_TWO_PI if start > -_FAR else 0.0
     if ratio < _NEAR:

@@ -83,7 +83,8 @@ def privacy_spent(noise: float, rate: float, steps: int, delta: float) -> Privac
         noise: standard deviation of the noise in units of the clipping norm.
         rate: the probability with which a row takes part in a step, in (0, 1].
         steps: how many, at least 1.
-        delta: inside (0, 1); below one over the number of rows, else a row may be published outright.
+        delta: inside (0, 1). It should be below one over the number of rows, because otherwise a whole row may be
+            published.
 
     Raises:
         SettingError: for settings outside their range, and for a rate below 1 without the optional dependency

@@ -23,7 +23,7 @@ _CLAIMS = (
     "queries.filters.filter_sees_what_correlation_cannot",
 )
 
-_WORK = 2e8  # products of one filter for shuffled labels
+_WORK = 2e8  # products of one filter that are spent on shuffled labels
 
 
 def _large(y: np.ndarray) -> np.ndarray:
@@ -68,9 +68,10 @@ class FilteredPCA:
 
     Args:
         results: one for each filter.
-        best: the name of the filter that found most directions; of several, the one with the smallest p-value.
-        directions: found by the best filter, one unit vector in each column, in the units of x; the label depends on x
-            through x @ directions.
+        best: the name of the filter that found the most directions. If there are several, it is the one with the
+            smallest p-value.
+        directions: the directions that the best filter found, one unit vector in each column, in the units of x. The
+            label depends on x through x @ directions.
         correlation: whether correlations of the label with linear or quadratic functions find a direction.
         linear_p: the p-value of the correlation with linear functions.
         rows: number of rows.
@@ -250,7 +251,7 @@ def mean_p_value(terms: tuple[np.ndarray, ...]) -> float:
     """That the mean of all terms is zero, from parts that are tested separately.
 
     The statistic of each part is Student's with Johnson's correction for skewness. The mean of the statistics, which
-    may depend on each other, is compared with the normal distribution: its variance is at most 1.
+    may depend on each other, is compared with the normal distribution. This is safe because its variance is at most 1.
 
     Args:
         terms: numbers, one array a part.
@@ -280,7 +281,7 @@ def _judged(
 
 
 def _shuffled(z: np.ndarray, weight: np.ndarray) -> float:
-    """The largest absolute eigenvalue of shuffled weights, 19 times or, for large tables, at least 3 times."""
+    """The largest absolute eigenvalue for shuffled weights. There are 19 shuffles or, for large tables, at least 3."""
     rng, times = np.random.default_rng(0), int(np.clip(_WORK / z.size / z.shape[1], 3, 19))
     return max(float(abs(_eigen(z, rng.permutation(weight))[0][0])) for _ in range(times))
 

@@ -32,7 +32,7 @@ class GradientSignal:
 
     Args:
         signal: the variance over the family, summed over all parameters.
-        interval: a confidence interval of the signal, if the targets are a sample of the family; None if they are the
+        interval: a confidence interval of the signal, if the targets are a sample of the family. None if they are the
             whole family.
         random: the signal that random signs of the same mean square have as targets.
         parts: the share of each array of parameters in the signal, by its path.
@@ -60,8 +60,9 @@ class GradientSignal:
     def steps(self, noise: float | int, advantage: float | int = 0.5) -> float:
         """The steps that noisy descent needs at least, 4 noise² advantage² / signal; infinite for a signal of 0.
 
-        With fewer steps, the trajectories for a random target of the family and for the mean target have on average a
-        total variation distance below the advantage. This holds if the signal is never larger along the training path.
+        With fewer steps, compare the trajectories for a random target of the family and for the mean target. On
+        average, their total variation distance is below the advantage. This holds if the signal is never larger along
+        the training path.
 
         Args:
             noise: standard deviation of the noise in each coordinate of the gradient.
@@ -128,9 +129,10 @@ def gradient_signal(
     """How much the gradient of the mean squared error depends on which target of a family is the true one.
 
     The gradient of mean (f - y)²/2 for the target y differs from the gradient for the mean target by one correlation
-    for each parameter. The signal is the sum of the variances of these correlations over the family. If it is small,
-    noise of the size of its root hides the target: see `steps`. If the signal is close to that of random signs, the
-    family is no more visible than labels without a pattern. A gradient that differs only by rounding counts as equal.
+    for each parameter. The signal is the sum of the variances of these correlations over the family. If the signal is
+    small, noise of the size of its root hides the target (see `steps`). If the signal is close to that of random signs,
+    the family is no more visible than labels without a pattern. A gradient that differs only by rounding counts as
+    equal.
 
     Args:
         outputs: a function of the parameters that returns one output for each of n inputs, in JAX.
@@ -143,8 +145,8 @@ def gradient_signal(
     Raises:
         SettingError: if `outputs` is not a function or fails, if `sampled` is not true or false, or for a level outside
             (0, 1).
-        ShapeError, DataError: for outputs and targets that do not fit each other, parameters that are not floating
-            point, or fewer than 2 different targets.
+        ShapeError, DataError: for outputs and targets that do not fit each other; for parameters that are not floating
+            point; for fewer than 2 different targets.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -201,8 +203,8 @@ def gradient_signal(
         raise DataError("targets", found="gradients that are not finite", rule=rule, remedy="scale the targets")
     signs = np.random.default_rng(seed).choice([-1.0, 1.0], (_RANDOM, n)) * np.sqrt(np.mean((family - mean) ** 2))
     baseline = np.sum(list(_squares(back, signs.astype(values.dtype) / n).values()), axis=0)
-    # this is n times the gradient for random signs; it is E |grad f|² times the variance of the targets, and rounding
-    # leaves eps² of it
+    # n times the baseline of random signs is E |grad f|² times the variance of the targets; rounding leaves eps² of
+    # this
     seen = distances > (_ROUNDING * np.finfo(values.dtype).eps) ** 2 * n * baseline.mean()
     distances, squares = distances * seen, {name: own * seen for name, own in squares.items()}
     correction = k / (k - 1) if sampled else 1.0
@@ -236,7 +238,7 @@ def _check(params: Any) -> None:
 
 
 def _squares(back: Callable, errors: Float[np.ndarray, "k n"]) -> dict[str, Float[np.ndarray, " k"]]:
-    """Of the lengths of the gradients for errors of the outputs, by the path of each array of parameters."""
+    """The squared lengths of the gradients for errors of the outputs, by the path of each array of parameters."""
     one = lambda error: [jnp.sum(leaf**2) for leaf in jax.tree.leaves(back(error)[0])]
     paths = jax.tree_util.tree_flatten_with_path(back(jnp.asarray(errors[0]))[0])[0]
     found = jax.lax.map(one, jnp.asarray(errors), batch_size=_BATCH)

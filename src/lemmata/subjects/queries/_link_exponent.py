@@ -29,13 +29,13 @@ class InformationExponent:
     """The Hermite coefficients of a link, and what follows for gradient methods.
 
     Args:
-        exponent: the first degree whose coefficient is shown to be other than zero; None if there is none.
+        exponent: the first degree whose coefficient is shown to be nonzero. None if there is none.
         coefficients: means of y h_k(z) for the degrees k = 1, 2, ..., in the unit of y, with E h_k² = 1.
         intervals: confidence intervals of the coefficients, (degrees, 2), which hold together.
         p_values: for the hypothesis that a coefficient is zero: the larger of a test of the mean and a test with
             permuted labels.
         label_p_values: that the mean of the polynomial is the same for all labels, by degree.
-        label_exponent: the first degree for which it is not: the exponent after the best filter of the label.
+        label_exponent: the first degree for which the coefficient is nonzero after the best filter of the label.
         dimension: number of columns of x.
         rows: number of rows.
         level: the confidence level of the intervals together.

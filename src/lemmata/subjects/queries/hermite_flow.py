@@ -1,4 +1,5 @@
-"""How long gradient descent takes to find one direction: the degree of the first Hermite polynomial of the link.
+"""How long gradient descent takes to find one direction. This depends on the degree of the first Hermite polynomial of
+the link.
 
 This theory is about a label f(<w, x>) for Gaussian x and a unit weight that follows the gradient of the population loss
 on the sphere from a random start. The time until it finds w depends on the first degree of f and on the dimension. It

@@ -1,6 +1,6 @@
 """Many orthogonal targets: one correlational query correlates with only few of them.
 
-This theory counts how many targets of an orthonormal family one query can correlate with, and shows that the parity
+This theory counts how many targets of an orthonormal family one query can correlate with. It shows that the parity
 networks of different sets form such a family. It assumes inputs whose distribution does not change if coordinates
 change their signs. It does not explain queries that use the label otherwise than by a correlation.
 """

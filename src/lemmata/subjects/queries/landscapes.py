@@ -1,7 +1,7 @@
 """The loss of a shallow network under Gaussian inputs: a sum of distances of tensors, with spurious minima.
 
-This theory writes the squared loss of a student network as one distance of symmetric tensors for each degree, so that
-an objective can be designed by choosing degrees. It assumes Gaussian inputs and a teacher network. It does not explain
+This theory writes the squared loss of a student network as one distance of symmetric tensors for each degree. So an
+objective can be designed by choosing degrees. It assumes Gaussian inputs and a teacher network. It does not explain
 which designed objectives have no spurious minima.
 """
 

@@ -85,7 +85,7 @@ class ErroneousSteps(eqx.Module):
 
     @property
     def tau(self) -> Float[Array, ""]:
-        """The largest error of a coordinate in units of the noise: total / sqrt(p T)."""
+        """The largest error of a coordinate in units of the noise, total / sqrt(p T)."""
         return self.total / jnp.sqrt(self.errors.size)
 
 
@@ -160,8 +160,8 @@ class StepsToFindATarget(Claim[FrozenFeatures]):
         sqrt(T V)/(2 s).
 
     So in fewer than 4 s² delta²/V steps, a test of the trajectory cannot find the target with an advantage of delta
-    over guessing. For all 2^d parities, V is E |grad f|² / 2^d minus the mean's square: either T or 1/s is exponential
-    in d.
+    over guessing. For all 2^d parities, V is E |grad f|² / 2^d minus the square of the mean. So either T or 1/s is
+    exponential in d.
     """
 
     title = "The steps that noisy descent needs are at least noise over the variance of the gradient"

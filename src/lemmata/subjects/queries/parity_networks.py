@@ -34,7 +34,7 @@ class FlippedPoint(eqx.Module):
     c: Float[Array, " monomials"]
 
     def each(self, function: Callable[[slice, Unit], Array]) -> Float[Array, " 2"]:
-        """A function of coordinates and unit, for the ReLU with r coordinates and the sigmoid with r - 1."""
+        """A function of coordinates and unit. It uses r coordinates for the ReLU and r - 1 for the sigmoid."""
         return jnp.stack([function(slice(None), jax.nn.relu), function(slice(1, None), jax.nn.sigmoid)])
 
 

@@ -49,8 +49,8 @@ class MeasuredRadii:
 def measured_radii(least: int = 8) -> MeasuredRadii:
     """The table of Angeli and Marinova (2013) from the installed package nucleardatapy; nothing is downloaded.
 
-    The package is not imported, because this would import its plots; only its table is read. Its licence is
-    CC BY-NC-ND 4.0, so that lemmata holds no copy.
+    The package is not imported, because this would import its plots. Only its table is read. Its licence is CC BY-NC-ND
+    4.0, so that lemmata holds no copy.
 
     >>> nuclei = measured_radii()
     >>> len(nuclei.radius), float(nuclei.radius[(nuclei.z == 82) & (nuclei.n == 126)][0])
@@ -160,7 +160,7 @@ class RadiiTable:
 
 @functools.cache
 def radii_table(base: str) -> RadiiTable:
-    """The measured nuclei from oxygen on of which the base model gives a radius: BSkG1 to BSkG4 lack neon-17.
+    """The measured nuclei, from oxygen on, for which the base model gives a radius. BSkG1 to BSkG4 lack neon-17.
 
     Args:
         base: one of `BASES`: the isospin formula fitted to all nuclei, or a model of the optional package.
@@ -175,7 +175,7 @@ class RadiiHalf(eqx.Module):
     """A table of radii in two parts.
 
     Args:
-        choose: the nuclei whose errors choose the hyper-parameters; errors count at the other nuclei.
+        choose: the nuclei whose errors choose the hyper-parameters. Errors count only at the other nuclei.
         table: the radii.
     """
 

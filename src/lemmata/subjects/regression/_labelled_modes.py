@@ -11,7 +11,7 @@ from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
 
 DECAY = 2.0
 """beta of both kernels: the eigenvalues of K/n fall like i^-2."""
-_MOST, _REFERENCE = 0.9, 1024  # largest |2 eta - 1|, and on which grid
+_MOST, _REFERENCE = 0.9, 1024  # the largest |2 eta - 1|, and the grid on which it is taken
 
 
 @functools.lru_cache(maxsize=8)

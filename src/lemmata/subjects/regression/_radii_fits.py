@@ -1,4 +1,4 @@
-"""Fits to the errors of base models of charge radii: five kinds of kernels, their grids, and nuclei left out.
+"""Fits to the errors of base models of charge radii, with five kinds of kernels, their grids, and nuclei left out.
 
 Let Q = (K + ridge I)^-1 of all nuclei. Fit all nuclei except those of a set S. The errors of this fit at S are Q_SS^-1
 (Q y)_S. The matrix Q of the nuclei outside S is their block of Q - Q_S Q_SS^-1 Q_S'. So one inverse is enough for every
@@ -25,8 +25,7 @@ GRIDS = {
     "smooth": list(itertools.product((2.0, 3.0, 4.5), _RIDGES)),
     "odd-even": list(itertools.product((1.5, 2.25), (2.25, 3.0), (0.1, 0.3, 1.0), _RIDGES[:3])),
     "two scales": list(itertools.product((0.67, 1.0, 1.5), (4.5, 7.0), _RIDGES[1:])),
-    # the odd-even kernel that only uses the parity of Z: the same number of hyper-parameters, but no pairing of
-    # neutrons
+    # the odd-even kernel that uses only the parity of Z; it has as many hyper-parameters, but no pairing of neutrons
     "parity of Z": list(itertools.product((1.5, 2.25), (2.25, 3.0), (0.1, 0.3, 1.0), _RIDGES[:3])),
     # two length scales, and the parity of N with two of its own
     "parity of N": list(itertools.product((1.0,), (7.0,), (0.67, 1.0), (1.5,), (0.03, 0.1), (0.0016, 0.005))),

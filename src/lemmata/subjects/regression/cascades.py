@@ -56,7 +56,7 @@ class NormalCascades(Population[CascadeRows]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> CascadeRows:
-        """Normal values of standard deviation 1/2 over the root of the width; damping from 0.1 to 10."""
+        """Normal values with standard deviation 1/2 over the root of the width. Damping is from 0.1 to 10."""
         p, width, rows = setting["p"], setting["width"], setting["rows"]
         shapes = [(2 * p + 1, width), (2 * width + 1, 1)]
         sizes = [n * m for n, m in shapes]
@@ -187,7 +187,7 @@ class CascadeStep(Claim[CascadeRows]):
 
 
 def _change(problem: CascadeRows, damping: Array) -> Array:
-    # Cascade.step needs a damping that is known to be positive; in a trial it is traced
+    # Cascade.step needs a damping that is known to be positive, but in a trial it is traced
     states, influences, cotangents, tangent = problem.cascade.passes(problem.z)
     force = jnp.linalg.solve(tangent + damping * jnp.eye(len(tangent)), problem.y - states[-1][:, 0])
     parts = zip(influences, cotangents[1:], strict=True)

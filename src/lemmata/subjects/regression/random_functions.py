@@ -63,9 +63,9 @@ def spline_at(
 def gaussian_mixture(squares: Float[np.ndarray, "n m"], weights: Float[np.ndarray, " n"]) -> Float[np.ndarray, ""]:
     """1/2 int over s > 0 of sum_ij w_i w_j e^(-s r_ij²) s^(-2), for weights that annihilate affine functions.
 
-    The sum is of e^(-u) - 1 + u with u = s r², which is the same for such weights and does not cancel for small s. By
-    the trapezoid rule in log s with step 1/4. The integrand is analytic in a strip of half-width pi/2, so the relative
-    error is e^(-pi²/step).
+    The sum is of e^(-u) - 1 + u with u = s r². For such weights it has the same value, and it does not cancel for small
+    s. By the trapezoid rule in log s with step 1/4. The integrand is analytic in a strip of half-width pi/2, so the
+    relative error is e^(-pi²/step).
     """
     scales = np.exp(np.arange(-_REACH, _REACH, _STEP))
     u = scales[:, None, None] * squares
@@ -161,7 +161,7 @@ class SelfSimilarSplines(Claim[ScatteredValues]):
         return _power_spline(problem, problem.moved(problem.x), problem.moved(problem.z), noise)
 
     def condition(self, problem: ScatteredValues) -> float:
-        """Of the worse of both systems, times what shifting rounds away."""
+        """The condition number of the worse of both systems, times what shifting rounds away."""
         shifted = 1 + np.linalg.norm(problem.shift) / problem.magnification
         return float(problem.conditioning(power(problem.x, problem.x, problem.exponent)) * shifted**2)
 

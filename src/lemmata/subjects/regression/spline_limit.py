@@ -1,8 +1,8 @@
-"""The covariance r² (ln r - b) + c: when it is positive definite, its limit, and what the limit minimises.
+"""The covariance r² (ln r - b) + c: when it is positive definite, its limit, and what this limit minimises.
 
 The terms -b r² and c act as a prior of the affine part of the function. This theory controls the Gaussian process with
 that covariance for large b and c, and the spline that is its limit. It does not treat balls in more than two
-dimensions. For these, the least level is larger than for the disc, and has no closed form here.
+dimensions. For these sets, the least level is larger than for the disc, and has no closed form here.
 """
 
 import numpy as np

@@ -176,7 +176,7 @@ class ClosedInverseCost(Claim[SplineValues]):
 
 
 def _derivative_at_centre(problem: IdentityStack) -> Array:
-    """Of the first coordinate along its axis."""
+    """The derivative of the first coordinate along its axis."""
     h = Hyperoctahedron(len(problem.start))
     package = Package(h, problem.covariance, h.points)
     along = lambda x: package(jnp.zeros((1, h.size)).at[0, 0].set(x))[0, 0]

@@ -8,7 +8,7 @@ from scipy import stats
 
 from ._poisoning import bulk_median
 
-# Tracy and Widom's law of real matrices as a shifted gamma law (Chiani, 2014)
+# Tracy and Widom's distribution of real matrices as a shifted gamma distribution (Chiani, 2014)
 _SHAPE, _SCALE, _SHIFT = 46.446, 0.186054, 9.84801
 FEWEST = 10  # eigenvalues from which their law can be checked
 
@@ -61,7 +61,9 @@ class Bulk:
         return self._spike_of(self.values[0] / self.noise)
 
     def unseen(self, chance: float) -> float:
-        """The spike whose predicted eigenvalue noise reaches with this chance: smaller ones are not told from noise."""
+        """The spike whose predicted eigenvalue noise reaches with this probability. Smaller spikes cannot be
+        distinguished from noise.
+        """
         centre, scale = self._johnstone()
         normal = float(stats.gamma.isf(chance, _SHAPE, scale=_SCALE)) - _SHIFT
         return max(self._spike_of((centre + scale * normal) / len(self.scores)), float(np.sqrt(self.gamma)))
@@ -84,7 +86,8 @@ def bulk_of(moved: Float[np.ndarray, "n d"], dimension: int) -> Bulk:
     gamma = dimension / n
     noise = float(np.median(values)) / bulk_median(gamma)
     misplaced = _misplaced(values / noise, gamma) if noise > 0 else float(len(values))
-    # Counts of eigenvalues are rigid: in 60 draws each of 10 to 200 isotropic ones at most this many were out of place.
+    # Counts of eigenvalues are rigid. In 60 draws of 10 to 200 isotropic eigenvalues each, at most this many were out
+    # of place.
     allowed = 1.2 + 0.6 * np.log(len(values))
     return Bulk(values, left[:, 0] * singular[0], gamma, noise, misplaced, float(allowed))
 

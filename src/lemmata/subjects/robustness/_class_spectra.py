@@ -34,7 +34,7 @@ class ClassSpectrum:
         spike: l = fraction (1 - fraction) shift²/noise of a two-part class that would explain the eigenvalue. It is 0
             for an eigenvalue that noise explains, and None if the bulk is not isotropic.
         threshold: sqrt(gamma), gamma = d/n: a spike below it leaves no trace in the eigenvalues.
-        unseen: the power at these features and this level: a spike below it would not be seen. If the bulk is
+        unseen: the power at these features and this level. A spike below it would not be seen. If the bulk is
             isotropic, it is in units of `noise`. Otherwise it is what may be added to the class in any direction. Its
             unit is the variance in the other classes, by which rows are whitened. None if there is no reference. A
             larger spike is seen if its rows form a group of their own.
@@ -118,7 +118,7 @@ def backdoor_report(features: ArrayLike, labels: ArrayLike, *, level: float = 0.
         level: the chance, at most, that any class of clean features is called visible.
 
     Raises:
-        ShapeError, DataError: for features and labels that do not fit each other, numbers that are not finite, and
+        ShapeError, DataError: for features and labels that do not fit each other; for numbers that are not finite; for
             classes of fewer than 8 rows.
         SettingError: if no class varies, or for a level outside 0 to 1.
 
@@ -202,7 +202,7 @@ def _dimension(moved: list[np.ndarray], dtype: np.dtype) -> int:
 
 
 def _readings(groups: Sequence[_Group], dimension: int, unit: float, chance: float) -> list[ClassSpectrum]:
-    """The results for each class; a class that was found to be visible is no longer compared with the rest."""
+    """The results for each class. A class that was found to be visible is then left out of the comparison."""
     bulks = [bulk_of(group.moved, dimension) if group.n_distinct >= _ROWS else None for group in groups]
     found = [_reading(group, bulk, None, dimension, unit, chance) for group, bulk in zip(groups, bulks, strict=True)]
     rest = [number for number, bulk in enumerate(bulks) if bulk is not None and bulk.noise > 0]
@@ -221,7 +221,7 @@ def _readings(groups: Sequence[_Group], dimension: int, unit: float, chance: flo
 def _reading(
     group: _Group, bulk: Bulk | None, beside: Compared | None, dimension: int, unit: float, chance: float
 ) -> ClassSpectrum:
-    """The result for a class; the caller enters its label."""
+    """The result for a class. The caller enters its label."""
     copies = group.n - group.n_distinct
     rules = [Condition("rows that repeat another row of the class", float(copies), copies == 0, "a copy counts once")]
     if bulk is None or not bulk.noise > 0:

@@ -16,7 +16,7 @@ from lemmata.printable import preformatted
 
 _METRICS: dict[str, Any] = {"linf": "chebyshev", "l2": "euclidean", "l1": "cityblock"}
 _CLAIMS = ("robustness.floors.floor_of_robust_error",)
-_SLACK = 1e-12  # relative: balls that touch are in conflict, also if their distance is rounded
+_SLACK = 1e-12  # relative margin; balls that touch are in conflict, even if their distance is rounded
 _BLOCK = 2**22  # distances at a time
 _BYTES = 64  # for each conflict, at the peak
 
@@ -27,7 +27,8 @@ class RobustFloor:
 
     Args:
         radii: as asked.
-        floors: for each radius, a share of the rows: every classifier errs somewhere in the balls of so many.
+        floors: for each radius, a share of the rows. Every classifier errs somewhere in the balls of at least this
+            share.
         reached: for each radius, the robust error of a classifier: the nearest row outside the cover. Each row of the
             cover is in conflict with a row outside it, so it is an error.
         pairs: for each radius, rows in conflict that prove the floor, as positions, one pair per row. With two classes
@@ -35,7 +36,7 @@ class RobustFloor:
             pair counts half.
         covers: for each radius, rows that meet all conflicts, as positions.
         conflicts: for each radius, the number of pairs in conflict.
-        separation: half of the smallest distance between rows of different classes: the floor is 0 below it.
+        separation: half of the smallest distance between rows of different classes. Below it, the floor is 0.
         norm: the norm of the changes.
         classes: the number of classes.
         rows: the number of rows.
@@ -58,7 +59,7 @@ class RobustFloor:
 
     @property
     def exact(self) -> bool:
-        """Whether some classifier has exactly these errors; otherwise they are lower bounds."""
+        """Whether some classifier has exactly these errors. Otherwise, they are lower bounds."""
         return bool((self.floors == self.reached).all())
 
     def __str__(self) -> str:
@@ -97,9 +98,9 @@ class RobustFloor:
 def robust_floor(x: Any, y: Any, radius: Any, norm: str = "linf") -> RobustFloor:
     """The least robust error that any classifier can have on these rows if each may move by at most `radius`.
 
-    Two rows of different classes are in conflict if their distance is at most twice the radius: no classifier is right
-    on all of both balls. With two classes, the floor is the largest number of disjoint pairs in conflict per row, and
-    some classifier reaches it. With more classes, it is a lower bound by linear programming.
+    Two rows of different classes are in conflict if their distance is at most twice the radius. Then no classifier is
+    right on all points of both balls. With two classes, the floor is the largest number of disjoint pairs in conflict
+    per row, and some classifier reaches it. With more classes, it is a lower bound by linear programming.
 
     Args:
         x: inputs, (n, d).
@@ -221,7 +222,7 @@ def _cover(
 ) -> tuple[Int[np.ndarray, "k 2"], Int[np.ndarray, " c"]]:
     """Pairs that prove the floor, and rows that meet all conflicts.
 
-    With more than two classes, each row occurs on both sides: a matching there is twice a fractional one.
+    With more than two classes, each row occurs on both sides. A matching there is twice a fractional matching.
     """
     both = pairs if classes == 2 else np.concatenate([pairs, pairs[:, ::-1]])
     n = len(labels)

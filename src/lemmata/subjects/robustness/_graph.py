@@ -37,7 +37,7 @@ class Signal:
 
 @dataclasses.dataclass(frozen=True)
 class _Block:
-    """Units max(pre, 0) of one depth; the input has no `pre`, and its depth is 0."""
+    """Units max(pre, 0) of one depth. The input has no `pre`, and its depth is 0."""
 
     depth: int
     size: int

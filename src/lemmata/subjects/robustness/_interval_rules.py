@@ -12,7 +12,7 @@ from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
 class IntervalRule(eqx.Module):
     """A rule that answers 1 if a coordinate of the input is in one of some intervals, and noise on that coordinate.
 
-    Args: lows, highs: the ends of the intervals, disjoint; they may be infinite.
+    Args: lows, highs: the ends of the intervals, which are disjoint and may be infinite.
         scale: sigma of normal noise, lambda of uniform noise on [-lambda, lambda], b of Laplace noise.
         noise: "normal", "uniform" or "laplace".
     """
@@ -65,7 +65,7 @@ class IntervalRules(Population[IntervalRule]):
         lows, highs = lows - origin, lows + lengths - origin
         threshold = jax.random.bernoulli(kind_key)
         first = jnp.arange(count) == 0
-        # a threshold: one half-line that contains 0, the other intervals empty
+        # a threshold rule is one half-line that contains 0; the other intervals are empty
         end = scale * (0.1 + 0.85 * inside)
         lows = jnp.where(threshold, jnp.where(first, -jnp.inf, 0.0), lows)
         highs = jnp.where(threshold, jnp.where(first, end, 0.0), highs)

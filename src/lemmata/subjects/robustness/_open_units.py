@@ -1,4 +1,5 @@
-"""A network on a ball as a function of the few units that may be active or inactive there: all others are affine or 0.
+"""A network on a ball as a function of the few units that may be active or inactive there. All other units are affine
+or 0.
 
 Let r_k = max(z_k, 0) of the open units only. Then every layer's open units are z_k = M_k [1, x, r_1, ..., r_(k-1)],
 because the maps between them are affine on the ball. Relaxations are those of `_relaxation`, in a fraction of the
@@ -99,7 +100,7 @@ class OpenNetwork:
         return self.maps[layer].shape[1] if layer < len(self.maps) else self.last.shape[1]
 
     def _backward(self, rows: np.ndarray, chords: list) -> np.ndarray:
-        """Coefficients of [1, x], and also those of each open unit before it was replaced by a line."""
+        """Coefficients of [1, x], and coefficients of each open unit before it was replaced by a line."""
         found = rows.copy()
         for matrix, (below, above, constant) in zip(self.maps[: len(chords)][::-1], chords[::-1], strict=True):
             start = matrix.shape[1]
@@ -124,7 +125,7 @@ class OpenNetwork:
 
 
 def open_network(network: ReluNetwork, bounds: Bounds) -> OpenNetwork | None:
-    """The network on the ball of these bounds; None if its matrices would be far larger than the network's own.
+    """The network on the ball of these bounds. None if its matrices would be far larger than the network's own.
 
     Args:
         network: the network.

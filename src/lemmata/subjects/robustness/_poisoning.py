@@ -99,7 +99,7 @@ def spiked_overlap(spike: float, gamma: float) -> float:
 
 
 def rows_to_see(fraction: float, shift: float, dimension: int, noise: float = 1.0) -> float:
-    """d/l², l = fraction (1 - fraction) shift²/noise: above so many rows of a class a backdoor shows in its spectrum.
+    """d/l² with l = fraction (1 - fraction) shift²/noise. If a class has more rows, a backdoor shows in its spectrum.
 
     Args:
         fraction: the fraction of the class's rows that are shifted.
@@ -119,7 +119,7 @@ def rows_to_see(fraction: float, shift: float, dimension: int, noise: float = 1.
 
 
 def bulk_median(gamma: float) -> float:
-    """The median of the positive part of Marchenko and Pastur's law of ratio gamma = d/n at variance 1.
+    """The median of the positive part of the Marchenko-Pastur distribution with ratio gamma = d/n at variance 1.
 
     Args:
         gamma: dimension over rows.

@@ -12,12 +12,12 @@ _UNIT = np.finfo(float).eps
 def rounding(
     network: ReluNetwork, ball: Ball, bounds: Bounds, rows: Float[np.ndarray, "r k"]
 ) -> Float[np.ndarray, " r"]:
-    """A bound of the rounding errors of the lower bounds of <row, outputs>: 0 if there are no sums.
+    """A bound of the rounding errors of the lower bounds of <row, outputs>. It is 0 if there are no sums.
 
     Every bound is a sum of products along paths from the inputs to an output, with slopes of at most 1. Their sizes add
-    up to M = |C W_L| ... |W_2| (|W_1| (|x| + radius) + |b_1|) + ... of the units that are not off on the whole ball.
-    The error of a sum of n products is at most n eps times their sizes (Higham 2002, section 3.1). Bounds of hidden
-    units carry their own errors on, once a layer.
+    up to M = |C W_L| ... |W_2| (|W_1| (|x| + radius) + |b_1|) + .... The sum is over units that are not off on the
+    whole ball. The error of a sum of n products is at most n eps times their sizes (Higham 2002, section 3.1). Bounds
+    of hidden units carry their own errors on, once a layer.
 
     Args:
         network: the network.

@@ -16,8 +16,8 @@ def scores_of(network: Any, params: Any = None) -> tuple[Callable[[np.ndarray], 
     """A function from a batch of inputs to scores or classes, and whether inputs may be fields of any shape.
 
     Args:
-        network: a module of PyTorch, Flax or Equinox, a `Serial` with its `params`, a fitted classifier with `predict`,
-            or such a function itself, which reads vectors.
+        network: a module of PyTorch, Flax or Equinox, a `Serial` with its `params`, or a fitted classifier with
+            `predict`. It may also be such a function itself, which reads vectors.
         params: the parameters of a `Serial`, or the variables of a linen module.
 
     Raises:

@@ -42,7 +42,7 @@ def read_module(module: Any, shape: tuple[int, ...]) -> ReluNetwork:
     whole = copy.deepcopy(module).double()
     try:
         traced = fx.symbolic_trace(whole)
-    except Exception as error:  # code that looks at its numbers, or at their shapes
+    except Exception as error:  # code that depends on its numbers or on their shapes
         raise refused(name, f"code that torch.fx cannot trace: {str(error).splitlines()[0][:120]}") from error
     run = _Run(whole, name, Graph((1, *shape), torch.from_numpy))
     with torch.no_grad():

@@ -1,8 +1,8 @@
 """Reads functions of JAX as affine maps and ReLUs, by tracing them.
 
 A module of Flax is such a function. For any names of its layers and any code that connects them, tracing it leaves
-sums, products, convolutions and maxima. A value that depends on the input is stored as an affine function of units, by
-one column for each unit; a maximum makes new units.
+sums, products, convolutions and maxima. A value that depends on the input is stored as an affine function of units,
+with one column for each unit. A maximum makes new units.
 """
 
 import dataclasses

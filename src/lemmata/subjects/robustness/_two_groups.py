@@ -27,8 +27,8 @@ class TwoGroups:
     def apart(self) -> bool:
         """Whether the groups are real: three numbers, a gain of 4 log n, and a valley below a quarter.
 
-        For normal numbers the gain is below 12 in 99 of 100 draws of 20 to 1000. Numbers from skewed or flat laws with
-        one mode gain more, but the valley keeps most of them from being called two groups.
+        For normal numbers the gain is below 12 in 99 of 100 draws of 20 to 1000. Numbers from skewed or flat
+        distributions with one mode gain more. But because of the valley, most of them are not called two groups.
         """
         return bool(self.smaller.sum() >= 3 and self.gain > 4 * np.log(len(self.smaller)) and self.valley < 0.25)
 

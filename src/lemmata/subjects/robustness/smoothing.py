@@ -28,7 +28,9 @@ _ALPHA = 0.05
 
 
 def _distance_to_change(problem: IntervalRule) -> Array:
-    """How far the input moves until the smoothed class changes: the first change on a grid, then bisection."""
+    """How far the input moves until the smoothed class changes. The first change is found on a grid, and then by
+    bisection.
+    """
     reach = 1.0 / (_GRID - 1) * jnp.arange(_GRID) * _FAR * problem.scale
 
     def one_side(sign: float) -> Array:
@@ -251,7 +253,8 @@ class SmoothedSlope(Claim[IntervalRule]):
     controls = "how much an average under noise can change"
     unexplained = "functions of several coordinates, and functions with values between 0 and 1"
     trivial = "f itself may jump"
-    condition = (10000.0, 10000000.0)  # a quotient over a thousandth of the scale, of quantiles up to that of 1e-12
+    # a quotient over a thousandth of the scale, for quantiles up to the quantile of 1e-12
+    condition = (10000.0, 10000000.0)
 
     def predict(self, problem: IntervalRule) -> Array:
         return jnp.array([1 / jnp.sqrt(2 * jnp.pi), 1.0]) / problem.scale
@@ -291,7 +294,7 @@ class RadiusFromCounts(Claim[Drawn]):
 
 
 def _certified(problem: Drawn, count: int) -> Array:
-    """The radius that so many draws of the class certify."""
+    """The radius that `count` draws of the class certify."""
     limit = share_interval(float(count), float(problem.n - count), 1 - 2 * _ALPHA)[0]
     return jnp.asarray(smoothed_radius(max(limit, 0.5), float(problem.sigma)))
 

@@ -1,4 +1,4 @@
-"""Predictions of known algorithms on prompts of a regression, through the eigenvectors of the inputs."""
+"""Predictions of known algorithms on prompts of a regression. They are computed from the eigenvectors of the inputs."""
 
 import dataclasses
 import math
@@ -53,7 +53,7 @@ class Scales:
 
 
 def scales(prompts: Prompts) -> Scales:
-    """The ridge by the evidence of all prompts together, and the noise around memorised tasks by their likelihood.
+    """The ridge from the evidence of all prompts together, and the noise around memorised tasks from their likelihood.
 
     Args:
         prompts: with all of their examples.

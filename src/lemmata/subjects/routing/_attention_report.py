@@ -36,8 +36,8 @@ class AttentionReport:
         span: the largest difference between two logits of one query. lengths, bounds: numbers of keys, and the largest
             weight that logits with this span can give to a single key.
         half: with this many keys or more, no weight can exceed 1/2.
-        contraction: the largest factor by which the spread of any values is multiplied: the largest total variation
-            distance between two rows.
+        contraction: the largest factor by which the spread of any values is multiplied. It is the largest total
+            variation distance between two rows.
         mixed: the largest mixed difference M of four logits; the contraction is at most tanh(M/4). It is infinite for
             logits with a mask that differs between queries.
         masked: how many logits are minus infinity.
@@ -105,8 +105,8 @@ def attention_report(logits: Any, *, lengths: Any = None) -> AttentionReport:
 
     The effective number of tokens is exp of the entropy of a row. Logits with span S can give one of n keys at most the
     weight 1/(1 + (n - 1) e^-S). So a head whose span does not grow with the length stops reading single tokens. The
-    contraction is exact for these logits: no values spread more than this factor of their spread after the layer. If
-    tokens approach each other by a factor s, M falls by s², so the spread falls by s³.
+    contraction is exact for these logits. After the layer, the spread of any values is at most this factor times their
+    spread before. If tokens approach each other by a factor s, M falls by s², so the spread falls by s³.
 
     Args:
         logits: shape (queries, keys); numbers, or minus infinity if a query may not look.
@@ -232,7 +232,9 @@ def _contraction(weights: np.ndarray) -> tuple[float, bool]:
 
 
 def _mixed(table: np.ndarray, seen: np.ndarray) -> float:
-    """The largest (L_ij - L_ik) - (L_lj - L_lk); infinite if one query attends to a key that another one does not."""
+    """The largest (L_ij - L_ik) - (L_lj - L_lk). It is infinite if one query attends to a key that another query does
+    not attend to.
+    """
     if (seen != seen[0]).any():
         return math.inf
     table = table[:, seen[0]]

@@ -1,4 +1,6 @@
-"""How sharp a lookup among random keys must be: draws of the nearest keys, and the mean of those farther away."""
+"""How sharp a lookup among random keys must be. The nearest keys are drawn, and the mean of the more distant keys is
+used.
+"""
 
 import dataclasses
 import functools
@@ -22,8 +24,8 @@ class Draws:
     Args:
         halves: sin²(t/2) for the angles t.
         counts: how many keys each represents.
-        drawn: how many of them are keys; the others are nodes.
-        noise: one standard normal number per draw, by which the sum over the others differs from its mean.
+        drawn: how many of them are keys. The others are quadrature nodes.
+        noise: one standard normal number for each draw. By it, the sum over the other keys differs from its mean.
     """
 
     halves: Float[np.ndarray, "m k"]
@@ -36,8 +38,8 @@ class Draws:
 def draws_of(n: int, d: int, count: int) -> Draws:
     """Random sets of n - 1 keys that are uniform on the sphere.
 
-    Shares of the sphere that are nearer than a key are uniform. Their order statistics are drawn by Rényi's formula,
-    and those of the nearest key are spread evenly over the draws.
+    Shares of the sphere that are nearer than a key are uniform. Their order statistics are drawn by Rényi's formula.
+    The order statistics of the nearest key are spread evenly over the draws.
 
     Args:
         n: keys, with the right one.
@@ -94,7 +96,7 @@ def needed(draws: Draws, n: int, weight: float, unit: float = 0.0) -> Float[np.n
 def _crossing(
     falling: Callable[[np.ndarray], np.ndarray], low: Float[np.ndarray, " m"], high: Float[np.ndarray, " m"]
 ) -> Float[np.ndarray, " m"]:
-    """Where falling functions are 0, by Ridders' method: exact in a few steps for exponential functions.
+    """Where falling functions are 0, by Ridders' method. It is exact in a few steps for exponential functions.
 
     If a function has one sign between the ends, it is the end that is nearer to 0.
     """

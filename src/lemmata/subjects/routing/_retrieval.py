@@ -43,7 +43,7 @@ class LogitFormat:
     Args:
         name: the name of the format.
         bits: its significant bits, p.
-        resolves: 2u/(1 + u), u = 2^-p: leads above it survive rounding at every inverse temperature.
+        resolves: 2u/(1 + u), where u = 2^-p. A lead above it survives rounding at every inverse temperature.
         sharpness: the inverse temperature that keeps the weight after rounding; infinite if none is sure to.
         holds: whether there is one, and the format can hold its logits.
     """
@@ -64,7 +64,8 @@ class Retrieval:
         weight: that the right key should have.
         gap: by how much its logit must be above the others if these are equal.
         sharpness: the inverse temperature for keys that are uniform on the sphere, and the range of 90 % of draws.
-        lead: the lead of the right key over the nearest one, 1 minus their inner product: median, 5 % and 95 %.
+        lead: the lead of the right key over the nearest one, which is 1 minus their inner product. Median, 5 % and 95
+            %.
         spread: the inverse temperature for the best arrangement; None if the best arrangement is not known.
         least: no arrangement of keys needs less.
         dimension: from here on, random keys need an inverse temperature of the order of `gap`. In fewer dimensions, the

@@ -40,7 +40,7 @@ class AlgorithmDistances:
         behind: by how much each algorithm is farther than the nearest one, for each length.
         behind_intervals: confidence intervals of these differences, paired over prompts and together for all
             algorithms.
-        farther: which algorithms are shown to be farther than the nearest one: on average, or in most prompts.
+        farther: which algorithms are shown to be farther away than the nearest one, on average or in most prompts.
         nearest: the name of the nearest algorithm, for each length.
         size: the mean square of the predictor, for each length.
         ridge: the variance of the noise over the variance of a weight, by the evidence of all prompts.

@@ -73,7 +73,7 @@ class OverlappingFamiliesStayMixed(Claim[ScaledTask]):
     relation = Limit("n", (40.0, 160.0, 640.0), margin=0.05, resolution=0.1, relative=False)
     control = Control("(d - 1) log tau", lambda odds, problem: odds - jnp.log(problem.tau))
     controls = "which family of tasks a prompt shows"
-    unexplained = "families whose priors do not overlap, which d exact examples tell apart"
+    unexplained = "families whose priors do not overlap, so that d exact examples distinguish them"
     trials = 64
 
     def predict(self, problem: ScaledTask) -> Array:

@@ -17,7 +17,7 @@ from lemmata.engine.problems.variables import dimension
 ABOUT = {"tool": "linear algebra", "architecture": "attention", "object": "function class"}
 
 _STARTS = 3
-_REACHED = 1e-7  # a divergence per row; rank r - 1 leaves more than its least singular value's share
+_REACHED = 1e-7  # one divergence for each row; rank r - 1 leaves more than the share of its least singular value
 _LEAST = 0.5
 
 

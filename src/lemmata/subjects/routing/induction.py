@@ -65,7 +65,7 @@ def induction_heads(tokens: Int[Array, " n"], sharpness: Float[Array, ""]) -> Fl
     """
     n = len(tokens)
     content, position = jax.nn.one_hot(tokens, n), jnp.eye(n)
-    shift = jnp.eye(n, k=-1)  # from the position i of a query to i - 1; the first position has no previous one
+    shift = jnp.eye(n, k=-1)  # from the position i of a query to i - 1, because the first position has no previous one
     causal = jnp.where(jnp.tri(n, dtype=bool), 0.0, -jnp.inf)
     before = jax.nn.softmax(sharpness * position @ shift @ position.T + causal, axis=1) @ content
     return jax.nn.softmax(sharpness * content[-1] @ before.T)

@@ -83,7 +83,9 @@ class BoundedLogits(eqx.Module):
 
 
 class AllBoundedLogits(Population[BoundedLogits]):
-    """In half of the problems one logit is B and all others are -B; otherwise they are uniform between the two."""
+    """In half of the problems, one logit is B and all others are -B. In the others, logits are uniform between -B and
+    B.
+    """
 
     settings = Space(n=rows(400, 2, 10_000, corners=(100, 1600)), bound=Real(2.0, 0.5, 3.0, "largest B"))
 
@@ -235,7 +237,7 @@ class RandomKeys(Claim[RandomKeysWanted]):
     relation = EqualInMean(margin=0.02, resolution=0.02)
     control = Control("beta is L", lambda beta, problem: problem.log_odds)
     controls = "the sharpness that keys in many dimensions need"
-    unexplained = "keys with a structure, and fewer dimensions, in which the nearest key alone competes"
+    unexplained = "keys with a structure; fewer dimensions, where only the nearest key competes"
     trials = 16
 
     def predict(self, problem: RandomKeysWanted) -> Array:
@@ -284,9 +286,9 @@ class SimplexKeysAreBest(Claim[UnitKeys]):
     and a regular simplex attains it. So in every dimension and for every arrangement, reading all keys with the weight
     p takes a beta of at least (1 - 1/n) log((n - 1) p/(1 - p)).
 
-    Derivation: sum_ij <k_i, k_j> = |sum_i k_i|² is at least 0, so some key has the mean score -1/(n - 1) or more with
-    the others. By convexity, the n - 1 terms e^(-beta (1 - s)) of its weight sum to at least n - 1 times the value at
-    the mean of s.
+    Derivation: sum_ij <k_i, k_j> = |sum_i k_i|² is at least 0. So some key has a mean score of at least -1/(n - 1) with
+    the other keys. By convexity, the n - 1 terms e^(-beta (1 - s)) of its weight sum to at least n - 1 times the value
+    at the mean of s.
     """
 
     title = "Of all arrangements of unit keys, a regular simplex needs the smallest inverse temperature"

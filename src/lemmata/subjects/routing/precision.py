@@ -43,7 +43,7 @@ class RoundedLookup(eqx.Module):
 
 
 def rounded(logits: Float[Array, " n"], bits: int) -> Float[Array, " n"]:
-    """The nearest numbers with so many significant bits, ties to even.
+    """The nearest numbers with `bits` significant bits. Ties go to even numbers.
 
     Args:
         logits: any numbers.

@@ -1,4 +1,4 @@
-"""Langevin dynamics for densities that are known up to a factor: unadjusted, and corrected by Metropolis."""
+"""Langevin dynamics for densities that are known up to a factor. It is unadjusted, or corrected by Metropolis."""
 
 from collections.abc import Callable
 from typing import Any
@@ -79,8 +79,8 @@ def mala(
     """Langevin dynamics with proposals y = x + h grad log p(x) + sqrt(2 h) xi that Metropolis and Hastings correct.
 
     A proposal is accepted with probability min(1, p(y) q(x|y) / (p(x) q(y|x))), where log q(y|x) = -|y - x - h grad log
-    p(x)|²/(4h). Otherwise the chain stays. Then p is the stationary law for every h, and h decides how fast it is
-    reached: in many dimensions an acceptance near 0.57 is best. A proposal of density 0 or NaN is refused.
+    p(x)|²/(4h). Otherwise the chain stays. Then p is the stationary distribution for every h, and h decides how fast it
+    is reached. In many dimensions, an acceptance near 0.57 is best. A proposal of density 0 or NaN is refused.
 
     Args:
         log_density: log p of one point up to a constant, in JAX.

@@ -1,4 +1,4 @@
-"""Attempts given to problems where the next one helps most."""
+"""Attempts are given to the problems for which the next attempt helps most."""
 
 import dataclasses
 import heapq
@@ -36,8 +36,8 @@ def allocate(p: object, budget: int, *, n: object = None, level: float | int = 0
     Attempt j on problem i solves it if the earlier attempts have failed, and adds p_i (1 - p_i)^(j-1). Each problem's
     gains decrease. So, for every budget, it is best to take the largest gain next. Estimated probabilities are given as
     counts: with n, p contains the successes among n. The next attempt then counts with the posterior mean of its gain
-    under Jeffreys' prior, which falls with every failure. The interval holds the number of problems solved, not its
-    mean: it has all probability but (1 - level)/2 on either side.
+    under Jeffreys' prior, which falls with every failure. The interval contains the number of solved problems, not only
+    its mean. On either side, its probability is all but (1 - level)/2.
 
     Args:
         p: the probability of success of one attempt, one for each problem. With n, the number of successes instead.

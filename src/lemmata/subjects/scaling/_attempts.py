@@ -18,7 +18,8 @@ UNBIASED = "scaling.attempts.unbiased_pass_at_k"
 TAIL = "scaling.attempts.beta_failures"
 _GRID, _ZOOMS = 61, 4
 _LEAST = 5
-_EQUAL, _WIDE = 0.01, 0.25  # of log-likelihood, which is not noticeable; of the interval, where it begins to matter
+# a difference of log-likelihood that is not noticeable, and a difference of the interval from which it matters
+_EQUAL, _WIDE = 0.01, 0.25
 _STRETCH = 1.08  # likelihood intervals at 0.9 held 0.868 of 500 true values, of 30 and 100 problems
 
 
@@ -60,8 +61,8 @@ def pass_at_k(successes: object, n: object, k: int, *, level: float | int = 0.9)
         level: the confidence of the interval.
 
     Raises:
-        DataError: for counts that are not whole or larger than n. For k above n also with fewer than 5 problems,
-            without a success or without a failure.
+        DataError: for counts that are not whole or larger than n. These intervals are also given for k above n, and
+            with fewer than 5 problems, without a success or without a failure.
         SettingError: for a k that is not a whole number of at least 1, or a level outside (0, 1).
 
     >>> counted = [0, 3, 10, 1, 0, 7, 2, 0, 10, 4]

@@ -65,7 +65,7 @@ class Fit:
 
 
 def _raised(design: Design, log_loss: np.ndarray, theta: np.ndarray, share: float) -> np.ndarray:
-    """The same parameters with a floor of at least a share of the least loss, because a floor of zero has no slope."""
+    """The same parameters with a floor of at least a share of the least loss. A floor of zero would have no slope."""
     theta = theta.copy()
     if design.floor:
         theta[0] = max(theta[0], log_loss.min() + np.log(share))

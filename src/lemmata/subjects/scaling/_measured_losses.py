@@ -25,13 +25,13 @@ def fit_scaling_law(
 ) -> ScalingLaw:
     """Fit loss = E + A n^-alpha (+ B d^-beta) to measured losses, and report what the losses determine.
 
-    Huber's loss on log losses, from a grid of starts. Every interval is given twice: by profile likelihood
-    (`intervals`), and by leaving out one size after another (`leave_one_out`). Intervals of level 0.9 were tested on
-    1800 simulated curves that were not used for tuning. The curves had 6 to 14 sizes over 1.5 to 4 decades, with noise
-    of 0.1 to 2 %. The noise was normal, or of Student's distribution with 3 degrees of freedom, or with one outlier.
-    The intervals contained the law at 10 and at 100 times the largest size in 92 to 93 %, the floor and alpha in 91 to
-    93 %, and the constants of leaving out in 92 to 96 %. All of this holds if one law holds at all sizes. `broken` is
-    small if residuals show that it does not.
+    Huber's loss on log losses, from a grid of starts. Every interval is given twice. One is by profile likelihood
+    (`intervals`), and the other by leaving out one size after another (`leave_one_out`). Intervals of level 0.9 were
+    tested on 1800 simulated curves that were not used for tuning. The curves had 6 to 14 sizes over 1.5 to 4 decades,
+    with noise of 0.1 to 2 %. The noise was normal, or of Student's distribution with 3 degrees of freedom, or with one
+    outlier. The intervals contained the law at 10 and at 100 times the largest size in 92 to 93 %, the floor and alpha
+    in 91 to 93 %, and the constants of leaving out in 92 to 96 %. All of this holds if one law holds at all sizes.
+    `broken` is small if residuals show that it does not.
 
     Args:
         n: the size of each run.
@@ -39,7 +39,7 @@ def fit_scaling_law(
         d: its amount of data, if that was varied too.
         floor: whether the law has a constant E.
         level: the confidence of the intervals.
-        robust: Huber's loss at 1.345 robust standard deviations; else least squares.
+        robust: Huber's loss at 1.345 robust standard deviations. Otherwise, least squares.
 
     Raises:
         DataError: for numbers that are not positive and finite, too few points or different sizes for the number of
@@ -128,7 +128,7 @@ def _enough(design: Design) -> None:
                 f"different values of {name}", found=found, rule=f"at least {least} values, to fit a curve in {name}"
             )
     if design.terms == 2:
-        # log d = a + b log n, as where every run has twenty tokens for each parameter: one curve, not two
+        # log d = a + b log n, for example if every run has twenty tokens for each parameter; this is one curve, not two
         spread = np.linalg.svd(design.sizes - design.centre, compute_uv=False)
         if spread[1] < 1e-3 * spread[0]:
             remedy = "vary them separately, or fit only n"

@@ -8,7 +8,7 @@ from ._laws import Design
 from ._profile import Functional
 
 _STEP = 1e-6
-_STEEPEST = 100.0  # log of an exponent: an interval's end may pull a law this far, if its amplitude is infinite
+_STEEPEST = 100.0  # log of an exponent; an interval's end may pull a law this far if its amplitude is infinite
 _SMALL = 30.0  # e^-30 is lost when added to 1
 _NEAR = 5.0  # e^5 is the log of a ratio of n to its end that few optima exceed
 

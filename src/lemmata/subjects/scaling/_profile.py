@@ -16,11 +16,11 @@ Functional = Callable[[Float[np.ndarray, "p"]], tuple[float, Float[np.ndarray, "
 _STRETCH = 1.06
 _STEPS = 40
 _CLOSE = 0.02  # tolerance of the quantile, for the end of an interval
-_FARTHEST = 30.0  # numbers are logarithms: beyond a factor e^30 an end is as good as none
+_FARTHEST = 30.0  # numbers are logarithms, so beyond a factor e^30 an end counts as none
 
 
 def quantile(fit: Fit, level: float) -> float:
-    """Of Student's t, whose degrees of freedom are the number of points minus the number of parameters."""
+    """A quantile of Student's t. Its degrees of freedom are the number of points minus the number of parameters."""
     return float(stats.t.ppf((1 + level) / 2, len(fit.log_loss) - fit.design.parameters))
 
 
@@ -28,7 +28,7 @@ def profile_interval(fit: Fit, number: Functional, level: float) -> tuple[float,
     """All values of a number in laws that do not fit significantly worse; an end may be infinite.
 
     An end is found by pulling the fit towards a value beyond it. The best law under a pull is the best law with its own
-    value of the number, so every pull gives one point of the profile.
+    value of the number. So every pull gives one point of the profile.
     """
     ends = [_end(fit, number, _STRETCH * quantile(fit, level), sign) for sign in (-1.0, 1.0)]
     return ends[0], ends[1]
@@ -69,7 +69,7 @@ def _shifted(number: Functional, wanted: float) -> Functional:
 
 
 def jackknife_interval(fit: Fit, others: list[Fit], number: Functional, level: float) -> tuple[float, float]:
-    """The jackknife's interval: how much a number moves when one scale after another is left out."""
+    """The jackknife's interval. It measures how much a number moves when one scale after another is left out."""
     values = np.array([number(other.theta)[0] for other in others])
     count, centre = len(values), number(fit.theta)[0]
     spread = np.sqrt((count - 1) / count * ((values - values.mean()) ** 2).sum())

@@ -12,9 +12,9 @@ def runs_test(fit: Fit) -> tuple[int, float]:
     """The runs of equal signs along the fitted loss, and the probability of at most this many under the law.
 
     A broken law leaves long runs. Under independent signs, the number of runs has a classical distribution. But the
-    residuals of a fit are not independent: they are orthogonal to the p derivatives of the law. If those derivatives
-    form a Chebyshev system, the residuals change their sign at least p times, for any noise. The probability is
-    therefore counted among normal noise projected in the same way, with a fixed seed.
+    residuals of a fit are not independent, because they are orthogonal to the p derivatives of the law. If those
+    derivatives form a Chebyshev system, the residuals change their sign at least p times, for any noise. The
+    probability is therefore counted among normal noise projected in the same way, with a fixed seed.
     """
     predicted, slopes = fit.design.log_loss(fit.theta, fit.design.sizes)
     if np.abs(fit.residuals).max() < _ROUNDING:

@@ -28,7 +28,7 @@ class Extrapolation(AbstractFinding):
     """A loss that the law gives at one point, or the size that a loss needs.
 
     Args:
-        leave_one_out: the jackknife's interval over scales; its ends are infinite if it has none.
+        leave_one_out: the jackknife's interval over scales. Its ends are infinite if there is no such interval.
         beyond: how many times the largest size that was fitted it lies at.
     """
 
@@ -92,7 +92,7 @@ class ScalingLaw(AbstractFinding):
         return preformatted(self)
 
     def extrapolate(self, n: float | int, d: float | int | None = None) -> Extrapolation:
-        """The loss of the law at n, and at d if the law has it: not of one noisy run.
+        """The loss of the law at n, and at d if the law has it. It is not the loss of one noisy run.
 
         Raises:
             SettingError: if n or d is not positive and finite, if d is given for a law without d, or if d is missing.
@@ -104,7 +104,7 @@ class ScalingLaw(AbstractFinding):
         return self._answer(value, interval, jackknife, beyond)
 
     def needed(self, loss: float | int, d: float | int | None = None) -> Extrapolation:
-        """The n at which the law reaches a loss; infinite if the floor is above this loss.
+        """The n at which the law reaches a loss. It is infinite if the floor is above this loss.
 
         The interval holds every n at which the loss lies in the interval of `extrapolate`.
 

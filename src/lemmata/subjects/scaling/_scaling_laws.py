@@ -42,7 +42,7 @@ class SeparableLaws(Population[SeparableLaw]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SeparableLaw:
-        """A floor, amplitudes and tokens on logarithmic scales; either exponent may be the larger one."""
+        """A floor, amplitudes and tokens on logarithmic scales. Either exponent may be the larger one."""
         keys = jax.random.split(key, 5)
         within = lambda key, low, high: jnp.exp(jax.random.uniform(key, minval=jnp.log(low), maxval=jnp.log(high)))
         exponents = setting["exponent"] * jnp.asarray([1.0, setting["ratio"]])

@@ -51,13 +51,15 @@ class Ceiling(AbstractFinding):
 
 
 def plurality_error(p1: float, p2: float, votes: int, ahead: int = 0) -> float:
-    """The probability that an answer of probability p2, some votes ahead, ties with or beats one of probability p1.
+    """The probability that an answer of probability p2, with `ahead` votes more, ties with or beats an answer of
+    probability p1.
 
-    Votes for neither leave a binomial number for the two, and those a binomial share for the first: exact sums.
+    The number of votes for the two answers is binomial, and given this number, the votes for the first are binomial.
+    The sums are exact.
 
     Args:
         p1: the probability of one answer in one vote.
-        p2: that of the other.
+        p2: the probability of the other answer.
         votes: how many are cast.
         ahead: votes that the second answer has before.
 
@@ -80,7 +82,7 @@ def votes_needed(p1: Share, p2: Share, error: float | int, *, level: float | int
 
     Args:
         p1: the probability of the right answer, or (successes, trials).
-        p2: that of the strongest wrong one, or (successes, trials).
+        p2: the probability of the strongest wrong answer, or (successes, trials).
         error: the error that is allowed.
         level: the confidence of the interval.
 

@@ -197,7 +197,7 @@ class RareSuccessGainsMost(Claim[Multiplied]):
     )
     controls = "the difficulty at which more attempts gain most"
     unexplained = "attempts that depend on each other"
-    condition = 100000000.0  # a maximum is flat: its place is known to half of the digits
+    condition = 100000000.0  # a maximum is flat, so its place is known only to half of the digits
 
     def predict(self, problem: Multiplied) -> Array:
         spread = -jnp.expm1(-jnp.log(problem.factor) / (problem.before * (problem.factor - 1)))
@@ -215,7 +215,9 @@ def _next(best: Float[Array, "2"], problem: Multiplied) -> Float[Array, "2"]:
 
 
 def _best_plan(success: np.ndarray, budget: int) -> tuple[float, list[int]]:
-    """The largest expected number solved and its attempts, by dynamic programming over problems and attempts left."""
+    """The largest expected number of solved problems and its attempts. Dynamic programming runs over problems and
+    remaining attempts.
+    """
     value, plans = np.zeros(budget + 1), [[] for _ in range(budget + 1)]
     for p in success:
         solved = 1 - (1 - p) ** np.arange(budget + 1)

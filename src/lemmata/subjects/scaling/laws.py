@@ -66,7 +66,7 @@ class MeasuredCurves(Population[MeasuredCurve]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> MeasuredCurve:
-        """A law around (1.7, 400, 0.34) and one noisy loss at each size."""
+        """A law around (1.7, 400, 0.34), and one noisy loss at each size."""
         law_key, noise_key = jax.random.split(key)
         floor, amplitude, exponent = jnp.asarray([1.7, 400.0, 0.34]) * jnp.exp(
             jnp.asarray([0.3, 0.3, 0.15]) * jax.random.normal(law_key, (3,))
@@ -314,7 +314,7 @@ class InferenceAwareAllocation(Claim[SeparableLaw]):
         return jnp.stack([jnp.exp(log), data(log)])
 
     def condition(self, problem: SeparableLaw) -> Array:
-        """The condition of a flat optimum whose cost has a logarithm near 50; D depends on N by the other exponent."""
+        """The condition of a flat optimum whose cost has a logarithm near 50. D depends on N by the other exponent."""
         return 30 * _flat(problem)
 
 
@@ -369,7 +369,7 @@ class ExtrapolationInterval(Claim[MeasuredCurve]):
 
 
 def _interval(problem: MeasuredCurve) -> Array:
-    """The upper end, and the lower one with its sign changed: both are then bounds from above."""
+    """The upper end, and the lower end with its sign changed. Then both are bounds from above."""
     sizes, losses = np.asarray(problem.sizes), np.asarray(problem.losses)
     low, high = extrapolation_interval(sizes, losses, _FAR * sizes[-1], level=_LEVEL)
     return jnp.asarray([high, -low])

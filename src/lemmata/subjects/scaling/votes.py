@@ -36,7 +36,7 @@ class TwoAnswers(eqx.Module):
 
     Args:
         right: p1, the probability of the right answer in one sample.
-        rival: p2, that of the strongest wrong one.
+        rival: p2, the probability of the strongest wrong answer.
     """
 
     right: Float[Array, ""]
@@ -227,13 +227,14 @@ class VerifierCeiling(Claim[Verified]):
         shape = (_DRAWS, problem.attempts)
         right = jax.random.bernoulli(right_key, problem.success, shape)
         rate = jnp.where(right, problem.accepts_right, problem.accepts_wrong)
-        # the first accepted one; if none is, the first of all
+        # the first accepted answer; if none is accepted, the first of all
         chosen = jnp.argmax(jax.random.bernoulli(accept_key, rate), axis=1)
         return jnp.take_along_axis(right, chosen[:, None], axis=1).mean()
 
 
 def _best_is_right(problem: Scored, key: Key[Array, ""], attempts: int) -> Float[Array, ""]:
-    """How often the highest score of so many attempts is a right one's, in the mean of draws of the highest score.
+    """How often the highest score of `attempts` attempts belongs to a right answer, averaged over draws of the highest
+    score.
 
     The highest score x has a survival probability 1 - U^(1/K) among all scores, where U is uniform. The probability
     that a score of x is a right one's is proportional to its density.

@@ -43,7 +43,9 @@ class CodedFeatures(eqx.Module):
 
     @property
     def spread(self) -> Float[Array, ""]:
-        """N (n + tr K / noise): a backward error of n eps |I + K/noise| in a matrix whose inverse is at most 1."""
+        """N (n + tr K / noise), which is a backward error of n eps |I + K/noise| in a matrix whose inverse is at most
+        1.
+        """
         n = len(self.features)
         return n * (n + jnp.trace(self.gram) / self.noise)
 
@@ -56,8 +58,8 @@ class FeatureClouds(Population[CodedFeatures]):
     """Normal vectors with unequal spreads. In half of the problems they are changed to have equal second moments.
 
     Args:
-        trap: instead, in half of the problems, axes as many as the number of chosen rows, and a longer vector along
-            their sum. If the distortion is small, the best set leaves this vector out.
+        trap: in half of the problems, as many axes as chosen rows, and a longer vector along their sum. If the
+            distortion is small, the best set leaves this vector out.
         even: equal second moments in all problems.
     """
 

@@ -27,7 +27,7 @@ def posterior_gram(
 
     Args:
         gram: K of all points, labelled ones among them.
-        labelled: their rows; if there are none, K is not changed.
+        labelled: the labelled rows. If there are none, K is not changed.
         noise: variance of the labels, above 0.
 
     Raises:

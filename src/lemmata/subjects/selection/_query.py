@@ -34,7 +34,7 @@ def query(
     `entropy_weight` is above 0.
 
     Args:
-        model: fitted, with `predict_proba` if the rule needs probabilities; None if it needs none.
+        model: fitted, with `predict_proba` if the rule needs probabilities. None if it needs no model.
         pool: rows without labels.
         count: rows to choose, a whole number.
         labelled: rows that have labels, which the choice should not repeat.
@@ -65,7 +65,7 @@ def query(
         raise ShapeError("pool and labelled rows", found=f"pool {pool.shape}, labelled rows {known.shape}", rule=rule_)
     rows = np.concatenate([pool, known])
     check_numbers("pool and labelled rows", rows)
-    # Columns in units of a power of 2 near their largest entry, which does not round: then squares do not overflow.
+    # Columns in units of a power of 2 near their largest entry. This does not round, and squares do not overflow.
     rows = np.ldexp(rows, -np.frexp(np.abs(rows).max(axis=0))[1])
     spread = rows.std(axis=0)
     rows = jnp.asarray((rows - rows.mean(axis=0)) / np.where(spread > 0, spread, 1.0) / math.sqrt(rows.shape[1]))

@@ -1,4 +1,4 @@
-"""Which rows to label next: coding rates and their rivals, all of them on one Gram matrix."""
+"""Which rows to label next. Coding rates and their rivals all use one Gram matrix."""
 
 import dataclasses
 from typing import Any, Literal, get_args
@@ -29,7 +29,7 @@ class Candidates:
     Args:
         gram: K of all rows.
         labelled: which have labels.
-        probabilities: of classes at all rows, by the model at hand; None if there are none.
+        probabilities: class probabilities at all rows, by the current model. None if there are none.
 
     Raises:
         ShapeError: if the three arrays have different numbers of rows.
@@ -152,7 +152,7 @@ def _by_coding_rate(candidates: Candidates, count: int, shares: np.ndarray | flo
     level = np.diagonal(gram).mean()
     on_diagonal = np.broadcast_to(level * shares, len(gram))
     if len(labelled):
-        # the same as posterior_gram, without a new compilation for each number of labels
+        # the same as posterior_gram, but not compiled again for each number of labels
         own = gram[np.ix_(labelled, labelled)] + noise * level * np.eye(len(labelled))
         half = scipy.linalg.solve_triangular(np.linalg.cholesky(own), gram[labelled], lower=True)
         gram = gram - half.T @ half

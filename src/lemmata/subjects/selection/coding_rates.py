@@ -4,9 +4,9 @@ Let the rows of an n x d matrix Z be feature vectors of dimension d, and let eps
 
     R(Z, eps) = 1/2 log det(I + d/(n eps²) Z'Z).
 
-A kernel's Gram matrix may replace Z Z'. This theory controls one number about a set of rows: the information that noisy
-labels there would give about a random function from the kernel's Gaussian process. It leaves open whether the kernel
-fits the labels. So it leaves open whether a model that is trained on the chosen rows is any better.
+A kernel's Gram matrix may replace Z Z'. This theory controls one number about a set of rows. It is the information that
+noisy labels there would give about a random function from the kernel's Gaussian process. It leaves open whether the
+kernel fits the labels. So it leaves open whether a model that is trained on the chosen rows is any better.
 """
 
 import jax
@@ -211,7 +211,7 @@ class EntropyIsNoise(Claim[CodedFeatures]):
         return problem.rate(problem.noise)
 
     def measure(self, problem: CodedFeatures, key: Key[Array, ""]) -> Array:
-        """From singular values of the rows over their noise."""
+        """From singular values of the rows divided by their noise."""
         rows = problem.features / jnp.sqrt(problem.unsure)[:, None]
         return 0.5 * jnp.sum(jnp.log1p(jnp.linalg.svd(rows, compute_uv=False) ** 2))
 

@@ -43,7 +43,8 @@ def table_gram(name: str) -> Float[np.ndarray, "n n"]:
 
 
 class RowPool(eqx.Module):
-    """Rows in random order: the first have labels, those up to `pool` may get one, the others are to be predicted.
+    """Rows in random order. The first have labels, further rows up to `pool` may get one, and the rest are to be
+    predicted.
 
     Args:
         gram: a kernel of all rows, of mean diagonal about 1.
@@ -124,7 +125,7 @@ _WEIGHT = 0.3
 
 
 def areas(problem: RowPool, rival: Rule) -> Array:
-    """Areas under the curves of rows by a rival rule, and of rows by coding rates with the entropy on the diagonal."""
+    """Areas under the curves of rows chosen by a rival rule, and by coding rates with the entropy on the diagonal."""
     chosen = problem.chosen("coding rate", entropy_weight=_WEIGHT)
     return jnp.asarray([problem.curve(problem.chosen(rival)).mean(), problem.curve(chosen).mean()])
 

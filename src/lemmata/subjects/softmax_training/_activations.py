@@ -97,7 +97,7 @@ def time_to_fit(
         horizon: the latest time.
         steps: the most steps that are taken.
     """
-    # Time of H: the softmax network's kernel over W is m H, so that its weights move m times more slowly.
+    # Time is the time of H. The softmax network's kernel over W is m H, so its weights move m times more slowly.
     scale = 1 / jnp.sqrt(units) if activation == "softmax" else 1.0
     rate = 0.5 / largest_eigenvalue(activation, weight, sign, x, units)
 
@@ -147,7 +147,7 @@ def largest_eigenvalue(
         size = jnp.linalg.norm(image)
         return image / jnp.maximum(size, jnp.finfo(x.dtype).tiny), size
 
-    # A start with all components, none of which is 0 by symmetry.
+    # A start with all components, so that none of them is 0 by symmetry.
     first = jnp.cos(jnp.arange(len(x) * len(sign), dtype=x.dtype) ** 2).reshape(len(x), len(sign))
     return jax.lax.scan(product, first / jnp.linalg.norm(first), None, length=rounds)[1][-1]
 

@@ -152,7 +152,7 @@ def tangent_matrix(
 
 
 def stack(y: Float[Array, "n k"]) -> Float[Array, " r"]:
-    """vec(Y) in the order of the tangent kernel: outputs outside, points inside."""
+    """vec(Y) in the order of the tangent kernel. The outer index is the output and the inner index is the point."""
     return y.T.reshape(-1)
 
 

@@ -41,7 +41,8 @@ class PairedUnits(eqx.Module):
 
 
 def least_width(n: int, sigma: Number, delta: float = DELTA) -> Float[Array, ""]:
-    """The larger of 4 n exp(4 sigma²)/delta and 47 exp(sigma²) log(2n/delta): m <S_i, S_i> is then near its mean.
+    """The larger of 4 n exp(4 sigma²)/delta and 47 exp(sigma²) log(2n/delta). At this width, m <S_i, S_i> is near its
+    mean.
 
     Args:
         n: inputs.

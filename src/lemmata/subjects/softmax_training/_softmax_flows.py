@@ -19,8 +19,8 @@ from lemmata.subjects.softmax_training._initialised_networks import (
 )
 
 # The times of the integrator, in units of 1 / (m lambda_max). Steps grow by 4 % each until they are 1.5 long, where the
-# fourth order rule (stable up to 2.78) still damps. When steps become long for a mode, it has decayed; the rest is
-# below 1e-6 of the outputs. One record every 6 steps, the last after 190 units.
+# fourth order rule (stable up to 2.78) still damps. When steps become too long for a mode, it has decayed. What remains
+# is below 1e-6 of the outputs. One record every 6 steps, the last after 190 units.
 _SIZES = np.minimum(0.04 * 1.04 ** np.arange(192), 1.5)
 RECORDS = np.concatenate([[0.0], np.cumsum(_SIZES)[5::6]])
 
@@ -144,7 +144,7 @@ class NearbyInputs(eqx.Module):
 
     @property
     def moved(self) -> Float[Array, " angles"]:
-        """The largest |H(t) - H*|_F, one an angle."""
+        """The largest |H(t) - H*|_F, one for each angle."""
         return jnp.stack([network.moved for network in self.networks])
 
     @property
@@ -205,8 +205,8 @@ class NestedNetworks(Population[Initialised]):
 
     widths: tuple[float, ...] = (64.0, 128.0, 256.0, 512.0)
     # Sizes and the standard deviation of the weights.
-    # If the weights, and therefore the shares, are nearly equal, second-order movements are means of a few heavy terms,
-    # and the smallest widths bend the slope by 0.09.
+    # If the weights, and therefore the shares, are nearly equal, second-order movements are means of a few heavy terms.
+    # Then the smallest widths change the slope by 0.09.
     settings = network_settings(rows=2, sigma=0.3, widest=0.4, corners=(0.25, 0.4))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Initialised:

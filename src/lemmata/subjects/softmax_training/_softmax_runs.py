@@ -1,4 +1,4 @@
-"""Softmax networks before, in and after training: where the steps of descent are judged that the theory takes."""
+"""Softmax networks before, in and after training. The steps of descent that the theory takes are tested on them."""
 
 from collections.abc import Callable
 
@@ -82,14 +82,14 @@ def against_smallest_eigenvalue(first: Training, time: Float[Array, ""], steps: 
 
 
 def along_smallest_eigenvector(first: Training, time: Float[Array, ""], steps: int) -> Training:
-    """Units moved by 0.05 so that the smallest eigenvalue of H falls fastest; F - Y is along its eigenvector."""
+    """Units moved by 0.05 so that the smallest eigenvalue of H falls fastest. F - Y is along its eigenvector."""
     later = eqx.tree_at(lambda t: t.moved, first, _FAR * _against(first))
     direction = jnp.linalg.eigh(later.tangent)[1][:, 0].reshape(later.y.T.shape).T
     return eqx.tree_at(lambda t: t.y, later, later.outputs - direction)
 
 
 def _against(first: Training) -> Float[Array, "d m"]:
-    """For every unit the unit vector against its derivative of the smallest eigenvalue of H."""
+    """For every unit, the unit vector against the gradient of the smallest eigenvalue of H."""
     smallest = lambda weight: jnp.linalg.eigvalsh(
         first.network.tangent({"weight": weight, "sign": first.sign}, first.x).reshape(first.size, first.size)
     )[0]
@@ -98,7 +98,7 @@ def _against(first: Training) -> Float[Array, "d m"]:
 
 
 def beyond_targets(first: Training, time: Float[Array, ""], steps: int) -> Training:
-    """Members of pairs moved apart by 0.0099 along the first input.
+    """The two members of each pair, moved apart by 0.0099 along the first input.
 
     The targets have the opposite sign of the outputs.
     """
@@ -187,7 +187,7 @@ class RunsWithinRadius(Population[Training]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Training:
-        """Unit inputs; time 0 in a sixth of the trials."""
+        """Unit inputs. The time is 0 in a sixth of the trials."""
         n, d, k = setting["n"], setting["d"], setting["k"]
         weights, inputs, outputs, time = draws(key, (d + k, setting["pairs"]), (n, d), (1, k), ())
         x = sphere_points(inputs)

@@ -180,7 +180,7 @@ def initialise(
     """A network of width 2 pairs at its symmetric initialisation (Definition 3.7), with these data.
 
     Args:
-        drawn: d + k rows of standard normal numbers: the first d are the weights over sigma, and the signs of the
+        drawn: d + k rows of standard normal numbers. The first d are the weights over sigma, and the signs of the
             others are a.
         x: inputs.
         y: targets.

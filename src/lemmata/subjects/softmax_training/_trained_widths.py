@@ -39,7 +39,7 @@ def spread_points(drawn: Float[Array, "n d"]) -> Float[Array, "n d"]:
 def horizon(smallest: float | Array, size: int, error: float) -> Array:
     """The time T m eta = 2 log(n k / error) / lambda of H after which the loss is at most the error.
 
-    This is the time when a contraction by 1 - m eta lambda / 2 in each step, from |F - Y|² = n k, has reached it.
+    If each step contracts by 1 - m eta lambda / 2, starting at |F - Y|² = n k, the error is reached at this time.
 
     Args:
         smallest: lambda.
@@ -50,12 +50,14 @@ def horizon(smallest: float | Array, size: int, error: float) -> Array:
 
 
 class SlowTargets(Population[Training]):
-    """Points that repel each other on the sphere, targets along the smallest eigenvector of the limit of H, |y_i| <= 1.
+    """Points that repel each other on the sphere. Targets are along the smallest eigenvector of the limit of H, |y_i|
+    <= 1.
 
     Args:
         outputs: k.
         random_targets: targets uniform on the sphere instead.
-        posed_by_tables: whether a user's table poses such a problem: its first 16 rows, with weights of unit variance.
+        posed_by_tables: whether a user's table gives such a problem, by its first 16 rows, with weights of unit
+            variance.
     """
 
     outputs: int = 2
@@ -100,7 +102,7 @@ class SlowTargets(Population[Training]):
 
 
 class ThreeActivations(Population[Training]):
-    """Points that repel each other and targets on the sphere, with lambda < 1 for each of the activations.
+    """Points that repel each other and targets on the sphere, with lambda < 1 for each activation.
 
     Args:
         activations: relu, exp or softmax.
@@ -125,7 +127,7 @@ class ThreeActivations(Population[Training]):
         return pose_training(problem, sigma=0.5)
 
     def hypotheses(self, problem: Training) -> list[Hypothesis]:
-        """The unit ball; n > 1 and 0 < lambda < 1 for every activation."""
+        """The inputs are in the unit ball, n > 1, and 0 < lambda < 1 for every activation."""
         found = [
             in_unit_ball(problem.x),
             in_unit_ball(problem.y, "targets"),

@@ -1,4 +1,4 @@
-"""Random hidden units before and after they have moved: the common ground of the parts of Lemma B.1."""
+"""Random hidden units before and after they have moved, which are the common basis of the parts of Lemma B.1."""
 
 import abc
 from functools import partial

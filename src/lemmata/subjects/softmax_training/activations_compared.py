@@ -34,9 +34,10 @@ class WidthRow(NamedTuple):
         statement: relu, exp or softmax as Table 1 has them, or the softmax of Theorem 4.2 with its exponentials.
         smallest: lambda, of the limit of the tangent kernel. required_width, required_steps: the requirements of the
             statement.
-        sufficient_width: the smallest width of the ladder from which on training was in time; twice the last for none.
-        sufficient_steps: the time in which the last width was trained, in steps of the statement's size; infinite if
-            it was not.
+        sufficient_width: the smallest width from which training was always in time. If there is none, twice the last
+            width.
+        sufficient_steps: the time in which the last width was trained, in steps of the statement's size. It is infinite
+            if it was not trained in time.
     """
 
     statement: str
@@ -138,7 +139,9 @@ def width_of(activation: str, problem: Training) -> Array:
 
 
 class AbstractTableWidth(Claim[Training]):
-    """A width of Table 1 suffices; measured is the smallest of 2, 4, ..., 128 from which on it does."""
+    """A width of Table 1 suffices. The measured value is the smallest of 2, 4, ..., 128 from which on training
+    suffices.
+    """
 
     relation = AtMost(delta=DELTA)
     control = Control(

@@ -256,7 +256,8 @@ class ConstantsOfThreeActivations(Claim[EqualInput]):
         relu = jnp.mean((drawn < 0) & (drawn >= -_RADIUS))
         growth = lambda move: jnp.mean(jnp.exp(2 * (drawn + move)))
         shares = jax.nn.softmax(drawn)
-        # Both units of a pair have one share and one gradient, of m <S, S>, whose signs their moves follow.
+        # Both units of a pair have one share and one gradient. It is the gradient of m <S, S>, and the moves follow its
+        # signs.
         rise = jnp.sign(shares**2 - jnp.sum(shares**2) * shares)
         softmax = lambda move: _UNITS * jnp.sum(jax.nn.softmax(drawn + move) ** 2)
         found = jnp.stack([relu, growth(_RADIUS) - growth(0.0), softmax(_RADIUS * rise) - softmax(0.0)])

@@ -155,7 +155,7 @@ class TrainingCouplingRate(Claim[Initialised]):
     predict = -2.0
 
     def measure(self, problem: Initialised, key: Key[Array, ""]) -> Array:
-        """The largest difference over the records, for each width with units of its own."""
+        """The largest difference over the records. Each width has its own units."""
         found, first = [], 0
         for width in map(int, self.relation.rungs):
             units = slice(first, first + width)

@@ -27,7 +27,8 @@ ABOUT = {"tool": "concentration", "architecture": "dense network", "object": "ke
 
 _RADII = tuple(0.008 / 2**k for k in reversed(range(5)))
 _WIDTHS = (64.0, 512.0, 4096.0)
-# Two outputs at least: at equal shares and balanced signs no move changes the kernel of one to first order.
+# There are at least two outputs. At equal shares and balanced signs, no move changes the kernel of one output to first
+# order.
 _LAYERS = RandomLayers(radius=1e-4, outputs=2)
 _LOOSE = "powers of exp(B) are at least 7.4, but 1 is enough, so no control is close to the bound"
 

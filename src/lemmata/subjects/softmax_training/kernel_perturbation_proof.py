@@ -100,7 +100,7 @@ class FiveTermsTelescope(Claim[MovedUnits]):
     title = "The change of the softmax tangent kernel is the sum of five terms"
     source = Source("gu2024softmax", "proof of Lemma B.2, decomposition into B_1, ..., B_5")
     population = MovedLayers()
-    relation = Equal(block=-1)  # differences of kernels: all entries share the rounding of the largest
+    relation = Equal(block=-1)  # differences of kernels; all entries have the rounding error of the largest entry
     control = Control("the factor is m in place of m²", lambda value, problem: value * problem.sign.shape[1])
     controls = "the change of the tangent kernel, entry by entry"
     unexplained = "the size of the terms"

@@ -132,7 +132,9 @@ def _step(problem: Initialised) -> Array:
 
 
 class AbstractKernelRegression(Claim[Initialised]):
-    """The common part of claims on the regression: arrays that come from sums, judged by their largest entry."""
+    """The common part of claims on the regression. Arrays come from sums, so they are compared relative to their
+    largest entry.
+    """
 
     population = InitialisedNetworks()
     relation = Equal(block=-1)

@@ -1,10 +1,10 @@
 """Logits of random hidden units, and their exponentials, before and after every unit has moved by at most R.
 
 This theory bounds every logit <w_r, x_i> by B = max(C sigma sqrt(log(n k / delta)), 1), C = 10, and every moved logit
-by B + R. It assumes inputs in the unit ball, normal weights and R < 0.01. It does not explain the width: the largest of
-n m logits is near sigma sqrt(2 log(n m)), while B does not depend on m. With C = 10, no width that could be built
-reaches B. But exponentials of B are then astronomical for sigma = 1, because B is 23 for 8 inputs and 3 outputs. The
-default sigma is therefore 0.05, with B = 1.17.
+by B + R. It assumes inputs in the unit ball, normal weights and R < 0.01. It does not explain the width. The largest of
+n m logits is near sigma sqrt(2 log(n m)), but B does not depend on m. With C = 10, no width that could be built reaches
+B. But exponentials of B are then astronomical for sigma = 1, because B is 23 for 8 inputs and 3 outputs. The default
+sigma is therefore 0.05, with B = 1.17.
 
 The tests try moves at random, and moves for which each bound is tightest. The source's probability is
 1 - delta/poly(n k), with a polynomial that it does not name. Each part is tested here at 1 - delta, which is weaker.

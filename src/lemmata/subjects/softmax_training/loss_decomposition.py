@@ -120,7 +120,7 @@ class LossDecomposition(Claim[Descent]):
         return terms(problem.training, problem.step).change.sum() / problem.step
 
     def measure(self, problem: Descent, key: Key[Array, ""]) -> Array:
-        """Both losses from equation (1), the gradient by differentiation; over eta."""
+        """Both losses from equation (1), with the gradient by differentiation. The result is divided by eta."""
         training = problem.training
         loss = lambda weight: jnp.sum((naive_outputs(weight, training.sign, training.x) - training.y) ** 2)
         after = training.weight - problem.step * jax.grad(loss)(training.weight) / 2
@@ -134,7 +134,7 @@ class LossDecomposition(Claim[Descent]):
 
 
 class AbstractNormaliserSlope(Claim[Descent]):
-    """The derivative of v_0 by the step, at step 0; printed and corrected statement share the measurement."""
+    """The derivative of v_0 by the step, at step 0. The printed and the corrected statement share this measurement."""
 
     population = Descents()
     relation = Equal(block=-1)  # sums of m terms of either sign, one for each output, have errors of one size

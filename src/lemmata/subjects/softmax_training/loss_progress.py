@@ -271,7 +271,7 @@ class SmallestEigenvalueKept(Claim[Training]):
     trivial = 0.0  # h is positive semidefinite
 
     def hypotheses(self, problem: Training) -> list[Hypothesis]:
-        # R is about 1e-6, and the displacement is read off a difference: 1e-9 covers its rounding.
+        # R is about 1e-6, and the displacement is computed from a difference. The tolerance 1e-9 covers its rounding.
         return [Hypothesis("no unit has moved by R", problem.farthest, "<=", problem.radius, "Lemma 5.1", 1e-9)]
 
     def predict(self, problem: Training) -> Array:

@@ -3,7 +3,7 @@
 This theory bounds three terms that a step of descent on a softmax network adds to the loss. They are C_0 from the
 normaliser, C_2 from the curvature of the exponential, and C_3 from the length of the step. It assumes inputs and
 targets in the unit ball and the step eta of the theory. It does not explain the powers of n k exp(B), which the terms
-do not have. C_0 is far smaller than the concentration argument says: it falls as m^-2, not as m^(-1/2).
+do not have. C_0 is far smaller than the concentration argument says. It falls as m^-2, not as m^(-1/2).
 """
 
 import jax

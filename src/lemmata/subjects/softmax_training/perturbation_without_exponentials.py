@@ -275,7 +275,8 @@ class KernelPerturbationWithoutExponentials(Claim[PairedUnits]):
 
 
 def slope_of_entry(problem: KernelPoints, outputs: int, width: int, key: Key[Array, ""]) -> Float[Array, ""]:
-    """The limit of sup |change of H_(0 0),(-1 0)| / R as R -> 0: the sum over units of the entry's gradients' lengths.
+    """The limit of sup |change of H_(0 0),(-1 0)| / R as R -> 0. It is the sum over units of the lengths of the entry's
+    gradients.
 
     Args:
         problem: points, of which the first is taken.

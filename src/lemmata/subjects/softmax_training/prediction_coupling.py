@@ -81,7 +81,7 @@ def _factor(problem: NearbyInputs) -> Array:
 
 
 def _found(problem: NearbyInputs) -> Array:
-    """The largest difference over the records, one a network."""
+    """The largest difference over the records, one for each network."""
     return jnp.stack([differences(network)[1][0] for network in problem.networks])
 
 

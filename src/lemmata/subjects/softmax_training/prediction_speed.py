@@ -1,4 +1,4 @@
-"""The speed of predictions in training, of a softmax network and of the regression with its first kernel.
+"""The speed of predictions in training, for a softmax network and for the regression with its first kernel.
 
 This theory says how fast a prediction changes under gradient flow. The speed is the residuals of the training points,
 multiplied by the tangent kernel. For the network this is the kernel at the current weights, and for the regression the

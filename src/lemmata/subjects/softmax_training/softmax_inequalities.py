@@ -49,7 +49,7 @@ def either_sign(key: Key[Array, ""], largest: float) -> Array:
 
 
 def near_zero(key: Key[Array, ""], largest: float) -> Array:
-    """Of size largest exp(-E), E standard exponential but at most 8, with either sign."""
+    """Numbers of size largest exp(-E) with either sign. E is standard exponential, but at most 8."""
     sign_key, size_key = jax.random.split(key)
     size = jnp.exp(-jnp.minimum(jax.random.exponential(size_key), 8.0))
     return largest * size * jax.random.rademacher(sign_key, ())
@@ -254,7 +254,7 @@ class ExponentialSecondOrder(Claim[Argument]):
         return 2 / jnp.abs(problem.x)
 
     def trivial(self, problem: Argument) -> Array:
-        """Lagrange's remainder: theta = exp(s)/2 for some |s| <= |x|."""
+        """Lagrange's remainder, in which theta = exp(s)/2 for some |s| <= |x|."""
         return jnp.asarray([math.exp(problem.largest), -math.exp(-problem.largest)]) / 2
 
 

@@ -82,7 +82,8 @@ def kernels_in_pairs(
     """
     d, pairs = problem.x.shape[1], width // 2
     weight, sign = draws(key, (networks, d, pairs), (networks, outputs, 1, pairs))
-    # <a, S> = 0: an entry is <x_i, x_j> m sum_r a_lr a_l'r S_ir S_jr, and both units of a pair have half of its share.
+    # Since <a, S> = 0, an entry is <x_i, x_j> m sum_r a_lr a_l'r S_ir S_jr. Both units of a pair have half of its
+    # share.
     shares = jax.nn.softmax(problem.sigma * jnp.einsum("nd,sdr->snr", problem.x, weight), axis=2)
     signed = (jnp.sign(sign) * shares[:, None]).reshape(networks, -1, pairs)
     return width / 2 * (signed @ jnp.swapaxes(signed, 1, 2)) * jnp.tile(problem.x @ problem.x.T, (outputs, outputs))

@@ -18,7 +18,7 @@ from ._package import Package
 
 
 class Cascade(eqx.Module):
-    """Packages one after the other, R^p0 -> R^p1 -> ... -> R, and how its output depends on all of their values.
+    """Packages one after the other, R^p0 -> R^p1 -> ... -> R, and how the output depends on all of their values.
 
     The parameters are the values Y_l of every package at its constellation. Let z_l be the inputs of package l, H_l =
     M_l K_l^-1 (`Package.influence`), and G_l the gradient of the output in the outputs of package l. The output of row
@@ -29,7 +29,7 @@ class Cascade(eqx.Module):
     Leading axes of values are those of several cascades side by side, an output each.
 
     Args:
-        packages: each reads the output of the previous one; the last has one output.
+        packages: each reads the output of the previous one. The last has one output.
 
     Raises:
         ShapeError: without packages, or if two packages do not fit each other.
@@ -180,7 +180,8 @@ def initial_cascade(
         key: of the uniform values.
         widths: p_0, ..., p_L, at least one; the last package leads from R^p_L to R.
         covariance: k; None is b = 5, c = 400.
-        outputs: how many cascades side by side, which share the first distances; None is one without that axis.
+        outputs: how many cascades are computed side by side. They share the first distances. None means one cascade
+            without this axis.
 
     Raises:
         SettingError: without widths, or for a width that is not a whole number of at least 1.

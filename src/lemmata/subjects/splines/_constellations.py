@@ -1,4 +1,6 @@
-"""Where the splines of a package have their values: any points, or the vertices of a hyperoctahedron and its centre."""
+"""Where the splines of a package have their values: at any points, or at the vertices of a hyperoctahedron and its
+centre.
+"""
 
 import abc
 import math

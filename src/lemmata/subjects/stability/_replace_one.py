@@ -15,8 +15,8 @@ class ReplaceOne:
     Args:
         rows: the training rows that were replaced, one at a time.
         by: the row of the pool that took the place of each.
-        changes: l(A(S^(i)), z_i) - l(A(S), z_i) of each, the loss at the row itself once it is replaced, less that
-            before.
+        changes: l(A(S^(i)), z_i) - l(A(S), z_i) for each i. It is the loss at the row itself after it was replaced,
+            minus its loss before.
         new: l(A(S), z') - l(A(S^(i)), z') of each, the same of the row z' that takes the place.
         others: the mean of l(A(S^(i)), z_j) - l(A(S), z_j) over the training rows, with 0 for j = i.
         unseen: the mean of l(A(S^(i)), z) - l(A(S), z) over the rows of the pool but z'.

@@ -98,7 +98,7 @@ def stability(
     are the held-out ones. If none are given, a tenth of the rows (at least 4) is set aside, and the gap belongs to fits
     to the other rows.
 
-    The gap is an expectation over samples; the held-out gap is that of this fit. They are compared in the conditions.
+    The gap is an expectation over samples. The held-out gap belongs to this fit. They are compared in the conditions.
 
     The interval is studentised. The spread is Efron and Stein's: half of the summed squared changes of the estimate
     when a row is replaced. The quantiles are those of a bootstrap of the rows. Intervals of level 0.9 were tried on

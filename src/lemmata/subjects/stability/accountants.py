@@ -26,7 +26,7 @@ _DRAWS = 1500
 
 
 def loss_masses(problem: SampledSteps, steps: Array | float) -> tuple[Float[Array, " cells"], Float[Array, "2 cells"]]:
-    """A grid of losses, and the probabilities on it of the loss of all steps together, in both orders.
+    """A grid of losses, and the probabilities on it for the loss of all steps together, in both orders.
 
     One step releases N(0, s²) without a row and the mixture (1 - q) N(0, s²) + q N(1, s²) with it. The loss at x is
     log(1 - q + q e^((2x - 1)/(2 s²))), x from the mixture, or its negative, x from N(0, s²). Each loss is rounded to
@@ -205,7 +205,7 @@ class RenyiBudget(Claim[SampledSteps]):
         return loss_budget(problem, float(problem.steps))
 
     def trivial(self, problem: SampledSteps) -> Array:
-        """As if every row took part in every step."""
+        """The value that holds if every row took part in every step."""
         return normal_budget(problem.delta, jnp.sqrt(problem.steps) / problem.noise)
 
 

@@ -89,7 +89,7 @@ class AuditedTraining(eqx.Module):
 class AuditedTrainings(Population[AuditedTraining]):
     """Normal rows and a long canary. The losses of the steps add up to those of one release with noise 0.4 to 0.6."""
 
-    # Sizes; each new size of a training is compiled again, so the extra settings change few of them.
+    # Sizes. A new size of a training is compiled again, so the extra settings change few sizes.
     settings = Space(
         n=Integer(8, 1, 500, "rows", corners=(8, 8)),
         d=Integer(6, 1, 50, "dimension", corners=(6, 6)),
@@ -126,7 +126,7 @@ def sum_scores(problem: AuditedSum, key: Key[Array, ""]) -> Float[np.ndarray, "2
 
 @eqx.filter_jit
 def training_scores(problem: AuditedTraining, key: Key[Array, ""]) -> Float[Array, "2 runs"]:
-    """The margin of the canary after each training from 0, with the canary among the rows and without."""
+    """The margin of the canary after each training from 0, with the canary among the rows and without it."""
     rows = jnp.concatenate([problem.rows, problem.canary[None]])
 
     def train(key, member):
@@ -149,7 +149,7 @@ def training_scores(problem: AuditedTraining, key: Key[Array, ""]) -> Float[Arra
 
 
 def training_budget(problem: AuditedTraining, share: float = 1.0) -> Float[Array, ""]:
-    """The eps that the steps spend with that multiple of their noise."""
+    """The eps that the steps spend with this multiple of their noise."""
     one = SampledSteps(share * problem.noise, problem.rate, problem.delta, 1)
     return _compiled_budget(one, jnp.asarray(float(problem.steps)))
 

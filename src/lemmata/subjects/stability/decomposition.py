@@ -35,7 +35,7 @@ class SignedNoise(eqx.Module):
 
 
 class SignedNoises(Population[SignedNoise]):
-    """Waves of random phase, one to two and a half times as large as the noise."""
+    """Waves of random phase that are one to two and a half times as large as the noise."""
 
     settings = Space(n=Integer(8, 5, 12, "points", corners=(6, 9)))
 
@@ -71,7 +71,7 @@ def _two_means(y: Float[Array, "m n"]) -> Float[Array, "m n"]:
 
 
 def _shrunk(y: Float[Array, "m n"]) -> Float[Array, "m n"]:
-    """Values moved towards 0 by a quarter of the largest, and kept at 0 if they reach it."""
+    """Values moved towards 0 by a quarter of the largest value. They stay 0 if they reach it."""
     return jnp.sign(y) * jnp.maximum(jnp.abs(y) - jnp.abs(y).max(axis=1, keepdims=True) / 4, 0.0)
 
 

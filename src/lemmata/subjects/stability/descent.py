@@ -112,7 +112,8 @@ class KickedRuns(eqx.Module):
         path: the row of each step.
         step: the size of all steps.
         slope: L.
-        tilt: the share of the linear loss's slope along -(1, .., 1); the rest is along a separate coordinate.
+        tilt: the share of the linear loss's slope along -(1, .., 1). The rest of the slope is along a separate
+            coordinate.
         d: coordinates under the maximum.
         n: rows.
     """

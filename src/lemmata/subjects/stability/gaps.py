@@ -195,7 +195,9 @@ class LeastSquaresGap(Claim[GaussianSample]):
         return problem.noise**2 * ((1 + p / (n - p - 1)) - (1 - p / n))
 
     def measure(self, problem: GaussianSample, key: Key[Array, ""]) -> Array:
-        """Fits to 24 samples; the gap does not depend on the coefficients, here 0: the risk is then sigma² + |b|²."""
+        """Fits to 24 samples. The gap does not depend on the coefficients, which are 0 here, so the risk is sigma² +
+        |b|².
+        """
         keys = jax.random.split(key)
         x = jax.random.normal(keys[0], (_DRAWS, problem.n, problem.p))
         y = problem.noise * jax.random.normal(keys[1], (_DRAWS, problem.n))

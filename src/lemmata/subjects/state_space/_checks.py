@@ -10,7 +10,7 @@ from lemmata.errors import DataError, PrecisionError, SettingError, ShapeError
 
 
 def check_entries(name: str, array: Any) -> None:
-    """Refuse an array that is empty, or has a known entry that is not finite; complex numbers are welcome.
+    """Refuse an array that is empty, or has a known entry that is not finite. Complex numbers are accepted.
 
     Args:
         name: of the array, for the message.
@@ -39,7 +39,7 @@ def check_entries(name: str, array: Any) -> None:
 
 
 def check_fits(name: str, array: Any, shape: tuple[int, ...], rule: str) -> None:
-    """Refuse an array of another shape; ShapeError.
+    """Refuse an array of another shape, with a ShapeError.
 
     Args:
         name: of the array, for the message.
@@ -52,12 +52,12 @@ def check_fits(name: str, array: Any, shape: tuple[int, ...], rule: str) -> None
 
 
 def extent(array: Any, axis: int) -> int:
-    """The length of an axis of a matrix; 1 for anything else, so that a check of shapes can name it."""
+    """The length of an axis of a matrix. It is 1 for anything else, so that a check of shapes can name it."""
     return array.shape[axis] if array.ndim == 2 else 1
 
 
 def check_step(step: ArrayLike) -> None:
-    """Refuse a time step that is not a positive finite number, if it is known; SettingError."""
+    """Refuse a time step that is known and not a positive finite number, with a SettingError."""
     value = known(step)
     if value is not None and not (value.shape == () and np.isfinite(value) and value > 0):
         raise SettingError(

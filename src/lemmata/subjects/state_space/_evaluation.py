@@ -12,7 +12,7 @@ from ._systems import DiscreteSystem
 
 
 def run(system: DiscreteSystem, u: Float[Array, "..."]) -> Float[Array, "t p"]:
-    """The outputs from state 0 by the recurrence: T steps one after another, memory for one state.
+    """The outputs from state 0 by the recurrence. It takes T steps, one after another, and memory for one state.
 
     Args:
         system: the system.
@@ -133,7 +133,8 @@ def _reach(system: DiscreteSystem, length: int) -> Inexact[Array, "t n m"]:
 
 
 def final_states(system: DiscreteSystem, u: Float[Array, "rows t m"]) -> Inexact[Array, "rows n"]:
-    """The states h_T after each of many sequences, from state 0: one matrix product, rows T N operations per channel.
+    """The states h_T after each of many sequences, from state 0. This is one matrix product, with rows T N operations
+    for each channel.
 
     Args:
         system: the system.

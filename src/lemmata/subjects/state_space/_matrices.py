@@ -206,7 +206,7 @@ class DiagonalPlusLowRank(AbstractStateMatrix):
         return scaled(right) - scaled(self.left) @ solved(small, jnp.asarray(self.right.conj().T @ scaled(right)))
 
     def cayley(self, point: ArrayLike) -> "DiagonalPlusLowRank":
-        """2z (z I - A)^-1 - I, whose low-rank part is that of the resolvent."""
+        """2z (z I - A)^-1 - I. Its low-rank part is the low-rank part of the resolvent."""
         inverse = jnp.asarray(1 / (point - self.poles))
         left = jnp.asarray(inverse[:, None] * self.left)
         small = jnp.eye(self.left.shape[1]) + self.right.conj().T @ left

@@ -38,7 +38,7 @@ class SteppedModes(eqx.Module):
 
 
 class ProbedSystem(eqx.Module):
-    """A real system in pairs of conjugate modes, a time step, and the angle that a wave advances in a step.
+    """A real system in pairs of conjugate modes, a time step, and the angle by which a wave advances in a step.
 
     Args:
         system: one input, one output.
@@ -90,7 +90,7 @@ class StableAndGrowingModes(Population[SteppedModes]):
         return SteppedModes(jax.lax.complex(decay, 2 * normal[2]), setting["size"] * jnp.exp(0.3 * step) / 2)
 
     def hypotheses(self, problem: SteppedModes) -> list[Hypothesis]:
-        """Away from every border, so that 500 steps show on which side a mode is."""
+        """Modes away from every border, so that 500 steps show on which side a mode is."""
         z = problem.poles * problem.step
         away = jnp.minimum(jnp.abs(z.real) / (1 + jnp.abs(z) ** 2), jnp.abs(jnp.abs(1 + z) - 1))
         return [Hypothesis("distance from the borders of stability", away.min(), ">", 1e-9, "else rounding decides")]

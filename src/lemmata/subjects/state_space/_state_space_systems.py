@@ -152,7 +152,7 @@ class DrivenSystems(Population[DrivenSystem]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> DrivenSystem:
-        """Normal B, C, D, start; frequencies below 5; four times."""
+        """Normal B, C, D and start, frequencies below 5, and four times."""
         n = setting["states"]
         square, b, c, d, start, waves = draws(key, (n, n), (n, 1), (1, n), (1, 1), (n,), (3, _WAVES))
         spread = jnp.stack([waves[0], 2.5 + 2.5 * jnp.tanh(waves[1]), jnp.pi * jnp.tanh(waves[2])])

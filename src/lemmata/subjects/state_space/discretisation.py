@@ -2,8 +2,8 @@
 
 This theory says when the recurrence equals the continuous system at its samples. This holds for the inputs that a rule
 assumes, at a warped frequency, and for stability. It assumes a linear system. It leaves unexplained how much the rule
-matters to trained models, which learn their poles after discretisation. Bilinear poles of fast modes tend to -1: they
-are stable, but they ring.
+matters to trained models, which learn their poles after discretisation. Bilinear poles of fast modes tend to -1. They
+are stable, but they oscillate.
 """
 
 import jax.numpy as jnp
@@ -90,7 +90,8 @@ class FirstOrderHold(Claim[SampledSystem]):
     stated = Kind.OWN
     population = SampledSystems()
     relation = Equal(block=1)
-    # holding the input would be nearer, but needs a second decomposition: several in one batch can wait for each other
+    # holding the input would be more accurate, but needs a second decomposition, and several in one batch can wait for
+    # each other
     control = Control(
         "Euler's step is exact", lambda outputs, problem: _recurrence(problem, "euler", _from_zero(problem))
     )

@@ -41,7 +41,7 @@ class ThreeEvaluations(Claim[FilteredSequence]):
     source = Source("foundation2025", "Section 2.3, discretisation", note="unrolled as in Section 3.4")
     stated = Kind.EQUATION
     population = FilteredNoise()
-    # a transform spreads the rounding of the largest output over all of them
+    # a transform spreads the rounding error of the largest output over all outputs
     relation = Equal(block=1)
     control = Control("transforms of length T, without padding, are enough", _wrapped)
     controls = "the outputs of a linear state-space model on a sequence"

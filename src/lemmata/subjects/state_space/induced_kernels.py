@@ -63,7 +63,7 @@ class NoiseSequences(Population[StateSequences]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> StateSequences:
-        """Moduli around 0.9, angles between 0 and pi; a normal B."""
+        """Moduli around 0.9, angles between 0 and pi, and a normal B."""
         n, rows, length = setting["modes"], setting["rows"], setting["length"]
         place, b, u = draws(key, (2, n), (2, n), (rows, length, 1))
         angle = jnp.pi * (jnp.arange(n) + 0.5 + 0.2 * jnp.tanh(place[1])) / n

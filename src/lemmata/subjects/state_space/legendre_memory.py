@@ -124,8 +124,8 @@ class WarpedMemory(Claim[LegendreMemory]):
 
         e^{As} B = sqrt(2n+1) P_n(2 e^{-s} - 1) e^{-s},    n = 0 ... N-1.
 
-    So the states are Legendre coefficients of the past in the variable e^{-s}. This memory is not uniform in time: it
-    is warped exponentially.
+    So the states are Legendre coefficients of the past in the variable e^{-s}. This memory is not uniform in time, but
+    exponentially warped.
     """
 
     title = "Without the factor 1/t, the memory of LegS is exponentially warped"

@@ -50,7 +50,7 @@ class PowerLaws(Population[PowerLaw]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> PowerLaw:
-        """Moved by some per cent; a shift between -1/2 and 1/2."""
+        """Poles moved by some per cent, and a shift between -1/2 and 1/2."""
         (normal,) = draws(key, (3,))
         power, spacing = setting["power"] * jnp.exp(0.1 * normal[0]), setting["spacing"] * jnp.exp(0.03 * normal[1])
         return PowerLaw(power, spacing, 0.5 * jnp.tanh(normal[2]))
@@ -83,7 +83,7 @@ def _relative_error(power: float, rates: np.ndarray, spacing: float, times: np.n
 def _largest_error(problem: PowerLaw) -> float:
     """Over four periods of the error in log t, with all the rates that matter there."""
     power, spacing, shift = (float(x) for x in (problem.power, problem.spacing, problem.shift))
-    reach = 45 / min(power, 1.0)  # terms fall like exp(-p |x|) on one side, faster than exponentially on the other
+    reach = 45 / min(power, 1.0)  # terms fall like exp(-p |x|) on one side, and faster than exponentially on the other
     places = spacing * (shift + np.arange(-int(reach / spacing), int(8 / spacing) + 1))
     times = np.exp(spacing * np.linspace(0, 4, _TIMES + 1))
     return float(np.abs(_relative_error(power, np.exp(places), spacing, times)).max())
@@ -171,7 +171,7 @@ class StatesForPowerLaw(Claim[PowerLaw]):
     def measure_at(self, problem: PowerLaw, key: Key[Array, ""], rung: float) -> Array:
         power, spacing = float(problem.power), float(problem.spacing)
         allowed = 4 * _harmonic(power, spacing)
-        # At each end, errors have one sign: slow rates are missing at t = T, fast ones at t = 1.
+        # At each end, errors have one sign. Slow rates are missing at t = T, and fast rates at t = 1.
         slow = lambda count: _relative_error(
             power, np.exp(spacing * np.arange(-count, 40)), spacing, np.exp(rung * np.ones(1))
         )

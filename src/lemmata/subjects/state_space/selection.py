@@ -1,9 +1,9 @@
 """What linear recurrences cannot select: holding the last marked input, and adding only the marked inputs.
 
-This theory controls the least squared error of every linear time-invariant model, with any number of states, on
-tasks in which one input decides what to do with another. The best linear model is known, and it leaves most of the
-variance. A single state whose step depends on the mark leaves none. The theory assumes marks that are independent
-of the inputs, and models whose outputs are linear in both. It leaves unexplained what a nonlinear layer after the
+This theory is about tasks in which one input decides what to do with another. It controls the least squared error of
+every linear time-invariant model, with any number of states. The best linear model is known, and it leaves most of the
+variance. A single state whose step depends on the mark leaves none. The theory assumes marks that are independent of
+the inputs, and models whose outputs are linear in both. It leaves unexplained what a nonlinear layer after the
 recurrence can repair.
 """
 
@@ -31,7 +31,7 @@ ABOUT = {"tool": "statistics", "architecture": "state-space model", "object": "m
 
 
 class MarkedNoise(eqx.Module):
-    """White noise of so many steps, each marked with probability p, of which the last `window` are looked at."""
+    """White noise of many steps, each marked with probability p. Only the last `window` steps are looked at."""
 
     chance: Float[Array, ""]
     length: int = eqx.field(static=True)

@@ -22,7 +22,7 @@ _INK = "#7b828c"
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class KernelDrift:
-    """A network along its training; each array has one value for each of `steps`.
+    """A network along its training. Each array has one value for each of `steps`.
 
     Args:
         steps: after how many steps of descent.

@@ -1,4 +1,4 @@
-"""Whether the theory of lazy training applies to one network on its rows, and how far training moves it."""
+"""Whether the theory of lazy training applies to a network on its rows, and how far training moves the network."""
 
 import dataclasses
 import math
@@ -182,7 +182,7 @@ def lazy_certificate(
 
 
 def _room_for_rank(x: Any, shape: tuple[int, ...]) -> tuple[Condition, ...]:
-    """What makes s = 0 for every network: repeated rows, or fewer parameters than rows."""
+    """Why s = 0 for every network: repeated rows, or fewer parameters than rows."""
     rows = numbers_of("x", x)
     repeated = len(rows) - len(np.unique(rows, axis=0))
     return (
@@ -211,7 +211,8 @@ def _spectral_norm(matrix: np.ndarray) -> float:
 
 
 def _singular_values(jacobian: np.ndarray, possible: bool) -> tuple[float, float]:
-    """The largest and the least singular value of as many as rows; the least is 0 if full rank is not possible.
+    """The largest singular value, and the least of the first n, where n is the number of rows. 0 if full rank is
+    impossible.
 
     LAPACK takes many times as long for a matrix of equal rows, because its iteration meets numbers near 1e-308.
     """
@@ -222,7 +223,7 @@ def _singular_values(jacobian: np.ndarray, possible: bool) -> tuple[float, float
 
 
 def _sampled(model: Outputs, first: np.ndarray, radius: float, seed: int) -> list[float]:
-    """Quotients at random points of the ball, half of them at a hundredth of the radius."""
+    """Quotients at random points of the ball, half of them at a hundredth of its radius."""
     generator, found = np.random.default_rng(seed), []
     for number in range(_SAMPLES):
         direction = generator.normal(size=model.start.shape)

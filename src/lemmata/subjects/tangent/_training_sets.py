@@ -1,4 +1,4 @@
-"""Points and targets that networks with one output are trained on; populations of them."""
+"""Points and targets on which networks with one output are trained, and populations of these."""
 
 from typing import Any
 
@@ -86,7 +86,7 @@ def first_rows(problem: object) -> TrainingSet | None:
 
 
 class SphericalFits(Population[Fit]):
-    """Points on the sphere of radius sqrt(d), targets of length 1 in a random direction, and three other points."""
+    """Points on the sphere of radius sqrt(d), targets of length 1 in a random direction, and three further points."""
 
     settings = Space(n=Integer(4, 2, 8, "points"), d=Integer(3, 2, 8, "dimension"))
 

@@ -1,7 +1,8 @@
 """Networks with one hidden layer in the NTK parameterisation, with outputs, tangent kernels, and descent in all
 parameters.
 
-In NumPy, several draws of a network at a time: compiling a ladder of widths would take longer than its training.
+It uses NumPy and several draws of a network at a time, because compiling many widths would take longer than their
+training.
 """
 
 import dataclasses

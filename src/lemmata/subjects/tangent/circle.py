@@ -225,7 +225,7 @@ class FrequencyTime(Claim[Bias]):
     source = Source("basri2019", note="the order in the frequency, with biases")
     stated = Kind.STEP
     population = Drawn(Bias, positive("bias", "odd frequencies are not learned without"), bias=log_uniform(0.3, 2.0))
-    # Aliases of k = 32 speed it up by 1 %, and k = 8 is up to 10 % faster than the order.
+    # Aliases of k = 32 make it faster by 1 %, and k = 8 is up to 10 % faster than the order.
     relation = Rate(along="k", rungs=_FREQUENCIES, margin=0.1, resolution=0.05)
     control = Control("the time grows like k^1.5", lambda exponent, problem: 0.75 * exponent)
     controls = "how fast a wide network learns each frequency"

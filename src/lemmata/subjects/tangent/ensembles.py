@@ -33,7 +33,7 @@ def flow_operator(theta: Float[Array, "p p"], n: int, times: tuple[float, ...]) 
     """A(t) = Theta_*X Theta_XX^-1 (I - exp(-Theta_XX t)), which maps the targets to the outputs at the other points.
 
     Args:
-        theta: the tangent kernel of all points, those with targets first.
+        theta: the tangent kernel of all points. The points with targets come first.
         n: how many have targets.
         times: t, in units of 1/tr Theta_XX.
     """
@@ -125,13 +125,13 @@ _TIMES = tuple(step / _SHORT for step in _RECORDS)
 
 
 def _towards_nearest(problem: Fit, outputs: Float[Array, "s t"]) -> Float[Array, " s"]:
-    # nearest point's target: a fixed direction in which the prediction is large on average
+    # the nearest point's target, a fixed direction in which the prediction is large on average
     nearest = jnp.argmax(problem.others @ problem.x.T, axis=1)
     return outputs @ problem.y[nearest]
 
 
 def _readout_alone(mean: Array, problem: Fit) -> Array:
-    # for the same times: tr K is half of tr Theta
+    # for equal times, because tr K is half of tr Theta
     _, nngp = _kernels(problem)
     return _towards_nearest(problem, ensemble_mean(nngp, problem.y, tuple(time / 2 for time in _TIMES)))
 
@@ -191,7 +191,8 @@ class EnsembleVariance(Claim[Fit]):
     title = "The variance of the predictions of an ensemble of wide trained networks"
     source = _SOURCE
     population = SphericalFits()
-    # the correction is a relative c/m, allowed here up to c = 3 at m = 64; descent in place of flow costs below 0.01
+    # the correction is a relative c/m, allowed here up to c = 3 at m = 64; using descent instead of flow costs less
+    # than 0.01
     relation = EqualInMean(margin=0.05, resolution=0.1)
     control = Control("the initial outputs are independent between points", _uncorrelated)
     controls = "the spread of the predictions of trained networks"

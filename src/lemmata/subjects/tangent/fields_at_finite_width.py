@@ -122,7 +122,8 @@ class AttentionWidth(AbstractTangentWidth):
 
     title = "Softmax attention: the tangent kernel approaches its limit like m^(-1/2)"
     population = _SEQUENCES
-    # A head has m³ weights, so the sizes begin low: c up to 4 changes the slope by log(1 + c/8)/(2 log 9), below 0.1.
+    # A head has m³ weights, so the sizes begin small. A constant c up to 4 changes the slope by log(1 + c/8)/(2 log 9),
+    # which is below 0.1.
     relation = Rate(along="m", rungs=(8.0, 24.0, 72.0), margin=0.1, resolution=0.15)
 
     def network(self, width: int) -> Serial:

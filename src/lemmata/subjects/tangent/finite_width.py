@@ -83,8 +83,8 @@ class ReluTangentWidth(Claim[Rows]):
     population = Drawn(
         Rows, _some_input, pose=_first_inputs, n=rows(12, high=32), d=dimension(4, low=2), x=normal("n", "d")
     )
-    # The mean square is exactly C²/m, a mean over independent units. The slope of its root's mean logarithm has what
-    # is left of the terms' heavy tails at m = 256, a relative 1/m, below 0.01 of slope.
+    # The mean square is exactly C²/m, a mean over independent units. The heavy tails of the terms leave a relative 1/m
+    # at m = 256. This changes the slope of the root's mean logarithm by less than 0.01.
     relation = Rate(along="m", rungs=_WIDTHS, margin=0.01, resolution=0.1)
     control = Control("the kernel converges as 1/m", lambda exponent, problem: 2 * exponent)
     controls = "the tangent kernel of a network that has not been trained"

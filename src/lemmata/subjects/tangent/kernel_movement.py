@@ -143,9 +143,9 @@ class ReluKernelMovement(Claim[Training]):
 
         m^(-1/2).
 
-    The point pushes only units that are active at this point. So units that are pushed towards the kink switch off, of
-    the order sqrt(m) of them, and no unit switches on. If the switches had random signs, the movement would be of the
-    order m^(-3/4); with a smooth activation it is of the order 1/m.
+    The point pushes only units that are active at this point. So units that are pushed towards the kink switch off, and
+    no unit switches on. Their number is of the order sqrt(m). If the switches had random signs, the movement would be
+    of the order m^(-3/4); with a smooth activation it is of the order 1/m.
     """
 
     title = "The tangent kernel of a ReLU network moves by m^(-1/2) on one training point"
@@ -161,7 +161,7 @@ class ReluKernelMovement(Claim[Training]):
         x=signs("n", "d"),
         y=uniform(0.8, 1.25, "n", times="target"),
     )
-    # Fluctuations of m^(-3/4) steepen the small widths, and large targets flatten them.
+    # Fluctuations of m^(-3/4) make the slope steeper at small widths, and large targets make it flatter.
     relation = Rate(along="m", rungs=_LARGE, margin=0.08, resolution=0.1)
     control = Control("the movement is m^(-3/4)", lambda exponent, problem: 1.5 * exponent)
     controls = "how far a trained network is from kernel regression"

@@ -150,7 +150,7 @@ class CatapultPhases(Claim[LinearUnits]):
         return 1.0 + (problem.ratio > 2) + (problem.ratio > 4)
 
     def measure(self, problem: LinearUnits, key: Key[Array, ""]) -> Array:
-        """Descend in all weights; a kernel above ten times the first one counts as divergence, and ends the run."""
+        """Descend in all weights. A kernel above ten times the first kernel counts as divergence, and ends the run."""
         step, first = problem.step, kernel_of(problem.u, problem.v)
 
         def one(_: Array, both: tuple[Array, Array]) -> tuple[Array, Array]:

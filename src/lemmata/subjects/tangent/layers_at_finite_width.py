@@ -71,7 +71,7 @@ class AbstractTangentWidth(Claim[Rows]):
 
     source = Source("yang2020", "Theorem 2.1", note="averages over m units have the rate m^(-1/2)")
     population = Drawn(Rows, finite, n=rows(4, high=16), d=dimension(3, low=2), x=normal("n", "d"))
-    # one network a width: the slopes of single ladders have a deviation of 0.35
+    # one network for each width; the slopes of single runs have a standard deviation of 0.35
     relation = Rate(along="m", rungs=WIDTHS, margin=0.05, resolution=0.1, spread=0.55)
     control = Control("the kernel converges as 1/m", lambda exponent, problem: 2 * exponent)
     controls = "the tangent kernel of a network that has not been trained"

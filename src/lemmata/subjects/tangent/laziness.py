@@ -218,7 +218,7 @@ class LazyBootstrap(Claim[LazyFlow]):
         lambda bound, problem: jnp.stack([_residual(problem, 0.0), 0.9 * bound[1]]),
     )
     controls = "the residual and the path of a trained network"
-    unexplained = "residuals of the usual size, for which networks must be wide; steps that are not small"
+    unexplained = "residuals of the usual size, which require wide networks; steps that are not small"
 
     def predict(self, problem: LazyFlow) -> Array:
         least = jnp.linalg.svd(_jacobian(problem), compute_uv=False)[-1]
@@ -227,7 +227,7 @@ class LazyBootstrap(Claim[LazyFlow]):
         return jnp.stack([_residual(problem, rho), (1 - jnp.sqrt(jnp.maximum(1 - 2 * rho, 0.0))) * least / slope])
 
     def measure(self, problem: LazyFlow, key: Key[Array, ""]) -> Array:
-        """Runge and Kutta's method of fourth order, with 200 steps up to the time t and 200 from there to 6/s²."""
+        """Runge and Kutta's method of fourth order, with 200 steps up to the time t and then 200 steps to 6/s²."""
         least = jnp.linalg.svd(_jacobian(problem), compute_uv=False)[-1]
         targets = problem.outputs(problem.weights) + problem.away
         pull = lambda weights: -jax.grad(lambda own: jnp.sum((problem.outputs(own) - targets) ** 2) / 2)(weights)

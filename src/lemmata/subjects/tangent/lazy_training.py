@@ -91,7 +91,7 @@ class LazyKernelMovement(Claim[TrainingSet]):
         x=normal("n", "d"),
         y=normal("n", times="target"),
     )
-    # An upper bound: a slope that is steeper is no violation. 0.05 for widths that start at 64.
+    # This is an upper bound, so a steeper slope is not a violation. The margin is 0.05 for widths that start at 64.
     relation = Rate(along="m", rungs=_WIDTHS, upper=True, margin=0.05, resolution=0.05)
     control = Control("the movement is O(1/m)", lambda exponent, problem: 2 * exponent)
     controls = "how far a trained network is from kernel regression"

@@ -84,7 +84,7 @@ def product_variance(squared_distance: Float[Array, "*s"], lengthscale: Float[Ar
     It is 1 for distant points and 1/2 at x = y.
     """
     # The product is cos<w, x - y> + cos(<w, x + y> + 2b). The phase makes the second term uncorrelated with the first.
-    # The second has mean 0 and mean square 1/2; the first has mean K and mean square (1 + E cos 2<w, x - y>)/2 = (1 +
+    # The second has mean 0 and mean square 1/2. The first has mean K and mean square (1 + E cos 2<w, x - y>)/2 = (1 +
     # K⁴)/2.
     kernel = jnp.exp(-squared_distance / (2 * lengthscale**2))
     return 1 + kernel**4 / 2 - kernel**2

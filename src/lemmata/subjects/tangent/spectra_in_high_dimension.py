@@ -98,9 +98,9 @@ class Cubic(eqx.Module):
 class PolynomialStaircase(Claim[Cubic]):
     """Let n = d^(3/2) points be uniform on the sphere of radius sqrt(d), and let |b| = 1. The interpolant by the kernel
     exp(<x, x'>/d) learns linear targets. Let z = <b, x>, h_1 = z and h_3 = z³ - 3 d/(d + 2) z, which is orthogonal to z
-    on the sphere. Of the target h_1 + h_3/sqrt(12), the interpolant learns only the linear part: there are about d³/6
-    cubic polynomials, far more than rows. On new points, the coefficients of its projection on h_1 and h_3/sqrt(12) and
-    its mean square error on the target h_1 alone are close to
+    on the sphere. The interpolant learns only the linear part of the target h_1 + h_3/sqrt(12). The reason is that
+    there are about d³/6 cubic polynomials, far more than rows. On new points, the coefficients of its projection on h_1
+    and h_3/sqrt(12) and its mean square error on the target h_1 alone are close to
 
         s,   0,   (1 - s)²,   where s = 1/(1 + (e - 2) d/n) tends to 1.
 

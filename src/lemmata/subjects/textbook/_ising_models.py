@@ -46,7 +46,8 @@ def sent(
 def belief_propagation(
     couplings: Float[np.ndarray, "n n"], fields: Float[np.ndarray, " n"], rounds: int = 300
 ) -> Float[np.ndarray, "n n"]:
-    """Messages after rounds from 0, all sent at once; it stops earlier when they no longer change.
+    """Messages after rounds from 0. All are sent at once, and rounds stop earlier when the messages do not change any
+    more.
 
     Args:
         couplings: J, symmetric, 0 if there is no edge.

@@ -119,7 +119,7 @@ class NearlyOrthogonalRows(Population[LabelledTable]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LabelledTable:
-        """Orthonormal rows in two more dimensions than rows, plus a random part of random size."""
+        """Orthonormal rows with two more dimensions than rows, plus a random part of random size."""
         rng, n = generator_of(key), setting["n"]
         rows = np.linalg.qr(rng.standard_normal((n + 2, n)))[0].T
         rows = rows + setting["tilt"] * rng.uniform() * rng.standard_normal(rows.shape) / np.sqrt(n + 2)

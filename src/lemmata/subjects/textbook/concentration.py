@@ -64,7 +64,7 @@ class CoinFunctions(Population[CoinFunction]):
 
 
 class RareEvents(eqx.Module):
-    """How many of n independent events of probability p happen, and by how much more than expected."""
+    """How many of n independent events of probability p happen, and the excess over the expected number."""
 
     n: int = eqx.field(static=True)
     p: float = eqx.field(static=True)

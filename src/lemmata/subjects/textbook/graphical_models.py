@@ -57,7 +57,7 @@ def loop_eigenvalues(model: IsingModel) -> tuple[float, float]:
 
 
 def bethe_log_mean_weight(model: IsingModel) -> float:
-    """Bethe's approximation of log(Z / 2^n) from beliefs of spins and of pairs.
+    """Bethe's approximation of log(Z / 2^n), from beliefs of spins and of pairs.
 
     It is energies and entropies of the pairs, minus the entropies of spins that are counted more than once.
     """

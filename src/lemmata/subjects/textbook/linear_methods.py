@@ -25,7 +25,7 @@ def _unit(direction: Float[np.ndarray, " d"]) -> Array:
 
 
 def conjugate_gradients(problem: LabelledTable, steps: int) -> Float[np.ndarray, " d"]:
-    """Coefficients after steps of conjugate gradients from 0 for X'X b = X'y, rows and targets centred."""
+    """Coefficients after steps of conjugate gradients from 0 for X'X b = X'y, with centred rows and targets."""
     x, y = problem.x - problem.x.mean(0), problem.y - problem.y.mean()
     b, rest = np.zeros(x.shape[1]), x.T @ y
     along = rest
@@ -93,5 +93,5 @@ class PartialLeastSquaresIsConjugateGradients(Claim[LabelledTable]):
         return jnp.asarray(PLSRegression(_COMPONENTS, scale=False).fit(problem.x, problem.y).coef_[0])
 
     def condition(self, problem: LabelledTable) -> Array:
-        """Of the normal equations in a Krylov space of dimension 2."""
+        """The condition number of the normal equations in a Krylov space of dimension 2."""
         return jnp.asarray(len(problem.x) * problem.conditioning**4)

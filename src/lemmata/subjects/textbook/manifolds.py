@@ -27,7 +27,7 @@ def scaled_coordinates(distances: Float[np.ndarray, "n n"], d: int) -> Float[np.
 
 
 def second_vibration(graph: SmallGraph) -> tuple[float, Float[np.ndarray, " n"]]:
-    """The second eigenvalue of I - D^-1/2 W D^-1/2, and its eigenvector over the roots of the degrees."""
+    """The second eigenvalue of I - D^-1/2 W D^-1/2, and its eigenvector divided by the roots of the degrees."""
     values, vectors = np.linalg.eigh(graph.laplacian)
     return float(values[1]), vectors[:, 1] / np.sqrt(graph.weights.sum(1))
 

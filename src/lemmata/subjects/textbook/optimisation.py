@@ -203,7 +203,8 @@ class AveragedStepsForgetNoise(Claim[NoisyQuadratic]):
         steps, h = np.arange(1, int(t) + 1) ** -0.5, problem.curvatures
         logs = np.cumsum(np.log1p(-steps[:, None] * h), axis=0)
         drawn = generator_of(key).standard_normal((_RUNS, len(steps), len(h)))
-        # The contribution of step j to the average: its length times the sum over later k of exp(logs_k - logs_j).
+        # The contribution of step j to the average. It is its length times the sum over later k of exp(logs_k -
+        # logs_j).
         later = np.empty_like(logs)
         held = np.zeros(len(h))
         for j in range(len(steps) - 1, -1, -1):

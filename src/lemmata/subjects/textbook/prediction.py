@@ -66,7 +66,7 @@ class Nodes(eqx.Module):
 
 
 class NearlyEvenNodes(Population[Nodes]):
-    """Nodes at 3i/(3m + 1), each moved by at most a share of the distance between them."""
+    """Nodes at 3i/(3m + 1). Each is moved by at most a share of the distance between them."""
 
     settings = Space(
         nodes=Integer(4, 1, 200, "nodes", corners=(2, 8)),

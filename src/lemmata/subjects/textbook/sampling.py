@@ -1,7 +1,7 @@
 """Sampling: the distributions of accepted samples, and their cost.
 
 The theory controls the stationary distribution of the Metropolis-Hastings chain, the acceptance rate of rejection
-sampling and the variance of importance weights. It does not say how to find good proposals.
+sampling, and the variance of importance weights. It does not say how to find good proposals.
 """
 
 import jax.numpy as jnp

@@ -25,7 +25,7 @@ from ._torch import TorchModel
 from ._trained import Trained
 
 _WIDEST = 2048
-_MARK = 7  # rows of a batch by which values that depend on the rows are known from parameters
+_MARK = 7  # number of rows in a batch that shows which values depend on the rows and which are parameters
 _BODIES = ("jaxpr", "call_jaxpr")
 _REPEATED = ("scan", "while", "cond")
 _LOOSE = 1e-3
@@ -63,7 +63,8 @@ def read_chain(model: AbstractModel, x: np.ndarray) -> Chain:
 
     It reads functions of JAX (Equinox, Flax, scikit-learn's linear models and perceptrons) whose activations are max(.,
     0) or tanh. It also reads PyTorch's Sequential of the layers that the certificates read, also with Tanh, Hardtanh,
-    ReLU6 or Softshrink. The activation itself is not kept: all of these have a slope of at most 1 and are 0 at 0.
+    ReLU6 or Softshrink. The activation itself is not stored, because all of these have a slope of at most 1 and are 0
+    at 0.
 
     Args:
         model: the model.

@@ -20,11 +20,12 @@ from ._factors import Factor
 from ._sharpness import largest_eigenvalue
 
 _AT_ONCE = 256
-_LEFT = 3.0  # factor of the ridge: outputs without a row were then right to 0.0005 of their spread, the loss to 0.0003
+# factor of the ridge; with it, outputs without a row were right to 0.0005 of their spread, and the loss to 0.0003
+_LEFT = 3.0
 MOST = 6000
-_ROUNDING = 1e-9  # share of the largest square: a smaller value has no direction
+_ROUNDING = 1e-9  # share of the largest square; a smaller value counts as no direction
 _NEAR = 0.1  # to which the largest eigenvalue is found
-_SMALL = 0.05  # share of the largest pivot of a block; smaller pivots wait
+_SMALL = 0.05  # share of the largest pivot of a block; smaller pivots wait for a later block
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Compressed:
 def compress(
     found: tuple[Factor, ...], root: Float[np.ndarray, "n C C"], ridge: float, left: float = _LEFT, most: int = MOST
 ) -> Compressed:
-    """A span outside of which the squared length of R J is at most 3 times the ridge, or one of at most 6000 rows.
+    """A span outside of which the squared length of R J is at most 3 times the ridge, or a span of at most 6000 rows.
 
     Args:
         found: the Jacobian J as factors, `joined`.

@@ -51,7 +51,7 @@ class AbstractModel(abc.ABC):
         kind: the library of the model, in words.
         theta: its parameters.
         layers: their names and shapes.
-        decayed: the parameters on which the training's decay acts; by default all.
+        decayed: the parameters on which the training's decay acts. By default, all parameters.
         tells: the meaning of outputs for classes. "probabilities" are logits or probabilities. "scores" means that a
             larger score only means a likelier class. "classes" are 1 for one class and 0 for the others.
         link: "identity" for outputs as they are. "log" if the model gives probabilities, whose logarithms are then the
@@ -193,7 +193,7 @@ class AbstractModel(abc.ABC):
         )
 
     def matrix_factors(self, x: np.ndarray) -> dict[str, tuple[Float[np.ndarray, "n b"], Float[np.ndarray, "n C a"]]]:
-        """For matrices that rows are multiplied by, by name: their inputs, and outputs' derivatives in their results.
+        """For matrices that multiply rows, by name: their inputs, and the outputs' derivatives in their results.
 
         The interface to a library reports these matrices as far as it can; `factors` checks whether they are right.
         """
@@ -212,7 +212,7 @@ class AbstractModel(abc.ABC):
         return batches(x, self.batch)
 
     def _own(self, array: np.ndarray) -> np.ndarray:
-        """Fractions in the model's own precision; whole numbers (tokens) unchanged."""
+        """Fractions in the model's own precision. Whole numbers (tokens) are not changed."""
         array = np.asarray(array)
         return np.asarray(array, self.theta.dtype) if array.dtype.kind == "f" else array
 
@@ -226,7 +226,7 @@ class AbstractModel(abc.ABC):
 
     @abc.abstractmethod
     def _saved_bytes(self, x: np.ndarray) -> int:
-        """Bytes that a gradient keeps between its two halves for these rows, those of the parameters included."""
+        """Bytes that a gradient keeps between its two halves for these rows, including those of the parameters."""
 
     @abc.abstractmethod
     def _vocabulary(self, x: np.ndarray) -> tuple[int, ...]:
@@ -277,7 +277,7 @@ def linked(found: Inexact[np.ndarray, "n _"], link: str) -> Inexact[np.ndarray, 
 
 
 def rows_at_once(model: AbstractModel, x: np.ndarray) -> int:
-    """How many rows of a model may pass at once: a power of 2, at most 2048.
+    """How many rows of a model may pass at once. It is a power of 2, at most 2048.
 
     The memory that a gradient keeps between its two halves is measured for one row and for two. The number of rows in a
     pass is then chosen so that this memory is half a GiB. A product with the Hessian keeps about four times as much.

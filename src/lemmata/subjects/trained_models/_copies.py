@@ -16,7 +16,7 @@ from ._missing_cells import as_points
 _NEAR, _PERHAPS = 0.01, 0.1  # shares of the median distance between nearest rows
 _BESIDE = 5  # the neighbour whose distance is the scale of a place
 _BY_CHANCE = 0.01  # rows that may be taken for copies
-_FLATTEST = 3.0  # the dimension below which noise and chance look the same
+_FLATTEST = 3.0  # the dimension below which noise cannot be distinguished from chance
 _SAMPLE = 512
 _BLOCK = 64
 _DIRECTIONS = 8
@@ -53,7 +53,7 @@ def find_copies(x: np.ndarray, held: np.ndarray | None = None) -> Copies:
     share 4 r^m have a nearest neighbour at less than r times the distance of the fifth. Here m is log 2 over the log of
     the median ratio of the second distance to the first (the two nearest neighbours of rows in m dimensions). Copies
     with a little noise are found so. Distances are Euclidean, over all of a row; exact duplicates are found by a hash.
-    The distance of a missing cell (NaN) from a known one is the column's spread; two missing cells are equal.
+    The distance of a missing cell (NaN) from a known cell is the column's spread. Two missing cells are equal.
 
     Costs 512 n d operations for the median, and n log n for the search in a tree of eight random projections of the
     rows. A projection never lengthens a distance, so no duplicate is missed. Each pair that is near in the tree is
@@ -83,7 +83,7 @@ def find_copies(x: np.ndarray, held: np.ndarray | None = None) -> Copies:
     own = np.array([places.setdefault(_hash(row), len(places)) for row in flat], int)
     exact = np.bincount(own)[own] > 1
     exact_held = np.array([_hash(row) in places for row in others], bool)
-    distinct = flat[np.unique(own, return_index=True)[1]]  # in the order in which they first come
+    distinct = flat[np.unique(own, return_index=True)[1]]  # in the order of their first occurrences
     within, seen = exact, exact_held
     if len(distinct) > 2:
         near = _Near(distinct, len(others))
@@ -104,7 +104,7 @@ def _hash(row: Float[np.ndarray, " d"]) -> bytes:
 
 
 def nearest_distances(x: np.ndarray) -> tuple[Float[np.ndarray, " m"], Int[np.ndarray, " m"]]:
-    """The distance to the nearest other row, of all rows or of 512 at even places, and these places.
+    """The distance to the nearest other row, for all rows or for 512 at even places, and these places.
 
     Args:
         x: at least two rows (n, *row).
@@ -154,7 +154,7 @@ class _Near:
     def copies(self, rows: Float[np.ndarray, "m d"], itself: bool = False) -> Bool[np.ndarray, " m"]:
         """For each row, whether another row is a near duplicate.
 
-        Among the given rows themselves, a row other than itself.
+        Among the given rows themselves, this is a row other than itself.
         """
         found = _Search(self.rows, self.surely).has_near(rows, itself)
         if not self.closer:

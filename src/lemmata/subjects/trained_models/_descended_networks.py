@@ -53,7 +53,7 @@ def descend(activation: str, start: dict, x: Array, y: Array, rate: Array, steps
 def draw_classes(
     rng: np.random.Generator, n: int, centres: Float[np.ndarray, "C d"], spread: float, noise: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Normal rows around centres, of which the share `noise` gets a class at random.
+    """Normal rows around centres. The share `noise` of them gets a random class.
 
     Args:
         rng: of the draw.

@@ -1,7 +1,7 @@
 """Documents that occur almost twice in the data. Their sets of five consecutive tokens are mostly the same.
 
 The tokens of a document as numbers do not show how similar two documents are. Jaccard's similarity of their sets of
-shingles does: |A and B| / |A or B|, where a shingle is five tokens in a row.
+shingles does. It is |A and B| / |A or B|, where a shingle is five tokens in a row.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ def find_document_copies(x: Int[np.ndarray, "n T"], held: Int[np.ndarray, "m S"]
     shingle. If many documents are near copies of each other, this is the square of their number.
 
     Args:
-        x: training documents. Tokens that do not count are stored as -1 - k; tokens after the last one that counts are
+        x: training documents. Tokens that do not count are stored as -1 - k. Tokens after the last one that counts are
             left out.
         held: held-out documents.
 
@@ -51,7 +51,7 @@ def find_document_copies(x: Int[np.ndarray, "n T"], held: Int[np.ndarray, "m S"]
     texts = [_text(row) for row in (*x, *others)]
     places: dict[bytes, int] = {}
     own = np.array([places.setdefault(hashlib.blake2b(text, digest_size=16).digest(), len(places)) for text in texts])
-    first = np.unique(own, return_index=True)[1]  # a text of each kind, in the order of their first places
+    first = np.unique(own, return_index=True)[1]  # one text of each kind, in the order of their first places
     n, known = len(x), np.zeros(len(first), bool)
     known[own[:n]] = True
     counts = np.bincount(own[:n], minlength=len(first))
@@ -117,7 +117,7 @@ def near_pairs(sets: list[np.ndarray], alike: float = ALIKE) -> Int[np.ndarray, 
     order = np.argsort(element, kind="stable")
     element, owner = element[order], owner[order]
     found, left = [], np.arange(len(element) - 1)
-    for apart in range(1, len(element)):  # neighbours at growing distances among those that share an element
+    for apart in range(1, len(element)):  # neighbours at growing distances, among those that share an element
         left = left[left + apart < len(element)]
         left = left[element[left] == element[left + apart]]
         if not len(left):

@@ -18,7 +18,7 @@ def language_model(model: AbstractModel, x: Int[np.ndarray, "n T"]) -> AbstractM
     """The same model with one output per row, the loss of the document.
 
     Args:
-        model: from documents (n, T) to logits (n, T, V), those at t for the token at t + 1.
+        model: from documents (n, T) to logits (n, T, V). The logits at t are for the token at t + 1.
         x: documents, see `read_documents`.
 
     Raises:
@@ -48,7 +48,7 @@ def read_documents(x: np.ndarray, padding: int | None = None, name: str = "docum
     """Documents as the contract has them: -1 - k for a token k that is fed to the model and does not count.
 
     Args:
-        x: (n, T) tokens; those below 0 are already excluded, and -1 is padding.
+        x: (n, T) tokens. Tokens below 0 are already excluded, and -1 is padding.
         padding: the token that fills documents up.
         name: the name of a row in errors.
 

@@ -116,7 +116,7 @@ def estimator_model(estimator: Any) -> AbstractModel:
 
 
 def _of_log_loss(estimator: Any, name: str) -> bool:
-    """Whether it descends the log loss of two classes, whose one logit is linear."""
+    """Whether it minimises the log loss of two classes with one linear logit."""
     return (
         name == "SGDClassifier"
         and estimator.loss == "log_loss"

@@ -88,7 +88,7 @@ def factors(
 
 
 def joined(found: tuple[Factor, ...]) -> tuple[Factor, ...]:
-    """The same Jacobian with as few products as possible: each matrix includes its constants, and no factor is a scale.
+    """The same Jacobian with as few products as possible. Each matrix includes its constants, and no factor is a scale.
 
     The inputs of a matrix get one more number for constants that are added to its outputs. Sums over factors are the
     same, but the columns of the Jacobian can no longer be assigned to arrays.
@@ -129,7 +129,7 @@ def gram_of(left: tuple[Factor, ...], right: tuple[Factor, ...] | None = None) -
 
     Args:
         left: factors of the rows.
-        right: of the other rows; None for the same.
+        right: the factors of the other rows; None for the same rows.
     """
     other, width = joined(left if right is None else right), left[0].pushed.shape[1]
     left = joined(left)

@@ -8,7 +8,7 @@ from ._linear_layers import linear_parameters
 from ._once import once
 from ._trained import Trained
 
-_LEAST = 1e-10  # share of the largest curvature: S = J H^-1 J' is then known to 1e-6
+_LEAST = 1e-10  # share of the largest curvature; S = J H^-1 J' is then known to 1e-6
 
 
 @once

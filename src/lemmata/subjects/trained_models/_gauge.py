@@ -22,7 +22,7 @@ TO_BE_SCORED = (HELD_OUT, CLASSES_IN_USE)
 
 
 class AbstractGauge(Claim[Trained]):
-    """A claim that an examination poses a trained model.
+    """A claim that an examination tests on a trained model.
 
     Methods of a check, besides those of a claim. All methods but the first are optional, and the default is given last.
     passes(problem): the expected time in gradients of all training rows, where known results cost 0. bytes(problem):

@@ -21,7 +21,7 @@ _FREE = 1e-4  # the decay of a parameter that has none, relative to the decay of
 
 @once
 def held_influence(trained: Trained) -> Float[np.ndarray, " n"]:
-    """The growth of the mean held-out loss if a training row is left out, for each row; a row below 0 does harm.
+    """The growth of the mean held-out loss if a training row is left out, for each row. A row below 0 does harm.
 
     For a single output, the row's own leverage h is removed from the curvature by the factor 1/(1 - h). Then a linear
     model of squared loss gives the slope of the held-out loss along the change by retraining. In other cases, the error

@@ -47,7 +47,8 @@ class JaxModel(AbstractModel):
     def _of_arrays(self, arrays: list[jax.Array], x: jax.Array) -> Any:
         """The same, of the layers as arrays.
 
-        A function with a state in float32, as loops of Flax have, takes no parameters in float64: it gets float32.
+        A function with a state in float32, as loops of Flax have, does not accept parameters in float64. It gets
+        float32.
         """
         try:
             return self.f(jax.tree.unflatten(self.tree, arrays), x)
@@ -155,8 +156,8 @@ def loss_of(name: str | Loss, f: jax.Array, y: jax.Array) -> jax.Array:
     return jnp.sum((f - y) ** 2) / 2
 
 
-# A model is a static argument: equal if function and tree are the same, for any parameters. So a copy at other
-# parameters compiles nothing.
+# A model is a static argument. It is equal to another if function and tree are equal, for any parameters. So a copy at
+# other parameters compiles nothing.
 @eqx.filter_jit
 def _outputs(model: JaxModel, theta: Any, x: Any) -> jax.Array:
     return model._call(theta, x)

@@ -1,9 +1,9 @@
-"""Which labels the other rows contradict, and how many: a mixture fitted to leave-one-out outputs.
+"""Which labels the other rows contradict, and how many. A mixture is fitted to leave-one-out outputs.
 
-Let q_i = softmax(f_i / T) with f_i the outputs at row i of a model that has not seen it. If a share e of the labels was
-replaced by another random class, the label of row i is k with probability (1 - e) q_ik + e (1 - q_ik)/(C - 1). Both
-numbers are fitted by maximum likelihood. By Bayes' rule, row i then has a wrong label with probability e (1 - q)/(C -
-1) over that sum, at its own label.
+Let q_i = softmax(f_i / T) with f_i the outputs at row i of a model that has not seen it. Suppose that a share e of the
+labels was replaced by another random class. Then the label of row i is k with probability (1 - e) q_ik + e (1 -
+q_ik)/(C - 1). Both numbers are fitted by maximum likelihood. By Bayes' rule, row i then has a wrong label with
+probability e (1 - q)/(C - 1) over that sum, at its own label.
 """
 
 import dataclasses

@@ -1,4 +1,6 @@
-"""The last features of a model, the inputs of its readout, found by trial for a model of any library."""
+"""The last features of a model, which are the inputs of its readout. They are found by trial for a model of any
+library.
+"""
 
 import numpy as np
 from jaxtyping import Float

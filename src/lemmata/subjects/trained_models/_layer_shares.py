@@ -10,7 +10,7 @@ from jaxtyping import Float
 from ._contract import AbstractModel, batches
 from ._factors import factors
 
-_BLOCK = 2**26  # bytes of the Jacobian of a row, or of a block of rows
+_BLOCK = 2**26  # bytes of the Jacobian for one row, or for a block of rows
 _NUMBERS = 2**27  # of all Jacobians together
 _FOR_SIGNS = 2**27  # parameters times rows that are pulled back one by one
 _FEWEST = 4
@@ -33,9 +33,9 @@ def rows_for_shares(model: AbstractModel, outputs: int, most: int) -> int:
 def layer_shares(model: AbstractModel, x: np.ndarray, seed: int = 0) -> Float[np.ndarray, " layers"]:
     """The part of each parameter array in the trace of the tangent kernel on some rows; the parts add up to 1.
 
-    By the factors of a dense network, else from the Jacobian. If the Jacobian of one row takes more than 64 MiB, the
-    sum over outputs is estimated. It uses one vector u of random signs for each row, because |J_i' u|² has this sum as
-    its mean.
+    The factors of a dense network are used if there are any, and otherwise the Jacobian. If the Jacobian of one row
+    takes more than 64 MiB, the sum over outputs is estimated. It uses one vector u of random signs for each row,
+    because |J_i' u|² has this sum as its mean.
 
     Args:
         model: with derivatives.

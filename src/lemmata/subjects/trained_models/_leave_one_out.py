@@ -290,7 +290,7 @@ def _by_outputs(
 def output_gram(model: AbstractModel, x: np.ndarray, width: int) -> Float[np.ndarray, "nC nC"]:
     """J J' for the Jacobian J of all outputs, with parameters in units of their decay. No array is P wide.
 
-    By factors if the model is a dense network; else summed over blocks of parameters.
+    If the model is a dense network, factors are used. Otherwise, it is summed over blocks of parameters.
 
     Args:
         model: with derivatives.
@@ -309,7 +309,7 @@ def output_gram(model: AbstractModel, x: np.ndarray, width: int) -> Float[np.nda
 
 
 def _blocks(model: AbstractModel, x: np.ndarray, width: int) -> Iterator[tuple[slice, Float[np.ndarray, "nC B"]]]:
-    """Columns of the Jacobian, as many as fit into a block; each column needs the derivatives of all rows again."""
+    """Columns of the Jacobian, as many as fit into a block. Each column needs the derivatives of all rows again."""
     n, size = len(x), len(model.theta)
     columns = max(_BLOCK // (8 * n * width), 1)
     few = max(min(_BLOCK // (8 * width * size), n), 1)

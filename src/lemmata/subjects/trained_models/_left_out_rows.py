@@ -94,7 +94,9 @@ def sampled_rows_left_out(trained: Trained) -> LeftOutRows:
 
 
 def leaving_rows_out_passes(trained: Trained) -> float:
-    """Gradients of all training rows that `sampled_rows_left_out` is still expected to cost; 0 once it is known."""
+    """The cost that `sampled_rows_left_out` is still expected to have, in gradients of all training rows; 0 once it is
+    known.
+    """
     known = is_known(sampled_rows_left_out, trained)
     products = 0.0 if known else 2.0 * STEPS * min(_SAMPLED, len(trained.x))
     return products + polishing_passes(trained)

@@ -39,12 +39,12 @@ _KINDS = {
 
 
 class LossError(SettingError):
-    """The loss that a model was trained with is none whose derivatives are known here."""
+    """The model was trained with a loss whose derivatives are not known here."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Loss:
-    """The loss of a row, of its outputs f and its target y.
+    """The loss of a row, as a function of its outputs f and its target y.
 
     log: sum_c q_c (log sum_k exp f_k - f_c) with q_c = w_c ((1 - s) y_c + s/C) and one-hot y. This is the log loss of C
     classes, with the weight w_c of each class and labels smoothed by the share s, as in `torch.nn.CrossEntropyLoss`.

@@ -14,7 +14,7 @@ _MOST = 200
 
 
 def margins(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, " n"]:
-    """The output of a row's class less the largest of the others.
+    """The output of a row's class minus the largest other output.
 
     Args:
         f: outputs.
@@ -59,7 +59,7 @@ class Directed:
 def directed(model: AbstractModel, x: np.ndarray, y: Float[np.ndarray, "n C"], seed: int) -> Directed:
     """The cosine of theta with its projection on the cone of gradients of the margins f_y - f_j, j not y.
 
-    Only the 200 smallest margins are used, because other rows have no weight at the largest margin: the cosine is at
+    Only the 200 smallest margins are used, because other rows have no weight at the largest margin. So the cosine is at
     least this.
 
     Args:

@@ -1,4 +1,5 @@
-"""Rows that are as far from training rows as these are from each other, to test a model on inputs that it has not seen.
+"""Rows that are as far from training rows as these are from each other. They test a model on inputs that it has not
+seen.
 
 Two solutions of one objective agree on rows that both have seen, and may differ on all others. New rows show how
 far this is. If there are none, or if they must not be used, moved training rows are nearly as good.
@@ -15,7 +16,7 @@ _STREAM = 17
 
 
 def nearby_rows(x: np.ndarray, *, seed: int = 0) -> np.ndarray:
-    """Each of at most 512 rows, moved in a random direction by its distance to the nearest other row.
+    """Each of at most 512 rows, moved in a random direction by the distance to its nearest other row.
 
     Rows of whole numbers, which cannot be moved a little, and a single row are returned as they are.
 

@@ -44,5 +44,5 @@ def answers(own: Any) -> dict[str, Any]:
 
 
 def name_of(question: Callable[[Any], Any]) -> str:
-    """The name under which the result is stored: two methods of one name in two files have different names."""
+    """The name under which the result is stored. Two methods with one name in two files have different names."""
     return f"{question.__module__}.{question.__qualname__}"

@@ -22,11 +22,11 @@ def with_two_outputs(
 ) -> tuple[AbstractModel, tuple[Any, ...] | None, str]:
     """A model of one output for two classes, as a model of two outputs -f/2 and f/2. f is the second class's logit.
 
-    If log loss is stated, the output is a logit; or a probability if all outputs are in [0, 1] and are linear in no
-    layer of parameters. Without a statement, the same holds for targets that are words, Booleans or two whole numbers
-    and a model with derivatives. For the targets 0.0 and 1.0, the output is read as a logit if its logistic function is
-    nearer to the targets, in squares, than the output. It is read as a probability if outputs in [0, 1] are linear in
-    no layer.
+    If log loss is stated, the output is a logit. It is a probability instead if all outputs are in [0, 1] and are
+    linear in no layer of parameters. Without a statement, the same holds for targets that are words, Booleans or two
+    whole numbers and a model with derivatives. For the targets 0.0 and 1.0, the output is read as a logit if its
+    logistic function is nearer to the targets, in squares, than the output. It is read as a probability if outputs in
+    [0, 1] are linear in no layer.
 
     Args:
         model: any; a model with several outputs, or for values, is not changed.
@@ -84,5 +84,5 @@ def _link(
 
 
 def _bent(model: AbstractModel, x: np.ndarray) -> bool:
-    """Whether outputs are linear in no layer, as for a logistic function; True also if only outputs are known."""
+    """Whether outputs are linear in no layer, as for a logistic function. It is also True if only outputs are known."""
     return isinstance(model, BlackBox) or not model.differentiable or not linear_layers(model, x).any()

@@ -28,7 +28,7 @@ PRODUCTS = (5, 10, 20, 40, 80, 80, 80)
 _FORCED = 1e-2  # the residual of Newton's equation, in units of the gradient
 _EXACT = 1e-10
 _TOGETHER = 10
-_SINGLE = 1e-7  # by which the objective still falls in ten steps of single precision; less is rounding
+_SINGLE = 1e-7  # amount by which the objective still falls in ten steps of single precision; less is rounding
 _ROUNDING = 100.0
 _STEP = 1.1  # gradients that a step of L-BFGS makes
 _FOR_VECTORS = 1500.0  # as long as the gradient of this many rows
@@ -116,7 +116,7 @@ def polish(objective: Objective, steps: int = DESCENT_STEPS, tolerance: float = 
     Args:
         objective: with a decay above 0.
         steps: of L-BFGS at most.
-        tolerance: the residual at which it ends; Newton's steps go on to rounding if the objective is smooth.
+        tolerance: the residual at which it ends. Newton's steps go on to rounding if the objective is smooth.
 
     Raises:
         PrecisionError: for a model in JAX if that computes in float32.
@@ -192,7 +192,7 @@ def _settled(objective: Objective, end: Float[np.ndarray, " P"]) -> Float[np.nda
 
 @once
 def objective_of(trained: Trained) -> Objective:
-    """Mean loss plus decay: the stated one, else the one that the weights imply, if it is above 0."""
+    """Mean loss plus decay. The decay is the stated one, or else the one that the weights imply, if it is above 0."""
     free = Objective(trained.model, trained.x, trained.y, trained.task, 0.0)
     decay = trained.decay if trained.decay is not None else _inferred(trained, free)
     return dataclasses.replace(free, decay=max(decay, 0.0) if math.isfinite(decay) else 0.0)

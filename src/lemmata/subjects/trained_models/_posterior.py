@@ -22,7 +22,7 @@ OPERATIONS = 3e10
 """That one posterior may take."""
 _BYTES = 2**30
 _BLOCK = 2**27  # bytes of the Jacobian of a block of rows
-_SINGULAR = 14.0  # between the logarithms of the largest and the least entry on the diagonal of a Cholesky factor
+_SINGULAR = 14.0  # difference of the logarithms of the largest and the least diagonal entry of a Cholesky factor
 _CHECKED = 2**26  # bytes of the Jacobian of a row up to which factors are looked for
 
 

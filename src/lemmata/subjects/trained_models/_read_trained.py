@@ -1,4 +1,4 @@
-"""A model, rows and what else is known of a training, as the user has them, as one `Trained`."""
+"""A model, rows and what else is known of a training are read as the user has them, and become one `Trained`."""
 
 import dataclasses
 import math

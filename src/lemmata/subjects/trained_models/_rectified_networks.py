@@ -18,7 +18,7 @@ _RATE = 0.2
 
 
 def rectified(params: dict, x: Any) -> Array:
-    """A layer of max(., 0) and a readout; without hidden units, a linear model."""
+    """A layer of max(., 0) and a readout. Without hidden units, it is a linear model."""
     hidden = jnp.maximum(x @ params["w1"], 0) if "w1" in params else x
     return hidden @ params["w2"] + params["b2"]
 
@@ -53,7 +53,7 @@ class RectifiedTrainer:
 
 
 def equidistant(rng: np.random.Generator, d: int, distance: float) -> Float[np.ndarray, "classes d"]:
-    """Centres of the classes on random orthogonal axes, each as far from each other one."""
+    """Centres of the classes on random orthogonal axes. All distances between them are equal."""
     axes, _ = np.linalg.qr(rng.normal(size=(d, d)))
     return distance / np.sqrt(2) * axes[:CLASSES]
 

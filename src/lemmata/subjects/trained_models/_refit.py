@@ -29,7 +29,7 @@ class Refits:
 
     Args:
         fit: the user's own: rows, targets as the user has them, and a seed.
-        model: the one that is examined, whose number of outputs and link every other one shares.
+        model: the examined model. All other models have its number of outputs and its link.
         x: training rows.
         targets: theirs, as the user has them.
     """

@@ -59,7 +59,7 @@ def find_rescalings(model: AbstractModel, x: np.ndarray) -> list[Rescaling]:
         for axis, length in enumerate(layer.shape):
             if length > 1:
                 pushed[place, axis] = double.jvp(_along(double, place, axis), rows)
-    found, known = [], set()  # without constants, in and out cannot be distinguished: one order is enough
+    found, known = [], set()  # without constants, in and out cannot be distinguished, so one order is enough
     arrays = [key for key in pushed if len(double.layers[key[0]].shape) > 1]
     for a in arrays:
         for b in arrays:

@@ -30,7 +30,7 @@ class _Trainer:
 
 
 class SeparatedNetworks(Population[Trained]):
-    """Three normal classes around centres at right angles; a layer of hyperbolic tangents and a readout.
+    """Three normal classes around centres at right angles, and a layer of hyperbolic tangents with a readout.
 
     Args:
         rows: training rows by default.

@@ -14,12 +14,12 @@ _MOST = 400
 def largest_eigenvalue(
     product: Callable[[np.ndarray], np.ndarray], start: Float[np.ndarray, " P"], tolerance: float = 1e-3
 ) -> tuple[float, int]:
-    """The largest eigenvalue by Lanczos' recurrence of three terms, and how many products it took.
+    """The largest eigenvalue by Lanczos' recurrence of three terms, and the number of products.
 
     No basis is stored: besides a product, there are three vectors, in the precision of the start. Vectors then lose
-    their orthogonality to those of converged eigenvalues, which return as duplicates. The largest value is as accurate
-    as with a stored basis (Paige 1976). It ends if the residual |A x - value x| of the largest Ritz pair is at most the
-    tolerance times |value|. Then an eigenvalue is within the residual of the value.
+    their orthogonality to the vectors of converged eigenvalues, which return as duplicates. The largest value is as
+    accurate as with a stored basis (Paige 1976). It ends if the residual |A x - value x| of the largest Ritz pair is at
+    most the tolerance times |value|. Then an eigenvalue is within the residual of the value.
 
     Args:
         product: v -> A v.

@@ -37,7 +37,7 @@ _COLUMNS = 4096
 
 @dataclasses.dataclass(frozen=True)
 class Shift:
-    """What a classifier sees between reference rows and deployment rows.
+    """The result of a classifier that compares reference rows and deployment rows.
 
     Args:
         area: under its curve, on rows that it was not fitted to; 1/2 is guessing.
@@ -54,7 +54,7 @@ class Shift:
 
     @property
     def p_value(self) -> float:
-        """The share of areas at least as large, including the observed one."""
+        """The share of areas that are at least as large as the observed area, which is included."""
         return float(1 + (self.nulls >= self.area).sum()) / (1 + len(self.nulls))
 
     @property
@@ -169,7 +169,7 @@ def _kernel(blocks: list[Float[np.ndarray, "n _"]]) -> Float[np.ndarray, "n n"]:
 
 
 def _fitted_elsewhere(kernel: Float[np.ndarray, "n n"], rng: np.random.Generator) -> Float[np.ndarray, "n n"]:
-    """The weights of the labels in the score of each row, fitted to the rows of the other folds."""
+    """The weights of the labels in the score of each row. They are fitted to the rows of the other folds."""
     n = len(kernel)
     operator = np.zeros((n, n))
     for fold in np.array_split(rng.permutation(n), _FOLDS):

@@ -18,10 +18,10 @@ _DRAWS = 1024  # that bound a probability, and that judge an attack
 _SELECTION = 256
 _ALPHA = 1e-4
 _NOISE = 0.25  # share of the spread of the features
-_STEPS, _GUIDES = 10, 32  # steps of an attack, and the draws that its gradient averages
+_STEPS, _GUIDES = 10, 32  # the number of steps of an attack, and the number of draws that its gradient averages
 _DOUBLINGS, _HALVINGS = 3, 5
 _ENDS = 0.1
-_SURE = 3.5  # standard deviations by which another class must be the more frequent one
+_SURE = 3.5  # standard deviations by which another class must be more frequent
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,11 +45,12 @@ class Smoothed:
     seed: int
 
     def broken(self) -> Float[np.ndarray, " r"]:
-        """The smallest radius at which an attack changes the class of each row; eight certified radii if none does.
+        """The smallest radius at which an attack changes the class of each row. If no attack does, eight certified
+        radii.
 
         Projected gradient steps go against the mean probability of the class under the noise. Whether the class has
-        changed is judged on fresh draws: another must be more frequent by 3.5 standard deviations. The search begins at
-        the certified radius itself, doubles it while attacks fail, and bisects.
+        changed is decided on fresh draws. Another class must be more frequent by 3.5 standard deviations. The search
+        begins at the certified radius itself, doubles it while attacks fail, and bisects.
         """
         rng = np.random.default_rng([self.seed, 16])
         low, high = np.zeros(len(self.x)), self.radii.copy()

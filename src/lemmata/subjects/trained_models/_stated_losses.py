@@ -32,7 +32,7 @@ def estimator_loss(estimator: Any, n: int) -> tuple[StatedLoss | None, float | N
     checks that need the objective are skipped. Any other regressor is read as one of squared loss.
 
     Args:
-        estimator: a fitted one; any other model states nothing.
+        estimator: a fitted estimator. Any other model states nothing.
         n: its training rows.
     """
     if not any(own.__module__ == "sklearn.base" for own in type(estimator).__mro__):
@@ -62,7 +62,8 @@ def estimator_loss(estimator: Any, n: int) -> tuple[StatedLoss | None, float | N
 def _has_absolute_values(estimator: Any, name: str) -> bool:
     """Whether absolute values of the weights were part of the objective."""
     if name.removeprefix("MultiTask").startswith(_ABSOLUTE):
-        share = getattr(estimator, "l1_ratio_", getattr(estimator, "l1_ratio", 1.0))  # also of a model that chose it
+        # also for a model that chose this share
+        share = getattr(estimator, "l1_ratio_", getattr(estimator, "l1_ratio", 1.0))
         return bool(np.any(np.asarray(1.0 if share is None else share, float) > 0))
     penalty = getattr(estimator, "penalty", None)
     if penalty in ("l1", "elasticnet", "deprecated"):  # the last means that only the ratio can be determined

@@ -1,4 +1,6 @@
-"""The tangent kernel of a model at its parameters, and ridge regression with it, each row left out exactly."""
+"""The tangent kernel of a model at its parameters, and ridge regression with this kernel, with each row left out
+exactly.
+"""
 
 import dataclasses
 
@@ -96,7 +98,7 @@ def kernel_passes(model: AbstractModel, x: np.ndarray, others: int, factored: bo
 
 
 def kernel_bytes(model: AbstractModel, x: np.ndarray, others: int) -> int:
-    """Bytes that a kernel machine holds at once: kernels, eigenvectors, two blocks of Jacobians and their copies.
+    """Bytes that a kernel machine needs at once, for kernels, eigenvectors, two blocks of Jacobians and their copies.
 
     Raises:
         MemoryPlanError: if the Jacobian of one row does not fit in a block.
@@ -117,7 +119,7 @@ def kernel_machine(
     Args:
         kernel: of the training rows.
         y: their targets.
-        cross: the kernel of other rows with them; None if there are none.
+        cross: the kernel between other rows and these rows. None if there are no other rows.
 
     Example:
         >>> import jax, numpy as np

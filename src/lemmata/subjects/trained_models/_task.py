@@ -17,7 +17,7 @@ from ._losses import Loss, StatedLoss, loss_kind, loss_words
 COUNTS = "logarithms of means"
 """Outputs of a model of counts."""
 _ROUNDING = 1e-3
-_BEYOND = 1.5  # from the middle of 0 and 1: values that are fitted to these stay nearer
+_BEYOND = 1.5  # distance from the middle of 0 and 1; values that are fitted to 0 and 1 stay nearer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Task:
 
     @property
     def loss_told(self) -> str:
-        """The loss that was trained with, and how it is known: "log loss, as the targets are classes"."""
+        """The loss of the training, and how it is known, as in "log loss, as the targets are classes"."""
         words = loss_words(self.loss)
         weights = self.loss.weights if isinstance(self.loss, Loss) else ()
         if weights:
@@ -95,7 +95,7 @@ class Task:
         return softmax(f, axis=1) if self.is_classification else f
 
     def slopes(self, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "n C"]:
-        """The gradients in the outputs of the loss that was trained with: p - y for log loss, f - y for squared loss.
+        """The gradients in the outputs of the training loss: p - y for log loss, f - y for squared loss.
 
         Raises:
             LossError: for a loss that could not be stated.
@@ -116,7 +116,7 @@ class Task:
         return ((self.means(f) - y) ** 2).sum(1) / 2
 
     def errors(self, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, " n"]:
-        """1 if the class is wrong, else 0; for values the squared distance |f - y|²; of documents nats per token."""
+        """1 if the class is wrong, else 0. For values, the squared distance |f - y|². For documents, nats per token."""
         if self.is_classification:
             return (f.argmax(1) != y.argmax(1)).astype(float)
         if self.is_language:
@@ -204,8 +204,9 @@ def read_task(
     Args:
         model: the model.
         x: rows.
-        y: their targets; rows of one-hot targets are classes.
-        labels: the class of each output in order; default 0, 1, ... for whole numbers, else the sorted classes.
+        y: their targets. Rows of one-hot targets are classes.
+        labels: the class of each output in order. By default, 0, 1, ... for whole numbers, and otherwise the sorted
+            classes.
         stated: the loss that was trained with, if it is known.
 
     Raises:
@@ -279,7 +280,7 @@ def _of_classes(
 
 
 def _one_hot(y: np.ndarray) -> bool:
-    """Whether each row has one 1, and else zeros."""
+    """Whether each row has one 1 and otherwise zeros."""
     return y.dtype.kind in "biuf" and bool(np.isin(y, (0, 1)).all() and (y.sum(1) == 1).all())
 
 

@@ -111,7 +111,7 @@ class TorchModel(AbstractModel):
         def listen(name: str, layer: Any, args: Any, out: Any) -> Any:
             """0 is added to the layer's output, so that derivatives in it can be computed."""
             if name in given or len(args) != 1 or out.ndim != 2 or len(out) != len(rows):
-                given[name] = None  # a row passes twice, or as something else than a vector
+                given[name] = None  # a row passes twice, or in another form than a vector
                 return out
             taken[name], given[name] = args[0].detach().numpy(), torch.zeros_like(out, requires_grad=True)
             return out + given[name]
@@ -141,7 +141,8 @@ class TorchModel(AbstractModel):
         torch, rows = sys.modules["torch"], self._tensor(x)
         try:
             push = torch.func.jvp(lambda own: self._call(own, rows), (self._here(),), (self._tensor(v),))
-        except (RuntimeError, NotImplementedError):  # no forward derivative: backwards twice, see `linear`
+        # without a forward derivative, the backward one is used twice (see `linear`)
+        except (RuntimeError, NotImplementedError):
             return self._twice_backwards(rows)[0](v)
         return push[1].detach().numpy()
 

@@ -13,7 +13,7 @@ from ._task import Task
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Trained:
-    """A trained model, the rows it has seen, rows it has not, and what else is known of its training.
+    """A trained model, the rows it has seen, rows it has not seen, and what else is known of its training.
 
     Functions of a `Trained` are defined beside the mathematics that they need. Their results are stored with it
     (`once`).
@@ -22,7 +22,8 @@ class Trained:
         model: at the parameters that were found.
         task: how its outputs are read.
         x: training rows.
-        y: their targets, encoded: one-hot rows of classes, columns of values, or tokens of documents that count.
+        y: their encoded targets. They are one-hot rows of classes, columns of values, or tokens of documents that
+            count.
         targets: of the training rows, as the user has them, for `fit`.
 
     The other fields are the facts of `lemmata.facts.Facts` by their keywords, after reading: models as `AbstractModel`,

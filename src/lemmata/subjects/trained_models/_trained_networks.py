@@ -40,7 +40,7 @@ def initial(
 
 
 def draw_rows(rng: np.random.Generator, n: int, centres: np.ndarray, noise: float) -> tuple[np.ndarray, np.ndarray]:
-    """Normal rows around the centres, of which the share `noise` gets a class at random."""
+    """Normal rows around the centres. The share `noise` of them gets a random class."""
     labels = rng.integers(0, CLASSES, n)
     x = centres[labels] + rng.normal(size=(n, centres.shape[1]))
     return x, np.where(rng.random(n) < noise, rng.integers(0, CLASSES, n), labels)
@@ -81,7 +81,7 @@ class _Trainer:
 
 
 class TrainedNetworks(Population[Trained]):
-    """Three normal classes in d dimensions; a linear model, or a layer of hyperbolic tangents.
+    """Three normal classes in d dimensions, and a linear model, or a layer of hyperbolic tangents.
 
     Args:
         rows: training rows by default.

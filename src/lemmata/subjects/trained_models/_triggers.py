@@ -162,7 +162,7 @@ def _others(calls: Int[np.ndarray, " n"], classes: int, seed: int) -> Int[np.nda
 
 
 class _Search:
-    """Masks and patterns of all classes on their way, and the best so far."""
+    """Masks and patterns of all classes during the search, and the best ones so far."""
 
     def __init__(self, model: AbstractModel, rows: Float[np.ndarray, "C r *row"], x: Float[np.ndarray, "n *row"]):
         self.model, self.rows = model, rows

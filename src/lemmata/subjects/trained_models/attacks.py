@@ -44,8 +44,8 @@ def first_order_radii(problem: Trained) -> Float[np.ndarray, " n"]:
 def departure_from_a_line(problem: Trained) -> float:
     """The median over attacked rows of |m(x + s/2) / m(x) - 1/2|.
 
-    Here s is the smallest step to where m = f_y - f_j is 0 to first order, and j is the class that it leads to. The
-    number is 0 if outputs are linear on the way.
+    Here s is the smallest step to a point where m = f_y - f_j is 0 to first order. j is the class to which it leads.
+    The number is 0 if outputs are linear on the way.
     """
     x, y = attacked(problem)
     _, steps, classes = _first_order_steps(problem)
@@ -87,7 +87,7 @@ def smallest_attacks(problem: Trained, upper: Float[np.ndarray, " n"]) -> Float[
 
     Args:
         problem: the model with its rows.
-        upper: radii at which the search begins; they are doubled until the attack succeeds, four times at most.
+        upper: radii at which the search begins. They are doubled until the attack succeeds, four times at most.
     """
     x, y = attacked(problem)
     low, high = np.zeros(len(x)), upper.copy()
@@ -125,7 +125,7 @@ def _changed(problem: Trained, x: np.ndarray, y: np.ndarray, radius: np.ndarray)
 
 
 class _NearlyStraight(TrainedNetworks):
-    """Networks of which one in eight bends too much on the way to the boundary."""
+    """Networks of which one in eight is too curved on the way to the boundary."""
 
     drops: ClassVar[float] = 0.2
 

@@ -101,7 +101,7 @@ class UnitsStayBalanced(AbstractGauge):
 
 
 def largest_matrix(problem: Trained) -> tuple[Float[np.ndarray, "N M"], Float[np.ndarray, "N M"]]:
-    """The array with the longest shorter side, now and at the start; for more than two axes, one unfolding."""
+    """The array with the longest shorter side, now and at the start. With more than two axes, one of its unfoldings."""
     now, start = (model.split(model.theta) for model in (problem.model.in_double(), at_start(problem)))
     unfold = lambda array: array.reshape(len(array), -1)
     shapes = {name: unfold(array).shape for name, array in now.items() if array.ndim > 1}

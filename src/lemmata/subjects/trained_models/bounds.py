@@ -51,7 +51,7 @@ def rows_factor(bound_at: Callable[[float], float], rows: float | int, trivial: 
     """How many times the rows there would have to be for a bound to fall below the trivial value.
 
     Args:
-        bound_at: the bound at a number of rows, all else as it is; it falls as there are more.
+        bound_at: the bound as a function of the number of rows, all else unchanged. It falls as the number grows.
         rows: how many there are.
         trivial: what everybody knows.
 
@@ -70,7 +70,7 @@ def rows_factor(bound_at: Callable[[float], float], rows: float | int, trivial: 
 
 
 def error_limit(wrong: float | int, rows: float | int) -> float:
-    """Clopper and Pearson's upper limit: the p at which so few of the rows are wrong with probability DELTA."""
+    """Clopper and Pearson's upper limit. It is the p at which so few of the rows are wrong with probability DELTA."""
     return float(stats.beta.ppf(1 - DELTA, wrong + 1, rows - wrong)) if wrong < rows else 1.0
 
 
@@ -131,7 +131,7 @@ class HeldOutBound(AbstractGauge):
         return most_frequent(problem)
 
     def rows_factor(self, problem: Trained) -> float:
-        """The required multiple of the held-out rows; NaN without any."""
+        """The required multiple of the held-out rows. NaN without held-out rows."""
         wrong, rows = _half(problem, 0)
         if not rows:
             return math.nan
@@ -148,7 +148,7 @@ class Described:
 
 
 def pruned_and_rounded(model: AbstractModel, kept: float, bits: int) -> tuple[AbstractModel, float]:
-    """The model with a share of its weights, the largest ones, on 2^bits equidistant values of each array.
+    """The model with a share of its weights, the largest ones, rounded to 2^bits equidistant values of each array.
 
     Returns: The model, and the bits of its description. The description says how many weights are left, which they are,
     the largest value of each array (one of 256), and the value of each weight.

@@ -29,7 +29,7 @@ _LEVEL = 0.97
 _NEAR = 0.3
 
 
-@functools.lru_cache(maxsize=1)  # hypotheses and prediction of one gauge ask for the same copy
+@functools.lru_cache(maxsize=1)  # hypotheses and prediction of one check need the same copy
 def memorised(problem: Trained) -> Trained | None:
     """The first checkpoint that gets every training row right, with the rows; None if no checkpoint does."""
     for model in problem.checkpoints:

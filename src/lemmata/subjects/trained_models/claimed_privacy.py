@@ -34,7 +34,7 @@ def noisy_sum(
 ) -> dict[str, Float[np.ndarray, " d"]]:
     """The sum of the rows, each with the sign of its class, plus Laplace noise of scale 1/eps a coordinate.
 
-    Rows of 1-norm at most 1 move the sum by at most 1 in this norm, so it is eps-private for one row more or less.
+    Rows of 1-norm at most 1 move the sum by at most 1 in this norm. So the sum is eps-private for one row more or less.
     """
     return {"w": (2 * y - 1) @ x + rng.laplace(scale=1 / eps, size=x.shape[1])}
 

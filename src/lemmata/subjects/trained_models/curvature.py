@@ -48,7 +48,7 @@ def direction(problem: Trained, stream: int) -> Float[np.ndarray, " P"]:
     return problem.model.vjp(u, problem.x)
 
 
-@functools.lru_cache(maxsize=1)  # hypotheses and prediction of one gauge ask for the same number
+@functools.lru_cache(maxsize=1)  # hypotheses and prediction of one check need the same number
 def sharpness(problem: Trained) -> tuple[float, int]:
     """The largest eigenvalue of the Hessian of the objective at the weights, by Lanczos' method, and the number of
     products.
@@ -82,7 +82,8 @@ class Moves:
         return self.objective.value(self.theta + move)[1] - self.home
 
     def steepest(self, move: Float[np.ndarray, " P"]) -> Float[np.ndarray, " P"]:
-        """A move that descent pulls back hardest for its length, by ARPACK on pulls; with a little of the given one.
+        """A move that descent pulls back hardest for its length. ARPACK finds it on pulls, with a small part of the
+        given move.
 
         Raises:
             SolverError: it does not converge within 240 pulls.
@@ -96,7 +97,7 @@ class Moves:
         return self.size * (found[:, 0] + _MIXED * move)
 
     def grows(self, rate: float) -> bool:
-        """Whether four steps make the move alternate in sign and grow; along a negative curvature none alternates.
+        """Whether the move alternates in sign and grows in four steps. Along a negative curvature, no move alternates.
 
         The last step's change is compared with the first one's. More steps would only show negative curvatures, if
         there are any, because moves along them grow at every rate.
@@ -111,7 +112,7 @@ class Moves:
         return bool(changes[-1] @ changes[-2] < 0 and (len(changes) <= _STEPS or last > first))
 
     def onset(self) -> Float[np.ndarray, " 3"]:
-        """The rate at which moves begin to grow: a rate that is too small, the middle, and a rate at which they grow.
+        """The rate at which moves begin to grow: a rate that is too small, the middle, and a rate at which moves grow.
 
         The search begins at twice the inverse of the first move's own curvature, and doubles or halves the rate at most
         twelve times each way. If moves never grow, the result is infinity; if they always grow, it is 0.

@@ -31,7 +31,7 @@ _PAIRS = 200
 
 
 def normalised_margin(problem: Trained) -> float:
-    """The 10 % quantile of margins on training rows over the product of the norms of the weight arrays."""
+    """The 10 % quantile of margins on training rows, divided by the product of the norms of the weight arrays."""
     return float(np.quantile(margins(training_outputs(problem), problem.y), _QUANTILE)) / product_of_norms(
         problem.model
     )

@@ -67,7 +67,8 @@ class FallingLosses(Population[Trained]):
         ]  # fmt: skip
 
 
-_WINDOW = 5  # with more, the law misses by more than its residuals show: no loss of descent is a power law throughout
+# with more, the law misses by more than its residuals show, because no loss of descent is a power law throughout
+_WINDOW = 5
 _LEVEL = 0.95
 _ROUNDING = 1e-6
 

@@ -33,7 +33,7 @@ _CHANGED = 0.1
 
 
 def refitted(problem: Trained) -> Int[np.ndarray, " k"]:
-    """Places of the training rows without which a copy descends: 32 at random."""
+    """Places of 32 random training rows. A copy descends without each of them."""
     return np.sort(np.random.default_rng([problem.seed, 23]).permutation(len(problem.x))[:_ROWS])
 
 

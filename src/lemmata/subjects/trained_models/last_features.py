@@ -31,7 +31,8 @@ _NETWORKS = TrainedNetworks(hidden=16, noise=0.0, decay=0.01, rows=100, widths=(
 
 
 def spread_within(features: Float[np.ndarray, "n h"], y: Float[np.ndarray, "n C"]) -> float:
-    """The mean squared distance of features from their class mean, over that of class means from their own mean.
+    """The mean squared distance of features from their class mean, divided by the mean squared distance of class means
+    from their own mean.
 
     Args:
         features: of rows.
@@ -54,9 +55,11 @@ def directions(features: Float[np.ndarray, "n h"]) -> float:
     return float(own.sum() ** 2 / max(float((own**2).sum()), 1e-300))
 
 
-@functools.lru_cache(maxsize=2)  # two gauges, each with its hypotheses, prediction and measurement
+@functools.lru_cache(maxsize=2)  # two checks use it, each with its hypotheses, prediction and measurement
 def both_features(problem: Trained) -> tuple[Float[np.ndarray, "n h"], Float[np.ndarray, "n h"]] | None:
-    """Of the training rows at the start and now; None if no readout is found, or if it is applied to the inputs."""
+    """The features of the training rows at the start and now. None if no readout is found, or if it is applied to the
+    inputs.
+    """
     model = problem.model.in_double()
     places = readout_places(model, problem.x)
     if places is None or not _FEWEST <= places.shape[1] <= _MOST:
@@ -80,7 +83,7 @@ class AbstractLastFeatures(AbstractGauge):
 
 
 def learned_features(problem: Trained) -> list[Hypothesis]:
-    """The conditions under which last features may be compared with those of the start."""
+    """The conditions under which last features may be compared with the features of the start."""
     found = [Hypothesis("the model predicts classes", float(problem.task.is_classification), ">=", 1.0)]
     found += begun(problem)
     if not all(bool(own.holds) for own in found):

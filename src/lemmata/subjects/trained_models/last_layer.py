@@ -24,7 +24,7 @@ ABOUT = {"tool": "statistics", "architecture": "any", "object": "generalisation"
 
 
 def from_the_last_layer(problem: Trained) -> Array:
-    """The effect of leaving rows out of the readout alone, as a statement about new rows."""
+    """The effect of leaving rows out of the readout alone, stated for new rows."""
     readout = part_of(polished_copy(problem).model, linear_parameters(problem))
     found = leave_one_out(readout, problem.x, problem.y, problem.task, objective_of(problem).decay)
     return jnp.asarray(from_left_out(problem, found.outputs))

@@ -39,8 +39,8 @@ def predicted_share(
     its two ends if it is unknown which model is right on them.
     """
     law, most = stats.betabinom(m, count + 0.5, n - count + 0.5), round(unsettled * m)
-    # P(count + u <= k) is the mean of P(count <= j) over the window k - most <= j <= k + most
-    # law.cdf adds these up anew for every count
+    # P(count + u <= k) is the mean of P(count <= j) over the window k - most <= j <= k + most; law.cdf would add these
+    # up anew for every count
     below = np.minimum(np.cumsum(law.pmf(np.arange(m + 1))), 1.0)  # pyright: ignore[reportAttributeAccessIssue]
     below = np.pad(below, 2 * most, mode="constant", constant_values=(0.0, 1.0))
     sums = np.concatenate([[0.0], np.cumsum(below)])
@@ -91,7 +91,9 @@ def _guessing(problem: Trained) -> float:
 
 
 def _unseen(problem: Trained) -> int:
-    """The number of rows for the prediction: held-out rows without duplicates, else as many as training rows."""
+    """The number of rows for the prediction. It is the number of held-out rows without duplicates, or else of training
+    rows.
+    """
     held = 0 if problem.held is None else int(fresh_rows(problem).sum())
     return held or len(problem.x)
 

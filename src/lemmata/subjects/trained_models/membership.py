@@ -1,6 +1,6 @@
 """Membership: how many training rows are found by an attack that is hardly ever wrong about other rows.
 
-The theory predicts how well the loss of a row shows membership at a false positive rate of 1 %, where the area under
+The theory predicts how well the loss of a row shows membership at a false positive rate of 1 %. There, the area under
 the ROC curve has little meaning. It needs a stationary point of a known objective. It does not cover stronger attacks.
 """
 
@@ -45,8 +45,8 @@ def found_members(seen: Float[np.ndarray, " n"], left_out: Float[np.ndarray, " n
     n, k = len(seen), allowed(new)
     law = stats.betabinom(n, k, new - k + 1)
     low, middle, high = (int(law.ppf(p)) for p in ((1 - _LEVEL) / 2, 0.5, (1 + _LEVEL) / 2))
-    places = np.concatenate([[-np.inf], np.sort(left_out), [np.inf]])  # place j: j losses are at or below it
-    beyond = places[high + 1]  # the losses below it; if others equal it, they cannot be separated from it
+    places = np.concatenate([[-np.inf], np.sort(left_out), [np.inf]])  # at place j, j losses are at or below it
+    beyond = places[high + 1]  # the losses below it; losses that equal it cannot be separated from it
     thresholds = places[low], places[middle], beyond if beyond == places[high] else np.nextafter(beyond, -np.inf)
     return np.array([np.mean(seen <= threshold) for threshold in thresholds])
 

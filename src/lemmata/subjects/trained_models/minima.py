@@ -22,7 +22,7 @@ from .leaving_out import HeldOutErrorFromTrainingRows
 
 ABOUT = {"tool": "linear algebra", "architecture": "any", "object": "spectrum"}
 
-_NEAR = 0.001  # share of the decay: the accuracy of the smallest curvature
+_NEAR = 0.001  # share of the decay that gives the accuracy of the smallest curvature
 _KNOWN = 0.1
 _AT_REST = 1e-4
 _PRODUCTS = 100.0
@@ -85,7 +85,7 @@ class DecayOutweighsNegativeCurvature(AbstractGauge):
 
 
 class AbstractCurvatureOfLeavingOut(Claim[Trained]):
-    """Leaving rows out of networks with a small decay, with one curvature or another."""
+    """Leaving rows out of networks with a small decay, with several kinds of curvature."""
 
     stated = Kind.OWN
     population = TrainedNetworks(hidden=12, decay=0.001, noise=0.3, rows=80, widths=(8, 16))

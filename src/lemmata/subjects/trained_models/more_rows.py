@@ -28,7 +28,7 @@ ABOUT = {"tool": "statistics", "architecture": "any", "object": "generalisation"
 
 _LEVEL = 0.9  # the central 95 % held 186 of 186: the forecast is wide
 _FOLDS = 4
-_TAKEN = (1, 2, 3)  # of four folds, the folds that are trained on; the others are scored
+_TAKEN = (1, 2, 3)  # of four folds, training uses this many; the others are scored
 _FEWEST = 40
 _GAIN = 1.25
 _QUANTILES = np.linspace(0.0025, 0.9975, 200)
@@ -36,7 +36,7 @@ _QUANTILES = np.linspace(0.0025, 0.9975, 200)
 
 @dataclasses.dataclass(frozen=True)
 class Curve:
-    """Errors of refits on some of the training rows, on the others.
+    """Errors on the remaining rows of refits on some of the training rows.
 
     Args:
         sizes: numbers of rows.
@@ -155,7 +155,7 @@ class ErrorWithMoreRows(AbstractGauge):
         return jnp.asarray(forecast_share(curve_of(problem), rows, scored, trivial))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Models trained again on training rows and half of the held-out rows, tested on the other half."""
+        """Models trained again on the training rows and half of the held-out rows, and tested on the other half."""
         wrong = wider_errors(problem)
         return jnp.asarray(measured_share(int(wrong.sum()), len(wrong)))
 

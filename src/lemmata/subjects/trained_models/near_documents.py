@@ -29,7 +29,9 @@ class Edited:
 
 
 class EditedDocuments(Population[Edited]):
-    """Tokens from one distribution, and copies with up to five of them replaced by tokens that occur nowhere else."""
+    """Documents with tokens from one distribution, and copies in which up to five tokens are replaced by tokens that
+    occur nowhere else.
+    """
 
     settings = Space(
         n=Integer(20, 2, 1000, "documents"),

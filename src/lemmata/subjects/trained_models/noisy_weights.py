@@ -1,7 +1,7 @@
 """Noise on the weights: a bound on the error of a model whose weights training has not moved too far.
 
-The theory bounds the error of a model with noise on its weights, by their distance from weights that do not depend on
-the rows. It needs these weights: the start, or the weights from half of the rows. It gives no result for models that
+The theory bounds the error of a model with noise on its weights. It uses their distance from weights that do not depend
+on the rows. It needs these weights: the start, or the weights from half of the rows. It gives no result for models that
 are many nats away from them, and it does not cover the error without the noise.
 """
 

@@ -38,7 +38,7 @@ def chained(problem: Trained) -> list[Hypothesis]:
 
 
 def margins(problem: Trained) -> Float[np.ndarray, " n"]:
-    """f_y - max_j f_j over the other classes j, of the training rows."""
+    """f_y - max_j f_j over the other classes j, for the training rows."""
     own = problem.y.astype(bool)
     return training_outputs(problem)[own] - np.where(own, -np.inf, training_outputs(problem)).max(1)
 
@@ -46,7 +46,7 @@ def margins(problem: Trained) -> Float[np.ndarray, " n"]:
 def rounded_up(value: float, step: float = _GRID) -> tuple[float, float]:
     """The next power of 2^step, and -ln of its weight 1/((1 + |j|)² sum) among all of them.
 
-    The bound is for norms that are fixed before the rows; it holds for all powers at once for these logarithms.
+    The bound is for norms that are fixed before the rows. For these logarithms, it holds for all powers at once.
     """
     j = math.ceil(math.log2(max(value, 1e-300)) / step - 1e-9)
     return 2.0 ** (j * step), math.log(_MASS) + 2 * math.log1p(abs(j))
@@ -288,6 +288,7 @@ class ProductCertificate(AbstractGauge):
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """Projected gradient steps in balls, with the radius bisected for each row."""
         radii = first_order_radii(problem)
-        known = np.isfinite(radii)  # without an active unit there is no slope; start at the largest radius
+        # without an active unit there is no slope, so the search starts at the largest radius
+        known = np.isfinite(radii)
         upper = np.where(known, radii, radii[known].max(initial=1.0))
         return jnp.median(jnp.asarray(smallest_attacks(problem, upper)))

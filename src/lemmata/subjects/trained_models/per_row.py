@@ -26,7 +26,7 @@ _ROUNDING = 1e-9  # nats
 _LEVEL = 0.95
 _SMOOTH = (LOG, WEIGHTED, SQUARED, POISSON)  # the curvature of Huber's jumps, which a row's own leverage does not show
 _SHARED = 0.5  # share of the variance of log ratios; with it, the central 95 % of medians held all of 36 models
-_LOWEST = 0.005  # the quantile of correlations that 107 of 110 models exceeded; 104 exceeded the 2.5 % quantile
+_LOWEST = 0.005  # the quantile of correlations that 107 of 110 models exceeded; 104 of them exceeded the 2.5 % quantile
 
 
 def newton_effects(problem: Trained) -> Float[np.ndarray, " k"]:
@@ -37,7 +37,7 @@ def newton_effects(problem: Trained) -> Float[np.ndarray, " k"]:
 
 
 def resolved(problem: Trained) -> Bool[np.ndarray, " k"]:
-    """Which shown rows have an effect above rounding: the loss of a row that the model is sure of can be 0 to it."""
+    """Which shown rows have an effect above rounding. If the model is sure of a row, its loss can be rounded to 0."""
     return newton_effects(problem) > _ROUNDING
 
 
@@ -152,7 +152,8 @@ class MedianRatioOfRowEffects(AbstractGauge):
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """The median and quartiles of the ratio to descent to a stationary point without the row.
 
-        An effect that descent does not find, or finds below rounding, counts as one at rounding: its ratio is large.
+        An effect that descent does not find, or finds below rounding, counts as an effect at rounding. So its ratio is
+        large.
         """
         found = np.maximum(warm_effects(problem), _ROUNDING)
         low, value, high = np.quantile((newton_effects(problem) / found)[resolved(problem)], [0.25, 0.5, 0.75])

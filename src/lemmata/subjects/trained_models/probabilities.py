@@ -32,7 +32,7 @@ _AROUND = np.linspace(-1.5, 1.5, 121)
 
 
 def halves(problem: Trained) -> tuple[np.ndarray, np.ndarray]:
-    """Places of held-out rows for calibration, and of the other rows, at random by the problem's seed.
+    """Places of held-out rows for calibration, and of the other rows, chosen at random by the problem's seed.
 
     Duplicates of training rows are left out, because the model is more certain of them than of new rows.
     """
@@ -63,7 +63,7 @@ def _threshold(problem: Trained) -> tuple[float, Float[np.ndarray, " m"]]:
 
 
 def _continuous(problem: Trained) -> list[Hypothesis]:
-    """The condition that few calibration rows tie with the one at the threshold.
+    """The condition that few calibration rows tie with the row at the threshold.
 
     In trees, or for an always certain model, many tie.
     """

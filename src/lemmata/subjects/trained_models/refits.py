@@ -1,7 +1,7 @@
 """Refits: the result of training again on half of the rows, without a row, or on random classes.
 
-The theory predicts how a model depends on its training rows. It needs a program that trains afresh, or an objective to
-whose stationary point a copy can be brought. It leaves open what other rows would have changed.
+The theory predicts how a model depends on its training rows. It needs a program that trains afresh, or an objective for
+which a copy can be brought to a stationary point. It leaves open what other rows would have changed.
 """
 
 import jax.numpy as jnp

@@ -45,7 +45,7 @@ def sampled(problem: Trained) -> Int[np.ndarray, " k"]:
 
 
 def polishes(problem: Trained) -> bool:
-    """Whether a copy can be brought to a stationary point: where the vectors that this keeps fit."""
+    """Whether a copy can be brought to a stationary point, because the stored vectors fit into memory."""
     return vectors_bytes(problem) <= _POLISHED
 
 
@@ -54,7 +54,7 @@ def at_hand(problem: Trained) -> AbstractModel:
     return polished_copy(problem).model if polishes(problem) else problem.model
 
 
-@functools.lru_cache(maxsize=1)  # hypotheses and prediction of one gauge ask for the same
+@functools.lru_cache(maxsize=1)  # hypotheses and prediction of one check need the same rows
 def left_out_sample(problem: Trained) -> SampledRows:
     """Some rows left out, one after another."""
     objective = dataclasses.replace(objective_of(problem), model=at_hand(problem))

@@ -1,7 +1,7 @@
 """Shift: whether deployment rows are like the rows on which a model was tested, and what follows for its error.
 
-The theory tests whether two samples of rows are from one distribution, and estimates the error in deployment if they
-seem to be. It needs deployment rows that were drawn independently of the held-out rows. It does not give the error
+The theory tests whether two samples of rows come from one distribution. If they seem to, it estimates the error in
+deployment. It needs deployment rows that were drawn independently of the held-out rows. It does not give the error
 under a shift, which inputs alone do not determine.
 """
 
@@ -197,7 +197,7 @@ class AbstractErrorInUse(AbstractGauge):
         return jnp.asarray(self.estimate(problem))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The model on deployment rows, by the classes that the population knows."""
+        """The error of the model on deployment rows, by the classes that the population has."""
         return jnp.asarray(error_in_use(problem))
 
     def trivial(self, problem: Trained) -> Array:
@@ -227,7 +227,7 @@ class ConfidenceFallsLessThanAccuracy(Claim[Trained]):
     trivial = (1.0, 1.0)  # a share is at most 1
 
     def predict(self, problem: Trained) -> Array:
-        """From the classes of deployment rows, which the population knows."""
+        """From the classes of deployment rows, which the population has."""
         return jnp.full(2, error_in_use(problem)[1])
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
@@ -314,7 +314,7 @@ class SameInputsTwoErrors(Claim[Trained]):
 
 
 def _two_errors(problem: Trained) -> tuple[float, float]:
-    """The error on deployment rows by their classes, and by the next ones."""
+    """The error on deployment rows by their classes, and by the next classes."""
     assert isinstance(problem, Deployed)
     assert problem.deployed is not None
     assert problem.answers is not None

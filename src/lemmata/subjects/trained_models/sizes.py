@@ -72,7 +72,7 @@ class SizedModels(Population[Trained]):
         ]  # fmt: skip
 
 
-_LEVEL = 0.99  # at 0.95 it missed 12 of 160 families: few sizes miss by more than residuals say
+_LEVEL = 0.99  # at 0.95 it missed 12 of 160 families; few sizes miss by more than residuals show
 _ROUNDING = 1e-6
 
 

@@ -23,7 +23,9 @@ _SHARED = 0.25
 
 
 def one_unit(problem: Trained) -> Hypothesis:
-    """That the inputs have one unit: as stated, else by their spreads, else by a range that many of them share."""
+    """The condition that the inputs have one unit. It is stated, or follows from their spreads, or from a range that
+    many of them share.
+    """
     if problem.scale is not None:
         largest = float(np.abs(problem.x).max()) / problem.scale
         return Hypothesis(

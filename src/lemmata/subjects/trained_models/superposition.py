@@ -32,7 +32,9 @@ ABOUT = {"tool": "linear algebra", "architecture": "any", "object": "constructio
 
 
 class CrowdedReadouts(Population[Trained]):
-    """Classes around random centres, two more than hidden units or still more, at a stationary point with decay."""
+    """Classes around random centres at a stationary point with decay. There are two more classes than hidden units, or
+    still more.
+    """
 
     settings = Space(
         classes=Integer(10, 4, 100, "classes", corners=(8, 12)),

@@ -120,7 +120,7 @@ class ConvexModelsAreStable(AbstractGauge):
         return jnp.asarray(max(changes))
 
     def trivial(self, problem: Trained) -> Array:
-        """The log loss of guessing; of values, half of the largest squared target."""
+        """The log loss of guessing. For values, half of the largest squared target."""
         if problem.task.is_classification:
             return jnp.asarray(np.log(problem.y.shape[1]))
         return jnp.asarray((problem.y**2).sum(1).max() / 2)

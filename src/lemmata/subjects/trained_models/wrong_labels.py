@@ -61,7 +61,7 @@ class MislabelledNetworks(Population[Trained]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Trained:
-        """Centres a simplex in a random position, rows, wrong labels, and a model trained on them."""
+        """Centres that form a simplex in a random position, rows, wrong labels, and a model trained on them."""
         rng, d = np.random.default_rng(np.asarray(jax.random.key_data(key))), setting["d"]
         centres = _centres(rng, d)
         right, new = rng.integers(0, CLASSES, setting["n"]), rng.integers(0, CLASSES, _HELD)

@@ -32,7 +32,7 @@ long step. Networks that learn labels by heart then contradict right labels, too
 """
 _DOUBTED = 0.01  # fewer are what rows between two classes make of right labels
 _FEWEST = 100
-_OF_FOREST = 3.0, 0.03  # the same two groups; at most 0.009 in 33 sets of right labels, on seeds from 100 on
+_OF_FOREST = 3.0, 0.03  # the same two limits; at most 0.009 in 33 sets of right labels, on seeds from 100 on
 _FIRST = 8
 _LONG = 0.8  # leverage; in recurrent networks all that was doubted of right labels lay above 0.9
 _NEARLY = 0.8  # share of the suspect rows that are in one class
