@@ -41,6 +41,29 @@ def test_each_claim_of_privacy_is_refuted_by_its_own_check(monkeypatch, statuses
     assert _findings._privacy(types.SimpleNamespace(claimed=None), []) == []
 
 
+@pytest.mark.parametrize("status", STATUSES)
+@pytest.mark.parametrize(("predicted", "measured"), [(5.0, 2.5), (None, 2.5), (5.0, None)])
+def test_a_prediction_that_failed_is_told_unless_another_sentence_tells_it(status, predicted, measured):
+    own = gauge(status, predicted, measured)
+    apart = dataclasses.replace(own, name=next(iter(_findings._SAID_APART)))
+    found = _findings._disagreements([apart, own, dataclasses.replace(own, name="another")])
+    told = ["a.claim", "another"] * (status == "disagrees" and predicted is not None and measured is not None)
+    assert [sign.finding.rests_on for sign in found] == [[name] for name in told]
+    assert {sign.name for sign in found} <= {"predictions that failed"}
+
+
+@pytest.mark.parametrize(
+    ("label", "said"), [("upper", "at most 5"), ("lower", "at least 5"), ("estimate", "4 to 6 (95 %)")]
+)
+def test_a_prediction_that_failed_is_told_with_its_ends_and_what_it_may_mean(label, said):
+    for level, reading in ((0.95, "One such interval in 20 fails"), (1.0, "A hypothesis that was not checked may be")):
+        ends = GaugeInterval(5.0, 4.0, 6.0, level)
+        own = dataclasses.replace(gauge(), predicted=ends, label=label)
+        (sign,) = _findings._disagreements([own])
+        said = said if label != "estimate" else f"4 to 6{f' ({ends.at})' if ends.at else ''}"
+        assert sign.finding.text.startswith(f"title: predicted {said}, measured 2.5. {reading}")
+
+
 @pytest.mark.parametrize("scored", [False, True])
 def test_conditions_fail_that_do_not_hold_or_have_no_value(scored):
     name = _gauges.TO_BE_SCORED[0] if scored else "small"

@@ -9,7 +9,7 @@ import pytest
 
 from lemmata.errors import SettingError
 from lemmata.workflows.records.model_tables import Interval, beside_null
-from lemmata.workflows.studies import _models, _signal_groups
+from lemmata.workflows.studies import _findings, _models, _signal_groups
 from lemmata.workflows.studies._sampling import drawn, how_drawn
 from lemmata.workflows.studies._signal_blocks import _near
 from lemmata.workflows.studies._suited import check_amounts, suited
@@ -130,3 +130,8 @@ def test_a_number_at_the_end_of_its_null_is_within_it(unit):
     for value, side in ((20.000009, ""), (20.00002, "above"), (4.999991, ""), (4.99998, "below"), (12.0, "")):
         assert beside_null(value * unit, null) == side
     assert beside_null(None, null) == beside_null(3.0, None) == ""
+
+
+def test_columns_with_one_reason_stand_in_one_sentence():
+    assert _findings._together(["a"], "gives the target away") == "'a' gives the target away"
+    assert _findings._together(["a", "b"], "gives the target away") == "Each of 'a', 'b' gives the target away"
