@@ -8,7 +8,9 @@ import types
 import numpy as np
 import pytest
 
-from lemmata.workflows.examinations import _findings, _gauges, _prediction_sets, _run
+from lemmata.subjects.trained_models import LabelDoubts
+from lemmata.workflows.examinations import _findings, _gauges, _prediction_sets, _run, _wrong_labels
+from lemmata.workflows.examinations._row_names import Names
 from lemmata.workflows.records.examinations import Condition, Gauge, GaugeInterval
 from lemmata.workflows.records.model_tables import Interval, PosteriorShown
 
@@ -160,3 +162,33 @@ def test_an_error_of_the_users_function_is_told_where_the_next_steps_would_stand
     assert found["tried"] == ["No action was tried: ValueError: a b" + "c" * 197]
     monkeypatch.setattr(_run, "next_steps", lambda *given: (["do"], ["tried"]))
     assert _run._next_steps(None, [], None, 0.0, 0.0) == {"actions": ["do"], "tried": ["tried"]}
+
+
+def doubts(**given):
+    usual = {
+        "share": 0.1,
+        "low": 0.05,
+        "high": 0.2,
+        "evidence": 9.0,
+        "wrong": np.zeros(4),
+        "own": np.ones(4),
+        "fitted": 4,
+    }
+    return LabelDoubts(**usual | given)
+
+
+def test_labels_look_wrong_where_the_evidence_is_strong_and_the_least_share_is_not_tiny():
+    evidence, low = _wrong_labels._EVIDENCE, _wrong_labels._DOUBTED
+    for strong, large in itertools.product((True, False), repeat=2):
+        own = doubts(evidence=evidence * (1 if strong else 0.99), low=low * (1 if large else 0.99))
+        assert _wrong_labels.stands(own) == (strong and large)
+
+
+def test_rows_that_are_more_likely_wrong_than_right_are_told_the_surest_first():
+    own = doubts(wrong=np.array([0.6, 0.5, 0.9, 0.2]))
+    told = _wrong_labels._rows(np.array([10, 20, 30, 40]), own, ". Look at rows", Names())
+    assert told == ". Look at rows 30, 10 (counted from 0)"
+    assert _wrong_labels._rows(np.arange(4), doubts(), ". Look at rows", Names()) == ""
+    assert _wrong_labels._share(own) == "10 %"
+    assert _wrong_labels._ends(own) == "5 to 20 %"
+    assert _wrong_labels._ends(doubts(fitted=3)) == "5 to 20 %, estimated from 3 of them"
