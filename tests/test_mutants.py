@@ -9,11 +9,12 @@ import types
 
 import pytest
 
+from lemmata.engine.catalogue._fingerprint import reached
 from lemmata.engine.catalogue._modules import Node
 from tests import bugs, mutants
 from tests.laws.test_examples import MODULES
 from tests.mutants import Mutant, Outcome, Runner, _Watch
-from tests.reach import Reach, _imported, commands
+from tests.reach import Reach, _imported, _of_entries
 
 SOURCE = b'''
 def far(x, y, *, ridge=1.0, strict=True):
@@ -148,16 +149,23 @@ def test_the_examples_of_a_file_are_a_test_of_its_functions():
         assert known == ([f"{law}[{name}]"] if name in MODULES else [])
 
 
-def test_entries_of_a_command_are_a_test_of_their_own():
-    reach = Reach(mutants.ROOT)
-    path, name = mutants.ROOT / "tests/interfaces/cli/test_bad_inputs.py", "test_a_bad_input_is_refused_in_words"
-    tests = [own for own in reach._tests(path) if name in own.node]
-    of = {own.node.partition("[")[2].removesuffix(": *]"): own for own in tests}
-    assert set(of) == set(commands())
-    assert of["study"].cost > 3 * of["emergence"].cost > 0
-    for command, own in of.items():
-        reached = any(node.module == "lemmata.interfaces.cli._emergence" for node in own.rests)
-        assert reached == (command == "emergence"), command
+def test_entries_of_a_command_are_a_test_of_their_own(tmp_path):
+    Reach(mutants.ROOT)  # which says where tests are
+    path = tmp_path / "test_wrong.py"
+    command = lambda name, number: f'[[bad]]\ncommand = ["{name}", "{number}"]\n'
+    (tmp_path / "wrong.toml").write_text("".join(command("emergence", k) for k in range(3)) + command("list", 0))
+    rests = reached([Node("tests.interfaces.cli.test_bad_inputs", "test_a_bad_input_is_refused_in_words")])
+    function = ast.parse("def test_words(entry): ...").body[0]
+    first, second = _of_entries(path, "test_wrong.py::test_words", function, rests)
+    assert [own.node for own in (first, second)] == [
+        f"test_wrong.py::test_words[{it}: *]" for it in ("emergence", "list")
+    ]
+    assert first.cost == 3 * second.cost > 0
+    module = "lemmata.interfaces.cli._emergence"
+    assert any(node.module == module for node in first.rests)
+    assert not any(node.module == module for node in second.rests)
+    assert _of_entries(path, "", ast.parse("def test_words(other): ...").body[0], rests) == []
+    assert _of_entries(tmp_path / "test_none.py", "", function, rests) == []
 
 
 def test_cases_are_run_by_the_beginning_of_their_names():

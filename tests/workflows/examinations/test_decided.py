@@ -8,7 +8,9 @@ import types
 import numpy as np
 import pytest
 
-from lemmata.workflows.examinations import _findings, _gauges, _prediction_sets, _run
+from lemmata.subjects.trained_models import LabelDoubts
+from lemmata.workflows.examinations import _findings, _gauges, _prediction_sets, _run, _wrong_labels
+from lemmata.workflows.examinations._row_names import Names
 from lemmata.workflows.records.examinations import Condition, Gauge, GaugeInterval
 from lemmata.workflows.records.model_tables import Interval, PosteriorShown
 
@@ -39,6 +41,29 @@ def test_each_claim_of_privacy_is_refuted_by_its_own_check(monkeypatch, statuses
         assert "epsilon 1.25 at delta 1e-05" in sign.finding.text
         assert "2.5" in sign.finding.text
     assert _findings._privacy(types.SimpleNamespace(claimed=None), []) == []
+
+
+@pytest.mark.parametrize("status", STATUSES)
+@pytest.mark.parametrize(("predicted", "measured"), [(5.0, 2.5), (None, 2.5), (5.0, None)])
+def test_a_prediction_that_failed_is_told_unless_another_sentence_tells_it(status, predicted, measured):
+    own = gauge(status, predicted, measured)
+    apart = dataclasses.replace(own, name=next(iter(_findings._SAID_APART)))
+    found = _findings._disagreements([apart, own, dataclasses.replace(own, name="another")])
+    told = ["a.claim", "another"] * (status == "disagrees" and predicted is not None and measured is not None)
+    assert [sign.finding.rests_on for sign in found] == [[name] for name in told]
+    assert {sign.name for sign in found} <= {"predictions that failed"}
+
+
+@pytest.mark.parametrize(
+    ("label", "said"), [("upper", "at most 5"), ("lower", "at least 5"), ("estimate", "4 to 6 (95 %)")]
+)
+def test_a_prediction_that_failed_is_told_with_its_ends_and_what_it_may_mean(label, said):
+    for level, reading in ((0.95, "One such interval in 20 fails"), (1.0, "A hypothesis that was not checked may be")):
+        ends = GaugeInterval(5.0, 4.0, 6.0, level)
+        own = dataclasses.replace(gauge(), predicted=ends, label=label)
+        (sign,) = _findings._disagreements([own])
+        said = said if label != "estimate" else f"4 to 6{f' ({ends.at})' if ends.at else ''}"
+        assert sign.finding.text.startswith(f"title: predicted {said}, measured 2.5. {reading}")
 
 
 @pytest.mark.parametrize("scored", [False, True])
@@ -137,3 +162,33 @@ def test_an_error_of_the_users_function_is_told_where_the_next_steps_would_stand
     assert found["tried"] == ["No action was tried: ValueError: a b" + "c" * 197]
     monkeypatch.setattr(_run, "next_steps", lambda *given: (["do"], ["tried"]))
     assert _run._next_steps(None, [], None, 0.0, 0.0) == {"actions": ["do"], "tried": ["tried"]}
+
+
+def doubts(**given):
+    usual = {
+        "share": 0.1,
+        "low": 0.05,
+        "high": 0.2,
+        "evidence": 9.0,
+        "wrong": np.zeros(4),
+        "own": np.ones(4),
+        "fitted": 4,
+    }
+    return LabelDoubts(**usual | given)
+
+
+def test_labels_look_wrong_where_the_evidence_is_strong_and_the_least_share_is_not_tiny():
+    evidence, low = _wrong_labels._EVIDENCE, _wrong_labels._DOUBTED
+    for strong, large in itertools.product((True, False), repeat=2):
+        own = doubts(evidence=evidence * (1 if strong else 0.99), low=low * (1 if large else 0.99))
+        assert _wrong_labels.stands(own) == (strong and large)
+
+
+def test_rows_that_are_more_likely_wrong_than_right_are_told_the_surest_first():
+    own = doubts(wrong=np.array([0.6, 0.5, 0.9, 0.2]))
+    told = _wrong_labels._rows(np.array([10, 20, 30, 40]), own, ". Look at rows", Names())
+    assert told == ". Look at rows 30, 10 (counted from 0)"
+    assert _wrong_labels._rows(np.arange(4), doubts(), ". Look at rows", Names()) == ""
+    assert _wrong_labels._share(own) == "10 %"
+    assert _wrong_labels._ends(own) == "5 to 20 %"
+    assert _wrong_labels._ends(doubts(fitted=3)) == "5 to 20 %, estimated from 3 of them"

@@ -5,11 +5,22 @@ import itertools
 import math
 
 import numpy as np
+import polars as pl
 import pytest
+import scipy.sparse
 
-from lemmata.errors import SettingError
+from lemmata.errors import DataError, MemoryPlanError, SettingError
 from lemmata.workflows.records.model_tables import Interval, beside_null
-from lemmata.workflows.studies import _models, _signal_groups
+from lemmata.workflows.studies import (
+    Reading,
+    _findings,
+    _memory,
+    _models,
+    _signal_blocks,
+    _signal_groups,
+    _sources,
+    _tables,
+)
 from lemmata.workflows.studies._sampling import drawn, how_drawn
 from lemmata.workflows.studies._signal_blocks import _near
 from lemmata.workflows.studies._suited import check_amounts, suited
@@ -130,3 +141,59 @@ def test_a_number_at_the_end_of_its_null_is_within_it(unit):
     for value, side in ((20.000009, ""), (20.00002, "above"), (4.999991, ""), (4.99998, "below"), (12.0, "")):
         assert beside_null(value * unit, null) == side
     assert beside_null(None, null) == beside_null(3.0, None) == ""
+
+
+def test_columns_with_one_reason_stand_in_one_sentence():
+    assert _findings._together(["a"], "gives the target away") == "'a' gives the target away"
+    assert _findings._together(["a", "b"], "gives the target away") == "Each of 'a', 'b' gives the target away"
+
+
+@pytest.mark.parametrize("period", [5, 7, 12])
+@pytest.mark.parametrize("columns", [1, 2])
+def test_the_lag_of_a_season_is_its_length(period, columns):
+    """Of a season that dies away; of one that goes on, any multiple is as good."""
+    for rows in (60, 61):
+        past = np.cos(2 * np.pi * np.arange(rows) / period)[:, None] * np.arange(1, columns + 1)
+        assert _signal_blocks._period(past) % period == 0
+        assert _signal_blocks._period(past * 0.97 ** np.arange(rows)[:, None]) == period
+    assert _signal_blocks._period(np.linspace(0, 1, 40)[:, None] ** 0) == 0, "a constant has none"
+
+
+@pytest.mark.parametrize("limit", [799, 800, 801])
+def test_a_table_is_read_whole_up_to_the_last_byte_that_is_allowed(limit):
+    frame = pl.DataFrame({"a": range(100), "g": [k // 10 for k in range(100)]}).lazy()
+    asked = []
+
+    def planned(rows, columns):
+        asked.append((rows, columns))
+        return 8 * rows
+
+    for group in (None, "g"):
+        read, rows, notes, chosen = _tables._collect("t.csv", frame, Reading(limit, 0, group=group), planned)
+        assert rows == 100
+        assert asked.pop() == (100, 2)
+        if limit >= 800:
+            assert (read.height, notes, chosen) == (100, (), None)
+            continue
+        assert read.height == len(chosen) == (99 if group is None else 90)
+        np.testing.assert_array_equal(read["a"].to_numpy(), chosen)
+        assert "100 rows of 2 columns need 800 bytes, but the limit is 799 bytes" in notes[0]
+        assert ("9 whole groups" in notes[0]) == (group is not None)
+    empty = _tables._collect("t.csv", frame.limit(0), Reading(0, 0), lambda rows, columns: 1)
+    assert (empty[0].height, empty[1:]) == (0, (0, (), None))
+
+
+def test_an_unpacked_table_fits_up_to_the_last_byte_that_is_allowed(tmp_path):
+    _sources._fits(tmp_path, 10, 10)
+    with pytest.raises(MemoryPlanError, match="more than 10 bytes"):
+        _sources._fits(tmp_path, 11, 10)
+
+
+def test_sparse_matrices_become_arrays_and_others_stay(monkeypatch):
+    monkeypatch.setattr(_memory, "MOST_DENSE", 6)
+    found = _memory._dense(scipy.sparse.csr_array(np.eye(2, 3)))
+    np.testing.assert_array_equal(found, np.eye(2, 3))
+    with pytest.raises(DataError, match="7 x 1 cells"):
+        _memory._dense(scipy.sparse.csr_array(np.ones((7, 1))))
+    for other in (np.eye(3), [1], None):
+        assert _memory._dense(other) is other
