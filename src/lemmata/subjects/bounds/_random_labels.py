@@ -58,7 +58,7 @@ class RandomLabels:
             found += f"; Rademacher complexity at least {self.complexity_lower:.3f}"
         if self.memorises:
             found += "\n- vacuous: it fits random labels, so bounds that hold for all rules it can choose say nothing"
-        return found
+        return "\n".join([found, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
     def _repr_html_(self) -> str:
         return preformatted(self)

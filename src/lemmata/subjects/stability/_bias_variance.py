@@ -86,7 +86,7 @@ class BiasVariance:
             lines.append(f"noise is not told from bias: it is at most about {max(self.rest.min(), 0.0):.4g}")
         else:
             lines.append(f"noise {self.noise:.4g}")
-        return "\n".join(lines)
+        return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
     def _repr_html_(self) -> str:
         return preformatted(self)
@@ -131,8 +131,8 @@ def bias_variance(
         seed: of the splits.
 
     Raises:
-        SettingError: for an invalid fit, fewer than 2 draws, rows beyond half of the data, a negative noise, or a level
-            outside (0, 1).
+        SettingError: for a fit that is invalid or raises an error, fewer than 2 draws, rows beyond half of the data, a
+            negative noise, or a level outside (0, 1).
         DataError, ShapeError: for rows that are not numbers, too few rows, or predictions that do not fit the rows.
 
     Example:
@@ -250,5 +250,10 @@ def _conditions(x: np.ndarray, y: np.ndarray, repeated: int, given: float | None
     return (
         Condition("rows are independent draws of one law", None, None, "then fits to separate rows are, too"),
         Condition("rows that are copies of others", float(copies), copies == 0, "copies on both sides look learned"),
-        Condition("repeated inputs tell the noise (spare rows)", float(repeated), told, "else it stays with the bias"),
+        Condition(
+            "the noise is given, or repeated inputs show it (spare rows)",
+            float(repeated),
+            told,
+            "else it stays with the bias",
+        ),
     )
