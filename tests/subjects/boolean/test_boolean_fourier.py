@@ -228,4 +228,4 @@ def test_refusals_in_one_line(settings, words):
 
 def test_one_is_not_printed_as_several():
     assert str(boolean_fourier(np.ones(2))).startswith("1 input, ")
-    assert str(boolean_fourier(np.ones(2))).endswith("degree 0 and 1 row")
+    assert str(boolean_fourier(np.ones(2))).split("\n")[5].endswith("degree 0 and 1 row")

@@ -146,6 +146,11 @@ def test_bytes_pay_for_their_end_and_long_descriptions_are_vacuous():
     assert "no description is short enough" in occam_bound(lambda rows: rows[:, 0] < 0, x, y, 1).vacuous
 
 
+def test_conditions_that_fail_are_printed():
+    found = random_label_test(LogisticRegression(), X, np.arange(len(X)) % 3)
+    assert str(found).endswith("\n- two classes: fails (3)")
+
+
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
@@ -159,6 +164,12 @@ def test_bytes_pay_for_their_end_and_long_descriptions_are_vacuous():
         (lambda: rademacher(LogisticRegression(), X[:10]), DataError, "at least 16"),
         (lambda: rademacher(lambda x, y: 3, X), SettingError, "value that fit(x, y) returns"),
         (lambda: rademacher(lambda x, y: lambda rows: np.ones((2, 2)), X), ShapeError, "predictions"),
+        (lambda: random_label_test(lambda x, y: 1 / 0, X, X[:, 0] > 0), SettingError, "fit; found ZeroDivisionError: "),
+        (
+            lambda: random_label_test(lambda x, y: lambda rows: rows[:, 9], X, X[:, 0] > 0),
+            SettingError,
+            "the fitted learner; found IndexError: ",
+        ),
         (lambda: random_label_test(None, X, X[:, 0] > 0), SettingError, "fit"),
         (lambda: random_label_test(LogisticRegression(), X, X[:, 0] > 0, repeats=0), SettingError, "repeats"),
         (lambda: random_label_test(LogisticRegression(), X[:12], X[:12, 0] > 0), DataError, "at least 16"),

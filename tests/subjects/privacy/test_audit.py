@@ -149,6 +149,7 @@ def test_a_seed_repeats_an_audit():
 def test_trainings_that_ignore_their_seed_are_named():
     found = privacy_audit(lambda x, y, seed: x.sum(axis=0), ROWS, score=product, trainings=40)
     assert found.conditions[0].holds is False
+    assert str(found).endswith("\n- different scores without a canary: fails (1)")
     assert privacy_audit(released(1.0), ROWS, score=product, trainings=40).conditions[0].holds
 
 
@@ -168,6 +169,8 @@ def test_trainings_that_ignore_their_seed_are_named():
         ({"canaries": (np.zeros((1, 3)), None)}, ShapeError, "canaries"),
         ({"canaries": (np.zeros((1, 4)), np.zeros(1))}, ShapeError, "targets of canaries"),
         ({"score": lambda model, row, target: math.nan}, DataError, "score"),
+        ({"score": lambda model, row, target: row[9]}, SettingError, "score; found IndexError: "),
+        ({"train": lambda x, y, seed: x @ y}, SettingError, "train; found "),
         ({"score": lambda model, row, target: "good"}, DataError, "score"),
         ({"score": lambda model, row, target: np.zeros(2)}, DataError, "score"),
     ],

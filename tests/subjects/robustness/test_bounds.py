@@ -1,5 +1,6 @@
 """Bounds of networks against sampling, enumeration of activation patterns, and each other."""
 
+import dataclasses
 import itertools
 
 import jax
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
+from lemmata.answers import Condition
 from lemmata.architectures import Dense, Erf, Relu, Serial
 from lemmata.errors import DataError, SettingError, ShapeError
 from lemmata.subjects.robustness import (
@@ -277,6 +279,9 @@ def test_radii_of_0_hold_coordinates_and_shapes_are_those_of_the_input():
     assert found.bound == pytest.approx(0.5)
     assert certify(net, [2.0, 0.0], [0.0, 0.5]).verdict == "attacked"
     assert str(found).startswith("robust within 0 to 0.5 in linf")
+    late = Condition("searches that ended in time", 0.0, False)
+    said = str(dataclasses.replace(found, conditions=(*found.conditions, late)))
+    assert said == f"{found}\n- searches that ended in time: fails (0)"
     assert largest_radius(net, [2.0, 0.0], scales=[1.0, 0.0]) == pytest.approx(1.0, rel=2e-3)
     assert largest_radius(net, [2.0, 0.0], scales=[1.0, 0.01]) == pytest.approx(0.5, rel=2e-3)
     # inputs between 0 and 1: the box of what is left of 0.9 +- 0.3 is 0.8 +- 0.2

@@ -46,6 +46,12 @@ def test_median_of_the_bulk(gamma):
     assert np.median(values) == pytest.approx(bulk_median(gamma), rel=0.02)
 
 
+def test_conditions_that_fail_are_printed():
+    rows = np.random.default_rng(0).normal(size=(200, 20))
+    said = str(backdoor_report(np.concatenate([rows, rows[:3]]), np.zeros(203, int)))
+    assert said.endswith("\n- rows that repeat another row of the class: fails (3)")
+
+
 @pytest.mark.parametrize("scale", [1.0, 10.0])
 def test_a_planted_backdoor_is_found(scale):
     draw = np.random.default_rng(1)

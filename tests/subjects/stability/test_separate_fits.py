@@ -109,7 +109,8 @@ def test_the_curve_of_figure_8_15(rows):
     assert found.names == ("1", "3", "12")
     assert found.rest[0] > 1.2 * found.rest[1]
     assert found.variance[2] > 1.2 * found.variance[0]
-    assert str(found).count("\n") == 5
+    assert str(found).count("\n") == 6
+    assert str(found).endswith("- the noise is given, or repeated inputs show it (spare rows): fails (0)")
 
 
 def test_intervals_hold_a_mean_and_the_order_does_not_matter():
@@ -137,6 +138,8 @@ def test_intervals_hold_a_mean_and_the_order_does_not_matter():
         ({"noise": "0.1"}, SettingError, "noise"),
         ({"level": 0.0}, SettingError, "level"),
         ({"fit": lambda x, y: lambda new: np.zeros(2)}, ShapeError, "predictions"),
+        ({"fit": {"deep": mean, "wide": lambda x, y: x @ y[:3]}}, SettingError, "fit wide; found ValueError: "),
+        ({"fit": lambda x, y: lambda new: new[:, 9]}, SettingError, "the model of fit; found IndexError: "),
     ],
 )
 def test_what_is_refused(rows, arguments, error, match):

@@ -149,7 +149,7 @@ def hinges(x: Any, y: Any, tolerance: float | int) -> Hinges:
         units=units, fewest=fewest, places=knots_x[1:-1], weights=np.diff(slopes), slope=float(slopes[0]),
         height=float(knots_y[0]), error=0.0, tolerance=tolerance, predicted=predicted,
         tolerances=tolerance * np.array(_FACTORS), counts=np.array([len(own) - 1 for own in found.values()]),
-        x=places, y=values, conditions=_conditions(units, fewest, predicted, len(places)),
+        x=places, y=values, conditions=(*_conditions(units, fewest, predicted, len(places)), _seen(given_y, tolerance)),
     )  # fmt: skip
     return dataclasses.replace(network, error=_error(network, given_x, given_y))
 
@@ -225,6 +225,14 @@ def _root_curvature(x: np.ndarray, y: np.ndarray, pieces: int) -> float:
     bends = np.diff(np.diff(y) / widths) / ((widths[1:] + widths[:-1]) / 2)
     weights = (widths[1:] + widths[:-1]) / 2
     return float(np.sqrt(np.abs(bends)) @ weights * (widths.sum() / weights.sum()))
+
+
+def _seen(y: np.ndarray, tolerance: float) -> Condition:
+    """Whether the tolerance leaves anything of the curve."""
+    with np.errstate(over="ignore"):
+        ratio = float(np.ptp(y) / 2 / tolerance)
+    return Condition("the values vary by more than twice the tolerance (their range divided by it)", ratio, ratio > 1,
+                     "else a constant is within the tolerance of every point")  # fmt: skip
 
 
 def _conditions(units: int, fewest: int, predicted: float, n: int) -> tuple[Condition, ...]:

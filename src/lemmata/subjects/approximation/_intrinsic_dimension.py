@@ -143,7 +143,10 @@ def intrinsic_dimension(x: Any, *, level: float = 0.9, seed: int = 0) -> Intrins
     return IntrinsicDimension(
         dimension=dimension, interval=(float(low), float(high)), sizes=np.array(sizes), dimensions=1 / means,
         rows=len(different), columns=table.shape[1], level=level,
-        conditions=_conditions(dimension, float(1 / means[-1]), len(table), different.shape, float(low), ties),
+        conditions=(
+            *_conditions(dimension, float(1 / means[-1]), len(table), different.shape, float(low), ties),
+            _excluded(float(low), float(high), table.shape[1]),
+        ),
     )  # fmt: skip
 
 
@@ -195,3 +198,10 @@ def _conditions(
         Condition("duplicate rows, which are left out", float(rows - different), rows == different,
                   "reasons: values are rounded, or rows are copies of other rows"),
     )  # fmt: skip
+
+
+def _excluded(low: float, high: float, columns: int) -> Condition:
+    """Whether the interval says more than the number of columns does."""
+    count = sum(not low <= dimension <= high for dimension in range(1, columns + 1))
+    return Condition("dimensions from 1 to the number of columns that the interval excludes", float(count), count > 0,
+                     "else every dimension is possible; one column always has dimension 1")  # fmt: skip

@@ -16,6 +16,7 @@ from ._network_layers import PiecewiseLinear, checked_input, piecewise_linear_la
 
 _CLAIMS = ("approximation.kinks_of_networks.kinks_on_a_segment", "approximation.kinks_of_networks.kinks_on_a_circle")
 _SEEN = 1e-9
+_APART = 3.0  # standard deviations
 _LARGEST, _CHECKED = 1e30, 500
 
 
@@ -169,7 +170,10 @@ def kinks(network: Any, a: Any, b: Any, *, params: Any = None) -> Kinks:
     return Kinks(
         places=found.places[order][seen], layers=found.layers[order][seen], units=found.units[order][seen],
         jumps=jumps[seen], crossings=crossings, widths=widths, expected=expected, spread=spread, a=start, b=end,
-        conditions=_conditions(crossings, expected[0], spread, int(len(seen) - seen.sum())),
+        conditions=(
+            *_conditions(crossings, expected[0], spread, int(len(seen) - seen.sum())),
+            *_content(float(np.abs(slopes).max(initial=0.0)), expected[0], spread, widths[0]),
+        ),
     )  # fmt: skip
 
 
@@ -192,6 +196,17 @@ def _conditions(crossings: tuple[int, ...], expected: float, spread: float, unse
     return (
         Condition("the first layer has as many crossings as random weights (difference in standard deviations)",
                   distance,
-                  distance <= 3, "otherwise training, or scales that differ between inputs, moved the kinks"),
+                  distance <= _APART, "else training, or scales that differ between inputs, moved the kinks"),
         Condition("crossings that change no output", float(unseen), None, "later units do not pass them on"),
+    )  # fmt: skip
+
+
+def _content(slope: float, expected: float, spread: float, width: int) -> tuple[Condition, ...]:
+    """Whether the outputs and the comparison with random weights could have been otherwise."""
+    most = max(expected, width - expected) / spread if spread > 0 else 0.0
+    return (
+        Condition("an output changes between a and b (largest slope)", slope, slope > 0,
+                  "else the outputs have no kinks, wherever units bend"),
+        Condition("crossings can differ from those of random weights (most standard deviations)", most, most > _APART,
+                  "else the comparison cannot fail: the layer has too few units, or a and b are on one line with 0"),
     )  # fmt: skip

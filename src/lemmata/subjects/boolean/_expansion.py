@@ -33,6 +33,7 @@ class LowDegreePlan:
         products: how many these are.
         rows: training rows with uniform inputs.
         tail: the weight of f beyond the degree.
+        points: 2^d, the number of points of the cube.
     """
 
     error: float
@@ -40,6 +41,12 @@ class LowDegreePlan:
     products: int
     rows: int
     tail: float
+    points: int
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether as many rows as there are points would do."""
+        return self.rows >= self.points
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -155,7 +162,7 @@ class BooleanSpectrum:
             products = sum(math.comb(d, k) for k in range(degree + 1))
             if tail < error:
                 rows = max(math.ceil((products * self.power - head) / (error - tail) * (1 - 1e-12)), 1)
-                plans.append(LowDegreePlan(error, degree, products, rows, tail))
+                plans.append(LowDegreePlan(error, degree, products, rows, tail, 2**d))
         if not plans:
             left = self.power - float(self.weights.sum())
             raise DataError(
@@ -220,7 +227,8 @@ class BooleanSpectrum:
             left = self.power - float(self.weights.sum())
             return f"the coefficients found leave weight {left:.3g}, so no degree is known to learn f"
         rows = _counted(plan.rows, "row")
-        return f"to learn f with expected squared error {error:.3g} takes degree {plan.degree} and {rows}"
+        more = f" (vacuous: f has {plan.points} points)" if plan.vacuous and plan.degree else ""
+        return f"to learn f with expected squared error {error:.3g} takes degree {plan.degree} and {rows}{more}"
 
 
 def _counted(number: int, word: str) -> str:

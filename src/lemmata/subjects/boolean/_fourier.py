@@ -77,7 +77,7 @@ def boolean_fourier(
         largest coefficients: a: 0.5, b: 0.5, c: 0.5, a b c: -0.5
         influences: a: 0.5, b: 0.5, c: 0.5
         flipping each input with probability 0.1 changes f with probability 0.136
-        to learn f with expected squared error 0.1 takes degree 3 and 70 rows
+        to learn f with expected squared error 0.1 takes degree 3 and 70 rows (vacuous: f has 8 points)
     """
     level, largest, seed = inside("level", level, 0.0, 1.0), whole("largest", largest, 1), whole("seed", seed)
     if callable(f_or_values) or hasattr(f_or_values, "predict"):
@@ -162,7 +162,9 @@ def _exact(values: np.ndarray, names: tuple[str, ...], largest: int, codes: str)
         rest=rest if rest > floor else 0.0, power=float(squares.sum()), weights=weights,
         influences=influences, influence_intervals=_twice(influences), rates=_RATES, sensitivity=curve,
         sensitivity_intervals=_twice(curve), evaluations=2**d, level=1.0, table=table,
-        conditions=(_EVEN, Condition(f"f reads its inputs as {codes}"), *_values_condition(two)),
+        conditions=(
+            _EVEN, Condition(f"f reads its inputs as {codes}"), *_values_condition(two), _varies(influences),
+        ),
     )  # fmt: skip
 
 
@@ -190,11 +192,18 @@ def _sampled(
         conditions=(
             _EVEN,
             Condition(f"f reads its inputs as {f.codes.words}"),
-            Condition("no group of sets was dropped to save memory", None, complete, "otherwise raise the threshold"),
-            Condition("weight of f in the coefficients found", float(weights.sum()), None,
-                      "weights by degree count only these coefficients"),
+            Condition("no group of sets was dropped to save memory", None, complete, "else raise the threshold"),
+            Condition("the coefficients found have some of the weight of f (their weight)", float(weights.sum()),
+                      bool(least > 0), "weights by degree count these alone; lower the threshold if there are none"),
+            _varies(single[:, 0]),
         ),
     )  # fmt: skip
+
+
+def _varies(influences: np.ndarray) -> Condition:
+    most = float(influences.max())
+    return Condition("flipping an input changes f (largest influence)", most, most > 0,
+                     "else f is constant, or changes too rarely to be seen at these points")  # fmt: skip
 
 
 def _twice(values: Float[np.ndarray, " k"]) -> Float[np.ndarray, "k 2"]:

@@ -27,6 +27,7 @@ from lemmata.printable import clean
 _CLAIMS = ("boolean.low_degree.low_degree_error", "boolean.low_degree.low_degree_classifies")
 _CHUNK = 2**22  # entries of products of columns that are held at a time
 _SHOWN = 8
+_BEYOND = 3.0  # standard deviations
 _PAIRS = 200  # columns of which all pairs are tested for independence
 
 
@@ -184,6 +185,9 @@ class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
                       self.degree != "auto" or self.degree_ < most or most == len(names),
                       "a higher degree has more products than `terms`, but may have a smaller error"),
         )  # fmt: skip
+        conditions += _content(float(errors[0] - errors[self.degree_]), int(products[self.degree_]) - 1, n)
+        if self.degree_ and not many:
+            conditions += (_against_guessing(float(errors[self.degree_]), float(min(index.mean(), 1 - index.mean()))),)
         self.fit_ = LowDegreeFit(self.degree_, errors, products, n, sets, largest, conditions)
         return self
 
@@ -292,4 +296,27 @@ def _uniform(signs: np.ndarray) -> Condition:
         f"{limit:.2g})",
         largest, largest <= limit,
         "otherwise the expected errors are wrong, and each coefficient contains parts of others",
+    )  # fmt: skip
+
+
+def _content(gain: float, products: int, rows: int) -> tuple[Condition, ...]:
+    """Whether the products help more than they help with labels that are random signs.
+
+    For uniform columns, the gain is then a sum of 2 y_i y_j chi_S(x_i) chi_S(x_j)/rows² over pairs of rows and over the
+    products, of mean 0. Each product adds the variance 2/rows², because different products are uncorrelated.
+    """
+    if not products:
+        return ()
+    size = gain * rows / math.sqrt(2 * products)
+    return (
+        Condition("the products explain more than chance does (gain in standard deviations)", size, size > _BEYOND,
+                  "else the degree fits noise"),
+    )  # fmt: skip
+
+
+def _against_guessing(error: float, guess: float) -> Condition:
+    ratio = error / guess
+    return Condition(
+        "the bound on the share of wrong answers is below that share for the more frequent class (their ratio)",
+        ratio, ratio < 1, "else the expected squared error bounds the share of wrong answers, but says nothing of it",
     )  # fmt: skip

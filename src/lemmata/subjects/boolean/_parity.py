@@ -320,5 +320,9 @@ def _parity_of(
         inputs=tuple(names[place] for place in columns), negated=negated, columns=columns, width=len(bits),
         signs=False, method=method, rank=rank,
         held=held, wrong=wrong, interval=interval, chance=min(chance, 1.0), level=level,
-        conditions=(Condition("rows are independent draws of one distribution"), *conditions),
+        conditions=(
+            Condition("rows are independent draws of one distribution"), *conditions,
+            Condition("the labels depend on a column (columns of the parity)", float(len(columns)), len(columns) > 0,
+                      "else the parity is a constant"),
+        ),
     )  # fmt: skip

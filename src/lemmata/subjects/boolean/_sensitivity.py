@@ -163,12 +163,25 @@ def noise_sensitivity(
     apart = 1 - float((counts * (counts - 1)).sum()) / (n * (n - 1))
     conditions = (
         Condition("rows are independent draws of one distribution"),
-        Condition("columns are independent; otherwise changed rows look unlike any row", None, None,
-                  "the probability is valid for these changed rows in any case"),
+        Condition("columns are independent: else changed rows are unlike any row", None, None,
+                  "the probability is about these changed rows all the same"),
+        Condition("the model gives different answers to some rows (share of pairs)", apart, apart > 0,
+                  "else no noise changes an answer"),
+        _seen(rates, np.array(limits).reshape(-1, 2), sum(bool(low != high) for low, high in pairs)),
     )  # fmt: skip
     flipped = int(sum(low != high and not other for (low, high), other in zip(pairs, replaced, strict=True)))
     return NoiseSensitivity(rates, np.array(value), np.array(limits).reshape(-1, 2), flipped, int(replaced.sum()),
                             apart, min(draws, n), len(chosen), level, conditions)  # fmt: skip
+
+
+def _seen(rates: np.ndarray, limits: np.ndarray, columns: int) -> Condition:
+    """Whether an interval excludes something: a change of the answer needs a change of one of the columns."""
+    possible = 1 - (1 - rates) ** columns
+    excluded = int(((limits[:, 0] > 0) | (limits[:, 1] < possible)).sum())
+    return Condition(
+        "rates at which the interval excludes something (answers can only change where inputs do)", float(excluded),
+        excluded > 0, "else the rates are too small for these draws",
+    )  # fmt: skip
 
 
 def _rows(x: Any) -> np.ndarray:

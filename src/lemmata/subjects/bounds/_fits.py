@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from lemmata.core import answer_of
 from lemmata.errors import DataError, SettingError, ShapeError
 
 _LEAST = 16
@@ -19,14 +20,19 @@ def as_fit(fit: Any) -> Fit:
         fit: an estimator, cloned for every call; or fit(x, y), which returns a function of rows or what has `predict`.
 
     Raises:
-        SettingError: if `fit` is neither an estimator nor a function.
+        SettingError: if `fit` is neither an estimator nor a function; later, if it or its predictions raise an error.
     """
     if hasattr(fit, "fit") and hasattr(fit, "predict") and not isinstance(fit, type):
-        return lambda x, y: _checked(clone(fit, safe=False).fit(x, y).predict)
+        return lambda x, y: _checked(_fitted(clone(fit, safe=False).fit, x, y).predict)
     if callable(fit) and not isinstance(fit, type):
-        return lambda x, y: _checked(_predict_of(fit(x, y)))
+        return lambda x, y: _checked(_predict_of(_fitted(fit, x, y)))
     remedy = "pass LogisticRegression(), for example, or a function fit(x, y) that returns a function of rows"
     raise SettingError("fit", found=repr(fit), rule="an estimator or a function", remedy=remedy)
+
+
+def _fitted(fit: Any, x: np.ndarray, y: np.ndarray) -> Any:
+    rule = f"a learner of rows of shape {x.shape} with classes {', '.join(map(str, np.unique(y)[:4]))}"
+    return answer_of("fit", fit, x, y, rule=rule, remedy="call it on x and y to see the error")
 
 
 def _predict_of(fitted: Any) -> Any:
@@ -39,7 +45,7 @@ def _predict_of(fitted: Any) -> Any:
 
 def _checked(predict: Callable[[np.ndarray], Any]) -> Callable[[np.ndarray], np.ndarray]:
     def checked(x: np.ndarray) -> np.ndarray:
-        found = np.asarray(predict(x))
+        found = np.asarray(answer_of("the fitted learner", predict, x, rule=f"predictions for rows of shape {x.shape}"))
         if found.shape == (len(x), 1):
             found = found[:, 0]
         if found.shape != (len(x),):

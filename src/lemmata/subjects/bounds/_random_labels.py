@@ -57,11 +57,8 @@ class RandomLabels:
         if self.complexity is not None:
             found += f"; Rademacher complexity at least {self.complexity_lower:.3f}"
         if self.memorises:
-            found += (
-                "\n\n- vacuous: the model fits random labels, so bounds that hold for all rules it can "
-                "choose say nothing"
-            )
-        return found
+            found += "\n- vacuous: it fits random labels, so bounds that hold for all rules it can choose say nothing"
+        return "\n".join([found, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
     def _repr_html_(self) -> str:
         return preformatted(self)

@@ -87,6 +87,8 @@ class Sparsified:
         """The number of units for which the bound proves an error of at most the tolerance. It is an upper bound on the
         number needed.
 
+        It is at most the number of units of the network, which together have no error.
+
         Args:
             tolerance: root mean square distance from the network.
 
@@ -98,7 +100,7 @@ class Sparsified:
         if not root < _SQUARES:
             rule = f"above {math.sqrt(self.mass**2 - self.size**2) / _SQUARES:.3g}"
             raise SettingError("tolerance", found=f"{tolerance:g}", rule=rule, remedy="pass a larger tolerance")
-        return max(1, math.ceil(root**2 * (1 - 1e-12)))
+        return min(max(1, math.ceil(root**2 * (1 - 1e-12))), self.network_units)
 
     def plot(self) -> Any:
         """An Altair chart of the error with the first 1, 2, ..., k units, and of the bound, on logarithmic axes."""
@@ -185,17 +187,25 @@ def sparsify(network: Any, x: Any, units: int) -> Sparsified:
         network_units=len(weights),
         hidden=hidden,
         conditions=(
-            Condition(
-                "the error is computed on these rows", why="rows of another distribution may have a larger error"
-            ),
-            Condition(
-                "rows for each unit",
-                len(rows) / count,
-                len(rows) >= 5 * count,
-                "with few rows, the new weights overfit",
-            ),
+            Condition("the error is that of these rows", why="rows of another distribution may have a larger error"),
+            *_content(rows, outputs @ weights, float(path[-1]), count, len(alive)),
         ),
     )
+
+
+def _content(rows: np.ndarray, target: np.ndarray, error: float, count: int, alive: int) -> tuple[Condition, ...]:
+    """Whether these rows can show that few units are enough."""
+    different = len(rows) if rows.dtype.kind == "O" else len(np.unique(rows, axis=0))
+    spread = math.sqrt(((target - target.mean(axis=0)) ** 2).sum(axis=1).mean())
+    ratio = error / spread if spread > 0 else math.inf
+    return (
+        Condition("different rows for each unit", different / count, different >= 5 * count,
+                  "with few rows, the new weights overfit"),
+        Condition("the error is below that of the best constant (their ratio)", ratio, ratio < 1,
+                  "else the chosen units do not follow the network from row to row"),
+        Condition("some units are left out (share of the units that are not 0)", 1 - count / alive, count < alive,
+                  "else nothing was chosen: all units give the network"),
+    )  # fmt: skip
 
 
 def _rows(x: Any) -> np.ndarray:

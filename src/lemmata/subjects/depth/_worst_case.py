@@ -70,7 +70,8 @@ class WorstCase:
         found = f"f(x_{n}) - f(x*) <= {self.bound:.5g} |x_0 - x*|² for every {kind}, {self.smoothness:g}-smooth f"
         other = f"; {n} step{'s' if n > 1 else ''} of 1/{self.smoothness:g}: {self.unit_steps:.5g}"
         known = "" if math.isnan(self.unit_steps) else other
-        return f"{found}\na function attains {self.attained:.5g}{known}"
+        lines = [found, f"a function attains {self.attained:.5g}{known}"]
+        return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
     def _repr_html_(self) -> str:
         return preformatted(self)
@@ -133,7 +134,9 @@ def worst_case(steps: Any, smoothness: float, convexity: float = 0.0) -> WorstCa
     conditions = (
         Condition("the smoothness and the convexity hold on the whole space"),
         Condition("gradients are exact, and the steps do not depend on them"),
-    )
+        Condition("the bound is below that of no steps, smoothness/2 (their ratio)", 2 * found.bound,
+                  2 * found.bound < 1, "else the start is as good as the end in the worst case"),
+    )  # fmt: skip
     return WorstCase(
         bound=found.bound * smoothness,
         attained=found.attained * smoothness,

@@ -203,6 +203,12 @@ class RuleLearner(ClassifierMixin, BaseEstimator):
                       "otherwise the rule may err on both sides: labels are noisy, or k is too small"),
         )  # fmt: skip
         total, guess = int(alone.sum()), min(positive.mean(), 1 - positive.mean())
+        least = int(min(positive.sum(), (~positive).sum()))
+        conditions += (
+            Condition("the error by leaving one out is below that of the more frequent label (their ratio)",
+                      (unfitted + total) / max(least, 1), unfitted + total < least,
+                      "else the formula predicts no better than a constant"),
+        )  # fmt: skip
         rule = Rule(form, k, parts, label, other, m, unfitted, float(guess), total, (unfitted + total) / m,
                     every / (m + 1), conditions)  # fmt: skip
         return rule, clauses

@@ -15,6 +15,7 @@ from lemmata.pictures import BLUE, RED, styled
 from lemmata.printable import clean
 
 from ._anisotropic import LinearTarget, from_covariance, from_rows, ridgeless
+from ._conditions_of_fits import of_content, of_fits, of_noise
 
 _CLAIMS = (
     "high_dimension.price_of_interpolation.anisotropic_risk",
@@ -23,9 +24,6 @@ _CLAIMS = (
 )
 _SPARE = 10  # rows beyond the number of columns, to estimate noise and coefficients
 _GRID = 16
-_NEAR = 5  # rows from the number of columns, within which direct fits do not settle
-_AGREES = 0.15
-_LIKELY = 2.0  # the factor by which a given noise and the residuals of rows may differ
 _DEFINITE = 1e-12  # share of a covariance's largest entry that its eigenvalues must exceed
 _SQUARES = 1e100  # numbers whose squares are numbers, too
 
@@ -214,7 +212,10 @@ def ridgeless_risk(
         signal=whole_problem.signal, price=price, kappa=np.array([risk.kappa for risk in found]), parameters=p,
         columns=np.asarray(ks), errors=errors, best_columns=best, best_ratio=best / ns,
         isotropic_ratio=float(1 / (1 - 1 / ratio)) if ratio > 1 else None, measured=measured, spread=spread,
-        conditions=(*_conditions(ns, p, predicted, measured, spread), *_noise_condition(rows, own)),
+        conditions=(
+            *of_fits(ns, p, predicted, measured, spread), *of_noise(rows, own),
+            *of_content(ns, predicted, max(whole_problem.signal, 0.0) + whole_problem.noise, rows),
+        ),
     )  # fmt: skip
 
 
@@ -360,35 +361,3 @@ def _direct(rows: Any, sizes: np.ndarray, fits: int, generator: np.random.Genera
         measured[place] = np.mean(errors)
         spread[place] = np.std(errors, ddof=1) / np.sqrt(fits) if fits > 1 else np.nan
     return measured, spread
-
-
-def _conditions(sizes: np.ndarray, p: int, predicted: np.ndarray, measured: np.ndarray, spread: np.ndarray):
-    tested = ~np.isnan(measured) & (np.abs(sizes - p) > _NEAR)
-    apart = np.abs(measured - predicted)[tested]
-    allowed = np.fmax(_AGREES * predicted[tested], 3 * spread[tested])
-    # Without noise and bias both are 0.
-    relative = np.divide(apart, predicted[tested], out=np.where(apart > 0, np.inf, 0.0), where=predicted[tested] > 0)
-    largest = float(relative.max()) if tested.any() else None
-    return (
-        Condition("rows are independent draws of one distribution"),
-        Condition("the target is linear in the columns, up to a part that acts like independent noise"),
-        Condition("direct fits agree with the curve (largest relative difference)", largest,
-                  bool((apart <= allowed).all()) if tested.any() else None,
-                  f"within {100 * _AGREES:g} % or 3 standard errors, at sizes more than {_NEAR} rows from p"),
-        Condition("no size is within 5 rows of the number of columns", None, bool((np.abs(sizes - p) > _NEAR).all()),
-                  "near that number, the error of a fit has no mean, or a few fits do not show the mean"),
-    )  # fmt: skip
-
-
-def _noise_condition(rows: Any, noise: float | None) -> tuple[Condition, ...]:
-    """Whether noise that is given is about the variance of the residuals of least squares on the rows."""
-    if rows is None or noise is None:
-        return ()
-    x, y = rows
-    residual = y - x @ np.linalg.lstsq(x, y, rcond=None)[0]
-    found = float(residual @ residual) / (len(y) - x.shape[1])
-    ratio = found / noise if noise > 0 else np.inf
-    return (
-        Condition("the noise given agrees with the rows (variance of residuals divided by it)", ratio,
-                  1 / _LIKELY <= ratio <= _LIKELY, f"within a factor of {_LIKELY:g}"),
-    )  # fmt: skip

@@ -157,8 +157,8 @@ def interpolants(
     found = {name: _interpolant(name, w, rows, targets, unit, new) for name, w in candidates.items() if w is not None}
     lost = len(candidates) - len(found)
     return Interpolants(found, eta, (
-        Condition("a solution w >= 0 exists", None, positive_solution,
-                  "the square network needs a solution with w >= 0"),
+        *_learned(found, given[1], new),
+        Condition("a solution w >= 0 exists", None, positive_solution, "the square network needs one"),
         Condition("X sign(X'y) is a multiple of y (largest deviation)", share, ray is not None,
                   "only under this condition is the solution for Adam known"),
         Condition("the sparse solution is unique (largest |x_j'nu| outside)", eta, eta < 1 - 1e-9,
@@ -166,6 +166,18 @@ def interpolants(
         Condition("every limit was found (limits missing)", float(lost), lost == 0,
                   "otherwise some convex problems were not solved"),
     ))  # fmt: skip
+
+
+def _learned(found: Any, targets: np.ndarray, new: tuple[np.ndarray, np.ndarray] | None) -> tuple[Condition, ...]:
+    """Whether any method predicts more than a constant does."""
+    if new is None:
+        return ()
+    trivial = min(float(np.mean(new[1] ** 2)), float(np.mean((new[1] - targets.mean()) ** 2)))
+    ratio = min(own.error for own in found.values()) / trivial if trivial > 0 else np.inf
+    return (
+        Condition("some method predicts held-out rows better than 0 and the mean target (ratio of errors)", ratio,
+                  ratio < 1, "else no interpolant has learned anything that new rows share"),
+    )  # fmt: skip
 
 
 def _listed(alphas: Any) -> list:

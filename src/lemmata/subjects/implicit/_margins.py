@@ -191,9 +191,26 @@ def margins(model: Any, x: Any, y: Any, *, layers: Sequence[Any] | Any = None, o
                       "the theory of margins assumes it"),
             Condition("the features of the last layer can be separated", None, separable,
                       "otherwise the weights do not diverge"),
+            *_freedom(last, separable, len(classes)),
             Condition("the largest margin can be computed", None, computed,
                       "pass fewer rows, or columns of similar scales"),
         ),
+    )  # fmt: skip
+
+
+def _freedom(last: LastLayer | None, separable: bool | None, rows: int) -> tuple[Condition, ...]:
+    """Whether separability says anything: n points in general position of p dimensions allow most labels for n < 2p.
+
+    Cover, Geometrical and statistical properties of systems of linear inequalities (1965).
+    """
+    if last is None or not separable:
+        return ()
+    free = last.features.shape[1]
+    if rows < 2 * free:
+        free = max(int(np.linalg.matrix_rank(last.features)), 1)
+    return (
+        Condition("there are at least twice as many rows as independent features (their ratio)", rows / free,
+                  rows >= 2 * free, "else most labels can be separated, and a margin says little about these"),
     )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lemmata.answers import Condition, inside, whole
+from lemmata.core import answer_of
 from lemmata.errors import DataError, SettingError, ShapeError
 from lemmata.printable import preformatted
 
@@ -49,18 +50,20 @@ class PrivacyAudit:
 
     def __str__(self) -> str:
         own = self.attack
+        failed = "".join(f"\n- {condition}" for condition in self.conditions if condition.holds is False)
         text = (
             f"eps >= {self.lower:.3g} at delta = {own.delta:g} with confidence {1 - own.alpha:g}, "
             f"from {own.hits} of {own.trials} against {own.false_hits} of {own.false_trials} runs (at "
             f"most {own.ceiling:.3g} can be shown)"
         )
         if self.upper is None:
-            return text
+            return text + failed
         text = f"{text}; the accountant's eps is {self.upper:.4g}"
         if self.contradicted is None:
-            return f"{text}: no contradiction"
+            return f"{text}: no contradiction{failed}"
         delta, lower, upper = self.contradicted
-        return f"{text}: BROKEN, at delta = {delta:.2g} eps is at least {lower:.3g}, but {upper:.3g} was promised"
+        broken = f"BROKEN, at delta = {delta:.2g} eps is at least {lower:.3g} and promised is {upper:.3g}"
+        return f"{text}: {broken}{failed}"
 
     def _repr_html_(self) -> str:
         return preformatted(self)
@@ -106,8 +109,8 @@ def privacy_audit(
         seed: of the choice of canaries and of all trainings.
 
     Raises:
-        SettingError: for settings outside their range, or a train or score that cannot be called, and for the same
-            reasons as `privacy_spent`.
+        SettingError: for settings outside their range, for a train or score that cannot be called or fails, and for
+            the same reasons as `privacy_spent`.
         ShapeError: for rows, targets and canaries that do not fit each other.
         DataError: for scores that are not finite numbers.
 
@@ -131,6 +134,10 @@ def privacy_audit(
     chosen = _outlier(rows, targets) if canaries is None else _given(canaries, rows, targets)
     spent = None if noise is None else privacy_spent(noise, rate, steps, delta)
     judge: Callable[[Any, np.ndarray, Any], Any] = _called if score is None else score
+    trained = lambda *given: answer_of("train", train, *given, rule="a function train(x, y, seed) that returns a model")
+    judged = lambda *given: answer_of(
+        "score" if score else "the model", judge, *given, rule="one number for a model, a row and its target"
+    )
     draw = np.random.default_rng(whole("seed", seed))
     numbers = draw.choice(2**31, trainings, replace=False)
     scores: tuple[list[float], list[float]] = ([], [])
@@ -139,7 +146,7 @@ def privacy_audit(
         canary, target = chosen[0][place], None if chosen[1] is None else chosen[1][place]
         member = number % 2 == 0
         data: tuple = (_with(rows, canary), _with(targets, target)) if member else (rows, targets)
-        scores[0 if member else 1].append(_number(judge(train(data[0], data[1], int(own)), canary, target)))
+        scores[0 if member else 1].append(_number(judged(trained(*data, int(own)), canary, target)))
     attack = threshold_attack(np.array(scores[0]), np.array(scores[1]), delta, alpha)
     found = None if spent is None else _contradiction(attack, spent)
     return PrivacyAudit(

@@ -101,7 +101,9 @@ class FilteredPCA:
                 f"no filter finds a direction in {self.rows} rows, but linear functions correlate with the label"
             )
         elif not found:
-            lines.append(f"no filter finds a direction in {self.rows} rows")
+            null = max(own.null for own in self.results)
+            lines.append(f"no filter finds a direction in {self.rows} rows, but shuffled labels give "
+                         f"eigenvalues up to {null:.2g}, so that smaller ones are not excluded")  # fmt: skip
         elif self.correlation:
             lines.append(f"{found} found by '{self.best}'; correlations with the label find a direction as well")
         else:
@@ -190,7 +192,7 @@ def filtered_pca(
     directions = directions / np.linalg.norm(directions, axis=0)
     return FilteredPCA(
         tuple(found.values()), best.name, directions, bool(found["label"].count or linear_p <= share), linear_p,
-        len(labels), level, _conditions(z, labels),
+        len(labels), level, _conditions(z, labels, best.count),
     )  # fmt: skip
 
 
@@ -292,14 +294,12 @@ def _linear(z: np.ndarray, y: np.ndarray, halves: tuple[np.ndarray, np.ndarray])
     return mean_p_value(tuple(y[rows] * (z[rows] @ way) for rows, way in zip(halves, others, strict=True)))
 
 
-def _conditions(z: np.ndarray, y: np.ndarray) -> tuple[Condition, ...]:
+def _conditions(z: np.ndarray, y: np.ndarray, found: int) -> tuple[Condition, ...]:
     return (
         Condition("rows are independent draws of one distribution", None, None, "the tests assume normal inputs"),
         normality(z, "whitened inputs are"),
-        Condition(
-            "number of different labels",
-            float(len(np.unique(y))),
-            None,
-            "with two different labels, all filters are equivalent",
-        ),
-    )
+        Condition("number of different labels is above two", float(len(np.unique(y))), len(np.unique(y)) > 2,
+                  "with two labels, all filters are the same"),
+        Condition("the directions leave some of the columns out (columns less directions)",
+                  float(z.shape[1] - found), found < z.shape[1], "else they span every input"),
+    )  # fmt: skip

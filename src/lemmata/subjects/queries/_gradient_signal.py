@@ -89,11 +89,16 @@ class GradientSignal:
             [
                 f"gradient signal {self.signal:.4g} over {self.targets} targets{limits}",
                 f"{self._ratio()}; the part that all targets share has length {self.common:.4g}",
-                f"noise of 1 hides the target for {self.steps(1.0):.3g} steps, noise of 0.1 for {self.steps(0.1):.3g}",
+                f"noise of 1 hides the target for {self._hidden(1.0)}, noise of 0.1 for {self._hidden(0.1)}",
                 "shares: " + ", ".join(f"{name} {share:.0%}" for name, share in largest),
                 *failed,
             ]
         )
+
+    def _hidden(self, noise: float) -> str:
+        """The number of steps in words; every method needs one."""
+        steps = self.steps(noise)
+        return f"{steps:.3g} steps" if steps >= 1 else "less than one step (vacuous)"
 
     def _ratio(self) -> str:
         if self.random > 0:
@@ -210,12 +215,33 @@ def gradient_signal(
     correction = k / (k - 1) if sampled else 1.0
     signal = correction * float(distances.mean())
     common = np.sum(list(_squares(back, (values - mean)[None] / n).values()))
-    reach = stats.t.ppf((1 + level) / 2, k - 1) * correction * distances.std(ddof=1) / np.sqrt(k)
+    interval = _interval(correction * distances, level) if sampled else None
     total = max(float(distances.sum()), 1e-300)
     return GradientSignal(
-        signal, (float(max(signal - reach, 0.0)), float(signal + reach)) if sampled else None, float(baseline.mean()),
+        signal, interval, float(baseline.mean()),
         {name: float(own.sum()) / total for name, own in squares.items()}, np.sqrt(distances), float(np.sqrt(common)),
-        k, n, level, _conditions(family, mean),
+        k, n, level, (*_conditions(family, mean), *_content(signal, interval)),
+    )  # fmt: skip
+
+
+def _interval(squares: np.ndarray, level: float) -> tuple[float, float]:
+    """Student's interval of the mean; two distances from their own mean are equal, and show nothing of the spread."""
+    k = len(squares)
+    if k < 3:
+        return 0.0, float("inf")
+    reach = stats.t.ppf((1 + level) / 2, k - 1) * squares.std(ddof=1) / np.sqrt(k)
+    return float(max(squares.mean() - reach, 0.0)), float(squares.mean() + reach)
+
+
+def _content(signal: float, interval: tuple[float, float] | None) -> tuple[Condition, ...]:
+    """Whether the gradient shows anything of the family, and whether a sample of it shows how much."""
+    visible = Condition("some target changes the gradient (signal)", signal, signal > 0, "else no step depends on it")
+    if interval is None:
+        return (visible,)
+    return (
+        visible,
+        Condition("the sample excludes a signal of 0 (lower end of the interval)", interval[0], interval[0] > 0,
+                  "else there are too few targets"),
     )  # fmt: skip
 
 

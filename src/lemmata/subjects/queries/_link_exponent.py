@@ -171,8 +171,9 @@ def information_exponent(
     )
     by_label = _by_label(polynomials, labels, trials)
     first = lambda found: next((k for k, p in enumerate(found, 1) if p <= share), None)
+    exponent = first(p_values)
     return InformationExponent(
-        first(p_values), unit * values, unit * np.stack([values - reach, values + reach], axis=1), p_values, by_label,
+        exponent, unit * values, unit * np.stack([values - reach, values + reach], axis=1), p_values, by_label,
         first(by_label), inputs.shape[1], len(z), level, (
             Condition("rows are independent draws of one distribution", None, None,
                       "the intervals assume independent rows"),
@@ -180,7 +181,22 @@ def information_exponent(
                       "otherwise coefficients are too large"),
             normality(z[:, None], "the projection is"),
             Condition("rows", float(len(z)), len(z) >= _FEW, "with fewer rows, intervals can be too short"),
+            *_content(exponent, values, reach, inputs.shape[1]),
         ),
+    )  # fmt: skip
+
+
+def _content(exponent: int | None, values: np.ndarray, reach: np.ndarray, columns: int) -> tuple[Condition, ...]:
+    """Whether the rows exclude a smaller exponent, and whether the exponent matters."""
+    several = Condition("x has several columns", float(columns), columns > 1,
+                        "with one column, there is no direction to be found")  # fmt: skip
+    if exponent is None:
+        return (several,)
+    lower = (np.abs(values) + reach)[: exponent - 1].max(initial=0.0) / abs(values[exponent - 1])
+    return (
+        several,
+        Condition("coefficients of lower degrees are smaller (largest limit, divided by the coefficient found)",
+                  float(lower), bool(lower < 1), "else the rows do not exclude a smaller exponent"),
     )  # fmt: skip
 
 

@@ -78,7 +78,8 @@ class Certificate:
     def __str__(self) -> str:
         ends = np.unique([np.min(self.radius), np.max(self.radius)])
         told = f"{self.verdict} within {' to '.join(f'{end:g}' for end in ends)} in {self.norm} ({self.method})"
-        return f"{told}: margin at least {self.bound:.4g}, an attack reaches {self.attack.min():.4g}"
+        first = f"{told}: margin at least {self.bound:.4g}, an attack reaches {self.attack.min():.4g}"
+        return "\n".join([first, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
     def _repr_html_(self) -> str:
         return preformatted(self)

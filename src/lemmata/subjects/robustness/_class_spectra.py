@@ -61,7 +61,8 @@ class ClassSpectrum:
     found: str
 
     def __str__(self) -> str:
-        return f"class {self.label}: {self.n} rows, {self.found}"
+        first = f"class {self.label}: {self.n} rows, {self.found}"
+        return "\n".join([first, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
 
 @dataclasses.dataclass(frozen=True)

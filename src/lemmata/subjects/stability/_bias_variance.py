@@ -88,7 +88,7 @@ class BiasVariance:
             )
         else:
             lines.append(f"noise {self.noise:.4g}")
-        return "\n".join(lines)
+        return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
     def _repr_html_(self) -> str:
         return preformatted(self)
@@ -133,8 +133,8 @@ def bias_variance(
         seed: of the splits.
 
     Raises:
-        SettingError: for an invalid fit, fewer than 2 draws, rows beyond half of the data, a negative noise, or a level
-            outside (0, 1).
+        SettingError: for a fit that is invalid or raises an error, fewer than 2 draws, rows beyond half of the data, a
+            negative noise, or a level outside (0, 1).
         DataError, ShapeError: for rows that are not numbers, too few rows, or predictions that do not fit the rows.
 
     Example:
@@ -250,22 +250,12 @@ def _conditions(x: np.ndarray, y: np.ndarray, repeated: int, given: float | None
     copies = len(y) - len(np.unique(both, axis=0))
     told = given is not None or repeated > 0
     return (
+        Condition("rows are independent draws of one law", None, None, "then fits to separate rows are, too"),
+        Condition("rows that are copies of others", float(copies), copies == 0, "copies on both sides look learned"),
         Condition(
-            "rows are independent draws of one distribution",
-            None,
-            None,
-            "then fits to separate rows are independent, too",
-        ),
-        Condition(
-            "rows that are copies of others",
-            float(copies),
-            copies == 0,
-            "if two copies are in different parts, the fit seems to have learned more than it has",
-        ),
-        Condition(
-            "repeated inputs determine the noise (spare rows)",
+            "the noise is given, or repeated inputs show it (spare rows)",
             float(repeated),
             told,
-            "otherwise the noise counts as bias",
+            "else it stays with the bias",
         ),
     )

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lemmata.core import array_of, check_numbers, plain_labels
+from lemmata.core import answer_of, array_of, check_numbers, plain_labels
 from lemmata.errors import DataError, SettingError, ShapeError
 
 Fit = Callable[[Any, Any], Any]
@@ -111,17 +111,18 @@ def predictor(fit: Fit, x: np.ndarray, y: np.ndarray, name: str = "fit") -> Call
         name: of the fit, for messages.
 
     Raises:
-        SettingError: if `fit` does not return an object that predicts.
+        SettingError: if `fit` does not return an object that predicts, or it or this object raises an error.
         ShapeError, DataError: for predictions that are not finite numbers, one for each target.
     """
-    model = fit(x, y)
+    model = answer_of(name, fit, x, y, rule=f"a function that fits rows of shape {x.shape}")
     predict = getattr(model, "predict", model)
     if not callable(predict):
         found = f"a {type(model).__name__}"
         raise SettingError(f"{name}(x, y)", found=found, rule="an object with a method predict, or a function of x")
 
     def predicted(inputs: np.ndarray) -> np.ndarray:
-        values = np.asarray(predict(inputs))
+        rule = f"predictions for rows of shape {inputs.shape}"
+        values = np.asarray(answer_of(f"the model of {name}", predict, inputs, rule=rule))
         wanted = (len(inputs), *y.shape[1:])
         if values.shape != wanted and values.size != np.prod(wanted):
             rule = f"shape {wanted} for {len(inputs)} inputs, like the targets"
@@ -148,8 +149,9 @@ def losses_of(loss: Loss, predicted: np.ndarray, y: np.ndarray) -> np.ndarray:
 
     Raises:
         ShapeError, DataError: if the loss returns another value.
+        SettingError: if it raises an error.
     """
-    values = np.asarray(loss(predicted, y))
+    values = np.asarray(answer_of("loss", loss, predicted, y, rule="a function of predictions and targets"))
     if values.shape != (len(y),):
         raise ShapeError("losses", found=f"shape {values.shape}", rule=f"shape ({len(y)},), one number for each row")
     check_numbers("losses", values)

@@ -9,14 +9,16 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from lemmata.answers import Condition, positive, whole
+from lemmata.core import numbers_of
 from lemmata.errors import DataError
 from lemmata.printable import preformatted
 
-from ._training_paths import outputs_of
+from ._training_paths import Outputs, outputs_of
 
 _CLAIMS = ("tangent.kernel_movement.linearisation_gap", "tangent.kernel_movement.smooth_kernel_movement")
 _PLACES = 16
 _LARGEST = 1e150  # its square is finite
+_LOWERED = 0.99  # a share of the first loss that three digits show to be smaller
 _INK = "#7b828c"
 
 
@@ -140,16 +142,34 @@ def kernel_drift(
         left = [(1 - step * values) ** after * (vectors.T @ residual) for after in kept]
         linear = np.array([float(own @ own) / (2 * len(targets)) for own in left])
     length, along = float(targets @ targets), np.einsum("i,kij,j->k", targets, kernels, targets)
+    drift = np.linalg.norm(kernels - first, axis=(1, 2)) / sizes[0]
+    loss = np.array([float(jnp.mean((model.of(at) - model.y) ** 2)) / 2 for at in path])
     return KernelDrift(
         steps=np.array(kept),
-        drift=np.linalg.norm(kernels - first, axis=(1, 2)) / sizes[0],
+        drift=drift,
         alignment=np.divide(along, sizes * length, out=np.zeros(len(sizes)), where=sizes * length > 0),
-        loss=np.array([float(jnp.mean((model.of(at) - model.y) ** 2)) / 2 for at in path]),
+        loss=loss,
         linear=linear,
         rate=step,
         conditions=(
             Condition("rate times the largest eigenvalue of K_0 is below 2", step * float(values[-1]),
-                      step * float(values[-1]) < 2, "otherwise the linearised network diverges"),
-            Condition("some target is not 0", math.sqrt(length), length > 0, "otherwise the alignment is not defined"),
+                      step * float(values[-1]) < 2, "else the linearised network diverges"),
+            Condition("some target is not 0", math.sqrt(length), length > 0, "else the alignment is not defined"),
+            *_content(model, np.unique(numbers_of("x", x), axis=0), loss, drift),
         ),
+    )  # fmt: skip
+
+
+def _content(model: Outputs, rows: np.ndarray, loss: np.ndarray, drift: np.ndarray) -> tuple[Condition, ...]:
+    """Whether training, the kernel and the alignment could have moved."""
+    misfit, left = model.misfit(), float(loss[-1] / loss[0]) if loss[0] > 0 else 1.0
+    return (
+        Condition("targets differ from the outputs at the start (relative to both)", misfit, misfit > 0,
+                  "else there is nothing to train"),
+        Condition("training lowers the loss (share of the first loss that is left)", left, left <= _LOWERED,
+                  "else the kernel was not moved by training; take more steps or another rate"),
+        Condition("the kernel changes (largest movement)", float(drift.max()), bool(drift.max() > 0),
+                  "else the network is linear in its parameters, or was not trained"),
+        Condition("number of different rows", float(len(rows)), len(rows) > 1,
+                  "with one row, the alignment is the same for every kernel"),
     )  # fmt: skip

@@ -20,6 +20,7 @@ _CLAIMS = ("tangent.laziness.lazy_bootstrap", "tangent.laziness.scaling_is_lazin
 _SAMPLES = 24
 _SHOWN = 40  # residuals along the descent
 _FLOOR = 1e-10  # share of the largest singular value
+_TRIVIAL = 0.9995  # a bound on a share that three digits do not distinguish from 1
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -39,6 +40,7 @@ class LazyCertificate:
         least_after: the least singular value of the Jacobian after training.
         steps: the number of steps of descent.
         course: numbers of steps (first column) and |r_t|/|r_0| after them (second column).
+        vacuous: why the certificate says nothing, although the theory applies; empty if it says something.
         conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
@@ -55,6 +57,7 @@ class LazyCertificate:
     least_after: float
     steps: int
     course: Float[np.ndarray, "k 2"]
+    vacuous: str
     conditions: tuple[Condition, ...]
     claims: tuple[str, ...] = _CLAIMS
 
@@ -80,6 +83,7 @@ class LazyCertificate:
             f"alpha (f - f_0) is {'certified lazy' if bounds else 'lazy'} from alpha = {self.scale:.3g}"
             + ("" if bounds else ", if L is right"),
         ]
+        lines += [f"vacuous: {self.vacuous}"] if self.vacuous else []
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is not True)])
 
     def _repr_html_(self) -> str:
@@ -161,13 +165,14 @@ def lazy_certificate(
     rho = slope * residual / least**2 if least else math.inf
     room = math.sqrt(max(1 - 2 * rho, 0.0))
     ends = rho <= 0.5
+    bound = math.exp(-(1 - 2 * rho) * least**2 * rate * steps) if ends else 1.0
     movement = (1 - room) * least / slope if ends and slope else (residual / least if ends else math.inf)
     return LazyCertificate(
         least=least, lipschitz=slope, residual=residual, rho=rho,
         scale=2 * slope * float(jnp.linalg.norm(model.y)) / least**2 if least else math.inf,
         movement=movement, moved=moved,
         left=float(course[-1, 1]),
-        bound=math.exp(-(1 - 2 * rho) * least**2 * rate * steps) if ends else 1.0,
+        bound=bound, vacuous=_vacuous(model, bound) if ends else "",
         least_after=_singular_values(after, possible)[1], steps=steps, course=course,
         conditions=(
             *full,
@@ -179,6 +184,15 @@ def lazy_certificate(
                       "an estimate of L from points can be too small; pass `lipschitz` for a certificate"),
         ),
     )  # fmt: skip
+
+
+def _vacuous(model: Outputs, bound: float) -> str:
+    """Why a bound on the residual says nothing, or nothing."""
+    if not model.misfit():
+        return "the outputs equal the targets at the start, so that training has nothing to move"
+    if bound > _TRIVIAL:
+        return "after so few steps, the bound on the residual is the residual at the start"
+    return ""
 
 
 def _room_for_rank(x: Any, shape: tuple[int, ...]) -> tuple[Condition, ...]:

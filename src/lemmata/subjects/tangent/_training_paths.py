@@ -14,6 +14,7 @@ from lemmata.core import check_numbers, numbers_of
 from lemmata.errors import DataError, MemoryPlanError, SettingError, ShapeError
 
 _MOST = 2e8  # numbers of a Jacobian
+_ROUNDING = 64.0  # rounding errors of an output, in units of eps
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -31,6 +32,14 @@ class Outputs:
     slopes: Callable[[Float[Array, " p"]], Float[Array, "n p"]]
     start: Float[Array, " p"]
     y: Float[Array, " n"]
+
+    def misfit(self) -> float:
+        """|f - y| at the start, relative to the larger of |f| and |y|; 0 if rounding explains it."""
+        outputs = np.asarray(self.of(self.start), float)
+        targets = np.asarray(self.y, float)
+        size = max(np.linalg.norm(outputs), np.linalg.norm(targets))
+        share = float(np.linalg.norm(outputs - targets) / size) if size > 0 else 0.0
+        return share if share > _ROUNDING * np.finfo(self.start.dtype).eps else 0.0
 
     def jacobian(self, at: Float[Array, " p"]) -> Float[np.ndarray, "n p"]:
         """Gradients of the outputs.
