@@ -158,7 +158,7 @@ class LabelledSpheres(Population[SphereRows]):
     def hypotheses(self, problem: SphereRows) -> list[Hypothesis]:
         inner = problem.x @ problem.x.T - 2 * jnp.diag(jnp.sum(problem.x**2, axis=1))
         nearest = inner.max() / jnp.sum(problem.x[0] ** 2)
-        return [Hypothesis("no two points are equal", nearest, "<", 1.0, "else kernels are singular")]
+        return [Hypothesis("no two points are equal", nearest, "<", 1.0, "otherwise kernels are singular")]
 
 
 _DELTA = 0.1

@@ -232,7 +232,7 @@ def _seen(y: np.ndarray, tolerance: float) -> Condition:
     with np.errstate(over="ignore"):
         ratio = float(np.ptp(y) / 2 / tolerance)
     return Condition("the values vary by more than twice the tolerance (their range divided by it)", ratio, ratio > 1,
-                     "else a constant is within the tolerance of every point")  # fmt: skip
+                     "otherwise a constant is within the tolerance of every point")  # fmt: skip
 
 
 def _conditions(units: int, fewest: int, predicted: float, n: int) -> tuple[Condition, ...]:

@@ -204,4 +204,4 @@ def _excluded(low: float, high: float, columns: int) -> Condition:
     """Whether the interval says more than the number of columns does."""
     count = sum(not low <= dimension <= high for dimension in range(1, columns + 1))
     return Condition("dimensions from 1 to the number of columns that the interval excludes", float(count), count > 0,
-                     "else every dimension is possible; one column always has dimension 1")  # fmt: skip
+                     "otherwise every dimension is possible; one column always has dimension 1")  # fmt: skip

@@ -196,7 +196,7 @@ def _conditions(crossings: tuple[int, ...], expected: float, spread: float, unse
     return (
         Condition("the first layer has as many crossings as random weights (difference in standard deviations)",
                   distance,
-                  distance <= _APART, "else training, or scales that differ between inputs, moved the kinks"),
+                  distance <= _APART, "otherwise training, or scales that differ between inputs, moved the kinks"),
         Condition("crossings that change no output", float(unseen), None, "later units do not pass them on"),
     )  # fmt: skip
 
@@ -206,7 +206,7 @@ def _content(slope: float, expected: float, spread: float, width: int) -> tuple[
     most = max(expected, width - expected) / spread if spread > 0 else 0.0
     return (
         Condition("an output changes between a and b (largest slope)", slope, slope > 0,
-                  "else the outputs have no kinks, wherever units bend"),
+                  "otherwise the outputs have no kinks, wherever units bend"),
         Condition("crossings can differ from those of random weights (most standard deviations)", most, most > _APART,
-                  "else the comparison cannot fail: the layer has too few units, or a and b are on one line with 0"),
+                  "otherwise the comparison cannot fail: the layer has too few units, or a, b and 0 are on one line"),
     )  # fmt: skip

@@ -198,7 +198,7 @@ class KinksOnASegment(Claim[SegmentOfInputs]):
     stated = Kind.OWN
     population = Drawn(
         SegmentOfInputs,
-        positive("weight_std", "else no unit has a kink"),
+        positive("weight_std", "otherwise no unit has a kink"),
         d=dimension(10, 4, corners=(5, 20)),
         a=normal("d"),
         b=normal("d"),

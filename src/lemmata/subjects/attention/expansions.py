@@ -53,8 +53,8 @@ class UnseenShifts(Population[KeyEquivalents]):
         seen = jnp.linalg.norm(head.key @ v) / jnp.linalg.norm(head.key)
         rate = jnp.abs(v @ head.exponent @ head.tokens[0])
         return [
-            Hypothesis("W_k v = 0 (relative)", seen, "<=", 1e-14, "else the two functions differ"),
-            Hypothesis("x changes its query along v", rate, ">", 1e-6, "else the shift changes nothing"),
+            Hypothesis("W_k v = 0 (relative)", seen, "<=", 1e-14, "otherwise the two functions differ"),
+            Hypothesis("x changes its query along v", rate, ">", 1e-6, "otherwise the shift changes nothing"),
         ]
 
 

@@ -219,7 +219,7 @@ class SemidefiniteFormsGiveKernels(Claim[AttentionKernel]):
         form = problem.exponent
         skew = jnp.abs(form - form.T).max() / jnp.abs(form).max()
         return [
-            Hypothesis("M is symmetric (relative)", skew, "<=", 1e-14, "else exp(x' M y) is not"),
+            Hypothesis("M is symmetric (relative)", skew, "<=", 1e-14, "otherwise exp(x' M y) is not"),
             Hypothesis("M has no negative eigenvalue", inertia(problem.symmetric)[1], "==", 0.0, "two tokens decide"),
         ]
 

@@ -126,7 +126,9 @@ class ConvolvedKeys(Population[ConvolvedKey]):
             Hypothesis(
                 "| |q| - 1 |", jnp.abs(jnp.linalg.norm(problem.query) - 1), "<", 1e-9, "the query has unit length"
             ),
-            Hypothesis("the filters' squared length", jnp.sum(problem.filters**2), ">", 0.0, "else all scores are 0"),
+            Hypothesis(
+                "the filters' squared length", jnp.sum(problem.filters**2), ">", 0.0, "otherwise all scores are 0"
+            ),
             Hypothesis("blocks", problem.blocks, ">=", 4, "the second and the last block share no key"),
         ]
 

@@ -91,8 +91,8 @@ class FunctionsOfUnseenDirections(Population[UnseenDirection]):
     def hypotheses(self, problem: UnseenDirection) -> list[Hypothesis]:
         seen = jnp.linalg.norm(problem.head.key @ problem.direction) / jnp.linalg.norm(problem.head.key)
         if self.full:
-            return [Hypothesis("W_k v is not 0 (relative)", seen, ">", 1e-8, "else no section varies along v")]
-        return [Hypothesis("W_k v = 0 (relative)", seen, "<=", 1e-14, "else sections vary along v")]
+            return [Hypothesis("W_k v is not 0 (relative)", seen, ">", 1e-8, "otherwise no section varies along v")]
+        return [Hypothesis("W_k v = 0 (relative)", seen, "<=", 1e-14, "otherwise sections vary along v")]
 
 
 _COUNTS = (4.0, 12.0, 36.0)

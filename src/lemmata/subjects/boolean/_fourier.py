@@ -192,9 +192,10 @@ def _sampled(
         conditions=(
             _EVEN,
             Condition(f"f reads its inputs as {f.codes.words}"),
-            Condition("no group of sets was dropped to save memory", None, complete, "else raise the threshold"),
+            Condition("no group of sets was dropped to save memory", None, complete, "otherwise raise the threshold"),
             Condition("the coefficients found have some of the weight of f (their weight)", float(weights.sum()),
-                      bool(least > 0), "weights by degree count these alone; lower the threshold if there are none"),
+                      bool(least > 0),
+                      "weights by degree count only these coefficients; if there are none, lower the threshold"),
             _varies(single[:, 0]),
         ),
     )  # fmt: skip
@@ -203,7 +204,7 @@ def _sampled(
 def _varies(influences: np.ndarray) -> Condition:
     most = float(influences.max())
     return Condition("flipping an input changes f (largest influence)", most, most > 0,
-                     "else f is constant, or changes too rarely to be seen at these points")  # fmt: skip
+                     "otherwise f is constant, or changes too rarely to be seen at these points")  # fmt: skip
 
 
 def _twice(values: Float[np.ndarray, " k"]) -> Float[np.ndarray, "k 2"]:

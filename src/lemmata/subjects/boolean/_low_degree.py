@@ -310,7 +310,7 @@ def _content(gain: float, products: int, rows: int) -> tuple[Condition, ...]:
     size = gain * rows / math.sqrt(2 * products)
     return (
         Condition("the products explain more than chance does (gain in standard deviations)", size, size > _BEYOND,
-                  "else the degree fits noise"),
+                  "otherwise the degree fits noise"),
     )  # fmt: skip
 
 
@@ -318,5 +318,6 @@ def _against_guessing(error: float, guess: float) -> Condition:
     ratio = error / guess
     return Condition(
         "the bound on the share of wrong answers is below that share for the more frequent class (their ratio)",
-        ratio, ratio < 1, "else the expected squared error bounds the share of wrong answers, but says nothing of it",
+        ratio, ratio < 1,
+        "otherwise the expected squared error bounds the share of wrong answers, but says nothing of it",
     )  # fmt: skip

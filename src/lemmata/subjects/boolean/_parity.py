@@ -323,6 +323,6 @@ def _parity_of(
         conditions=(
             Condition("rows are independent draws of one distribution"), *conditions,
             Condition("the labels depend on a column (columns of the parity)", float(len(columns)), len(columns) > 0,
-                      "else the parity is a constant"),
+                      "otherwise the parity is a constant"),
         ),
     )  # fmt: skip

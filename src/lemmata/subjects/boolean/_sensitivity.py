@@ -166,7 +166,7 @@ def noise_sensitivity(
         Condition("columns are independent: else changed rows are unlike any row", None, None,
                   "the probability is about these changed rows all the same"),
         Condition("the model gives different answers to some rows (share of pairs)", apart, apart > 0,
-                  "else no noise changes an answer"),
+                  "otherwise no noise changes an answer"),
         _seen(rates, np.array(limits).reshape(-1, 2), sum(bool(low != high) for low, high in pairs)),
     )  # fmt: skip
     flipped = int(sum(low != high and not other for (low, high), other in zip(pairs, replaced, strict=True)))
@@ -180,7 +180,7 @@ def _seen(rates: np.ndarray, limits: np.ndarray, columns: int) -> Condition:
     excluded = int(((limits[:, 0] > 0) | (limits[:, 1] < possible)).sum())
     return Condition(
         "rates at which the interval excludes something (answers can only change where inputs do)", float(excluded),
-        excluded > 0, "else the rates are too small for these draws",
+        excluded > 0, "otherwise the rates are too small for these draws",
     )  # fmt: skip
 
 

@@ -202,9 +202,9 @@ def _content(rows: np.ndarray, target: np.ndarray, error: float, count: int, ali
         Condition("different rows for each unit", different / count, different >= 5 * count,
                   "with few rows, the new weights overfit"),
         Condition("the error is below that of the best constant (their ratio)", ratio, ratio < 1,
-                  "else the chosen units do not follow the network from row to row"),
+                  "otherwise the chosen units do not follow the network from row to row"),
         Condition("some units are left out (share of the units that are not 0)", 1 - count / alive, count < alive,
-                  "else nothing was chosen: all units give the network"),
+                  "otherwise nothing was chosen: all units give the network"),
     )  # fmt: skip
 
 

@@ -135,7 +135,7 @@ def worst_case(steps: Any, smoothness: float, convexity: float = 0.0) -> WorstCa
         Condition("the smoothness and the convexity hold on the whole space"),
         Condition("gradients are exact, and the steps do not depend on them"),
         Condition("the bound is below that of no steps, smoothness/2 (their ratio)", 2 * found.bound,
-                  2 * found.bound < 1, "else the start is as good as the end in the worst case"),
+                  2 * found.bound < 1, "otherwise the start is as good as the end in the worst case"),
     )  # fmt: skip
     return WorstCase(
         bound=found.bound * smoothness,

@@ -207,7 +207,7 @@ class RuleLearner(ClassifierMixin, BaseEstimator):
         conditions += (
             Condition("the error by leaving one out is below that of the more frequent label (their ratio)",
                       (unfitted + total) / max(least, 1), unfitted + total < least,
-                      "else the formula predicts no better than a constant"),
+                      "otherwise the formula predicts no better than a constant"),
         )  # fmt: skip
         rule = Rule(form, k, parts, label, other, m, unfitted, float(guess), total, (unfitted + total) / m,
                     every / (m + 1), conditions)  # fmt: skip

@@ -50,7 +50,7 @@ def of_content(sizes: np.ndarray, predicted: np.ndarray, zero: float, rows: Any)
     """Whether a fit is expected to predict anything, and what the rows show of that."""
     ratio = float(predicted.min() / zero) if zero > 0 else np.inf
     useful = Condition("some size has a smaller error than the prediction 0 (least ratio)", ratio, ratio < 1,
-                       "else no size is worth a fit")  # fmt: skip
+                       "otherwise no size is worth a fit")  # fmt: skip
     if rows is None:
         return (useful,)
     x, y = rows
@@ -61,7 +61,7 @@ def of_content(sizes: np.ndarray, predicted: np.ndarray, zero: float, rows: Any)
     return (
         useful,
         Condition("the target depends on the columns (p-value of the F test)", chance, chance <= _CHANCE,
-                  "else these rows do not distinguish the signal from 0"),
+                  "otherwise these rows do not distinguish the signal from 0"),
         Condition("sizes are at most the number of rows given (largest size divided by it)",
-                  float(sizes.max() / count), bool(sizes.max() <= count), "else the curve is extrapolated"),
+                  float(sizes.max() / count), bool(sizes.max() <= count), "otherwise the curve is extrapolated"),
     )  # fmt: skip

@@ -113,7 +113,9 @@ class TemperedInterpolation(Claim[PowerDecay]):
     source = Source("mallinar2022", note="power laws are tempered; the limit for normal features without a ridge")
     population = Drawn(
         PowerDecay,
-        lambda own: Hypothesis("the decay exponent a", own.decay, ">=", 2.0, "else the cut at 50 n columns is felt"),
+        lambda own: Hypothesis(
+            "the decay exponent a", own.decay, ">=", 2.0, "otherwise the cut at 50 n columns is felt"
+        ),
         decay=uniform(2.0, 3.0),
         n=rows(60, 40, 150, corners=(40, 90)),
     )
@@ -235,7 +237,9 @@ class BrokenPowerLaw(Claim[BrokenPower]):
     stated = Kind.OWN
     population = Drawn(
         BrokenPower,
-        lambda own: Hypothesis("the second exponent", own.second, ">=", 2.0, "else the cut of the columns is felt"),
+        lambda own: Hypothesis(
+            "the second exponent", own.second, ">=", 2.0, "otherwise the cut of the columns is felt"
+        ),
         positive("first", "the harmonic mean needs both exponents"),
         first=uniform(0.5, 1.2),
         second=uniform(2.0, 3.0),

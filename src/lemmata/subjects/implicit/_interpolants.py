@@ -176,7 +176,7 @@ def _learned(found: Any, targets: np.ndarray, new: tuple[np.ndarray, np.ndarray]
     ratio = min(own.error for own in found.values()) / trivial if trivial > 0 else np.inf
     return (
         Condition("some method predicts held-out rows better than 0 and the mean target (ratio of errors)", ratio,
-                  ratio < 1, "else no interpolant has learned anything that new rows share"),
+                  ratio < 1, "otherwise no interpolant has learned anything that new rows share"),
     )  # fmt: skip
 
 

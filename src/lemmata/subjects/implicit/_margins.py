@@ -210,7 +210,7 @@ def _freedom(last: LastLayer | None, separable: bool | None, rows: int) -> tuple
         free = max(int(np.linalg.matrix_rank(last.features)), 1)
     return (
         Condition("there are at least twice as many rows as independent features (their ratio)", rows / free,
-                  rows >= 2 * free, "else most labels can be separated, and a margin says little about these"),
+                  rows >= 2 * free, "otherwise most labels can be separated, and a margin says little about these"),
     )  # fmt: skip
 
 

@@ -373,7 +373,7 @@ class FitFallsWithStiffness(Claim[StiffMachine]):
         """The maximiser that was found belongs to this machine and to no other."""
         given = (problem.grams, np.asarray(problem.targets), float(problem.noise))
         slope = slope_by_definition(*given, problem.best(1.0)[0], 1.0)
-        return [Hypothesis("the gradient at the maximiser for nu = 1", slope, "<", 1e-3, "else it is another one")]
+        return [Hypothesis("the gradient at the maximiser for nu = 1", slope, "<", 1e-3, "otherwise it is another one")]
 
     def measure(self, problem: StiffMachine, key: Key[Array, ""]) -> Array:
         """Machines are trained from the stiffest to the least stiff. Each starts from the previous one."""

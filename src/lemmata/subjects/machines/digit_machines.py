@@ -80,7 +80,7 @@ class DigitMachines(Population[DigitMachine]):
 
     def hypotheses(self, problem: DigitMachine) -> list[Hypothesis]:
         rest = len(problem.x) - problem.rows
-        return [Hypothesis("rows to be called", rest, ">", 0, "else nothing is measured")]
+        return [Hypothesis("rows to be called", rest, ">", 0, "otherwise nothing is measured")]
 
 
 _KEY = "yang2023theory"

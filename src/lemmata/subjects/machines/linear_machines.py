@@ -83,7 +83,7 @@ class FewRowsPopulation(Population[FewRows]):
         rank = jnp.linalg.matrix_rank(problem.y) + jnp.where(problem.noise > 0, n, 0)
         return [
             Hypothesis("the smallest eigenvalue of G_0 beside the mean", least, ">", _LEAST, "rows are independent"),
-            Hypothesis("the rank of the labels, or noise", rank, ">=", n, "else there is no maximum at small nu"),
+            Hypothesis("the rank of the labels, or noise", rank, ">=", n, "otherwise there is no maximum at small nu"),
         ]
 
 

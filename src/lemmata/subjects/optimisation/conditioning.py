@@ -196,7 +196,7 @@ class SingularAttention(Claim[AttentionTokens]):
 
     def hypotheses(self, problem: AttentionTokens) -> list[Hypothesis]:
         n, _, c = problem.x.shape
-        return [Hypothesis("inputs outnumber channels", n, ">=", c, "else the number of inputs bounds the rank")]
+        return [Hypothesis("inputs outnumber channels", n, ">=", c, "otherwise the number of inputs bounds the rank")]
 
     def predict(self, problem: AttentionTokens) -> Array:
         return jnp.asarray(float(min(problem.x.shape[0], problem.x.shape[2])))

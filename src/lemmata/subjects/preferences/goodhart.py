@@ -59,7 +59,7 @@ class NormalProxies(Population[NormalProxy]):
         return NormalProxy(gold, error, (0.5 + 0.5 * u[2]) / jnp.sqrt(gold**2 + error**2))
 
     def hypotheses(self, problem: NormalProxy) -> list[Hypothesis]:
-        return [Hypothesis("the proxy has an error", problem.error, ">", 0.0, "else proxy and gold are one")]
+        return [Hypothesis("the proxy has an error", problem.error, ">", 0.0, "otherwise proxy and gold are one")]
 
 
 class CurvedGold(eqx.Module):
@@ -158,7 +158,7 @@ class CurvedGoldPeaks(Claim[CurvedGold]):
     source = Source("emergence2026", "Figure 20.14", "Example 20.12", note="with a quadratic gold reward")
     population = Drawn(
         CurvedGold,
-        positive("curvature", "else there is no peak"),
+        positive("curvature", "otherwise there is no peak"),
         curvature=log_uniform(0.5**0.5, 2**0.5, times=Real(0.8, 0.3, 2.0, "middle of the curvatures")),
         tilts=uniform(0.2, 3.0, 4),
     )

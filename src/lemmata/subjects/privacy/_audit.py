@@ -62,7 +62,7 @@ class PrivacyAudit:
         if self.contradicted is None:
             return f"{text}: no contradiction{failed}"
         delta, lower, upper = self.contradicted
-        broken = f"BROKEN, at delta = {delta:.2g} eps is at least {lower:.3g} and promised is {upper:.3g}"
+        broken = f"BROKEN, at delta = {delta:.2g} eps is at least {lower:.3g}, but {upper:.3g} was promised"
         return f"{text}: {broken}{failed}"
 
     def _repr_html_(self) -> str:

@@ -301,5 +301,5 @@ def _conditions(z: np.ndarray, y: np.ndarray, found: int) -> tuple[Condition, ..
         Condition("number of different labels is above two", float(len(np.unique(y))), len(np.unique(y)) > 2,
                   "with two labels, all filters are the same"),
         Condition("the directions leave some of the columns out (columns less directions)",
-                  float(z.shape[1] - found), found < z.shape[1], "else they span every input"),
+                  float(z.shape[1] - found), found < z.shape[1], "otherwise they span every input"),
     )  # fmt: skip

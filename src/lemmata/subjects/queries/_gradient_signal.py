@@ -235,13 +235,15 @@ def _interval(squares: np.ndarray, level: float) -> tuple[float, float]:
 
 def _content(signal: float, interval: tuple[float, float] | None) -> tuple[Condition, ...]:
     """Whether the gradient shows anything of the family, and whether a sample of it shows how much."""
-    visible = Condition("some target changes the gradient (signal)", signal, signal > 0, "else no step depends on it")
+    visible = Condition(
+        "some target changes the gradient (signal)", signal, signal > 0, "otherwise no step depends on it"
+    )
     if interval is None:
         return (visible,)
     return (
         visible,
         Condition("the sample excludes a signal of 0 (lower end of the interval)", interval[0], interval[0] > 0,
-                  "else there are too few targets"),
+                  "otherwise there are too few targets"),
     )  # fmt: skip
 
 

@@ -196,7 +196,7 @@ def _content(exponent: int | None, values: np.ndarray, reach: np.ndarray, column
     return (
         several,
         Condition("coefficients of lower degrees are smaller (largest limit, divided by the coefficient found)",
-                  float(lower), bool(lower < 1), "else the rows do not exclude a smaller exponent"),
+                  float(lower), bool(lower < 1), "otherwise the rows do not exclude a smaller exponent"),
     )  # fmt: skip
 
 

@@ -69,7 +69,9 @@ class QueriesOfSets(Population[HiddenSets]):
         return HiddenSets(lengths, noise, planted, r, setting["query"] == "networks")
 
     def hypotheses(self, problem: HiddenSets) -> list[Hypothesis]:
-        return [Hypothesis("the least length of a coordinate", problem.lengths.min(), ">", 0.0, "else networks vanish")]
+        return [
+            Hypothesis("the least length of a coordinate", problem.lengths.min(), ">", 0.0, "otherwise networks vanish")
+        ]
 
 
 class ParityNetworksAreOrthogonal(Claim[HiddenSets]):

@@ -83,7 +83,9 @@ class TwoTermFits(Population[TwoTermFit]):
 
     def hypotheses(self, problem: TwoTermFit) -> list[Hypothesis]:
         return [
-            Hypothesis("ridge of the smooth term", problem.ridge, ">", 0.0, "else its coefficients are not unique"),
+            Hypothesis(
+                "ridge of the smooth term", problem.ridge, ">", 0.0, "otherwise its coefficients are not unique"
+            ),
             Hypothesis("ridge of the second term", problem.odd_even_ridge, ">", 0.0, "its weight is finite"),
         ]
 
@@ -159,7 +161,7 @@ class SmoothFunctions(Population[SmoothFunction]):
         return SmoothFunction(jnp.concatenate([three, rest]), coefficients, three[0], 0.7 * 5 ** u[1])
 
     def hypotheses(self, problem: SmoothFunction) -> list[Hypothesis]:
-        return [Hypothesis("the length scale", problem.lengthscale, ">", 0.0, "else it is not a kernel")]
+        return [Hypothesis("the length scale", problem.lengthscale, ">", 0.0, "otherwise it is not a kernel")]
 
 
 _KEY = "tang2024charge"

@@ -177,7 +177,7 @@ def two_layers(net: TwoLayers, tokens: Float[Array, "n d"]) -> Float[Array, "n d
 def _logits_small(problem: TwoLayers) -> Hypothesis:
     """A bound on first-layer logits of tokens of signs, against half of log n at the least n."""
     size = jnp.sqrt(jnp.mean(problem.product[0] ** 2) * problem.product.shape[-1])
-    return Hypothesis("typical logit", size, "<", jnp.log(32.0) / 2, "else few tokens have most of the weight")
+    return Hypothesis("typical logit", size, "<", jnp.log(32.0) / 2, "otherwise few tokens have most of the weight")
 
 
 class OneTokenMattersLittle(Claim[TwoLayers]):

@@ -53,7 +53,9 @@ class StochasticTables(Population[StochasticTable]):
         least = jnp.min(jnp.where(values > 1e-9 * values[0], values, jnp.inf))
         return [
             Hypothesis("the least probability", jnp.min(problem.table), ">", 0.0),
-            Hypothesis("the least singular value above 0", least, ">", _LEAST, "else the rank is a matter of accuracy"),
+            Hypothesis(
+                "the least singular value above 0", least, ">", _LEAST, "otherwise the rank is a matter of accuracy"
+            ),
         ]
 
 

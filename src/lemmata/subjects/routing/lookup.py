@@ -228,8 +228,8 @@ class RandomKeys(Claim[RandomKeysWanted]):
     stated = Kind.OWN
     population = Drawn(
         RandomKeysWanted,
-        lambda problem: Hypothesis("d", problem.d, ">", 4 * problem.log_odds, "else few keys decide"),
-        lambda problem: Hypothesis("d", problem.d, "<", 7 * problem.log_odds, "else beta is L"),
+        lambda problem: Hypothesis("d", problem.d, ">", 4 * problem.log_odds, "otherwise few keys decide"),
+        lambda problem: Hypothesis("d", problem.d, "<", 7 * problem.log_odds, "otherwise beta is L"),
         weight=uniform(0.35, 0.65),
         n=Integer(12_000, 10_000, 40_000, "keys", step=20, corners=(10_000, 16_000)),
         d=Integer(52, 46, 58, "dimensions", corners=(46, 58)),

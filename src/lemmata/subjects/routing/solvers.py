@@ -159,7 +159,7 @@ class LayersAreAPolynomial(Claim[Spectrum]):
     stated = Kind.OWN
     population = Drawn(
         Spectrum,
-        lambda problem: Hypothesis("M/mu", problem.kappa, ">", 1.0, "else one step is exact"),
+        lambda problem: Hypothesis("M/mu", problem.kappa, ">", 1.0, "otherwise one step is exact"),
         least=log_uniform(0.1, 10.0),
         kappa=log_uniform(8.0, 100.0),
         layers=Integer(3, 2, 4, "layers", corners=(2, 4)),

@@ -256,6 +256,6 @@ def _conditions(x: np.ndarray, y: np.ndarray, repeated: int, given: float | None
             "the noise is given, or repeated inputs show it (spare rows)",
             float(repeated),
             told,
-            "else it stays with the bias",
+            "otherwise it stays with the bias",
         ),
     )

@@ -93,7 +93,9 @@ class StableAndGrowingModes(Population[SteppedModes]):
         """Modes away from every border, so that 500 steps show on which side a mode is."""
         z = problem.poles * problem.step
         away = jnp.minimum(jnp.abs(z.real) / (1 + jnp.abs(z) ** 2), jnp.abs(jnp.abs(1 + z) - 1))
-        return [Hypothesis("distance from the borders of stability", away.min(), ">", 1e-9, "else rounding decides")]
+        return [
+            Hypothesis("distance from the borders of stability", away.min(), ">", 1e-9, "otherwise rounding decides")
+        ]
 
 
 class ProbedSystems(Population[ProbedSystem]):

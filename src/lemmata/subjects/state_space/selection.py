@@ -67,7 +67,7 @@ class MarkedNoises(Population[MarkedNoise]):
     def hypotheses(self, problem: MarkedNoise) -> list[Hypothesis]:
         left = (1 - problem.chance) ** (2 * problem.window)
         return [
-            Hypothesis("the chance of a mark", problem.chance, "<", 1.0, "else every input is held"),
+            Hypothesis("the chance of a mark", problem.chance, "<", 1.0, "otherwise every input is held"),
             Hypothesis("(1 - p)^(2 window)", left, "<=", 0.01, "what lies before the window explains no more"),
         ]
 

@@ -153,8 +153,8 @@ def kernel_drift(
         rate=step,
         conditions=(
             Condition("rate times the largest eigenvalue of K_0 is below 2", step * float(values[-1]),
-                      step * float(values[-1]) < 2, "else the linearised network diverges"),
-            Condition("some target is not 0", math.sqrt(length), length > 0, "else the alignment is not defined"),
+                      step * float(values[-1]) < 2, "otherwise the linearised network diverges"),
+            Condition("some target is not 0", math.sqrt(length), length > 0, "otherwise the alignment is not defined"),
             *_content(model, np.unique(numbers_of("x", x), axis=0), loss, drift),
         ),
     )  # fmt: skip
@@ -165,11 +165,11 @@ def _content(model: Outputs, rows: np.ndarray, loss: np.ndarray, drift: np.ndarr
     misfit, left = model.misfit(), float(loss[-1] / loss[0]) if loss[0] > 0 else 1.0
     return (
         Condition("targets differ from the outputs at the start (relative to both)", misfit, misfit > 0,
-                  "else there is nothing to train"),
+                  "otherwise there is nothing to train"),
         Condition("training lowers the loss (share of the first loss that is left)", left, left <= _LOWERED,
-                  "else the kernel was not moved by training; take more steps or another rate"),
+                  "otherwise the kernel was not moved by training; take more steps or another rate"),
         Condition("the kernel changes (largest movement)", float(drift.max()), bool(drift.max() > 0),
-                  "else the network is linear in its parameters, or was not trained"),
+                  "otherwise the network is linear in its parameters, or was not trained"),
         Condition("number of different rows", float(len(rows)), len(rows) > 1,
                   "with one row, the alignment is the same for every kernel"),
     )  # fmt: skip
