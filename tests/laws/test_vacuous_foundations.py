@@ -87,7 +87,7 @@ VACUOUS = {
     "sparsify, constant": (level, "below that of the best constant (their ratio): fails"),
     "sparsify, signs": (
         lambda: sparsify((lambda x: np.maximum(x @ WIDE, 0.0), (-1.0) ** np.arange(30)), ROWS, 1),
-        "vacuous, since the network's output is not larger",
+        "vacuous, because the network's output is not larger",
     ),
     "worst_case": (lambda: worst_case([3.0, 3.0], 1.0), "below that of no steps, smoothness/2 (their ratio): fails"),
     "kernel_drift": (lambda: kernel_drift(SMALL, START, FEW, FITTED), "at the start (relative to both): fails (0)"),
