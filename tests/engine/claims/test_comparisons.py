@@ -166,7 +166,7 @@ def test_which_shapes_fit():
     for relation in (Rate("n", RUNGS), Order("n", RUNGS)):
         assert relation.misfit((), (4,)) is None
         assert "one number" in str(relation.misfit((1,), (4,)))
-        assert "each of the 4 rungs" in str(relation.misfit((), (3,)))
+        assert "each of the 4 sizes" in str(relation.misfit((), (3,)))
     assert Limit("n", RUNGS).misfit((), (4,)) is None
     assert Limit("n", RUNGS).misfit((), ()) is not None
     for relation in (AtMost(), Witness(), Equal(), EqualInMean(over="problems")):

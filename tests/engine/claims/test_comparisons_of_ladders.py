@@ -122,7 +122,7 @@ def test_rungs_at_the_rounding_floor_do_not_count():
     once = ladders(-0.5)
     once[0, 3] = 0.0
     judged = Rate("n", RUNGS).judge(sample(np.full(64, -0.5), once), LEVEL)
-    assert (judged.holds, "1 rungs" in judged.reason) == (True, True), "a slope needs a logarithm in every trial"
+    assert (judged.holds, "1 sizes" in judged.reason) == (True, True), "a slope needs a logarithm in every trial"
     measured[:, 2] = 0.0
     judged = Rate("n", RUNGS).judge(sample(np.full(64, -0.5), measured), LEVEL)
     assert judged.holds is None
