@@ -21,9 +21,10 @@ class Multiply(AbstractBranches):
 
     A branch is called drawn if each of its coordinates comes from a Dense layer inside the branch. Activations,
     normalisations, Dropout, pools, and sums and products of these may follow. Flatten, patches and concatenation may
-    not follow, because their coordinates have several distributions. Flatten, patches and concatenation may not follow,
-    because the coordinates have several distributions. Its distribution is the same for all i, with any mean. If at
-    most one branch is not drawn, averages over coordinates are therefore products,
+    not follow, because their coordinates have several distributions. Given the input and everything before the last
+    Dense layers, coordinate i of a drawn branch is independent of coordinate i of every other branch. Its distribution
+    is the same for all i, with any mean. If at most one branch is not drawn, averages over coordinates are therefore
+    products,
 
         nngp = prod_b nngp_b,    ntk = sum_b ntk_b prod_{c != b} nngp_c,
 
