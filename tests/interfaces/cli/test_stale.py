@@ -9,6 +9,7 @@ from lemmata.errors import SettingError
 from lemmata.interfaces.cli import _judge, app
 from lemmata.interfaces.cli._family import Family
 from lemmata.interfaces.cli._stale import _part, stale_claims
+from tests.engine.refutations import untested
 
 NOW = Fingerprint("w", "o", {"kernels": "k", "engine.claims": "c"})
 
@@ -33,6 +34,12 @@ def _record(**changed) -> dict:
 def test_a_verdict_has_one_of_three_states(record, state, said):
     assert compared(record, NOW) is state
     assert told_state(record, NOW) == said
+
+
+@pytest.mark.parametrize("state", State)
+def test_what_is_not_current_is_stale(state, monkeypatch):
+    monkeypatch.setattr(engine._entries, "state_of", lambda claim: state)
+    assert engine.is_stale(untested.Holds()) == (state != "current")
 
 
 @pytest.fixture
