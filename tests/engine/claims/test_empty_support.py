@@ -31,7 +31,7 @@ def variant(claim, **attributes):
     ("claim", "status", "said"),
     [
         (empty.WideCondition(), Status.INCONCLUSIVE, f"in {TRIALS} trials the tolerance reaches the control"),
-        (empty.WideComponent(), Status.INCONCLUSIVE, "and they say nothing in component 2 of 2"),
+        (empty.WideComponent(), Status.INCONCLUSIVE, "so these trials say nothing in component 2 of 2"),
         (empty.OftenWide(), Status.INCONCLUSIVE, "trials the tolerance reaches the control"),
         (empty.WideWitness(), Status.INCONCLUSIVE, "0 of 0 constructions"),
         (empty.InfiniteComponent(), Status.VACUOUS, f"{TRIALS} infinite bounds, which say nothing in component 2 of 2"),
