@@ -361,8 +361,10 @@ def queries(d: int = 30, n: int = 1_000_000) -> alt.HConcatChart:
         signal += [{"d": size, "log": float(np.log2(np.sqrt((slopes**2).mean())) - size / 2), "what": "slope -1/2"}]
     right = lines(
         signal, plain("d", "inputs d"), plain("log", "log2 of the gradient's signal"), ["measured", "slope -1/2"]
-    )
-    return beside(left, right)
+    )  # the two are equal: larger points show the first one beneath the second
+    measured = alt.Chart(alt.Data(values=[row for row in signal if row["what"] == "measured"]))
+    under = measured.mark_point(size=110, filled=True).encode(alt.X("d:Q"), alt.Y("log:Q"), alt.Color("what:N"))
+    return beside(left, alt.layer(under, right))
 
 
 PICTURES = {

@@ -8,6 +8,8 @@ from jaxtyping import Float
 
 INK, BLUE, RED = "#7b828c", "#3b6fb6", "#c2562d"
 """Colours that are read on light and dark pages: of words, of what was found, of what it is compared with."""
+WHOLE: dict[str, Any] = {"format": "d", "labelExpr": "datum.value == floor(datum.value) ? datum.label : ''"}
+"""Labels of an axis of counts: Vega's smallest step of ticks does not keep fractions away."""
 _SIZE = {"width": 240, "height": 200}
 
 
@@ -50,7 +52,7 @@ def band(
     base = alt.Chart(alt.Data(values=rows)).encode(x=alt.X("x:Q", axis=alt.Axis(title=titles[0], grid=False)))
     y = alt.Y("low:Q", axis=alt.Axis(title=titles[1], grid=False))
     tips = [alt.Tooltip("x:Q", title=titles[0]), alt.Tooltip("value:Q", title=titles[1], format=".4g")]
-    area = base.mark_area(fillOpacity=0.25, fill=BLUE, strokeOpacity=0).encode(y=y, y2="high:Q")
+    area = base.mark_area(color=BLUE, opacity=0.35).encode(y=y, y2="high:Q")
     line = base.mark_line(color=BLUE, point={"color": BLUE}).encode(y="value:Q", tooltip=tips)
     return alt.layer(area, line).properties(**_SIZE)
 
@@ -75,7 +77,9 @@ def lines(series: Mapping[str, tuple[Any, Any]], titles: Sequence[str], *, logar
     ]
     names = list(series)
     scale = lambda axis: alt.Scale(type="log" if axis in logarithmic else "linear", zero=False, nice=False)
-    x = alt.X("x:Q", scale=scale("x"), axis=alt.Axis(title=titles[0], grid=False, tickCount=6))
+    counts = "x" not in logarithmic and all(row["x"] == int(row["x"]) for row in rows)
+    across = alt.Axis(title=titles[0], grid=False, tickCount=6, **(WHOLE if counts else {}))
+    x = alt.X("x:Q", scale=scale("x"), axis=across)
     y = alt.Y("y:Q", scale=scale("y"), axis=alt.Axis(title=titles[1], grid=False, tickCount=6))
     colours, dashes = [BLUE, RED, INK][: len(names)], [[1, 0], [5, 4], [2, 3]][: len(names)]
     legend = alt.Legend(title=None, orient="top", direction="vertical", labelLimit=300, symbolType="stroke")

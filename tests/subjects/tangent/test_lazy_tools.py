@@ -72,7 +72,7 @@ def test_drift_of_a_network_by_its_own_kernels(key):
     assert found.drift[-1] == pytest.approx(np.linalg.norm(last - first) / np.linalg.norm(first), rel=1e-6)
     assert found.loss[-1] == pytest.approx(float(jnp.mean((f(params) - y) ** 2)) / 2, rel=1e-6)
     assert found.linear[-1] == pytest.approx(np.mean(linear_left**2) / 2, rel=1e-6)
-    assert found.plot().to_dict()["mark"]["type"] == "line"
+    assert {row["name"] for row in found.plot().to_dict()["data"]["values"]} == {"network", "linearised"}
     assert "<pre" in found._repr_html_()
 
 

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from lemmata.answers import Condition, positive
 from lemmata.core import numbers_of
 from lemmata.errors import DataError, ShapeError
-from lemmata.pictures import RED, styled
+from lemmata.pictures import BLUE, RED, styled
 from lemmata.printable import preformatted
 
 from ._stabbed_gates import joined_line, links
@@ -92,14 +92,17 @@ class Hinges:
 
         some = slice(None, None, -(-len(self.x) // _SHOWN))
         ends = np.concatenate([self.x[:1], self.places, self.x[-1:]])
-        data = lambda x, y: alt.Data(
-            values=[{"x": float(at), "y": float(value)} for at, value in zip(x, y, strict=True)]
+        rows = lambda name, x, y: alt.Data(
+            values=[{"x": float(at), "y": float(value), "name": name} for at, value in zip(x, y, strict=True)]
         )
-        points = alt.Chart(data(self.x[some], self.y[some])).mark_point(size=8, opacity=0.5)
-        line = alt.Chart(data(ends, self(ends))).mark_line(point={"color": RED}, color=RED)
-        return styled(
-            (points.encode(x="x:Q", y="y:Q") + line.encode(x="x:Q", y="y:Q")).properties(title=str(self).split("\n")[0])
-        )
+        names = ["points", "function and its hinges"]
+        x, y = alt.X("x:Q", axis=alt.Axis(grid=False)), alt.Y("y:Q", axis=alt.Axis(grid=False))
+        legend = alt.Legend(title=None, orient="top", labelLimit=300, symbolOpacity=1)
+        colour = alt.Color("name:N", scale=alt.Scale(domain=names, range=[BLUE, RED]), legend=legend)
+        points = alt.Chart(rows(names[0], self.x[some], self.y[some])).mark_point(size=24, filled=True, opacity=0.5)
+        line = alt.Chart(rows(names[1], ends, self(ends))).mark_line(point={"size": 40})
+        both = points.encode(x=x, y=y, color=colour), line.encode(x=x, y=y, color=colour)
+        return styled(alt.layer(*both).properties(title=str(self).split("\n")[0], width=420, height=240))
 
 
 def hinges(x: Any, y: Any, tolerance: float | int) -> Hinges:

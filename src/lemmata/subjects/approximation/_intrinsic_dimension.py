@@ -79,7 +79,9 @@ class IntrinsicDimension:
         rule = alt.Chart(alt.Data(values=[ends])).mark_rule(color=BLUE, strokeWidth=2)
         rule = rule.encode(x=alt.X("x:Q"), y=alt.Y("low:Q"), y2=alt.Y2("high:Q"))
         curve = lines(
-            {"estimate": (self.sizes, self.dimensions)}, ("number of rows", "intrinsic dimension"), logarithmic="x"
+            {"estimate": (self.sizes, self.dimensions)},
+            ("number of rows", f"intrinsic dimension (bar: {100 * self.level:g} % interval)"),
+            logarithmic="x",
         )
         return styled(alt.layer(curve, rule))
 

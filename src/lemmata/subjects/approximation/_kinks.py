@@ -86,11 +86,13 @@ class Kinks:
             {"t": float(t), "layer": f"layer {layer}", "jump": float(jump)}
             for t, layer, jump in zip(self.places, self.layers, self.jumps, strict=True)
         ]
-        marks = alt.Chart(alt.Data(values=rows)).mark_rule()
+        marks = alt.Chart(alt.Data(values=rows)).mark_rule(strokeWidth=2)
         return styled(
             marks.encode(
-                x=alt.X("t:Q", title="place t between a and b", scale=alt.Scale(domain=[0, 1])),
-                y=alt.Y("jump:Q", title="change of the slope"),
+                x=alt.X(
+                    "t:Q", axis=alt.Axis(title="place t between a and b", grid=False), scale=alt.Scale(domain=[0, 1])
+                ),
+                y=alt.Y("jump:Q", axis=alt.Axis(title="change of the slope", grid=False)),
                 y2=alt.datum(0.0),
                 color=alt.Color("layer:N", title=None),
             ).properties(width=420, height=180)

@@ -77,7 +77,7 @@ class LowDegreeFit:
 
     def plot(self) -> Any:
         """An Altair chart: the expected error of each degree, the chosen one marked."""
-        return styled(bars(self.errors, "degree", "expected squared error", self.degree))
+        return styled(bars(self.errors, "degree (red: the chosen one)", "expected squared error", self.degree))
 
     def _repr_html_(self) -> str:
         drawn = io.StringIO()

@@ -93,8 +93,14 @@ class RidgelessRisk:
         """An Altair chart: the error against the rows with direct fits, and against columns per row for each size."""
         import altair as alt
 
-        line = [{"rows": n, "error": e} for n, e in zip(self.sizes.tolist(), self.error.tolist(), strict=True)]
-        dots = [{"rows": n, "error": e} for n, e in zip(self.sizes.tolist(), self.measured.tolist(), strict=True)]
+        line = [
+            {"rows": n, "error": e, "name": "formula"}
+            for n, e in zip(self.sizes.tolist(), self.error.tolist(), strict=True)
+        ]
+        dots = [
+            {"rows": n, "error": e, "name": "direct fits"}
+            for n, e in zip(self.sizes.tolist(), self.measured.tolist(), strict=True)
+        ]
         ratios = [
             {"ratio": k / n, "error": e, "rows": n}
             for n, row in zip(self.sizes.tolist(), self.errors.tolist(), strict=True)
@@ -107,14 +113,17 @@ class RidgelessRisk:
             axis=alt.Axis(title="expected squared error", grid=False),
         )
         x = lambda name, title: alt.X(
-            f"{name}:Q", scale=alt.Scale(type="log", nice=False), axis=alt.Axis(title=title, grid=False)
+            f"{name}:Q", scale=alt.Scale(type="log", nice=False), axis=alt.Axis(title=title, grid=False, tickCount=6)
         )
-        left = kept(line).mark_line(color=BLUE).encode(x=x("rows", "training rows"), y=y)
-        points = kept(dots).mark_point(color=RED, filled=True).encode(x=x("rows", "training rows"), y=y)
-        colour = alt.Color("rows:O", legend=alt.Legend(title="rows"))
+        scale = alt.Scale(domain=["formula", "direct fits"], range=[BLUE, RED])
+        named = alt.Color("name:N", scale=scale, legend=alt.Legend(title=None, orient="top"))
+        across = x("rows", "training rows")
+        left = kept(line).mark_line().encode(x=across, y=y, color=named)
+        points = kept(dots).mark_point(filled=True, opacity=1).encode(x=across, y=y, color=named)
+        colour = alt.Color("rows:O", scale=alt.Scale(scheme="tableau10"), legend=alt.Legend(title="rows", orient="top"))
         right = kept(ratios).mark_line(point=True).encode(x=x("ratio", "columns per row"), y=y, color=colour)
         panels = [alt.layer(left, points).properties(width=260, height=200), right.properties(width=260, height=200)]
-        return styled(*panels)
+        return styled(*panels).resolve_scale(color="independent")
 
     def _repr_html_(self) -> str:
         drawn = io.StringIO()

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from lemmata.answers import Condition, positive
 from lemmata.core import numbers_of
 from lemmata.errors import DataError, SettingError, ShapeError
-from lemmata.pictures import styled
+from lemmata.pictures import BLUE, styled
 from lemmata.printable import preformatted
 
 from ._programs import dual_solution, least_largest, least_sum, nonnegative
@@ -92,12 +92,17 @@ class Interpolants:
             for name, own in self.found.items()
             for place, weight in enumerate(own.w)
         ]
-        bars = alt.Chart(alt.Data(values=rows)).mark_bar()
+        bars = alt.Chart(alt.Data(values=rows)).mark_bar(color=BLUE)
         return styled(
             bars.encode(
-                x=alt.X("column:O", title="column, counted from 0"),
-                y=alt.Y("weight:Q", title="weight"),
-                row=alt.Row("reached by:N", sort=list(self.found), title=None),
+                x=alt.X("column:O", axis=alt.Axis(title="column, counted from 0", labelAngle=0, labelOverlap="greedy")),
+                y=alt.Y("weight:Q", axis=alt.Axis(title=None, tickCount=3, grid=False)),
+                row=alt.Row(
+                    "reached by:N",
+                    sort=list(self.found),
+                    title="weight, reached by",
+                    header=alt.Header(labelAngle=0, labelAlign="left", labelLimit=200),
+                ),
             ).properties(width=420, height=60)
         )
 

@@ -100,7 +100,12 @@ class Margins:
                 x=alt.X(
                     "margin:Q",
                     bin=alt.Bin(maxbins=40),
-                    axis=alt.Axis(title="margin divided by the product of layer norms", grid=False),
+                    axis=alt.Axis(
+                        title="margin over the product of layer norms",
+                        labelOverlap="greedy",
+                        labelSeparation=6,
+                        grid=False,
+                    ),
                 ),
                 y=alt.Y("count()", axis=alt.Axis(title="rows", grid=False)),
                 color=alt.Color("error:N", title="error", scale=alt.Scale(domain=[False, True], range=[BLUE, RED])),

@@ -13,7 +13,7 @@ from scipy import stats
 from lemmata.answers import Condition, inside, positive, whole
 from lemmata.core import answer_of, check_numbers, numbers_of
 from lemmata.errors import DataError, SettingError, ShapeError
-from lemmata.pictures import styled
+from lemmata.pictures import BLUE, WHOLE, styled
 from lemmata.printable import preformatted
 
 _CLAIMS = (
@@ -113,11 +113,20 @@ class GradientSignal:
         import altair as alt
 
         rows = [{"distance": float(own)} for own in self.distances]
-        bars = alt.Chart(alt.Data(values=rows)).mark_bar()
+        bars = alt.Chart(alt.Data(values=rows)).mark_bar(color=BLUE)
         return styled(
             bars.encode(
-                x=alt.X("distance:Q", bin=alt.Bin(maxbins=40), title="distance from the gradient for the mean target"),
-                y=alt.Y("count()", title="targets"),
+                x=alt.X(
+                    "distance:Q",
+                    bin=alt.Bin(maxbins=40),
+                    axis=alt.Axis(
+                        title="distance from the gradient for the mean target",
+                        labelOverlap="greedy",
+                        labelSeparation=6,
+                        grid=False,
+                    ),
+                ),
+                y=alt.Y("count()", axis=alt.Axis(title="targets", grid=False, **WHOLE)),
             ).properties(width=420, height=180)
         )
 

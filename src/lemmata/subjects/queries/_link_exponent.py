@@ -11,7 +11,7 @@ from scipy import stats
 from lemmata.answers import Condition, inside, whole
 from lemmata.core import numbers_of
 from lemmata.errors import DataError, SettingError, ShapeError
-from lemmata.pictures import styled
+from lemmata.pictures import BLUE, styled
 from lemmata.printable import preformatted
 
 from ._filtered_pca import mean_p_value
@@ -95,10 +95,12 @@ class InformationExponent:
             {"degree": k, "coefficient": float(value), "low": float(low), "high": float(high)}
             for k, (value, (low, high)) in enumerate(zip(self.coefficients, self.intervals, strict=True), 1)
         ]
-        x = alt.X("degree:O", title="degree")
+        x = alt.X("degree:O", axis=alt.Axis(title="degree", labelAngle=0))
         base = alt.Chart(alt.Data(values=rows))
-        bars = base.mark_rule().encode(x=x, y=alt.Y("low:Q", title="coefficient"), y2="high:Q")
-        points = base.mark_point(filled=True, size=50).encode(x=x, y="coefficient:Q")
+        bars = base.mark_rule(color=BLUE, strokeWidth=2).encode(
+            x=x, y=alt.Y("low:Q", axis=alt.Axis(title="coefficient, with its interval", grid=False)), y2="high:Q"
+        )
+        points = base.mark_point(filled=True, size=60, color=BLUE, opacity=1).encode(x=x, y="coefficient:Q")
         zero = alt.Chart(alt.Data(values=[{"at": 0.0}])).mark_rule(strokeDash=[5, 4], color="gray").encode(y="at:Q")
         return styled((zero + bars + points).properties(width=240, height=220))
 

@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 from lemmata.answers import Condition, positive, whole
 from lemmata.core import numbers_of
 from lemmata.errors import DataError
+from lemmata.pictures import lines, styled
 from lemmata.printable import preformatted
 
 from ._training_paths import Outputs, outputs_of
@@ -19,7 +20,6 @@ _CLAIMS = ("tangent.kernel_movement.linearisation_gap", "tangent.kernel_movement
 _PLACES = 16
 _LARGEST = 1e150  # its square is finite
 _LOWERED = 0.99  # a share of the first loss that three digits show to be smaller
-_INK = "#7b828c"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -59,21 +59,8 @@ class KernelDrift:
 
     def plot(self) -> Any:
         """The loss of the network and of its linearisation, on a logarithmic axis, as an Altair chart."""
-        import altair as alt
-
-        curves = {"network": self.loss, "linearised": self.linear}
-        rows = [
-            {"model": name, "step": int(step), "loss": float(value)}
-            for name, curve in curves.items()
-            for step, value in zip(self.steps, curve, strict=True)
-            if 0 < value < math.inf
-        ]
-        loss = alt.Y("loss:Q", scale=alt.Scale(type="log"), axis=alt.Axis(format=".2~g", tickCount=6, grid=False))
-        names = alt.Color("model:N", sort=list(curves), legend=alt.Legend(title=None, orient="top"))
-        chart = alt.Chart(alt.Data(values=rows)).mark_line(strokeWidth=2).encode(x="step:Q", y=loss, color=names)
-        ink: dict[str, Any] = {"labelColor": _INK, "titleColor": _INK}
-        chart = chart.properties(width=420, height=260).configure(background="transparent")
-        return chart.configure_axis(**ink, gridOpacity=0.3).configure_view(stroke=None)
+        series = {"network": (self.steps, self.loss), "linearised": (self.steps, self.linear)}
+        return styled(lines(series, ("steps of descent", "loss"), logarithmic="y"))
 
 
 def kernel_drift(
