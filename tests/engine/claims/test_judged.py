@@ -240,5 +240,5 @@ def test_a_corner_is_a_verdict_in_short():
 
 def test_relations_without_corners_of_their_own_say_which_band_decides():
     assert "refuted by one violation" in AtMost().band
-    assert "at most 0.1," in AtMost(delta=0.1).band
+    assert "at most 0.1;" in AtMost(delta=0.1).band
     assert "at least 0.9," in Witness().band

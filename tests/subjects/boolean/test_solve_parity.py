@@ -102,7 +102,7 @@ def _solved(x, y):
     [
         (lambda x, y: (x + 1, y), "x; found the value 2 among 2 different values", DataError),
         (lambda x, y: (x, y + 0.5), "y; found the value 0.5", DataError),
-        (lambda x, y: (x[:5], y[:5]), r"5 rows of rank \d, so that 2\^", DataError),
+        (lambda x, y: (x[:5], y[:5]), r"5 rows of rank \d, so 2\^", DataError),
         (lambda x, y: (x, y[1:]), "one label for each of the 60 rows", ShapeError),
         (lambda x, y: (x[:, 0], y), "one row for each label", ShapeError),
         (lambda x, y: (x, y, 0.5), "below 1/2", SettingError),

@@ -174,7 +174,7 @@ def test_an_output_of_0_is_printed():
 def test_positive_weights_are_not_said_to_cancel():
     kernel = lambda x: np.exp(-100 * (x - np.linspace(0, 1, 40)) ** 2)
     x = np.random.default_rng(0).uniform(size=(100, 1))
-    assert "vacuous, since the network's output is not larger: at most" in str(sparsify((kernel, np.ones(40)), x, 1))
+    assert "vacuous, because the network's output is not larger: at most" in str(sparsify((kernel, np.ones(40)), x, 1))
     assert "- different rows for each unit: fails (5)" not in str(sparsify((kernel, np.ones(40)), x, 20))
     assert "- different rows for each unit: fails (4)" in str(sparsify((kernel, np.ones(40)), x, 25))
 

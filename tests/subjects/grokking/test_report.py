@@ -198,7 +198,7 @@ def test_numbers_that_rounding_moves_still_reach_their_threshold():
 
 def test_several_runs_in_one_table_are_not_mixed():
     table = TABLE | {"step": [1, 2, 3, 4], "Seed": [0, 1, 0, 1]}
-    with pytest.raises(DataError, match=r"column 'Seed'; found 0 and 1.*each seed alone"):
+    with pytest.raises(DataError, match=r"column 'Seed'; found 0 and 1.*each seed separately"):
         grokking_report(table)
     assert grokking_report(table | {"Seed": [3, None, 3, 3]}).runs[0].crossings
     decays = {"step": [1, 2, 1, 2], "train_acc": [0, 1, 0, 1], "val_acc": [0, 1, 0, 1], "wd": [1, 1, 2, 2]}

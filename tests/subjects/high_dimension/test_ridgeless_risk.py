@@ -188,7 +188,7 @@ def test_refusals_of_what_would_be_ignored_or_overflow():
     near = np.diag([1.0, 1e-14])
     for arguments, settings, words, kind in [
         ((x, y, [5]), {"coefficients": np.ones(20)}, "coefficients; found no covariance", SettingError),
-        ((None, None, [5]), {}, "x and y; found None; rule: rows and targets, or else covariance", SettingError),
+        ((None, None, [5]), {}, "x and y; found None; rule: either rows and targets, or covariance", SettingError),
         ((x, y, [[1, 2], [3]]), {}, "sizes; found a list that is not an array", DataError),
         ((1e200 * x, y, [5]), {}, r"x; found .*e\+200 as the largest absolute value", DataError),
         ((x, 1e200 * y, [5]), {}, r"y; found .*e\+200 as the largest absolute value", DataError),
