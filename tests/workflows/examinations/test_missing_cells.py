@@ -39,7 +39,7 @@ def test_models_that_do_not_take_them_are_told_where_they_are(cell):
     whole = np.where(np.isnan(X), 0.0, X)
     model, bad = LogisticRegression().fit(whole[ROWS], Y[ROWS]), whole[ROWS].copy()
     bad[5, 2] = cell
-    with pytest.raises(LemmataError, match=r"x; found a cell that is not finite in row 5.*remedy: fill it"):
+    with pytest.raises(LemmataError, match=r"x; found a cell that is not finite in row 5.*remedy: fill the cell"):
         lemmata.study_model(model, bad, Y[ROWS])
     infinite = X[ROWS].copy()
     infinite[5, 2] = np.inf

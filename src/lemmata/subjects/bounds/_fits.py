@@ -23,7 +23,8 @@ def as_fit(fit: Any) -> Fit:
         SettingError: if `fit` is neither an estimator nor a function; later, if it or its predictions raise an error.
     """
     if hasattr(fit, "fit") and hasattr(fit, "predict") and not isinstance(fit, type):
-        return lambda x, y: _checked(_fitted(clone(fit, safe=False).fit, x, y).predict)
+        fresh: Callable[[], Any] = lambda: clone(fit, safe=False)
+        return lambda x, y: _checked(_fitted(fresh().fit, x, y).predict)
     if callable(fit) and not isinstance(fit, type):
         return lambda x, y: _checked(_predict_of(_fitted(fit, x, y)))
     remedy = "pass LogisticRegression(), for example, or a function fit(x, y) that returns a function of rows"
