@@ -101,7 +101,7 @@ def test_rows_of_another_run_are_told(tmp_path):
     write_page(tmp_path / "model", example(), beside={"rows.csv": "a\n1\n"})
     assert told(tmp_path, "model.json") == ""
     (tmp_path / "model" / "rows.csv").write_text("a\n2\n")
-    assert "the page names another content of rows.csv" in told(tmp_path, "model.json")
+    assert "the page was not made from the present content of rows.csv" in told(tmp_path, "model.json")
 
 
 def counterexample(value):

@@ -246,7 +246,7 @@ def test_inputs_layers_and_outputs_have_tables_whose_numbers_are_explained(tmp_p
         assert set(heads) <= set(page.ids)
     assert "script" not in page.tags
     mute = example(posterior=PosteriorShown("why <not>"))
-    assert "says nothing here: why <not>." in Page(text_of(mute, tmp_path)).words
+    assert "has no result here: why <not>." in Page(text_of(mute, tmp_path)).words
     for spoilt in (text_of(spoiled(example(**tables())), tmp_path), text_of(spoiled(mute), tmp_path)):
         assert "<script>" not in spoilt
     bare = example(**tables() | {"inputs": InputTable("training", 30, 20, 1.0, "log loss", ["None were permuted."])})

@@ -57,7 +57,9 @@ class RandomLabels:
         if self.complexity is not None:
             found += f"; Rademacher complexity at least {self.complexity_lower:.3f}"
         if self.memorises:
-            found += "\n- vacuous: it fits random labels, so bounds that hold for all rules it can choose say nothing"
+            found += (
+                "\n- vacuous: the model fits random labels, so bounds that hold for all rules it can choose say nothing"
+            )
         return "\n".join([found, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
     def _repr_html_(self) -> str:
