@@ -133,7 +133,7 @@ class Aggregate(AbstractLayer):
         if grid.left is None or grid.right is None:
             raise SettingError(
                 "input of Aggregate",
-                found="only the moments of equal positions",
+                found="only moments of x and y at the same place",
                 rule="the moments of all pairs of positions",
             )
         left, right = self._summed(grid.left), self._summed(grid.right)

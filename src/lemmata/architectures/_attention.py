@@ -197,7 +197,7 @@ class Attention(AbstractLayer):
         field_shape("Attention", (*grid.sites, state.fan_in))
         if grid.left is None or grid.right is None:
             rule = "moments of all pairs of positions"
-            raise SettingError("input of Attention", found="only the moments of equal positions", rule=rule)
+            raise SettingError("input of Attention", found="only moments of x and y at the same place", rule=rule)
         moments = self._moments(state, grid.left, grid.right)
         if grid.joint:
             # every input with itself is an entry of the matrix of all pairs, from the same draws

@@ -175,7 +175,7 @@ class Contract(AbstractLayer):
         if grid.left is None or grid.right is None:
             raise SettingError(
                 "input of Contract",
-                found="only the moments of equal positions",
+                found="only moments of x and y at the same place",
                 rule="the moments of all pairs of positions",
             )
         pooled = lambda _, values: self.along(self.array, self.along(self.array, values, count, count), count, 0)

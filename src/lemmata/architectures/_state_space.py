@@ -156,7 +156,7 @@ class StateSpace(AbstractLayer):
         state = at_filled(state)
         if state.grid.left is None or state.grid.right is None:
             rule = "sequences, with the moments of all pairs of positions"
-            raise SettingError("input of StateSpace", found="only the moments of equal positions", rule=rule)
+            raise SettingError("input of StateSpace", found="only moments of x and y at the same place", rule=rule)
         left, right = self._moments(state.grid.left), self._moments(state.grid.right)
         pushed = with_own_variances(self._moments(state), state, left, right).replace(means=None)
         left, right = (with_own_variances(side, side, side, side) for side in (left, right))

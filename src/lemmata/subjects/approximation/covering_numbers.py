@@ -95,9 +95,9 @@ class PairCoverOfRichClasses(Claim[ClassesOfCosines]):
     """Consider the class of all sums of the terms a_k sin(k w x)/(k w) and b_k (cos(k w x) - 1)/(k w), for k up to m.
     The sum of all |a_k| and |b_k| is at most C_F = 1. The cover (23) of all pairs (f, x) has the same number of
     elements for m = 1, 2, 4 and 8. The reason is that the classes are nested, and at every point they all reach the
-    same values as one frequency. The test counts the cover by columns. The test divides the points into cells of length
-    2 epsilon. In each cell, it also divides the values into intervals of length 2 epsilon, up to the largest value. For
-    m = 1, the largest value at x is max(|sin(w x)|, 1 - cos(w x))/w.
+    same values as one frequency. The test counts the elements column by column. It divides the points into cells of
+    length 2 epsilon. In each cell, it also divides the values into intervals of length 2 epsilon, up to the largest
+    value. For m = 1, the largest value at x is max(|sin(w x)|, 1 - cos(w x))/w.
     """
 
     title = "Covers of pairs do not grow with the richness of the class"

@@ -252,6 +252,6 @@ def _conditions(found: Probes, n: int, sigma: float, asked: float | None, eighth
         factor = sigma / float(noise_at(asked))
         conditions.append(
             Condition("the dimension is the same at the noise asked for (factor between the two noises)", factor,
-                      None if factor <= _FAR else False, "the number of rows is extrapolated over this factor")
+                      None if factor <= _FAR else False, "the number of rows is extrapolated by this factor")
         )  # fmt: skip
     return tuple(conditions)

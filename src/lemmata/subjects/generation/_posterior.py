@@ -82,7 +82,7 @@ def probes_of(given: Float[np.ndarray, "n d"], probes: int, seed: int) -> Probes
     near = float(np.where(squares > 0, squares, np.inf).min())
     hidden = int((squares == 0).sum()) > len(which)
     if hidden or near < _NEAREST**2:
-        found = "different rows that are nearer than 1e-18 times the standard deviation of all"
+        found = "different rows whose distance is below 1e-18 times the standard deviation of all rows"
         raise DataError("x", found=found, rule="distances that single precision can square",
                         remedy="leave out rows that are far from all others, or round the rows")  # fmt: skip
     return Probes(

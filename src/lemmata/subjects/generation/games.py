@@ -172,9 +172,9 @@ class ScalarGame(eqx.Module):
 
 
 class OptimisticSteps(Claim[ScalarGame]):
-    """Player x minimises c x y and player y maximises it, with optimistic gradient steps: each player adds h/c times
-    twice its present gradient minus its previous gradient. After many steps, each step multiplies the distance from the
-    equilibrium 0 by r,
+    """Player x minimises c x y and player y maximises it. Both take optimistic gradient steps: a step is h/c times
+    the difference of two terms, twice the present gradient and the previous gradient. After many steps, each step
+    multiplies the distance from the equilibrium 0 by r,
 
         r² = (1 + sqrt(1 - 4 h²))/2 for h < 1/2,    r² = 2 h (h + sqrt(h² - 1/4)) for h > 1/2.
 

@@ -208,7 +208,7 @@ def grokking_report(
         Condition("times differ between seeds, and the intervals do not include this: they cover only the logged steps")
     ]
     if slope is not None and len(slope.decays) < len([run for run in runs if run.weight_decay]):
-        conditions.append(Condition("runs of every weight decay generalise", float(len(slope.decays)), False,
+        conditions.append(Condition("some runs generalise at every weight decay", float(len(slope.decays)), False,
                                     "the slope uses only the runs that generalise"))  # fmt: skip
     return GrokkingReport(log.metric, log.columns, runs, slope, tuple(conditions))
 

@@ -310,7 +310,7 @@ def _conditions(games: np.ndarray, rarest: float, freedom: int) -> tuple[Conditi
             "otherwise there is nothing to test",
         ),
         Condition(
-            "smallest divided by largest number of comparisons of a pair",
+            "ratio of the smallest to the largest number of comparisons per pair",
             least,
             even,
             "if all pairs are compared equally often, rewards have the order of the Borda scores",

@@ -101,7 +101,7 @@ class SpectralMarginBound(AbstractGauge):
     """Let a network be a chain of L affine maps A_i with activations of slope at most 1 that are 0 at 0, trained on n
     independent rows x_i. Let |X|² = sum_i |x_i|², and let W be the largest width. Let |A| be the largest singular value
     of A, and let |A|_* be the sum of the lengths of the rows of A. The margin of a row is f_y, the output of its class,
-    minus the largest other output, and ramp falls linearly from 1 at 0 to 0 at 1. With
+    minus the largest other output. The function ramp is 1 up to 0, falls linearly to 0 at 1, and stays 0. With
 
         C = sqrt(2) / gamma  |X| sqrt(ln 2W²)  prod_i |A_i|  ( sum_i (|A_i|_* / |A_i|)^(2/3) )^(3/2),
 
@@ -186,8 +186,8 @@ def linear_bound(problem: Trained, rows: float | int) -> float:
 class LinearRademacherBound(AbstractGauge):
     """Let a linear model W x + b of k classes be trained on n independent rows x_i. Let B be the root of the sum of
     squares of (W, b) minus its mean over classes. The margin of a row is the output of its class minus the largest
-    other output, and ramp falls linearly from 1 at 0 to 0 at 1. The functions ramp(margin / gamma) have a Rademacher
-    complexity of at most
+    other output. The function ramp is 1 up to 0, falls linearly to 0 at 1, and stays 0. The functions
+    ramp(margin / gamma) have a Rademacher complexity of at most
 
         R = 2 sqrt(k - 1) B sqrt(sum_i (|x_i|² + 1)) / (gamma n)
 
