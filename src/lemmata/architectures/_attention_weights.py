@@ -1,6 +1,6 @@
 """Averages over the attention weights of two inputs.
 
-They have closed forms, except Monte Carlo for softmax of Gaussian logits.
+They have closed forms, except for softmax of Gaussian logits, where they are Monte Carlo estimates.
 """
 
 import math

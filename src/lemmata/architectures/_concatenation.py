@@ -36,7 +36,7 @@ class Concatenate(AbstractBranches):
 
     Along an axis of positions the grids of the branches are joined, at equal coordinates. Then nngp and ntk between
     positions of one branch are those of the branch. Between positions of different branches, they are 0. If pairs of
-    positions are stored, the sum of branches has this condition, too (`Parallel`): all branches but one have mean 0
+    positions are stored, this needs the condition of the sum of branches (`Parallel`): all branches but one have mean 0
     given the input. Coordinates stay Gaussian if they are so in every branch. Copies of positions are not
     independent: `Contract`.
 

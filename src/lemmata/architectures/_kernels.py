@@ -85,7 +85,7 @@ class NNGPKernel(AbstractNetworkKernel):
 
 
 class TangentKernel(AbstractNetworkKernel):
-    """The neural tangent kernel of one output at infinite width: <df(x)/dparams, df(y)/dparams>, f at its first draw.
+    """The neural tangent kernel of one output at infinite width: <df(x)/dparams, df(y)/dparams>, f at initialisation.
 
     With a `Dense` readout, the tangent kernel between different outputs is 0, and each output has this kernel. In the
     standard parameterisation it is the leading order at the widths of the given layers (see `Dense`).

@@ -27,7 +27,7 @@ class Pair(NamedTuple):
     lost: float = 0.0
 
     def square_of_difference(self) -> Float[Array, "..."]:
-        """A + b - 2k as (sqrt a - sqrt b)² + 2 sqrt(a b) v, which does not cancel."""
+        """The sum a + b - 2k as (sqrt a - sqrt b)² + 2 sqrt(a b) v, which does not cancel."""
         one, other = safe_sqrt(self.a), safe_sqrt(self.b)
         # a root has no derivative at 0, but nothing cancels there
         plain = self.a + self.b - 2.0 * self.k
@@ -48,9 +48,9 @@ class Pair(NamedTuple):
         return jnp.where(slope * self.lost > 8.0 * math.sqrt(jnp.finfo(values.dtype).eps), jnp.nan, values)
 
     def widened(self, factor: float | Array) -> "Widened":
-        """The correlation of the pair after independent noise is added.
+        """The correlation of the pair after independent noise of variance 1 / `factor` is added to both variables.
 
-        The noise has variances in units of those of the pair.
+        In units of the noise, the variances of the pair are `factor` times a and b.
         """
         a, b = factor * self.a, factor * self.b
         one, other = 1.0 / (1.0 + a), 1.0 / (1.0 + b)

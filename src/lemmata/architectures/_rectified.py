@@ -1,6 +1,6 @@
 """Activations that change their form at 0: slopes, powers and the sign.
 
-They are functions of the angle between two Gaussian variables.
+Their kernels are functions of the angle between two Gaussian variables.
 """
 
 import math

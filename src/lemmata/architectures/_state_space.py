@@ -44,8 +44,8 @@ class StateSpace(AbstractLayer):
     Both sums are recurrences in t and in t', so they cost N operations for each pair of positions.
 
     Outputs have mean 0 but are not a Gaussian process, because a product of k and u is not Gaussian. A Dense layer,
-    which mixes the channels, comes before an activation. At the inputs of a network, there are too few channels to
-    average over. So put a Dense layer before this layer, too.
+    which mixes the channels, comes before an activation. At the inputs of a network, there are too few channels for
+    averages over them to settle. So put a Dense layer before this layer, too.
 
     Args:
         poles: their number N, for l_n = -1/2 + i pi n with n = 0 ... N - 1; or the poles themselves.

@@ -46,8 +46,8 @@ def tangent_gram(
 ) -> Inexact[Array, "n m k k"] | Inexact[Array, "n m k"] | Inexact[Array, "n m"]:
     """The finite tangent kernel Theta(x_i, y_j)_ab = <df_a(x_i)/dparams, df_b(y_j)/dparams>.
 
-    The gradients of `Dense` layers are products (output gradient times input) and are never formed. So a network of
-    layers costs little for each layer: one gradient by its outputs for each point and output, and one matrix product.
+    The gradients of `Dense` layers are products (output gradient times input) and are never formed. So each
+    layer of a network costs one gradient by its outputs for each point and output, and one matrix product.
     The gradients of other layers with parameters are formed. For a plain function, either all gradients are formed, or
     one at a time, along which the outputs are differentiated. The method with fewer operations is used. The plan of a
     result above 1 GiB is printed to standard error.

@@ -20,8 +20,8 @@ from ._reading import as_read, check_points
 # The object that computes the kernel of all pairs.
 Entries = NetworkEntries | NormTable | FarPairs
 # rows of a tile of vectors, in a matrix of all pairs and in a symmetric one; in the symmetric one, smaller tiles leave
-# less below the diagonal. These can also be entries of a tile of fields, at pairs of points and of their positions.
-# Caches of processors hold them.
+# less below the diagonal; and entries of a tile of fields, at pairs of points and of their positions; caches of
+# processors hold such tiles
 _TILE, _SYMMETRIC_TILE, _FIELD_TILE = 512, 256, 2**16
 
 

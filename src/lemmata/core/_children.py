@@ -12,7 +12,7 @@ _starting = threading.Lock()
 def started(process: Any) -> Any:
     """Start a process of `multiprocessing` in which no file of the current folder is imported, and return it.
 
-    Python is started with `-c`. Without this step, the current folder would come before the standard library, and a
+    Its Python is started with `-c`. By default, the current folder would then come before the standard library, and a
     `signal.py` there would run.
 
     Args:

@@ -71,7 +71,7 @@ def _moved(relation: Relation, sample: Sample, false: np.ndarray) -> tuple[np.nd
 
 
 def _weak(relation: Relation, wrong: np.ndarray, level: float) -> str:
-    """Empty if those trials refute the control that contradict it in one component."""
+    """Empty if the trials that contradict the control in one component are enough to refute it."""
     allowed, count = allowed_misses(relation), int(wrong.sum())
     assert allowed is not None  # a single trial can contradict the statement
     refuted = failure_limits(count, len(wrong), level)[0] > allowed if allowed else count > 0

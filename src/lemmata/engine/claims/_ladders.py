@@ -112,8 +112,8 @@ class Rate(AbstractLadder):
 
     Each trial is one sequence of sizes and gives one log-log slope. The slopes give the interval. With `upper`, the
     statement is an upper bound O(rung^exponent), which only a slope above exponent + margin refutes. `margin` is the
-    declared allowance for finite sizes; support needs the interval within margin + resolution. Rungs if the median
-    measurement is at the rounding floor of the trial are dropped, and said so.
+    declared allowance for finite sizes; support needs the interval within margin + resolution. Sizes at which the
+    median measurement is at the rounding floor of the trial are dropped, and the reason says so.
 
     The statement is about each problem and about the whole ladder. For support, the slopes of the problems must also be
     within `spread` of the exponent in root mean square. Without a declared spread, twice margin + resolution is used.
@@ -343,7 +343,10 @@ class Order(AbstractLadder):
         return np.mean(found, axis=0)
 
     def judge(self, sample: Sample, level: float) -> Judgement:
-        """Paired confidence intervals of the steps, and the share of sequences in which each step is reversed."""
+        """Paired confidence intervals of the steps, and the share of sequences in which each step is reversed.
+
+        The steps share the level.
+        """
         steps = self._steps(sample)
         share = level / steps.shape[1]
         limits = [mean_limits(column, share, sample.exact) for column in steps.T]

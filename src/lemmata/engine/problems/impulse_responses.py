@@ -26,7 +26,7 @@ def modal_states(poles: Complex[Array, " n"], steps: int) -> Complex[Array, "ste
 
 
 class ImpulseResponse(eqx.Module):
-    """A periodic impulse response at the limit of H^s, at `steps` points of a period.
+    """A periodic impulse response at the edge of H^s, at `steps` points of a period.
 
     Args:
         response: the response, of period 1.

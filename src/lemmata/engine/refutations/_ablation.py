@@ -93,7 +93,7 @@ def ablate(
 
 
 def _beyond(claim: Claim, name: str, seed: int) -> Counterexample | None:
-    """A counterexample near problems that are moved across the end of one hypothesis; None if there is none."""
+    """A counterexample near problems that are moved until one hypothesis fails; None if there is none."""
     setting = claim.population.settings().default
     if not (claim.traced and searchable(claim)):
         return None
