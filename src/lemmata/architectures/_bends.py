@@ -60,7 +60,7 @@ class Rows(NamedTuple):
 
 
 def bent_layers(network: AbstractLayer, fan_in: int) -> tuple[BentLayer, ...] | None:
-    """The layers of a `Serial` that alternates `Dense` and bends, with plain numbers. None for any other network.
+    """The layers of a `Serial` of `Dense` and of bends between them, with plain numbers. None for any other network.
 
     The first has no bend: its slopes are 1 and 1.
     """

@@ -36,7 +36,7 @@ class AbstractNetworkKernel(AbstractKernel):
 
     @property
     def cheap_points(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Whether a series may replace the recursion. The many steps of the series have their own smaller tiles."""
+        """Whether a series may replace the recursion. The many steps of the recursion have their own smaller tiles."""
         return is_homogeneous(self.network)
 
     def tile_rows(self, shape: tuple[int, ...]) -> int | None:

@@ -70,7 +70,7 @@ class AngularKernel(AbstractKernel):
 
     @property
     def cheap_points(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Whether the series replaces the recursion. The many steps of the series have their own smaller tiles."""
+        """Whether the series replaces the recursion. The many steps of the recursion have their own smaller tiles."""
         return self.series is not None
 
     def __call__(self, x: Float[Array, " d"], y: Float[Array, " d"]) -> Float[Array, ""]:

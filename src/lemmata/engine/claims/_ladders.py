@@ -343,7 +343,7 @@ class Order(AbstractLadder):
         return np.mean(found, axis=0)
 
     def judge(self, sample: Sample, level: float) -> Judgement:
-        """Paired intervals of the steps, which share the level, and the share of sequences in which each is reversed."""
+        """Paired intervals of the steps, which share the level, and the share of sequences that reverse each step."""
         steps = self._steps(sample)
         share = level / steps.shape[1]
         limits = [mean_limits(column, share, sample.exact) for column in steps.T]
