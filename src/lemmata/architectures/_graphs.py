@@ -117,7 +117,7 @@ def _aggregates(network: AbstractLayer) -> Iterator[Aggregate]:
 
 
 def _with_adjacency(network: AbstractLayer, adjacency: Float[Array, "nodes nodes"]) -> AbstractLayer:
-    """The same network if every Aggregate without a graph of its own has this one."""
+    """The same network, in which every Aggregate without a graph of its own has this one."""
     own = lambda part: _is_aggregate(part) and part.adjacency is None
     given = lambda part: dataclasses.replace(part, adjacency=adjacency) if own(part) else part
     return jax.tree.map(given, network, is_leaf=_is_aggregate)

@@ -11,7 +11,7 @@ MOST_INPUTS = 20
 
 
 def cube(d: int) -> Float[Array, "points d"]:
-    """All points of {-1, 1}^d. Coordinate i of point number p is -1 if bit i of p is 1, if bit 0 is the lowest.
+    """All points of {-1, 1}^d. Coordinate i of point number p is -1 if bit i of p is 1. Bit 0 is the lowest.
 
     Raises:
         SettingError: if d is not between 0 and 20.

@@ -41,9 +41,9 @@ def learning_curve(
     too low by large factors. So the error at some of the sizes is measured by the mean over random splits, each solved
     exactly from the Gram matrix. It corrects the formula there by c = ln(measured / equivalent). Let s be the relative
     standard error of the mean. The correction is reduced to c max(0, 1 - (s/c)^4), because a correction within its
-    noise would do harm. Between measured sizes the correction is interpolated linearly in ln n. At n = N, if no row is
-    left out, the error is leave-one-out. If no more splits of a size exist than would be solved, all are, and the mean
-    is exact.
+    noise would do harm. Between measured sizes the correction is interpolated linearly in ln n. At n = N, where no row
+    is left out, the error is leave-one-out. If no more splits of a size exist than would be solved, all are, and the
+    mean is exact.
 
     The interval is for the result of a measurement, the mean over `resamples` random splits, with a nominal coverage of
     90 %. With at least 30 solves, its ends are quantiles of such means, which are drawn from the solved splits and

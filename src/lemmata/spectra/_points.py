@@ -155,7 +155,7 @@ def assemble(
 
     Args:
         equivalent: the formula at all sizes.
-        nearest: the formula if the points were taken, which is at whole numbers.
+        nearest: the formula where the points were taken, which is at whole numbers.
         chosen: the sizes that have a point, in ascending order.
         points: theirs.
         allowance: the half-width that an interpolated correction is given besides, in the logarithm of the error.

@@ -227,7 +227,7 @@ class Witness(Relation):
         return _short(self._tries(sample)[0])
 
     def judge(self, sample: Sample, level: float) -> Judgement:
-        """Exact binomial test of the first tries' successes, and of the problems if both tries fail.
+        """Exact binomial test of the first tries' successes, and of the problems in which both tries fail.
 
         Trials count that say something in every component.
         """

@@ -29,7 +29,7 @@ class Equal(Relation):
 
     The tolerance of a component is 32 eps times the claim's condition number times the larger of its two values. With
     `block`, its trailing axes share their largest value. Use this if, for example, the entries of a matrix come from
-    sums that cancel. Support means that the rate of problems if equality fails is below `resolution`.
+    sums that cancel. Support means that the rate of problems in which equality fails is below `resolution`.
     """
 
     resolution: float = 0.1

@@ -110,7 +110,7 @@ class SphereKernels(Population[SphereKernel]):
 
 
 def sigma_is_moderate(problem: KernelPoints) -> Hypothesis:
-    """That sigma is at most 1, if degrees above 40 are below rounding.
+    """That sigma is at most 1, so that degrees above 40 are below rounding.
 
     Args:
         problem: points and sigma.
@@ -140,7 +140,7 @@ class Polygons(Population[KernelPoints]):
 class SpreadPoints(Population[KernelPoints]):
     """Points on the unit sphere, in half of the problems independent, in half spread as far as can be.
 
-    Spread points are orthonormal if n <= d, and equispaced on a great circle elsewhere.
+    Spread points are orthonormal if n <= d, and equispaced on a great circle otherwise.
     """
 
     free = ("x",)

@@ -154,7 +154,7 @@ class Sphere(AbstractTarget):
         elif self.dimension == 2:
             size = i1e(kappa) / i0e(kappa)
         else:
-            # coth - 1/kappa cancels near 0, if kappa/3 - kappa³/45 + 2 kappa^5/945 is exact to rounding.
+            # coth - 1/kappa cancels near 0, where kappa/3 - kappa³/45 + 2 kappa^5/945 is exact to rounding.
             small = kappa / 3 - kappa**3 / 45 + 2 * kappa**5 / 945
             large = 1 / jnp.tanh(jnp.maximum(kappa, 1e-2)) - 1 / jnp.maximum(kappa, 1e-2)
             size = jnp.where(kappa < 1e-2, small, large)

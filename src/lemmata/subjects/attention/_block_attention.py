@@ -1,4 +1,4 @@
-"""Attention to chosen blocks of keys: with a mask over all pairs, and gathered, if no n x n array exists."""
+"""Attention to chosen blocks of keys: with a mask over all pairs, or gathered, without any n x n array."""
 
 from collections.abc import Callable
 from functools import partial

@@ -3,7 +3,7 @@
 Each query attends to the keys of its own block and of the k - 1 earlier blocks with the highest router scores. The fast
 computation sorts pairs of queries and blocks, works on dense tiles, and merges partial results by their maxima and
 sums. By construction it forms no n x n array. This theory controls the result, its derivatives and the number of pairs.
-It does not treat times on an accelerator, if small blocks are the difficulty, or the quality of a model with few
+It does not treat times on an accelerator, where small blocks are the difficulty, or the quality of a model with few
 blocks.
 """
 

@@ -75,7 +75,7 @@ class BrokenLine:
         ).without_false_knots()
 
     def without_false_knots(self) -> "BrokenLine":
-        """The same function with a knot only if the slope changes, or one knot."""
+        """The same function with knots only where the slope changes, or with one knot."""
         kept = self.turns(lambda before, after: before != after) or [self.knots[0]]
         return BrokenLine(kept, [self(x) for x in kept], self.left, self.right)
 

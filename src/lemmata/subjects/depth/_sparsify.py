@@ -34,7 +34,7 @@ _SQUARES = 1e100  # largest terms whose squares do not overflow
 class Sparsified:
     """A few units of a network with new weights, and how far they are from the network on given rows.
 
-    All errors are root mean squares over the rows, if outputs are added up.
+    All errors are root mean squares over the rows. The squares are added up over outputs.
 
     Args:
         units: the chosen units, by their numbers in the network, in the order of choice.

@@ -222,7 +222,7 @@ class MissingTriangles(Claim[FewPieces]):
     traced = False
 
     def predict(self, problem: FewPieces) -> Array:
-        # In units of a run, if runs have the slopes 1 and -1, let a line have the slope s >= 0. The integral of 1/4
+        # In units of a run, in which the slopes are 1 and -1, let a line have the slope s >= 0. The integral of 1/4
         # - |m - line| is at most -s/4 over a whole falling run, and at most 1/4 - |1 - s|/4 <= s/4 over a whole rising
         # run. So an interval gains most on one rising run and parts of its neighbours. If s <= 1, the best line through
         # the centre of the run gains (2 - (7/4)/(1 + s))/4. If s >= 1, it gains (17/4 - 2 s)/(1 + s)/4. The largest

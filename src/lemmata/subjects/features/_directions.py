@@ -246,7 +246,7 @@ def _exact(unit: np.ndarray, pair: tuple[float, int, int]) -> tuple[float, int, 
 
 
 def span(unit: Float[np.ndarray, "n d"]) -> int | None:
-    """The dimension of the span of all directions; None for matrices above 4096 x 4096, if it is not computed.
+    """The dimension of the span of all directions; None for matrices above 4096 x 4096, as it is not computed.
 
     Args:
         unit: directions of length 1, one in each row.

@@ -43,7 +43,7 @@ class LabelledMargins(eqx.Module):
 
 
 class NoisyMargins(Population[LabelledMargins]):
-    """Mostly random labels in more dimensions than rows, if a classifier fits noise."""
+    """Mostly random labels in more dimensions than rows, so that a classifier fits noise."""
 
     settings = Space(
         n=Integer(256, 100, 1000, "labelled rows", corners=(200, 400)),

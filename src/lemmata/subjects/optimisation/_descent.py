@@ -30,7 +30,7 @@ def iterations_to_fit(
 ) -> Float[Array, ""]:
     """The least t with |(I - step K)^t r| <= accuracy |r|; infinity if 2^40 steps are not enough.
 
-    For 0 <= step <= 1 / lambda_max, if residuals never grow. The map of one step is composed with itself 40 times, and
+    For 0 <= step <= 1 / lambda_max: residuals never grow. The map of one step is composed with itself 40 times, and
     the count is read bit by bit. This is the iteration itself, without its eigenvalues. A million million steps cost as
     much as one.
 

@@ -31,7 +31,7 @@ _ROUNDING = 16.0
 
 
 def eigensystem(matrix: Float[Array, "r r"]) -> Spectrum:
-    """The eigensystem of a positive semidefinite matrix inside traced code, if no error can be raised."""
+    """The eigensystem of a positive semidefinite matrix inside traced code, where no error can be raised."""
     values, vectors = jnp.linalg.eigh((matrix + matrix.T) / 2)
     floor = _ROUNDING * len(values) * jnp.finfo(values.dtype).eps * values[-1]
     return Spectrum(jnp.maximum(values[::-1], 0.0), vectors[:, ::-1], floor, values[0])

@@ -65,7 +65,7 @@ class RectifiedNetworks(Population[Trained]):
         rows: training rows by default.
         held: rows that the training has not seen.
         hidden: units by default; 0 is a linear model.
-        widths: if a verification looks for other numbers of units.
+        widths: the range in which a verification looks for other numbers of units.
         decay: delta in mean loss + (delta/2) |theta|².
         distance: of the centres.
         noise: the share of random classes, in training and held-out rows.

@@ -32,7 +32,7 @@ class SmallestCurvature:
 def smallest_curvature(
     objective: Objective, tolerance: float, *, seed: int = 0, most: int = _MOST
 ) -> SmallestCurvature:
-    """The smallest eigenvalue of the Hessian of mean loss + (delta/2) |theta|² if the model is, by Lanczos' method.
+    """The smallest eigenvalue of the Hessian of mean loss + (delta/2) |theta|² at the model, by Lanczos' method.
 
     The recurrence of three terms keeps three vectors. It ends if the residual of the smallest Ritz pair is at most the
     tolerance, or after `most` products with any residual. Ritz values are never below the smallest eigenvalue. So a

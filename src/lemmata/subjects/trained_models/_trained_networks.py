@@ -88,7 +88,7 @@ class TrainedNetworks(Population[Trained]):
         noise: the share of random classes, in training and held-out rows.
         decay: delta in mean loss + (delta/2) |theta|².
         hidden: units by default; 0 is a linear model.
-        widths: if a verification looks for other numbers of units.
+        widths: the range in which a verification looks for other numbers of units.
         steps: of descent on the loss from the start; 0 trains to a stationary point.
         differentiable: whether the claims ask for derivatives.
         unseen: whether they are measured on held-out rows.
