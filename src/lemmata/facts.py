@@ -38,7 +38,7 @@ class Fact:
 
     @property
     def sentence(self) -> str:
-        """The fact as a sentence with a capital letter, to continue a text."""
+        """The fact with a capital letter at its beginning, for a text that continues."""
         return self.what[0].upper() + self.what[1:]
 
 

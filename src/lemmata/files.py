@@ -126,7 +126,7 @@ def unwritable(path: str | Path, error: OSError, rule: str = "") -> FileError:
     Args:
         path: of the file.
         error: the error of the system.
-        rule: the rule that must hold. By default, a file must be written completely.
+        rule: the rule that must hold; by default, that a file is written completely or not at all.
     """
     full = "free space there, or choose another directory"
     closed = "make the directory writable, or choose another one"

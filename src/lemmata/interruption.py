@@ -41,7 +41,7 @@ def heed() -> None:
 
 
 def heeded() -> None:
-    """Note that the computation has stopped, so that its results can be written without interruption."""
+    """Record that the computation has stopped, so that its results can be written without interruption."""
     _request.pending = False
 
 

@@ -259,7 +259,7 @@ def _holder(file: BinaryIO) -> dict[str, object]:
 
 
 def _runs(holder: dict[str, object]) -> bool:
-    """Whether a process that claims a lock may still run. A process of another machine may always run."""
+    """Whether a process that claims a lock may still run. A process of another machine counts as running."""
     number = holder.get("pid")
     if not isinstance(number, int) or number <= 0:
         return False

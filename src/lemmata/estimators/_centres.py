@@ -16,8 +16,8 @@ from lemmata.solvers import CentredModes, Modes, centred_modes
 
 from ._rows import MISSED, root_mean_square
 
-# the number of rows up to which "auto" is exact; beyond it, the products n p² of rows and centres; the largest number
-# of centres
+# the number of rows up to which "auto" is exact; beyond it, the products n p² of rows and centres that it spends; the
+# largest number of centres that it takes
 _EXACT, _WORK, _MOST = 10_000, 4e12, 3000
 # The number of rows at which leave-one-out errors are computed, and the smallest number at which only rows that are not
 # centres are used.

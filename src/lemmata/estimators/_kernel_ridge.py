@@ -41,7 +41,7 @@ from ._rows import (
 _RIDGES = np.logspace(-8, 2, 21)
 # up to this number of rows, a Gram matrix has an eigensystem; beyond it, Cholesky factors replace the matrix in memory
 SMALL = 2000
-# beyond this, the number of rows whose leave-one-out errors choose a ridge
+# beyond SMALL rows, the number of rows whose leave-one-out errors choose a ridge
 _JUDGES = 1000
 
 
@@ -73,7 +73,8 @@ class AbstractKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
         Raises:
             NotPositiveDefiniteError: if the kernel is indefinite on these rows; the message states the smallest
-                eigenvalue. Beyond 2,000 rows, it is computed on 1,000 of them, or on the centres, by the factorisation.
+                eigenvalue. Beyond 2,000 rows, the kernel is checked on 1,000 of them, or on the centres, and by the
+                factorisation.
             SettingError: for a ridge or time that is not a number of at least 0, a number of centres that is not a
                 whole number above 0, or a kernel of another type.
             MemoryPlanError: if the matrices do not fit into memory; the message states their bytes.

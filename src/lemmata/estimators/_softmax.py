@@ -281,7 +281,7 @@ def largest_eigenvalue(
 ) -> Float[Array, ""]:
     """The largest eigenvalue of H by 50 power iterations, without forming H.
 
-    It is a little too small, which suits a step size.
+    It is a little too small, which is accurate enough for a step size.
 
     Args:
         network: the network.

@@ -42,7 +42,7 @@ def gram_on_disk(
 
     With an `executor`, its workers compute the tiles and write each into its own chunks. A tile whose worker died has
     no marker. The next worker that the executor chooses computes it, or the next call does. Workers read the points
-    from the folder, under the same path for all. So they run on one machine, or on storage that all share. If the
+    from the folder, under the same path for all. So they run on one machine, or share the storage. If the
     processors are of one kind and use equally many threads, the matrix equals that of a call without executor, bit for
     bit.
 

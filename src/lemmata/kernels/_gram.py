@@ -18,7 +18,7 @@ from ._points import UNKNOWN, checked_problem, entries
 from ._tiles import checked_finite, checked_symmetric, symmetrised, tile_of
 
 # Matrices with fewer bytes than the first number are always computed at once, and matrices with more than the second
-# never. in between, they are computed at once if memory for four of them is free
+# never. In between, they are computed at once if memory for four of them is free
 _SMALL, _LARGE = 2**26, 2**30
 # Entries of a matrix that is computed as a whole.
 _AT_ONCE = 2**20

@@ -7,9 +7,9 @@ are sqrt(pi / (2 s)) exp(-s) times Chebyshev series in 4/s - 1. From there, with
 
     M_(a+1)(s) = M_a(s) + s² / (4 a (a - 1)) M_(a-1)(s),
 
-All terms are positive, so nothing cancels and nothing overflows. From nu = 32 on, the uniform expansion of Debye has a
-fixed cost (DLMF 10.41.4). The order is a Python number, so everything that depends only on it is computed once, by
-NumPy and SciPy.
+in which all terms are positive, so nothing cancels and nothing overflows. From nu = 32 on, the uniform expansion of
+Debye has a fixed cost (DLMF 10.41.4). The order is a Python number, so everything that depends only on it is computed
+once, by NumPy and SciPy.
 """
 
 import functools

@@ -17,11 +17,11 @@ class PolyharmonicCovariance(AbstractKernel):
     """k(x, y) = r² (ln r - b) + c with r = |x - y|, and k(x, x) = c exactly.
 
     r² ln r is conditionally positive definite of order 2 in every dimension. This means that sum_ij w_i w_j r_ij² ln
-    r_ij > 0 for weights w of different points that annihilate affine functions. With
+    r_ij > 0 for weights w of different points that annihilate affine functions. Since
 
-        r² = |x|² + |y|² - 2 <x, y>
+        r² = |x|² + |y|² - 2 <x, y>,
 
-    If c is much larger than b², the other two terms are a prior variance of c for the level and of 2b for every slope
+    the other two terms are, if c is much larger than b², a prior variance of c for the level and of 2b for every slope
     of an affine function. So, as b and c / b² grow, the regression tends to the polyharmonic (thin-plate) spline with
     affine drift (`lemmata.solvers.universal_kriging` is this limit).
 

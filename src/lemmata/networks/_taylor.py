@@ -89,11 +89,11 @@ def linearize(f: Any, params: Any) -> Any:
 def taylor_expand(f: Any, params: Any, order: int | float) -> Any:
     """The Taylor polynomial of f in its parameters, about `params`, as a function of (params, x) with the same call.
 
-    The remainder is of order |q - p|^(order + 1). If f is a polynomial of that degree in its parameters, there is no
+    The remainder is of order |q - p|^(order + 1). If f is a polynomial of degree `order` in its parameters, there is no
     remainder. `equinox_function`, `flax_function` and `torch_function` make the pair (f, params) of a module. With JAX
     arrays it is a `TaylorExpansion`, which `train` trains. If the parameters are tensors, for example those of
-    `torch_function`, the result is a function of tensors. autograd differentiates it, and any optimiser of PyTorch
-    trains it (`train` works only for JAX). Later changes of the tensors in place do not move the centre.
+    `torch_function`, the result is a function of tensors. PyTorch's autograd differentiates it, and any optimiser of
+    PyTorch trains it (`train` works only for JAX). Later changes of the tensors in place do not move the centre.
 
     Args:
         f: the function f(params, x), or anything with such an `apply`.

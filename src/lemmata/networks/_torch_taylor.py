@@ -57,7 +57,7 @@ class TorchExpansion(eqx.Module):
         self.params = {name: leaf.detach().clone() for name, leaf in params.items()}
 
     def __call__(self, params: Mapping[str, Any], *x: Any, **settings: Any) -> Any:
-        """The value of the polynomial at other parameters. autograd can differentiate it.
+        """The value of the polynomial at other parameters. PyTorch's autograd can differentiate it.
 
         Raises:
             ShapeError: for parameters of other names or shapes than the centre's.

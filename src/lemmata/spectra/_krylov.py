@@ -37,9 +37,9 @@ def ritz_values(
 ) -> RitzValues:
     """Eigenvalues of the tridiagonal matrix whose off-diagonal is `beside`.
 
-    The last number of `beside` couples to a vector outside the space, and is not used.
+    The last number of `beside` couples to a vector outside the space. It enters the residuals, but not the matrix.
 
-    It is cut if a vector was as short as rounding. The space is then invariant, and what follows is noise.
+    The matrix is cut where a vector was as short as rounding. The space is then invariant, and what follows is noise.
 
     Args:
         diagonal: of the matrix.

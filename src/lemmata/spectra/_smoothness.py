@@ -26,8 +26,8 @@ class Smoothness:
         error: its standard error from the scatter about the fit.
         slope: of log power against log index, -(s beta + 1).
         decay: beta in lambda_i ~ i^-beta, given or fitted.
-        indices: the first and the last index that are used. The signal is above the floor there. If the floor was not
-            removed, all indices are used.
+        indices: the first and the last index at which the signal is above the floor. If the floor was not removed, the
+            first and the last index of the fit.
         floor: the power of the noise in every mode; 0 if it was not removed.
         amplitude: A in E p_i = A i^slope + floor.
     """
@@ -63,9 +63,10 @@ def smoothness(
     where the floor is the mean power over the second half of the indices, minus the mean of A i^-(s beta + 1) there. So
     a power law without noise is fitted exactly. On such targets, the mean of s is right within 0.1. On others it is
     biased. For example, take labels of cos 2 pi x and min(x, x'), where s = 1/2. The estimate is 0.67 at 5000 rows and
-    0.72 at 2400, and 0.57 at 5000 without noise. The plain line over 100 indices gives 0.46, 0.32 and 0.51. It is
-    fitted by the quasi-likelihood of powers, sum_i p_i / E p_i + log E p_i, over the first half. Indices beyond the one
-    at which signal and floor are equal have little weight. At least four indices must precede this index.
+    0.72 at 2400, and 0.57 at 5000 without noise. The plain line over 100 indices gives 0.46, 0.32 and 0.51. The sum of
+    power law and floor is fitted by the quasi-likelihood of powers, sum_i p_i / E p_i + log E p_i, over the first half.
+    Indices beyond the one at which signal and floor are equal have little weight. At least four indices must precede
+    this index.
 
     Eigenvalues have no noise of labels. So, if beta is not given, it is the slope of log lambda_i against log i over
     many more indices than show a signal. These are sqrt(n) <= i <= n/4, as far as eigenvalues are above rounding.

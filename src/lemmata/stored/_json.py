@@ -51,7 +51,7 @@ class _Constant(str):
 def _whole(digits: str) -> int | float:
     """A whole number.
 
-    A whole number. If no field accepts it, it is read as a float, and if no float can store it, as infinity.
+    One that no field accepts is read as a float, and one that no float can store as infinity.
     """
     return int(digits) if len(digits) <= 20 else float(digits)
 

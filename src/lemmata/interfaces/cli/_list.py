@@ -140,7 +140,7 @@ def _accused(row: dict[str, Any]) -> int:
 
 
 def _tightness(row: dict[str, Any]) -> str:
-    """The share of the constant that a search found to be needed. A bound far above this share is loose."""
+    """The share of the constant that a search found to be needed. The bound is loose if this is below a tenth."""
     search = row["search"]
     if search is None or search["refuted"] or search["ratio"] is None:
         return ""

@@ -174,7 +174,7 @@ def mended(shelf: Shelf, term: str) -> str:
 
 
 def meant(shelf: Shelf, term: str) -> list[tuple[str, float]]:
-    """The known terms that a term may mean: the term itself, or else longer terms, or else terms one typo away."""
+    """The known terms that a term may mean: itself, or else those that begin with it, or else the nearest by typos."""
     if term in shelf.postings or term.startswith("~"):
         return [(term, 1.0)] if term in shelf.postings else []
     begun = [known for known in shelf.postings if len(term) > 2 and known.startswith(term)]

@@ -93,7 +93,7 @@ def _below(address: str | None) -> str | None:
 
 
 def _links(row: dict[str, Any], known: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """The addresses to which names on the page link: source, subject, and claims that correct each other."""
+    """The links of the page's names: source, subject, the claim that it corrects, and those that correct it."""
     corrected = known.get(row["corrects"] or "")
     by = [other for other in known.values() if other["corrects"] == row["name"]]
     return {

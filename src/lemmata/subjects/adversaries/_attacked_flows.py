@@ -54,7 +54,7 @@ class AttackedFlows(Population[AttackedFlow]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> AttackedFlow:
-        """Eigenvalues from 0.1 to 1, and a time of 0.5 to 5 divided by the pace of the smallest weight."""
+        """Eigenvalues from 0.1 to 1, and a time from 0.5 to 5."""
         keys = jax.random.split(key, 9)
         n, m = setting["n"], setting["m"]
         basis = jnp.linalg.qr(jax.random.normal(keys[0], (n, n)))[0]

@@ -42,8 +42,8 @@ class CellTable(eqx.Module):
     """The results of each cell, one row for each.
 
     Args: clean_accuracy, robust_accuracy: after training, on held-out rows, and on held-out rows under attack.
-        energy: sqrt(y' K^-1 y / n) of each kernel of `SCORED` before training. It is infinite if K is singular, which
-            means that every unit is dead at some rows.
+        energy: sqrt(y' K^-1 y / n) of each kernel of `SCORED` before training. It is infinite if K is singular,
+            for example because every unit is dead at some rows.
         smallest: the smallest eigenvalue of each.
         parameters: how many numbers a cell trains.
     """

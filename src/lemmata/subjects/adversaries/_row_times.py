@@ -29,8 +29,8 @@ class RowTimes(eqx.Module):
         common_time: the single time that was best on attacked validation rows, where the search began.
         grid: the common times that were tried.
         grid_losses: attacked validation losses of them.
-        losses: the losses along the search, beginning with that of the common time. times are those of the smallest
-            loss.
+        losses: the losses along the search, beginning with that of the common time. The `times` are those of the
+            smallest loss.
     """
 
     times: Float[Array, " n"]
@@ -57,10 +57,10 @@ def learn_row_times(
 ) -> RowTimes:
     """The times of rows in the closed form of adversarial training, learned on attacked validation rows (Adv-NTK).
 
-    A wide network flows on squared loss with attacked rows as a network without attack in which row i has a weight. So
-    it ends at f(x) = K(x, X) K^-1 (I - exp(-K Xi)) y with Xi = diag(times) (`lemmata.solvers.row_time_coefficients`).
-    Adv-NTK does not follow an attack but learns the times themselves. Each step attacks the validation rows at the
-    present f (`projected_gradient` on the squared loss), and takes the gradient of
+    The flow of a wide network on squared loss with attacked rows is the flow of a network without attack in which row i
+    has a weight. So it ends at f(x) = K(x, X) K^-1 (I - exp(-K Xi)) y with Xi = diag(times)
+    (`lemmata.solvers.row_time_coefficients`). Adv-NTK does not follow an attack but learns the times themselves. Each
+    step attacks the validation rows at the present f (`projected_gradient` on the squared loss), takes the gradient of
 
         mean over validation rows of |f(attacked x) - y|² / 2
 

@@ -151,7 +151,7 @@ class ConflictRate(Claim[ContradictedLabels]):
     predict = 2.0
 
     def measure_at(self, problem: ContradictedLabels, key: Key[Array, ""], rung: float) -> Array:
-        """The ratio at a share of the smallest eigenvalue."""
+        """The conflict at a ridge that is this share of the smallest eigenvalue."""
         smallest = jnp.linalg.eigvalsh(problem.gram)[0]
         return conflict_loss(problem.gram, problem.y, rung * smallest)
 
