@@ -63,7 +63,8 @@ class CircleTokens(eqx.Module):
 class TokensOnCircle(Population[CircleTokens]):
     """Random planes and first angles, with beta uniform between a third of its largest value and this value."""
 
-    # Tokens, and beta, the dimension. There are at most so many tokens that float64 resolves their condition number.
+    # Tokens, beta and the dimension. The number of tokens is limited so that float64 resolves their
+    # condition number.
     settings = Space(
         n=Integer(8, 4, 10, "tokens, an even number", step=2, corners=(4, 8)),
         beta=Real(1.5, 0.5, 4.0, "the largest beta", corners=(1.0, 1.5)),

@@ -6,8 +6,8 @@ as units without it. The second is the jump of their overlap there. The third is
 leaves open networks of finite width, whose units are not independent. It also leaves open small samples, because sums
 over data are expectations throughout.
 
-Holding |w|² - q² at its mean under the prior is right for units without the direction. The decoupling is wrong for
-units with the direction, by the amount of the action itself. If the norm is free, the transition comes earlier.
+Holding |w|² - q² at its mean under the prior is right for units without the direction. It is wrong for units with the
+direction, by the amount of the action itself. If the norm is free, the transition comes earlier.
 """
 
 import functools

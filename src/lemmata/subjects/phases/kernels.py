@@ -1,10 +1,10 @@
 """How little of a cubic component the network at infinite width learns from fewer than about d³ data.
 
 The Gaussian process of wide erf networks has one eigenvalue for all polynomials of degree 3, and this eigenvalue falls
-like d^-3. So kernel regression learns almost nothing of such a component from n rows with n of order d. Only the linear
-component appears along this direction, because the kernel divides by a length of the inputs. The theory controls how
-large this is for n rows with a given noise. It leaves open whether a network of finite width can hold n itself at the
-order of d, instead of n over the noise.
+like d^-3. So kernel regression learns almost nothing of such a component from n rows with n of order d. What it shows
+of the cubic component comes from the linear component, because the kernel divides by a length of the inputs. The theory
+controls how large this is for n rows with a given noise. It leaves open whether a network of finite width can hold n
+itself at the order of d, instead of n over the noise.
 """
 
 import equinox as eqx

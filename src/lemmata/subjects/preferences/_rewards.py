@@ -101,7 +101,7 @@ def fit_rewards(comparisons: Iterable[Any], *, ties: Iterable[Any] = (), level: 
     In Davidson's model (1970), a win, a loss and a tie of items with rewards r_i and r_j have probabilities in the
     ratio
 
-        exp((r_i - r_j) / 2) : exp((r_j - r_i) / 2) : nu,
+        exp((r_i - r_j) / 2) : exp((r_j - r_i) / 2) : nu.
 
     Then Bradley and Terry's model holds for the comparisons without ties, and items tie most often if their rewards are
     equal. Rewards and nu together have the largest likelihood; a tie draws two rewards together.

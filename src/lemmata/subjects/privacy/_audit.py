@@ -98,8 +98,7 @@ def privacy_audit(
         canaries: rows (k, ...) and their targets (k, ...), or None for the targets. By default, the canary is the row
             of the largest norm with the target of the row that differs most from it.
         score: score(model, row, target) measures how well a model knows a row, for example minus its loss. Without a
-            score, the model is
-            called: model(row, target).
+            score, the model is called: model(row, target).
         trainings: how many in all, at least 8.
         noise: of `privacy_spent`, with `rate` and `steps`, if the training is meant to be private.
         rate: the probability with which a row takes part in a step.

@@ -82,7 +82,7 @@ class SecondMomentOfANetwork(Claim[Ridges]):
         return jnp.concatenate([(scaled @ problem.weights), problem.basis @ problem.basis.T])
 
     def measure(self, problem: Ridges, key: Key[Array, ""]) -> Array:
-        """Derivatives of the smoothed network, and their projection to its m leading eigenvectors."""
+        """Second derivatives of the smoothed network, and the projection to their m leading eigenvectors."""
         matrix = smoothed_hessian(problem)
         leading = jnp.linalg.eigh(matrix)[1][:, -len(problem.weights) :]
         return jnp.concatenate([matrix, leading @ leading.T])

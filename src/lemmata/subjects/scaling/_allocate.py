@@ -36,8 +36,8 @@ def allocate(p: object, budget: int, *, n: object = None, level: float | int = 0
     Attempt j on problem i solves it if the earlier attempts have failed, and adds p_i (1 - p_i)^(j-1). Each problem's
     gains decrease. So, for every budget, it is best to take the largest gain next. Estimated probabilities are given as
     counts: with n, p contains the successes among n. The next attempt then counts with the posterior mean of its gain
-    under Jeffreys' prior, which falls with every failure. The interval contains the number of solved problems, not only
-    its mean. On either side, its probability is all but (1 - level)/2.
+    under Jeffreys' prior, which falls with every failure. The interval is for the number of solved problems, not for
+    its mean. The number is below it with probability at most (1 - level)/2, and above it, too.
 
     Args:
         p: the probability of success of one attempt, one for each problem. With n, the number of successes instead.

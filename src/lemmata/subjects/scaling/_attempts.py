@@ -61,8 +61,8 @@ def pass_at_k(successes: object, n: object, k: int, *, level: float | int = 0.9)
         level: the confidence of the interval.
 
     Raises:
-        DataError: for counts that are not whole or larger than n. These intervals are also given for k above n, and
-            with fewer than 5 problems, without a success or without a failure.
+        DataError: for counts that are not whole or larger than n. The error is also raised for k above n if there are
+            fewer than 5 problems, no success or no failure.
         SettingError: for a k that is not a whole number of at least 1, or a level outside (0, 1).
 
     >>> counted = [0, 3, 10, 1, 0, 7, 2, 0, 10, 4]

@@ -51,8 +51,8 @@ class Ceiling(AbstractFinding):
 
 
 def plurality_error(p1: float, p2: float, votes: int, ahead: int = 0) -> float:
-    """The probability that an answer of probability p2, with `ahead` votes more, ties with or beats an answer of
-    probability p1.
+    """The probability that an answer of probability p2, which starts with `ahead` votes, ties with or beats an answer
+    of probability p1.
 
     The number of votes for the two answers is binomial, and given this number, the votes for the first are binomial.
     The sums are exact.

@@ -58,8 +58,8 @@ class FeatureClouds(Population[CodedFeatures]):
     """Normal vectors with unequal spreads. In half of the problems they are changed to have equal second moments.
 
     Args:
-        trap: in half of the problems, as many axes as chosen rows, and a longer vector along their sum. If the
-            distortion is small, the best set leaves this vector out.
+        trap: in this half of the problems, as many axes as chosen rows instead, and a longer vector along their sum. If
+            the distortion is small, the best set leaves this vector out.
         even: equal second moments in all problems.
     """
 

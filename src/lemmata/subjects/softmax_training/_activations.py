@@ -1,7 +1,7 @@
 """Two-layer networks with three activations, and the widths and times that training them takes.
 
-Each network is trained in the time of its own tangent kernel H, that is, by the flow dF/dt = -H (F - Y). Its limit at
-infinite width has the smallest eigenvalue lambda. All start from the symmetric initialisation, where F = 0.
+Each network is trained in the time of its own tangent kernel H, that is, by the flow dF/dt = -H (F - Y). The limit of H
+at infinite width has the smallest eigenvalue lambda. All start from the symmetric initialisation, where F = 0.
 """
 
 import functools

@@ -133,8 +133,8 @@ class FiniteLaw(eqx.Module):
 
 
 class FiniteLaws(Population[FiniteLaw]):
-    """Sparse rows. There are as many rows as weights, each about only one weight. So a weight whose row is not drawn is
-    not learned.
+    """Sparse: as many rows as weights, and each row is about only one weight. So a weight whose row is not drawn is not
+    learned.
 
     Dense: 8 times as many random rows, targets with noise.
     """

@@ -61,7 +61,7 @@ def _median(y: Float[Array, "m n"]) -> Float[Array, "m n"]:
 
 
 def _two_means(y: Float[Array, "m n"]) -> Float[Array, "m n"]:
-    """The mean of the left part and the mean of the right part, divided at the best place, as in a tree."""
+    """The mean of the left part and of the right part, divided at the best place: a tree with one split."""
     n = y.shape[1]
     left = (jnp.arange(n) <= jnp.arange(n - 1)[:, None]).astype(y.dtype)
     mean = lambda part: (y @ part.T / part.sum(axis=1))[:, :, None] * part

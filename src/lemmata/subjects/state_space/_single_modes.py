@@ -1,4 +1,4 @@
-"""One complex mode dh/dt = l h + u. It is driven by a wave, or by steps of some size, or at one frequency."""
+"""Complex modes dh/dt = l h + u: one under a wave, many with a time step, and systems of them at one frequency."""
 
 import equinox as eqx
 import jax

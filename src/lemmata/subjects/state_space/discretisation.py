@@ -90,8 +90,8 @@ class FirstOrderHold(Claim[SampledSystem]):
     stated = Kind.OWN
     population = SampledSystems()
     relation = Equal(block=1)
-    # holding the input would be more accurate, but needs a second decomposition, and several in one batch can wait for
-    # each other
+    # a control that holds the input would be nearer to the claim, but needs a second decomposition, and several in one
+    # batch can wait for each other
     control = Control(
         "Euler's step is exact", lambda outputs, problem: _recurrence(problem, "euler", _from_zero(problem))
     )
