@@ -31,7 +31,7 @@ ABOUT = {"tool": "statistics", "architecture": "state-space model", "object": "m
 
 
 class MarkedNoise(eqx.Module):
-    """White noise of many steps, each marked with probability p. Only the last `window` steps are looked at."""
+    """White noise of `length` steps, each marked with probability p. Only the last `window` steps are looked at."""
 
     chance: Float[Array, ""]
     length: int = eqx.field(static=True)

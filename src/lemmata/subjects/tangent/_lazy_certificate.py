@@ -187,7 +187,7 @@ def lazy_certificate(
 
 
 def _vacuous(model: Outputs, bound: float) -> str:
-    """Why a bound on the residual says nothing, or nothing."""
+    """Why a bound on the residual says nothing; empty if it says something."""
     if not model.misfit():
         return "the outputs equal the targets at the start, so that training has nothing to move"
     if bound > _TRIVIAL:
@@ -225,7 +225,7 @@ def _spectral_norm(matrix: np.ndarray) -> float:
 
 
 def _singular_values(jacobian: np.ndarray, possible: bool) -> tuple[float, float]:
-    """The largest singular value, and the least of the first n, where n is the number of rows. 0 if full rank is
+    """The largest singular value, and the n-th, where n is the number of rows. The second is 0 if full rank is
     impossible.
 
     LAPACK takes many times as long for a matrix of equal rows, because its iteration meets numbers near 1e-308.

@@ -52,8 +52,8 @@ class AbstractModel(abc.ABC):
         theta: its parameters.
         layers: their names and shapes.
         decayed: the parameters on which the training's decay acts. By default, all parameters.
-        tells: the meaning of outputs for classes. "probabilities" are logits or probabilities. "scores" means that a
-            larger score only means a likelier class. "classes" are 1 for one class and 0 for the others.
+        tells: the meaning of outputs for classes. "probabilities" means that they are logits or probabilities. "scores"
+            means that a larger score only means a likelier class. "classes" means 1 for one class and 0 for the others.
         link: "identity" for outputs as they are. "log" if the model gives probabilities, whose logarithms are then the
             outputs. "one logit" or "one probability" if it only gives that of the second of two classes, whose logit f
             becomes the outputs -f/2 and f/2. "documents" for a language model.

@@ -152,9 +152,9 @@ class _Near:
             self.closer = (_BY_CHANCE / ((_BESIDE - 1) * (len(rows) + others))) ** (1 / dimension)
 
     def copies(self, rows: Float[np.ndarray, "m d"], itself: bool = False) -> Bool[np.ndarray, " m"]:
-        """For each row, whether another row is a near duplicate.
+        """For each row, whether one of the stored rows is a near duplicate.
 
-        Among the given rows themselves, this is a row other than itself.
+        If the rows are the stored ones (`itself`), another row must be one.
         """
         found = _Search(self.rows, self.surely).has_near(rows, itself)
         if not self.closer:
@@ -181,7 +181,7 @@ class _Search:
         return (rows - self.middle) @ self.directions
 
     def has_near(self, rows: Float[np.ndarray, "m d"], itself: bool = False) -> Bool[np.ndarray, " m"]:
-        """Whether each row has one of these rows near it. In one set of rows, this is a row other than itself."""
+        """Whether each row has one of these rows near it. For these rows (`itself`), it must be another row."""
         found, projected = np.zeros(len(rows), bool), self._project(rows)
         if not len(rows):
             return found

@@ -26,10 +26,10 @@ class AbstractGauge(Claim[Trained]):
 
     Methods of a check, besides those of a claim. All methods but the first are optional, and the default is given last.
     passes(problem): the expected time in gradients of all training rows, where known results cost 0. bytes(problem):
-    the memory that it needs at once; 0. needed(problem): whether this model gets the check. A check may replace another
-    one that does not fit. It returns False if the other one fits; True. rows_factor(problem): for a bound that is
-    vacuous, by which factor the number of rows would have to grow; unknown. alternative(problem): for a bound, the
-    limit from held-out rows alone, which it has to beat; none.
+    the memory that it needs at once; 0. needed(problem): whether this model gets the check. A check that is made in
+    place of another one, if that one does not fit, returns False if the other one fits; True. rows_factor(problem): for
+    a bound that is vacuous, by which factor the number of rows would have to grow; unknown. alternative(problem): for a
+    bound, the limit from held-out rows alone, which it has to beat; none.
 
     Attributes:
         of_losses: True if, for a language model, which has one output for each document, the check only needs losses

@@ -198,8 +198,8 @@ def read_task(
     """The task of a model, from its outputs on rows and from their targets.
 
     Whole numbers, words and Booleans are classes; fractions are values. Outputs in [0, 1] whose rows have the sum 1 are
-    probabilities; all others are logits. A model that only names or scores classes has neither. A model of which only
-    values are known has neither, either.
+    probabilities; all others are logits. A model that only names or scores classes, or of which only
+    values are known, has neither.
 
     Args:
         model: the model.

@@ -13,7 +13,7 @@ _ARRAYS = "x and y as arrays"
 
 
 def bare_model(model: Any) -> Any:
-    """The model inside an object that holds one. It is the same function of a row.
+    """The model inside an object that holds one, which is the same function of a row. Other models do not change.
 
     A search of scikit-learn contains its best estimator. A `TrainState` of Flax contains a function and its parameters.
     (module, state) of Equinox contains a module that is called with a row and a state, which does not change.

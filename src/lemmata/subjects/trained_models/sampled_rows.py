@@ -45,7 +45,7 @@ def sampled(problem: Trained) -> Int[np.ndarray, " k"]:
 
 
 def polishes(problem: Trained) -> bool:
-    """Whether a copy can be brought to a stationary point, because the stored vectors fit into memory."""
+    """Whether a copy can be brought to a stationary point: whether the vectors that this stores fit into memory."""
     return vectors_bytes(problem) <= _POLISHED
 
 

@@ -1,8 +1,8 @@
 """Sets of classes, or intervals, that hold the target of a new row with a stated probability: split conformal.
 
 Held-out rows without duplicates are halved at random. The limit is the k-th smallest of the m scores of one half. Here
-k = ceil((m + 1) level). If all rows come from one distribution, it contains a new score with probability between
-`level` and `level` + 1/(m + 1). The other half measures whether it does.
+k = ceil((m + 1) level). If all rows come from one distribution, a new score is at most the limit with probability
+between `level` and `level` + 1/(m + 1). The other half measures whether it is.
 """
 
 from typing import NamedTuple

@@ -1,4 +1,7 @@
-"""How many labels look wrong, and which rows to look at."""
+"""How many labels look wrong, and which rows to look at.
+
+The labels are judged in training rows left out, in held-out rows, or by a forest.
+"""
 
 import dataclasses
 from typing import Any

@@ -285,7 +285,7 @@ class Action:
         text: the action, in sentences.
         then: the beginning of the sentence on its effect: "Without these rows", "Then".
         effects: the measured effects; empty without enough held-out rows.
-        factor: the factor of a decay or of logits; 1 for other actions.
+        factor: the number by which a decay is multiplied, or logits are divided; 1 for other actions.
     """
 
     name: str

@@ -130,13 +130,11 @@ def _best(useful: Sequence[Candidate], question: Question) -> tuple[Candidate, l
 
 
 def _steadiest(full: Sequence[Candidate], at: float | int) -> Candidate:
-    """The model with the smallest loss.
+    """The model with the smallest loss or, if this loss was measured on fewer rows, perhaps one measured on more rows.
 
-    If this loss was measured on fewer rows than others, it may be a model that was measured on more.
-
-    That model is the best of those measured on more rows. This best model is chosen under two conditions. The interval
-    of one of them contains the smallest loss, and the first model does not have the smaller loss on the splits that
-    both have.
+    The other model is the one with the smallest loss among those measured on more rows. It is taken under two
+    conditions. The interval of one of those models reaches down to the smallest loss, and the first model does not have
+    the smaller loss on the splits that both have.
     """
     best = min(full, key=lambda item: item.expected(at).value)
     most = max(item.losses.rows for item in full)

@@ -57,7 +57,7 @@ def fit_estimator(make: Callable[[], Any], x: Any, y: np.ndarray, task: str) -> 
 
 
 def _scores(estimator: Any, x: np.ndarray, classes: int) -> Float[np.ndarray, "m k"]:
-    """The scores for each class of an estimator without probabilities. Classes that it has not seen have no score."""
+    """The scores for each class of an estimator without probabilities; classes that it has not seen come last."""
     found = np.asarray(estimator.decision_function(x), float)
     seen = np.asarray(estimator.classes_, int)
     scores = np.stack([-found, found], axis=1) if found.ndim == 1 else found

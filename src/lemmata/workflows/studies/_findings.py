@@ -147,8 +147,7 @@ def _groups(frame: pl.DataFrame, dated: list[str]) -> dict[str, str]:
 
 
 def _looks_like_time(column: pl.Series) -> bool:
-    # if every row has a year and the years have gaps, the year may be when something was made or born, not when the row
-    # was seen
+    # the time when a row was seen is known for every row; a year with missing cells is when something was made or born
     if column.dtype == pl.String or column.null_count() or not _named(column.name, TIMES) or column.n_unique() < 5:
         return False
     values = column.to_numpy()

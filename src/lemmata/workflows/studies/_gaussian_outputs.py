@@ -28,11 +28,11 @@ def predicted_accuracy(
         mean m_i = ((I - L) y)_i / (1 - L_ii),   covariance C_i = (N/n - 1) sum_{j != i} L_ij² E_j / (1 - L_ii)²
 
     where E_j is the second moment of the residual at row j. The mean does not depend on y_i, and at n = N - 1, mu the
-    ridge, it is the residual of leave-one-out. It is a sum over n of the other rows with weights L_ij. Its covariance
-    uses the errors of held-out rows. Let e be the mean of |m_i|² + tr C_i over rows, divided by the mean of |m_i|².
-    Assume that E_j is e times the mean of m m' in the class of j. Then the outputs y_i - residual are Gaussian. For two
-    classes, the probability that the right output is larger is Phi(mean / standard deviation) of their difference. For
-    more classes, it is the share of 128 draws.
+    ridge, it is the residual of leave-one-out. The covariance is that of a sum over n of the other rows with weights
+    L_ij, whose errors are those of held-out rows. Let e be the mean of |m_i|² + tr C_i over rows, divided by the mean
+    of |m_i|². Assume that E_j is e times the mean of m m' in the class of j. Then the outputs y_i - residual are
+    Gaussian. For two classes, the probability that the right output is larger is Phi(mean / standard deviation) of
+    their difference. For more classes, it is the share of 128 draws.
 
     For sums of L_ij² over a class, the sum over all classes is exact, and its division is estimated by random signs.
 

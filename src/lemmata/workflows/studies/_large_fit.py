@@ -72,11 +72,9 @@ def column_fit(
 def _without_groups(
     x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n k"], ridges: np.ndarray, parts: list[np.ndarray]
 ) -> tuple[int, float, Float[np.ndarray, "n k"]]:
-    """The ridge with the smallest error on the parts, and this error.
+    """The ridge with the smallest error on the parts, this error, and the predictions.
 
     Each part is predicted by the fit to the other parts.
-
-    These predictions.
     """
     losses, left = np.zeros(len(ridges)), np.empty((len(ridges), *y.shape))
     for rows in parts:

@@ -150,9 +150,7 @@ def is_last_value(model: Model) -> bool:
 
 
 def calendar_seasons(order: Float[np.ndarray, " n"]) -> list[int]:
-    """A day, a week and a year in rows, if the number of rows in a day is known.
-
-    For daily rows, they include 7 and 365.
+    """A day, a week and a year in rows, from the number of rows in a day. For daily rows, they are 7 and 365.
 
     Business days have 5 and about 252, weeks 52, months 12, quarters 4, hours 24, 168 and 8,766. Times that are not
     dates are read as days, so their seasons are only candidates.
@@ -177,8 +175,7 @@ def chosen_season(y: Float[np.ndarray, "n k"], order: Float[np.ndarray, " n"], a
     """The season that forecasts rows best, among the calendar's seasons and the season with the most similar targets.
 
     Each season is repeated this many rows ahead from the same starts. The result is 1 (the last value) if that has the
-    smallest error. The
-    median over starts decides: a few stretches out of the ordinary hide no season.
+    smallest error. The median over starts decides: a few stretches out of the ordinary hide no season.
 
     Args:
         y: rows that come before all that are predicted, from early to late.

@@ -27,7 +27,7 @@ def split_sizes(
 
     There are eight, or five if quick.
 
-    Tables of fewer than 171 rows have five to seven sizes. With an order, the sizes end at 3N/5. With groups, they end
+    Tables of fewer than 172 rows have five to seven sizes. With an order, the sizes end at 3N/5. With groups, they end
     earlier if the largest group leaves fewer rows.
 
     >>> split_sizes(200)
