@@ -83,10 +83,7 @@ def spread_over_problems(
     within, (_, high) = of_squares(squares, level, allowed, exact)
     if judgement.holds is False or within:
         return judgement
-    text = (
-        f"{judgement.reason}; the {what} of single problems are off by {high:.3g} in root mean "
-        f"square, allowed {allowed:.3g}"
-    )
+    text = f"{judgement.reason}; {what} of problems are off by {high:.3g} in root mean square, allowed {allowed:.3g}"
     if within is False and (exact or own.shape[1] > 1):
         return dataclasses.replace(judgement, holds=False, reason=text, needed=None)
     if not judgement.holds:
@@ -156,10 +153,7 @@ class Rate(AbstractLadder):
         scaled, at, most = self._scaled(sample, kept), self._logs(kept), self.margin + self.resolution
         half, large = (len(at) + 1) // 2, max(1, min(len(at) // 2, len(at) - 3))
         constants = np.exp([np.median(part.max(axis=1)) for part in (scaled[:, :half], scaled[:, half:])])
-        text = (
-            f"constant {constants[0]:.3g} fitted on the smaller half of the sizes; the larger half "
-            f"needs {constants[1]:.3g}"
-        )
+        text = f"constant {constants[0]:.3g} fitted on the smaller sizes; the larger sizes need {constants[1]:.3g}"
         growth = (scaled[:, half:].max(axis=1) - scaled[:, :half].max(axis=1)) / (at[-1] - at[half - 1])
         parts = {
             "over the large rungs the slope": slope(at[large:], scaled[:, large:]),
@@ -175,9 +169,7 @@ class Rate(AbstractLadder):
     def judge(self, sample: Sample, level: float) -> Judgement:
         """Confidence interval of the slope against the exponent, its spread over problems, and the ladder's parts."""
         slopes, kept = self._slopes(sample)
-        dropped = (
-            f"; {int((~kept).sum())} sizes dropped, because rounding errors dominate there" if not kept.all() else ""
-        )
+        dropped = "" if kept.all() else f"; {int((~kept).sum())} sizes dropped, because rounding errors dominate there"
         if not np.isfinite(slopes).all():
             text = f"fewer than 3 sizes of {self.along} at which rounding errors do not dominate{dropped}"
             return Judgement(None, np.nan, (-np.inf, np.inf), text)
@@ -282,7 +274,7 @@ class Limit(AbstractLadder):
         )
         if low > 0:
             return dataclasses.replace(last, reason=f"{last.reason}; {since}, and has not")
-        text = f"{last.reason}; {since}, and may not have: add larger sizes"
+        text = f"{last.reason}; {since}, and may have done so: add larger sizes"
         return dataclasses.replace(last, holds=None, apart=False, reason=text)
 
     def gaps(self, sample: Sample) -> np.ndarray:

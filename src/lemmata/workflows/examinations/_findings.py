@@ -137,9 +137,8 @@ def _privacy(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
     own = of_claim(ClaimedPrivacyBoundsTheAttack, gauges)
     if own is not None and own.status == "disagrees" and own.measured is not None:
         text = (
-            f"The claimed privacy is refuted. The claim is {said}. If held-out rows were chosen at "
-            f"random, an attack by the loss shows an epsilon of at least {own.measured.value:.3g} "
-            "with 95 % confidence."
+            f"The claimed privacy is refuted. The claim is {said}. If held-out rows were chosen at random, an attack "
+            f"by the loss shows an epsilon of at least {own.measured.value:.3g} with 95 % confidence."
         )
         found.append(Sign("privacy claim refuted", Finding(text, [own.name])))
     own = of_claim(ClaimCoversItsSteps, gauges)

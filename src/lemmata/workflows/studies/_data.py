@@ -390,11 +390,7 @@ def _subsample(
         )
     if len(chosen) == n:
         return frame, index
-    why = (
-        "as --max-rows asks"
-        if most < fits
-        else f"because all {n:,} rows would have more than {MOST_CELLS:,} encoded cells"
-    )
+    why = "as --max-rows asks" if most < fits else f"because all {n:,} rows would be over {MOST_CELLS:,} encoded cells"
     notes.append(f"used {len(chosen):,} of {n:,} rows, {how_drawn(groups, chosen)}, {why}")
     return frame[chosen], index[chosen]
 
