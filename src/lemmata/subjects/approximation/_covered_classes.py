@@ -20,8 +20,8 @@ RICHNESS = (1.0, 2.0, 4.0, 8.0)
 class AmplitudeLadder(eqx.Module):
     """The class of all a sin(x), |a| <= 6/11, and b sin(k x), |b| <= 5/(11 k), on [-1, 1]: C_F = 1.
 
-    The multiples of sin with amplitudes on a grid cover all pairs at the points: near every b sin(k x) is one of the
-    multiples.
+    The multiples of sin with amplitudes on a grid, at the points of another grid, cover all pairs of a function and a
+    point: near every value b sin(k x) is a value of one of the multiples.
 
     Args:
         frequency: k.

@@ -20,7 +20,7 @@ ABOUT = {"tool": "complexity", "architecture": "any", "object": "cost"}
 
 
 class SequenceLayer(eqx.Module):
-    """A layer on sequences, with `channels` channels and `positions` positions."""
+    """A layer on sequences, with `width` channels and `length` positions."""
 
     width: int = eqx.field(static=True)
     length: int = eqx.field(static=True)

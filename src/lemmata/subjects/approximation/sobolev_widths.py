@@ -32,8 +32,8 @@ class SobolevWidthRate(Claim[SobolevBall]):
     source = Source("foundation2025", "(10)", "Section 4.3, transformers", note="what linear methods reach")
     stated = Kind.OWN
     population = SobolevBalls()
-    # 1 + |k|² is replaced by |k|², and lattice points on the last sphere are counted; the effect is below 0.018 for d =
-    # 3, s = 3.75, and far less elsewhere
+    # 1 + |k|² in place of |k|² and the lattice points on the last sphere change the slope by less than 0.018 for d = 3,
+    # s = 3.75, and by far less elsewhere
     relation = Rate("n", _RUNGS, margin=0.02, resolution=0.04)
     control = Control(
         "((log n)/n)^(2s/d), by its slope at n = 8000",

@@ -1,6 +1,4 @@
-"""How often a router by block means finds a relevant key. This is a signal-to-noise ratio and the hit rate that follows
-from it.
-"""
+"""How often a router by block means finds a relevant key: its signal-to-noise ratio, and the hit rate that follows."""
 
 import numpy as np
 from jax.typing import ArrayLike
@@ -68,7 +66,7 @@ def hit_rate(snr: ArrayLike, blocks: int, count: int) -> np.ndarray:
 
     Scores are independent and normal with one variance. The mean of the relevant block is larger by SNR standard
     deviations of a difference of two scores. This is sqrt 2 SNR of its own standard deviations. Let its score be z +
-    sqrt 2 SNR. Given z, the number of the other blocks - 1 with a higher score is binomial, so
+    sqrt 2 SNR. Given z, the number of higher scores among the other blocks is binomial, so
 
         P = integral of phi(z) P(Bin(blocks - 1, Phi(-z - sqrt 2 SNR)) < count) dz,
 

@@ -138,8 +138,8 @@ def attended_pairs(n: int, block: int, count: int, *, causal: bool = True) -> in
 
     A query at position p of block b (both from 0) attends to all B keys of min(count - 1, b) earlier blocks, and to p +
     1 keys of its own block. It never attends to more than count B keys. Routing also takes one product for each query
-    and block. Without `causal`, blocks are weighed whole. If the last block is shorter, the number of pairs depends on
-    the choice, so this is refused.
+    and block. Without `causal`, blocks are weighed whole, and a shorter last block is refused, because the number of
+    pairs then depends on the choice.
 
     Args:
         n: length of the sequence.

@@ -184,8 +184,8 @@ class AsManyBlocksFindWeakKeysLess(Claim[HiddenRun]):
     predict = -1.0
 
     def measure(self, problem: HiddenRun, key: Key[Array, ""]) -> Array:
-        """On the same contexts. The number of blocks is chosen so that as many keys are attended to as with blocks of
-        64.
+        """On the same contexts. The number of blocks is the same for all sizes: with it, blocks of 64 attend to the
+        given number of keys.
         """
         products, relevant = problem.contexts(key, 100)
         count = problem.attended // 64

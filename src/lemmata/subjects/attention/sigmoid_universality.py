@@ -114,7 +114,7 @@ def _layer(problem: TokenMap, normalised: bool = False) -> np.ndarray:
     counted = np.sum(x[:, None, :] >= np.arange(1, problem.m + 1)[:, None], axis=2)
     exact, first = np.unique(x + (counted @ problem.places)[:, None], return_index=True)
     values = targets.ravel()[first]
-    # Flat within 1/4 of each code, with a ramp between. The slope begins where a code ends.
+    # Flat within 1/4 of each code, with a ramp between: the slope begins 1/4 after a code and ends 1/4 before the next.
     slopes = np.diff(values) / (np.diff(exact) - 0.5)
     bends = np.concatenate([exact[:-1] + 0.25, exact[1:] - 0.25])
     hidden = np.maximum(codes[..., None] - bends, 0)

@@ -37,7 +37,7 @@ class Search:
 
     @property
     def prefixes(self) -> int:
-        """All settings of the other inputs for each of these prefixes.
+        """Settings of the inputs that are distinguished, for each of these suffixes.
 
         Then a weight of threshold² has a standard error of a quarter of its distance from threshold² / 2, the limit for
         keeping it.

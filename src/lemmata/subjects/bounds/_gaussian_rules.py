@@ -92,8 +92,7 @@ GaussianRules = LinearRules | SampledRules
 
 
 def scale_of(weights: Float[np.ndarray, "..."], otherwise: float = 1.0) -> float:
-    """The root mean square of weights, which is the natural unit of noise on them. If all weights are 0, the other
-    value.
+    """The root mean square of weights, which is the natural unit of noise on them. If all weights are 0, `otherwise`.
 
     Args:
         weights: of the prior's mean.

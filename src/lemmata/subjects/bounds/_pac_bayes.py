@@ -121,9 +121,9 @@ def pac_bayes_bound(
             module that maps one input to one output for each class.
         x: rows.
         y: their classes, two or more, of any type.
-        prior: "half" is the share of the rows that the prior may see. "free" is a prior around 0 (linear, kernel) or
-            around the weights of the given module. With "free", no rows are used up, and the divergence is the
-            divergence of the whole fit.
+        prior: the share of the rows that the prior may see, a number or "half". Or "free", for a prior around 0
+            (linear, kernel) or around the weights of the given module. With "free", no rows are used up, and the
+            divergence is the divergence of the whole fit.
         held: a pair of rows and classes that were not used for anything else. Errors on them are only counted.
         delta: the probability that the bound is wrong.
         step: the position of the posterior between the prior's fit (0) and the fit to all rows (1); chosen without the
@@ -279,7 +279,7 @@ def _culprit(found: _Found, trivial: float) -> str:
     chosen = float(kl_upper(found.gibbs_upper, found.rest))
     if chosen < trivial:
         return f"{found.kl:.3g} nats are too many for {found.rows} rows: without them the bound would be {chosen:.3f}"
-    # the choice with the least error if there were no divergence
+    # of the choices whose bound would be low enough without a divergence, the one with the least divergence
     cheapest = int(np.where(free < trivial, found.divergences, np.inf).argmin())
     kl, error = found.divergences[cheapest], found.tried[cheapest]
     return (

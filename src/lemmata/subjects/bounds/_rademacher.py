@@ -85,7 +85,7 @@ def rademacher(
         family: as listed.
         x: points, one in each row.
         radius: B, of a ball.
-        draws: how many signs are drawn. 2000 for balls, 10 for fits.
+        draws: how often the signs of all points are drawn. By default, 2000 times for balls and 10 times for fits.
         level: confidence of the interval. It follows from bounded differences of the supremum, for any number of draws.
             For a fit, the interval is one-sided, because the supremum is at least the value that the fit attains.
         seed: of the draws.

@@ -77,8 +77,7 @@ def _descend(cost: np.ndarray, at: np.ndarray, parts: tuple, weight: float, unti
     """Newton steps for weight cost'y - log det(S(y)) - sum log l(y), where S and l are affine in y.
 
     Returns y and inner products for the primal program. With the Cholesky factor L of S and the step d, they are
-    L^-T (1 - L^-1 S(d) L^-T) L^-1. The points satisfy the linear equations of the primal program even if they are not
-    central.
+    L^-T (1 - L^-1 S(d) L^-T) L^-1. They satisfy the linear equations of the primal program even if y is not central.
     """
     constant, matrices, start, rows = parts
     dim = len(constant)
@@ -193,7 +192,7 @@ def _searched(steps: np.ndarray, convexity: float, accuracy: float) -> Certifica
 
 
 def _attained(inner: np.ndarray, matrices: np.ndarray) -> float:
-    """The largest f_n that inner products allow, or 0 if they belong to no function. It is a shortest path."""
+    """The largest f_n that inner products allow, or 0 if they belong to no function: the length of a shortest path."""
     points = len(inner)
     lengths = np.zeros((points, points))
     lengths[~np.eye(points, dtype=bool)] = -np.tensordot(matrices, inner / inner[0, 0], 2)

@@ -273,8 +273,8 @@ def _arrays(weights: Any, intercept: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _chosen(atoms: np.ndarray, target: np.ndarray, count: int) -> np.ndarray:
-    """The first `count` different atoms of the greedy iteration. If it only repeats old atoms, the best new atom is
-    taken.
+    """The first `count` different atoms of the greedy iteration. If it only repeats old atoms, the best new atoms are
+    added.
     """
     order: list[int] = []
     squares, along, products = (atoms**2).sum(axis=1), atoms @ target, np.zeros(len(atoms))

@@ -104,7 +104,10 @@ class Distances(eqx.Module):
 
 
 def least_of_equal_steps(n: int) -> tuple[float, float]:
-    """The h at which the larger of 1/(4nh + 2) and (1 - h)^(2n)/2 is least, and that least value."""
+    """The h at which the larger of 1/(4nh + 2) and (1 - h)^(2n)/2 is least, and that least value.
+
+    For n equal steps of any length, the worst case is at least this value times B |x_0 - x*|².
+    """
     length = float(root_scalar(lambda h: (h - 1) ** (2 * n) * (2 * n * h + 1) - 1, bracket=(1.0, 2.0)).root)
     return length, 1 / (4 * n * length + 2)
 

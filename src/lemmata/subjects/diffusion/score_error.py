@@ -197,7 +197,7 @@ class LabelMismatchIsLinear(Claim[Learned]):
         return problem.f_kernel - problem.f_pseudo
 
     def condition(self, problem: Learned) -> Array:
-        """Each step rounds the coefficients, by at most steps times the labels. Then two predictions are subtracted."""
+        """Each step rounds coefficients of at most steps times the labels. Then two predictions are subtracted."""
         size = jnp.abs(problem.f_kernel).max() + jnp.abs(problem.f_pseudo).max()
         return problem.steps * (1 + size / jnp.abs(problem.f_kernel - problem.f_pseudo).max())
 

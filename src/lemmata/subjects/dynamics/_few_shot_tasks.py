@@ -87,8 +87,8 @@ def _outputs(f: Any, params: dict, texts: Array) -> Array:
 
 
 class FewShotTask(eqx.Module):
-    """A pre-trained model and reviews of a topic. The task is to tell praise of the topic, regardless of the opinion
-    about the other topic.
+    """A pre-trained model and reviews of a topic. The task is to tell praise of the topic from blame, regardless of the
+    opinion about the other topic.
 
     Args:
         params: of the model. texts, y: training rows, the same number of each class. unseen, unseen_y: other rows.

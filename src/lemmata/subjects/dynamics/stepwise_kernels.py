@@ -1,4 +1,4 @@
-"""Self-supervised learning in the space of a kernel: its modes from Gram matrices, and how it differs from kernel PCA.
+"""Self-supervised learning in the space of a kernel: its modes from Gram matrices, and their relation to kernel PCA.
 
 Let Phi be the features of all 2n views in the feature space of a kernel, and let P swap the two views of every point.
 The contrastive matrix is Gamma = Phi' P Phi/(2n). Its modes are those of K^(1/2) P K^(1/2)/(2n), and the embedding at

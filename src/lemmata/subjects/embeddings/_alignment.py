@@ -79,7 +79,7 @@ def aligned_regression(
         DataError: if a number is not finite; if all labels are equal; if the rows of both sets vary in fewer directions
             than z has columns; if numbers are so large that the fit is not finite.
 
-    References: yang2024cod, abstract. It has the objective, but not the marginal term and the modified moments.
+    References: yang2024cod, abstract: the objective, without its marginal term and modified moments.
 
     Example:
         >>> import jax

@@ -4,7 +4,7 @@ Kernels k of z and l of y have feature maps phi and psi. Take n pairs, with K = 
 centring matrix H. The conditional mean operator and the conditional covariance operator are
 
     U = C_zy (C_yy + e)^-1 = Phi A Psi',                   A = (L + n e)^-1,
-    R = C_zz - C_zy (C_yy + e)^-1 C_yz = Phi H B H Phi'/n,  B = n e (H L H + n e)^-1,
+    R = C_zz - C_zy (C_yy + e)^-1 C_yz = Phi H B H Phi'/n,  B = n e (H L H + n e)^-1.
 
 Moments are about 0 in U and about the mean in R. Suppose that kernels are linear, that the mean of Z given Y = y is
 linear in y, and that its covariance is the same for all y. In the limit of many pairs and a ridge that goes to 0, these

@@ -129,7 +129,7 @@ class _Search:
         room = self.unit.shape[1] - len(self.active) - len(kept)
         above = above[np.argsort(-scores[above], kind="stable")]
         if self.patience > 0:
-            # More equations than unknowns have no solution, so only the largest is used.
+            # More equations than unknowns have no solution. If there are more, only the largest scores are used.
             self.met = np.concatenate([kept, above if len(above) <= room else above[: room // 2 + 1]])
             self.solve()
         elif len(below) or len(above):

@@ -91,7 +91,7 @@ def probes_of(given: Float[np.ndarray, "n d"], probes: int, seed: int) -> Probes
 
 
 def time_of(sigma: Any) -> Any:
-    """The time t at which x_t = e^-t (x + sigma z). For rows of variance 1, e^-t and 1 - e^-2t express the noise."""
+    """The time t at which x_t = e^-t (x + sigma z) has noise of variance 1 - e^-2t, for rows of variance 1."""
     return 0.5 * np.log1p(np.square(sigma))
 
 

@@ -148,7 +148,7 @@ def _on_a_line(x: np.ndarray, y: np.ndarray) -> Transport:
 
 
 def _potentials(costs: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Potentials of the rows under an optimal assignment. They are shortest paths in the graph of exchanges."""
+    """Potentials of the rows under an optimal assignment: lengths of shortest paths in the graph of exchanges."""
     # left[i] - left[k] <= costs[i, order[k]] - costs[k, order[k]]: a step from k to i has this length.
     lengths = costs.T[order]
     lengths -= np.diagonal(lengths)[:, None].copy()

@@ -38,9 +38,8 @@ class DelayPrediction:
     Args:
         verdict: a key of VERDICTS.
         train_time: when the training error has fallen to the wanted share of the mean square of y; None for never.
-        test_time: the later of two times. At the first, the start is forgotten, or the error on new rows has fallen to
-            twice its last value. At the second, this error has fallen to the wanted share of the error of predicting 0.
-            None for never.
+        test_time: without new rows, when the start is forgotten. With new rows, when the error on them has fallen to
+            the larger of twice its last value and the wanted share of the error of predicting 0. None for never.
         delay: test_time / train_time; None if there is none.
         unseen_start: length of the start in the directions that no row sees.
         unseen_truth: the same of the truth, if it has no preferred direction.

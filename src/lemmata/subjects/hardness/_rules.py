@@ -103,8 +103,8 @@ class RuleLearner(ClassifierMixin, BaseEstimator):
     For a k-CNF, the learner begins with all clauses (ORs) of at most k literals. It deletes the clauses that a positive
     row violates, and takes the AND of the remaining clauses. If the labels are some k-CNF f of the columns, no clause
     of f is ever deleted. So the learned formula implies f, and it errs only on positive rows. For a k-DNF, it deletes
-    the terms (ANDs) that are true on a negative row, and takes the OR of the remaining terms. This OR errs only on
-    positive rows.
+    the terms (ANDs) that are true on a negative row, and takes the OR of the remaining terms. If the labels are
+    some k-DNF, this OR errs only on negative rows.
 
     A row that is left out is an error exactly if the formula of all rows is wrong on it, or if this row alone deletes
     some clause. Counting these rows gives the leave-one-out error without fitting again. For one form and fixed
