@@ -198,7 +198,7 @@ def test_rows_are_capped_as_asked_or_by_the_cells(tmp_path, monkeypatch):
     monkeypatch.setattr(_data, "MOST_CELLS", 40 * 2)
     planned = load_dataset(path, "y")
     assert len(planned.x) == 40
-    assert any("because all 60 rows would have more than 80 encoded cells" in note for note in planned.notes)
+    assert any("because all 60 rows would be over 80 encoded cells" in note for note in planned.notes)
     assert load_dataset(path, "y", max_rows=30, seed=1).index.tolist() != capped.index.tolist()
 
 
