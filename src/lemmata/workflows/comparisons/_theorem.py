@@ -64,7 +64,8 @@ def statements(data: Sequences, rank: int | None, cap: int, exponents: dict[str,
     found = [
         Statement(
             "effective dimension of softmax attention",
-            "For tokens spread evenly on a sphere in R^p, the effective dimension grows as (log n)^(p - 1), not as log n.",
+            "For tokens spread evenly on a sphere in R^p, the effective dimension grows as (log n)^(p - 1), not as log "
+            "n.",
             spread < 0.05,
             f"the norms of the tokens vary by {spread:.0%} of their mean, but the result needs equal norms",
             _claim("attention.effective_dimension.effective_dimension_is_power_of_log"),
@@ -77,8 +78,8 @@ def statements(data: Sequences, rank: int | None, cap: int, exponents: dict[str,
                 "With N complex states for each channel, a linear readout spans at most 2 N functions of the row for "
                 "each channel. A nonlinear head removes this limit.",
                 True,
-                f"here the limit is {cap}. The states of {len(data.x)} rows at the middle step have rank {rank}, and half "
-                "of the head is nonlinear",
+                f"here the limit is {cap}. The states of {len(data.x)} rows at the middle step have rank {rank}, and "
+                "half of the head is nonlinear",
                 _claim("state_space.induced_kernels.final_state_rank"),
             )
         )
@@ -86,9 +87,9 @@ def statements(data: Sequences, rank: int | None, cap: int, exponents: dict[str,
     found.append(
         Statement(
             "what time-invariant models miss in a marked input",
-            "Suppose that the inputs are white noise, the target is the last marked one, and p is the share of marks. The "
-            "best linear time-invariant model then leaves 2(1 - p)/(2 - p) of the variance. One selective state leaves "
-            "nothing.",
+            "Suppose that the inputs are white noise, the target is the last marked one, and p is the share of marks. "
+            "The best linear time-invariant model then leaves 2(1 - p)/(2 - p) of the variance. One selective state "
+            "leaves nothing.",
             bool(marks) and data.name == "hold",
             _marked(data, marks),
             _claim("state_space.selection.holding_by_linear_models"),
