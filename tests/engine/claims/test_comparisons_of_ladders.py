@@ -118,7 +118,7 @@ def test_rungs_at_the_rounding_floor_do_not_count():
     measured[:, 3] = 1e-17
     judged = Rate("n", RUNGS).judge(sample(np.full(64, -0.5), measured), LEVEL)
     assert judged.holds is True
-    assert "1 sizes dropped, because rounding errors dominate there" in judged.reason
+    assert "1 sizes dropped because of rounding errors" in judged.reason
     once = ladders(-0.5)
     once[0, 3] = 0.0
     judged = Rate("n", RUNGS).judge(sample(np.full(64, -0.5), once), LEVEL)

@@ -169,7 +169,7 @@ class Rate(AbstractLadder):
     def judge(self, sample: Sample, level: float) -> Judgement:
         """Confidence interval of the slope against the exponent, its spread over problems, and the ladder's parts."""
         slopes, kept = self._slopes(sample)
-        dropped = "" if kept.all() else f"; {int((~kept).sum())} sizes dropped, because rounding errors dominate there"
+        dropped = f"; {int((~kept).sum())} sizes dropped because of rounding errors" if not kept.all() else ""
         if not np.isfinite(slopes).all():
             text = f"fewer than 3 sizes of {self.along} at which rounding errors do not dominate{dropped}"
             return Judgement(None, np.nan, (-np.inf, np.inf), text)
