@@ -160,7 +160,7 @@ def test_weights_that_imply_no_decay_ask_for_the_loss(size):
     w = size * np.outer([1.0, -1.0, 0.5], [-1.0, 1.0])
     found = studied(((lambda own, x: x @ own), jnp.asarray(w)), Y)
     assert (found.record.model.decay == 0) == (size > 1)
-    words = "With log loss, as the targets are classes, the weights imply no decay. Either there was none"
+    words = "With log loss, as the targets are classes, the weights imply no decay. There are three possible"
     assert any(note.startswith(words) for note in found.record.notes) == (size > 1)
 
 
