@@ -130,7 +130,7 @@ def test_clones_and_copies_are_equal():
         (SklearnKernel(RBF() + Linear(), ["left"]), "hyper-parameter 'left'"),
         (SklearnKernel(Matern(1.5), ["nu"]), "hyper-parameter 'nu'"),
         (SklearnKernel(NNGPKernel(relu_network(1)), ["network.layers.9.weight_std"]), "layers.9"),
-        (SklearnKernel(NNGPKernel(relu_network(1)), ["network.layers.0.bias_std"]), "positive number"),
+        (SklearnKernel(NNGPKernel(relu_network(1)), ["network.layers.0.bias_std"]), "must be positive"),
     ],
 )
 def test_bad_paths_are_named(kernel, word):

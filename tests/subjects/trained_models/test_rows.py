@@ -136,7 +136,7 @@ def test_one_output_for_two_classes_is_a_logit_unless_it_is_a_value():
     far = X.sum(1)
     assert np.abs(far).max() > 2
     assert read_trained(one, X, (far > 0).astype(float)).task.is_classification
-    with pytest.raises(ShapeError, match=r"1 for 2 classes.*plus and minus half of the one"):
+    with pytest.raises(ShapeError, match=r"1 for 2 classes.*plus and minus half of the single"):
         read_task(read_model(one), X, Y % 2)  # which is not told that the output is a logit
     shrunk = (lambda own, x: 0.5 + x @ own, jnp.full((4, 1), 0.5 / np.abs(far).max()))
     assert read_trained(shrunk, X, (Y % 2).astype(float)).task.loss == "squared"
