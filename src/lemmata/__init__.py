@@ -16,7 +16,7 @@ _PARTS = (
 
 
 def __getattr__(name: str) -> "Any":
-    """The jobs and their results, and the public subpackages, which import JAX when they are first used."""
+    """Return a job, a result class or a public subpackage. Subpackages import JAX when they are first used."""
     if name in _JOBS:
         from lemmata.interfaces import python
 
@@ -27,5 +27,5 @@ def __getattr__(name: str) -> "Any":
 
 
 def __dir__() -> list[str]:
-    """The front doors: the jobs, the public subpackages, and the version."""
+    """The public names: the jobs, the public subpackages, and the version."""
     return sorted([*_JOBS, *_PARTS, "__version__"])

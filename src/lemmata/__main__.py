@@ -1,10 +1,10 @@
-"""The command `lemmata`, which `python -m lemmata` is as well."""
+"""The command `lemmata`, which `python -m lemmata` also runs."""
 
 from lemmata.code_files import forget_current_folder
 
 
 def main() -> None:
-    """Run the command line; the entry point `lemmata`."""
+    """Run the command line. This is the entry point `lemmata`."""
     forget_current_folder()  # before anything else is imported
     from lemmata.interruption import end_silently
 

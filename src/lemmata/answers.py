@@ -1,4 +1,4 @@
-"""Answers to questions about the user's own numbers: their notes, their checks, and limits of shares and means."""
+"""Tools for answers about the user's own numbers: conditions, checks of arguments, and limits of shares and means."""
 
 import dataclasses
 import math
@@ -36,7 +36,7 @@ class Condition:
 
 
 def positive(name: str, value: object) -> float:
-    """A finite number above 0, or SettingError.
+    """Return the value as a finite number above 0, or raise SettingError.
 
     Args:
         name: the name in the message.
@@ -49,7 +49,7 @@ def positive(name: str, value: object) -> float:
 
 
 def inside(name: str, value: object, low: float, high: float) -> float:
-    """A number strictly between two others, or SettingError.
+    """Return the value as a number strictly between two others, or raise SettingError.
 
     Args:
         name: the name in the message.
@@ -66,7 +66,7 @@ def inside(name: str, value: object, low: float, high: float) -> float:
 
 
 def probability(name: str, value: object) -> float:
-    """A probability in [0, 1], or SettingError.
+    """Return the value as a probability in [0, 1], or raise SettingError.
 
     Args:
         name: the name in the message.
@@ -79,12 +79,12 @@ def probability(name: str, value: object) -> float:
 
 
 def whole(name: str, value: object, least: int = 0) -> int:
-    """A whole number of at least `least`, or SettingError.
+    """Return the value as a whole number of at least `least`, or raise SettingError.
 
     Args:
         name: the name in the message.
         value: the number.
-        least: the smallest that makes sense.
+        least: the smallest allowed value.
     """
     number = _number(name, value)
     if not (math.isfinite(number) and number == int(number) and number >= least):
@@ -102,10 +102,10 @@ _OUTWARD = 1e-13
 def least_share(successes: float, failures: float, tail: float) -> float:
     """Clopper and Pearson's lower limit of a probability, rounded down.
 
-    At this probability, `successes` or more have the chance `tail`.
+    If this limit were the true probability, the chance of `successes` or more would be `tail`.
 
     Args:
-        successes: how often it was seen.
+        successes: how often the event occurred.
         failures: how often it was not.
         tail: the probability that the limit is above the truth, of any size above 0.
 
@@ -116,12 +116,12 @@ def least_share(successes: float, failures: float, tail: float) -> float:
 
 
 def share_interval(successes: float, failures: float, level: float) -> tuple[float, float]:
-    """Clopper and Pearson's exact limits of a probability. Each is at the level (1 - level)/2, and rounded outward.
+    """Clopper and Pearson's exact limits of a probability, each wrong with chance (1 - level)/2, rounded outward.
 
     Args:
-        successes: how often it was seen; a fraction may be given for a survey's effective sample.
+        successes: how often the event occurred; a fraction may be given for a survey's effective sample.
         failures: how often it was not.
-        level: their confidence.
+        level: the confidence of the interval.
 
     >>> [round(limit, 3) for limit in share_interval(3.0, 17.0, 0.9)]
     [0.042, 0.344]
@@ -135,8 +135,8 @@ def mean_interval(values: np.ndarray, level: float) -> tuple[float, float]:
     """A two-sided interval of a mean, corrected for skewness by Hall's transformation of the t statistic.
 
     Args:
-        values: independent ones.
-        level: its confidence.
+        values: independent observations.
+        level: the confidence of the interval.
     """
     count, mean, deviation = len(values), float(values.mean()), float(values.std(ddof=1))
     if deviation <= 64 * np.finfo(float).eps * np.abs(values).max():

@@ -18,7 +18,7 @@ from ._versine import after_bend
 class Relu(AbstractLayer):
     """max(u, 0): E[phi phi] = sqrt(xx yy) kappa1(c) / 2 and E[phi' phi'] = kappa0(c) / 2 (Cho and Saul, 2009).
 
-    c is the correlation, kappa0 and kappa1 the arc-cosine kernels, normalised to 1 at c = 1.
+    Here c is the correlation, and kappa0 and kappa1 are the arc-cosine kernels, normalised to 1 at c = 1.
     """
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
@@ -57,7 +57,7 @@ def absolute() -> LeakyRelu:
 
 
 def piecewise_linear(state: State, below: float, above: float = 1.0) -> State:
-    """The push of the function with these slopes on the two sides of 0."""
+    """The push of a function that is linear, with these two slopes, on each side of 0."""
     law = state.law.activated()
     # For fields, versines would cost as much as the kernels. They would only improve angles near a kink, where the
     # error without them is sqrt(eps).

@@ -72,7 +72,7 @@ class Aggregate(AbstractLayer):
             self.check_degrees("adjacency of Aggregate", self.adjacency)
 
     def check_degrees(self, what: str, adjacency: Float[Array, "*n s s"]) -> None:
-        """Refuse negative degrees if their roots are needed. Under a transformation, they cannot be refused.
+        """Refuse negative degrees if their roots are needed. Under a transformation of JAX, nothing is refused.
 
         Args:
             what: the name of the adjacency, for the error.
@@ -94,7 +94,7 @@ class Aggregate(AbstractLayer):
             )
 
     def matrix(self, adjacency: Float[Array, "*n s s"]) -> Float[Array, "*n s s"]:
-        """S of an adjacency A."""
+        """The matrix S of weights for an adjacency A."""
         looped = adjacency + self.self_loops * jnp.eye(adjacency.shape[-1], dtype=adjacency.dtype)
         if self.normalisation == "none":
             return looped
@@ -122,7 +122,7 @@ class Aggregate(AbstractLayer):
     def apply_masked(
         self, params: Any, x: Float[Array, "nodes fan_in"], mask: Bool[Array, " nodes"]
     ) -> tuple[Float[Array, "nodes fan_in"], Bool[Array, " nodes"]]:
-        """The sums over the nodes that are there."""
+        """The sums over the nodes that are not empty."""
         return self.apply(params, filled(x, mask)), mask
 
     def push(self, state: State) -> State:
@@ -156,7 +156,7 @@ class Aggregate(AbstractLayer):
         return part.replace(nngp=both(part.nngp), ntk=both(part.ntk), means=means)
 
     def _graphs(self, part: State) -> tuple[Float[Array, "n s s"], Float[Array, "m s s"]]:
-        """S of every x and of every y."""
+        """The matrices S of every x and of every y."""
         given = part.grid.adjacency_x, part.grid.adjacency_y
         if self.adjacency is not None:
             counts = part.nngp.shape[2], part.nngp.shape[-1]
@@ -205,11 +205,11 @@ def _without_graph(found: str) -> SettingError:
 
 
 def check_adjacency(what: str, adjacency: Any) -> None:
-    """Refuses what is not square, and numbers that are not finite if they are known.
+    """Refuse an adjacency that is not square, or whose known entries are not finite.
 
     Args:
-        what: its name, for the error.
-        adjacency: (nodes, nodes).
+        what: the name of the adjacency, for the error.
+        adjacency: a matrix of shape (nodes, nodes).
 
     Raises:
         ShapeError: for wrong shapes.
@@ -225,7 +225,7 @@ def check_adjacency(what: str, adjacency: Any) -> None:
 
 
 def _known(values: Any) -> np.ndarray | None:
-    """The values; None under a transformation of JAX."""
+    """The values as a NumPy array; None under a transformation of JAX."""
     try:
         return np.asarray(values)
     except jax.errors.TracerArrayConversionError:
@@ -233,12 +233,12 @@ def _known(values: Any) -> np.ndarray | None:
 
 
 def with_graphs_of(state: State, x: Float[Array, "n s s"], y: Float[Array, "m s s"]) -> State:
-    """The state, and the states of inputs with themselves, with the adjacencies of the points.
+    """The state, and the states of inputs with themselves, with the adjacency matrices of the points.
 
     Args:
-        state: of all pairs, or of each point with itself.
-        x: of every x.
-        y: of every y.
+        state: the state of all pairs, or of each point with itself.
+        x: the adjacency of every x.
+        y: the adjacency of every y.
     """
     state = state.with_grid(adjacency_x=x, adjacency_y=y)
     left, right = state.grid.left, state.grid.right

@@ -34,7 +34,7 @@ def angular_series(
     rounding: float,
     nearest: float = 1e-9,
 ) -> tuple[float, ...] | None:
-    """Chebyshev coefficients on [0, pi] of a function of the angle; None if they do not reach the accuracy.
+    """Chebyshev coefficients of a function of the angle on [0, pi]; None if they do not reach the accuracy.
 
     The function is sampled at the Chebyshev nodes, and the series ends with the last coefficient above `rounding`
     times the value at 0. It is then compared with the function at other angles, at 0 and down to `nearest` from the
@@ -70,10 +70,10 @@ def _homogeneous_series(steps: Steps, face: str, fan_in: int, dtype: str) -> tup
 
 
 def angular_push(network: AbstractLayer, face: str, fan_in: int, dtype: np.dtype) -> Callable[[State], Array] | None:
-    """One kernel from the state of the inputs. Its cost does not grow with depth. None if this is not cheaper.
+    """Return a map from the state of the inputs to one kernel, by a series; None if the series is not cheaper.
 
-    It exists for a homogeneous network whose series costs less than the activations after the first, which share the
-    inputs' angle.
+    The cost of the series does not grow with depth. It is used for a homogeneous network if it costs less than the
+    activations after the first.
     """
     name, steps = np.dtype(dtype).name, homogeneous_steps(network) or ()
     depth = sum(step.bends for step in steps)
@@ -86,7 +86,7 @@ def angular_push(network: AbstractLayer, face: str, fan_in: int, dtype: np.dtype
 
 
 def by_series(series: tuple[float, ...], *, scaled: bool) -> Callable[[State], Array]:
-    """The kernel with this series in the angle, times sqrt(xx yy) if `scaled`."""
+    """A map from a state to the kernel: the sum of this series in the angle, times sqrt(xx yy) if `scaled`."""
 
     def value(state: State) -> Array:
         total = clenshaw(series, angle_of(state.nngp, versine_of(state)) * (2.0 / math.pi) - 1.0)

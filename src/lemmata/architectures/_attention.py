@@ -37,7 +37,7 @@ class Attention(AbstractLayer):
     Q = q X W_Q / sqrt(c), keys K = k X W_K / sqrt(c), values V = v X W_V / sqrt(c), logits G, weights zeta(G) and
     output zeta(G) V. One dense layer of w = `weight_std` and b = `bias_std` maps the outputs of all heads, side by
     side, to `width` outputs. All weights are standard normal. Let d = `key_width` and g = q k, and let N = nngp and T =
-    ntk of the input. As heads, key and value widths go to infinity,
+    ntk of the input. As the number of heads and the key and value widths go to infinity,
 
     * `scaling="1/d"`: G = Q K^T / d. Queries and keys must share their weights, because otherwise G tends to 0. The
       logits tend to g N(x, x), so nngp' = (v w)² zeta N zeta^T + b² and ntk' = 2 nngp' - b² + (v w)² zeta T zeta^T.
@@ -49,12 +49,12 @@ class Attention(AbstractLayer):
           ntk' = 2 nngp' - b² + (v w)² (E[zeta T zeta^T] + g² [(2 N + T) S(N) + N S(T)])   (products entry by entry).
 
     The mechanism zeta is `"softmax"` over the keys, or `"relu"`, or `"identity"`, which is also called `"linear"`. The
-    last two do not divide by the number of positions. The means have closed forms except for softmax at 1/sqrt(d).
-    There they are Monte Carlo estimates over the Gaussian logits of both inputs. The estimates are unbiased in nngp'
-    and ntk' of this layer. Later layers that are not linear in the moments turn the variance, of order 1/`draws`, into
-    a bias of that order. `with_standard_error` gives a standard error on every entry of a kernel. For a fixed `key`,
-    the estimate is a symmetric function of the two inputs. It is positive semidefinite up to its error. In
-    `with_standard_error`, which draws the logits of all inputs jointly, it is exactly positive semidefinite.
+    last two do not divide by the number of positions. The means have closed forms except for softmax with scaling
+    1/sqrt(d), where they are Monte Carlo estimates over the Gaussian logits of both inputs. The estimates are unbiased
+    in nngp' and ntk' of this layer. Later layers that are not linear in the moments turn the variance, of order
+    1/`draws`, into a bias of that order. `with_standard_error` gives a standard error on every entry of a kernel. For
+    a fixed `key`, the estimate is a symmetric function of the two inputs. It is positive semidefinite up to its error.
+    In `with_standard_error`, which draws the logits of all inputs jointly, it is exactly positive semidefinite.
 
     Args:
         width: number of output channels.
@@ -70,7 +70,7 @@ class Attention(AbstractLayer):
             with sigma² R as in `PositionalEmbedding`.
         draws: for softmax at 1/sqrt(d), the number of standard normal matrices. Each is used with both signs, and in
             both orders of the inputs.
-        key: their key; `jax.random.key(0)` if not given.
+        key: the random key of the draws; `jax.random.key(0)` if not given.
 
     Raises:
         SettingError: for an unknown mechanism or scaling, for widths, heads or draws below 1, or for a negative
@@ -187,7 +187,7 @@ class Attention(AbstractLayer):
         return outputs.reshape(*sites, self.width)
 
     def _seen(self, size: int, valid: Bool[Array, "... s"] | None) -> Bool[Array, "... s s"]:
-        """Which keys a query sees."""
+        """Whether each query sees each key."""
         sees = jnp.tril(jnp.ones((size, size), bool)) if self.causal else jnp.ones((size, size), bool)
         return sees if valid is None else sees & valid[..., None, :]
 
@@ -218,7 +218,7 @@ class Attention(AbstractLayer):
         return with_own_variances(outputs, side, outputs, outputs)
 
     def _outputs(self, state: State, moments: Sequence[Moments]) -> State:
-        """The state of the outputs, but for its variances, from both moments with positions last."""
+        """The state of the outputs except its variances, from both moments, whose last axes are positions."""
         nngp, ntk = (_positions_first(part, state.grid) for part in moments)
         return state.replace(nngp=nngp, ntk=ntk, fan_in=self.width, law=state.law.drawn(), means=None)
 
@@ -236,14 +236,14 @@ class Attention(AbstractLayer):
         return w2 * found.values + b2, w2 * (2.0 * found.values + found.tangents + scale**2 * slopes) + b2
 
     def _embedded(self, state: State) -> tuple[float, Float[Array, "s s"] | float]:
-        """The factor and the summand that turn the moments of inputs into those of the inputs of queries and keys."""
+        """A factor and a summand; with them, moments of the inputs become moments of what queries and keys see."""
         if self.positions is None:
             return 1.0, 0.0
         share, own = self.positions.shares(state.fan_in)
         return share, own * jnp.asarray(self.positions.covariance(state.grid.sites), state.nngp.dtype)
 
     def _sees(self, grid: Grid) -> Bool[Array, "*n s s"]:
-        """Which keys a query of every input sees. This comes from the grid of the inputs with themselves."""
+        """Whether each query of every input sees each key, from the grid of the inputs with themselves."""
         size = math.prod(grid.sites)
         return self._seen(size, None if grid.mask_x is None else grid.mask_x.reshape(size, -1).T)
 
@@ -263,18 +263,18 @@ class Attention(AbstractLayer):
 
 
 def _positions_last(values: Float[Array, "..."], grid: Grid) -> Moments:
-    """Moments at all pairs of positions, sites + sites + points, as matrices over positions: points + (s, s)."""
+    """Turn moments of shape sites + sites + points into matrices over pairs of positions, of shape points + (s, s)."""
     size = math.prod(grid.sites)
     return jnp.einsum("pq...->...pq", values.reshape(size, size, *values.shape[grid.axes :]))
 
 
 def _positions_first(matrices: Moments, grid: Grid) -> Float[Array, "..."]:
-    """The inverse of `_positions_last`: sites + sites + points, from points + (s, s)."""
+    """Invert `_positions_last`: turn shape points + (s, s) into sites + sites + points."""
     return jnp.einsum("...pq->pq...", matrices).reshape(*grid.sites, *grid.sites, *matrices.shape[:-2])
 
 
 def _beside_pairs(logits: Logits) -> Logits:
-    """Matrices that depend on x only as rows, and on y only as columns, if `xy` has all pairs of inputs."""
+    """Align with `xy`: if it has all pairs of inputs, matrices of x alone become rows, and of y alone columns."""
     if logits.xy.ndim == 3:
         return logits
     rows = (part[:, None] if part.ndim == 3 else part for part in (logits.xx, logits.sees_x))

@@ -27,10 +27,10 @@ class Logits(NamedTuple):
 
     Attributes:
         xy: covariances of the positions of x and of y, times the scale of the logits.
-        xx: the same of every x with itself.
-        yy: the same moments of every y with itself.
-        sees_x: which keys of x its queries see.
-        sees_y: the same of y.
+        xx: the same covariances of every x with itself.
+        yy: the same covariances of every y with itself.
+        sees_x: which keys of x the queries of x see.
+        sees_y: which keys of y the queries of y see.
     """
 
     xy: Moments
@@ -49,10 +49,10 @@ class Averages(NamedTuple):
 
     Attributes:
         values: sum_cd E[z_ac u_bd] K_cd for the covariance K of the values.
-        tangents: the same for their tangent kernel.
+        tangents: the same sum for the tangent kernel of the values.
         slopes: sum_ef E[(J_a K J_b^T)_ef] Q_ef. Here J_a is the Jacobian of row a of z by its logits, and Q is the
             covariance of the inputs of the keys.
-        slope_tangents: the same for the tangent kernel of the inputs of keys.
+        slope_tangents: the same sum with Q the tangent kernel of the inputs of the keys.
     """
 
     values: Moments
@@ -66,9 +66,9 @@ class Averages(NamedTuple):
 
 
 class Contracted(NamedTuple):
-    """The arrays with which the averages are contracted, between x and y.
+    """The covariances and tangent kernels between x and y with which the averages are contracted.
 
-    They belong to the values and to the inputs of keys.
+    The first two arrays belong to the values, the others to the inputs of the keys.
     """
 
     nngp: Moments
@@ -98,7 +98,7 @@ def weights(mechanism: str, logits: Moments, sees: Allowed) -> Moments:
 
 
 def fixed(mechanism: str, logits: Logits, parts: Contracted) -> Averages:
-    """Weights that are numbers: G(x) = xx and G(y) = yy, with no gradient of their own."""
+    """The averages if the weights are fixed numbers, G(x) = xx and G(y) = yy, without gradients of their own."""
     z, u = weights(mechanism, logits.xx, logits.sees_x), weights(mechanism, logits.yy, logits.sees_y)
     values, tangents = (z @ part @ _t(u) for part in (parts.nngp, parts.ntk))
     return Averages(values, tangents, jnp.zeros_like(values), jnp.zeros_like(values))
@@ -172,7 +172,7 @@ def drawn_softmax(logits: Logits, parts: Contracted, key: Key[Array, ""], draws:
 
 
 def own_softmax(logits: Logits, parts: Contracted, key: Key[Array, ""], draws: int) -> Averages:
-    """The result of `drawn_softmax` for equal inputs, x = y. Both have the logits of the first blocks."""
+    """The result of `drawn_softmax` for equal inputs, x = y. Both inputs have the logits of the block x x."""
     size = logits.xy.shape[-1]
     root = semidefinite_root(logits.xy)
     zeta = lambda z: softmax(root @ z @ _t(root), logits.sees_x)
@@ -195,11 +195,11 @@ def _drawn_in_order(logits: Logits, parts: Contracted, normal: Float[Array, "dra
 
 
 def joint_softmax(logits: Logits, parts: Contracted, key: Key[Array, ""], draws: int) -> Averages:
-    """The averages from logits that are drawn for all inputs at once, where y are x and `xy` holds all their pairs.
+    """The averages from logits drawn jointly for all inputs. The y must be the x, and `xy` holds all their pairs.
 
     The logits are blocks of L Z L^T, where L L^T is the covariance of all positions of all inputs and Z is standard
     normal with both signs. Their distribution is exact, and the result is a mean of positive semidefinite matrices.
-    Costs (n s)² numbers and (n s)³ operations per draw for n inputs of s positions.
+    For n inputs of s positions, a draw takes (n s)² numbers of memory and (n s)³ operations.
     """
     n, size = logits.xy.shape[0], logits.xy.shape[-1]
     everything = jnp.swapaxes(logits.xy, 1, 2).reshape(n * size, n * size)
@@ -227,7 +227,7 @@ def _mean_over_draws(
     right: Callable[[Array], Array],
     draw: Callable[[Array], Array] = lambda z: z,
 ) -> Averages:
-    """The mean over draws of both signs. As many draws are computed at once as fit into small arrays."""
+    """The mean over draws of both signs. Draws are computed in batches that fit into small arrays."""
     shape, count = parts.nngp.shape, len(draws)
     block = math.gcd(count, 2 ** max(0, (_DRAWN_ENTRIES // math.prod(shape)).bit_length() - 1))
 

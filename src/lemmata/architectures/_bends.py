@@ -24,8 +24,9 @@ class BentLayer(NamedTuple):
         line: 2 a b / (a² + b²).
         both: (a + b)² / (a² + b²).
         half: (a² + b²) / 2, by which the bend multiplies a variance.
-        variance: by which the dense layer multiplies covariances and tangent kernels.
-        gradient: the squared gradient by its weights, over a covariance of its outputs without their biases.
+        variance: the factor by which the dense layer multiplies covariances and tangent kernels.
+        gradient: the squared gradient by the dense layer's weights, divided by the covariance of its outputs without
+            biases.
         bias: the variance of a bias.
         bias_gradient: the squared gradient by a bias.
     """
@@ -60,9 +61,9 @@ class Rows(NamedTuple):
 
 
 def bent_layers(network: AbstractLayer, fan_in: int) -> tuple[BentLayer, ...] | None:
-    """The layers of a `Serial` of `Dense` and of bends between them, with plain numbers. None for any other network.
+    """The layers of a `Serial` of `Dense` and bends with plain numbers as settings. None for any other network.
 
-    The first has no bend: its slopes are 1 and 1.
+    The first layer has no bend, so its slopes are 1 and 1.
     """
     found: list[BentLayer] = []
     bend: BendStep | None = BendStep(1.0)
@@ -96,14 +97,14 @@ def _bent(bend: BendStep, dense: Dense, fan_in: int) -> BentLayer:
 
 
 def is_bent(network: AbstractLayer, fan_in: int) -> bool:
-    """Whether `bent_push` has a kernel of the network."""
+    """Whether `bent_push` can compute the network's kernel."""
     return bent_layers(network, fan_in) is not None
 
 
 def bent_push(network: AbstractLayer, face: str, fan_in: int) -> Callable[[State], Array] | None:
-    """One kernel from the state of the inputs, by a loop that stores only what one layer needs.
+    """Return a map from the state of the inputs to one kernel. Its loop stores only what one layer needs.
 
-    None for other networks.
+    None for networks that are not as in `bent_layers`.
 
     It computes what the pushes of the layers do, in fewer operations on pairs and compiled once for all layers.
     """
@@ -164,9 +165,9 @@ def _rows(layers: BentLayer, variance: Float[Array, "..."]) -> tuple[Rows, Float
 
 
 def _bend(layer: BentLayer, obtuse: Array | None, v: Array) -> tuple[Array, Array]:
-    """1 - the correlation after the bend, and what multiplies the tangent kernel, over `half`.
+    """1 - the correlation after the bend, and the factor of the tangent kernel divided by `half`.
 
-    The result of the bend from v. v is the versine of the angle or, where the angle is obtuse, of its supplement.
+    Here v is the versine of the angle before the bend or, where this angle is obtuse, of its supplement.
     """
     u, bow = angle_and_bow(v)
     share, kappa0 = layer.share * bow, 1.0 - u / math.pi
@@ -191,6 +192,6 @@ def _apart(at: tuple[BentLayer, Rows, Rows], near: Array) -> tuple[Array, Array]
 
 
 def _own(at: tuple[BentLayer, Rows, Rows], weights: Array, correlation: Array) -> Array:
-    """The gradient by the dense layer's own parameters."""
+    """The tangent kernel's term from the dense layer's own parameters."""
     layer, row, column = at
     return layer.gradient * weights * correlation + row.bias * column.bias

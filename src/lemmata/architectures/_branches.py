@@ -59,10 +59,10 @@ class AbstractBranches(AbstractLayer):
 
     @abc.abstractmethod
     def joined(self, values: list[Float[Array, "..."]]) -> Float[Array, "*sites_out fan_out"]:
-        """The outputs of the branches at one point, made into one."""
+        """The outputs of the branches at one point, combined into one output."""
 
     def joined_shape(self, shapes: list[Shape]) -> Shape:
-        """The shape of `joined`, from the shapes of the branches. An error if these do not fit."""
+        """The shape of `joined`, from the shapes of the branches. Raise an error if the shapes do not fit."""
         if len(set(shapes)) > 1:
             raise SettingError(
                 self._name,
@@ -73,7 +73,7 @@ class AbstractBranches(AbstractLayer):
         return shapes[0]
 
     def joined_mask(self, masks: list[Bool[Array, "*sites"] | None]) -> Bool[Array, "*sites_out"] | None:
-        """Where `joined` holds something, from where the branches do. Here, all branches must hold something."""
+        """The mask of `joined`, from the masks of the branches. Here, a position is filled if all branches fill it."""
         return functools.reduce(both, masks)
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[tuple[Any, ...], Shape]:
@@ -89,20 +89,20 @@ class AbstractBranches(AbstractLayer):
     def apply_masked(
         self, params: tuple[Any, ...], x: Float[Array, "..."], mask: Bool[Array, "*sites"]
     ) -> tuple[Float[Array, "*sites_out fan_out"], Bool[Array, "*sites_out"] | None]:
-        """The same at one field with empty positions, and where it holds something."""
+        """The joined output at one field with empty positions, and the mask of the output."""
         values = [layer.apply_masked(own, x, mask) for layer, own in zip(self.branches, params, strict=True)]
         outputs, masks = (list(part) for part in zip(*values, strict=True))
         return self.joined(outputs), self.joined_mask(masks)
 
     def pushed(self, state: State, level: int) -> list[State]:
-        """The branches' moments, as layers of a level of branches, once their shapes fit."""
+        """Check that the shapes of the branches fit, and return the moments of the branches."""
         inside = state.with_law(dataclasses.replace(state.law, level=level))
         states = [inside.through(layer) for layer in self.branches]
         self.joined_shape([(*own.grid.sites, own.fan_in) if own.grid.sites else own.fan_in for own in states])
         return states
 
     def check_apart(self, pushed: list[State], level: int) -> None:
-        """Refuses branches if products of two need not have mean 0."""
+        """Refuse the branches if products of two of them need not have mean 0."""
         loose = [position for position, branch in enumerate(pushed) if branch.law.centred < level]
         if len(loose) > 1:
             raise SettingError(
@@ -114,7 +114,7 @@ class AbstractBranches(AbstractLayer):
         self.check_wide(pushed)
 
     def check_wide(self, pushed: list[State]) -> None:
-        """Refuses inputs of the network in one of several branches."""
+        """Refuse a branch that passes on the inputs of the network beside another branch."""
         narrow = [position for position, branch in enumerate(pushed) if not branch.law.wide]
         if narrow and len(pushed) > 1:
             raise SettingError(
@@ -125,17 +125,17 @@ class AbstractBranches(AbstractLayer):
             )
 
     def needs_pairs(self, pairs: bool) -> bool:
-        """If one branch needs them."""
+        """Whether one of the branches needs all pairs of positions."""
         return any(layer.needs_pairs(pairs) for layer in self.branches)
 
     def token_count(self) -> int | None:
-        """The smallest vocabulary of the branches; refused if only some of them read tokens."""
+        """The smallest vocabulary of the branches. Refuse branches of which only some read tokens."""
         counts = [layer.token_count() for layer in self.branches]
         known = [count for count in counts if count is not None]
         if 0 < len(known) < len(counts):
             raise SettingError(
                 self._name,
-                found="some branches that begin with an Embedding, and others that do not",
+                found="some branches that begin with an Embedding and some that do not",
                 rule="either all branches read tokens, or none does",
                 remedy="begin every branch with an Embedding, or put one Embedding before the branches",
             )
@@ -152,10 +152,10 @@ class Parallel(AbstractBranches):
     Gabor, Sin without a phase, Monomial and Hermite of odd degree, and Polynomial of odd powers. One block of a
     residual network is `Parallel([Identity(), Serial([Relu(), Dense(n)])])`.
 
-    The sum is Gaussian if every branch is Gaussian. Only then may an activation follow. Every branch needs the same
-    number of outputs. Beside an `Identity`, this is the number of inputs. The inputs of a network do not become many,
-    so the averages over their coordinates would not settle. Therefore `Identity` cannot pass them on beside another
-    branch.
+    The sum is Gaussian if every branch is Gaussian. An activation may follow only if the sum is Gaussian. Every branch
+    needs the same number of outputs. If one branch is an `Identity`, this is the number of inputs. The number of
+    inputs of a network does not go to infinity, so averages over their coordinates would not converge. Therefore
+    `Identity` cannot pass these inputs on beside another branch.
 
     Args:
         branches: at least one layer.
@@ -187,7 +187,7 @@ def residual(layer: AbstractLayer) -> Parallel:
 
 
 def law_around(outside: Law, pushed: list[State], gaussian: bool, centred: int) -> Law:
-    """The distribution of the result of branches, seen from the surrounding level."""
+    """What is known of the distribution of the joined output, as the surrounding network needs it."""
     fresh = min(branch.law.fresh for branch in pushed)
     return dataclasses.replace(
         outside,

@@ -26,19 +26,20 @@ class Concatenate(AbstractBranches):
 
         nngp = sum_b (d_b / d) nngp_b,    ntk = sum_b (d_b / d) ntk_b,
 
-    the variances and means in the same way. The branches need not satisfy any condition. They may pass on the inputs of
-    the network or depend on each other, because the next Dense layer mixes their coordinates with independent weights.
-    It is the layer of DenseNets (Huang et al., 2017), `Concatenate([Identity(), Serial([Conv(k, 3), Relu()])])`.
+    and the variances and means are averaged in the same way. The branches need not satisfy any condition. They may
+    pass on the inputs of the network or depend on each other, because the next Dense layer mixes their coordinates
+    with independent weights. It is the layer of DenseNets (Huang et al., 2017), `Concatenate([Identity(),
+    Serial([Conv(k, 3), Relu()])])`.
 
     Coordinates of different branches have different distributions, so no activation may follow. An activation after the
     concatenation is not needed, because it acts on each coordinate alone. Put the same activation at the end of every
     branch instead.
 
-    Along an axis of positions the grids of the branches are joined, at equal coordinates. Then nngp and ntk between
-    positions of one branch are those of the branch. Between positions of different branches, they are 0. If pairs of
-    positions are stored, this needs the condition of the sum of branches (`Parallel`): all branches but one have mean 0
-    given the input. Coordinates stay Gaussian if they are so in every branch. Copies of positions are not
-    independent: `Contract`.
+    Along an axis of positions the grids of the branches are joined, at equal coordinates. Between positions of one
+    branch, nngp and ntk are those of this branch. Between positions of different branches, they are 0. If pairs of
+    positions are stored, this needs the condition of the sum of branches (`Parallel`): all branches but one have mean
+    0 given the input. Coordinates stay Gaussian if they are Gaussian in every branch. To copy positions, use
+    `Contract`, because copies are not independent.
 
     Args:
         branches: at least one layer.
@@ -82,12 +83,12 @@ class Concatenate(AbstractBranches):
         return self.axis % axes
 
     def joined(self, values: list[Float[Array, "..."]]) -> Float[Array, "*sites_out fan_out"]:
-        """The outputs one after another."""
+        """The outputs of the branches, one after another."""
         self.joined_shape([value.shape for value in values])
         return jnp.concatenate(values, axis=self.place(values[0].ndim))
 
     def joined_shape(self, shapes: list[Shape]) -> Shape:
-        """The lengths along the axis added up."""
+        """The shape of the outputs, whose length along the axis is the sum of the branches' lengths."""
         full = [(shape,) if isinstance(shape, int) else tuple(shape) for shape in shapes]
         place = self.place(len(full[0]))
         if len({(*shape[:place], *shape[place + 1 :]) for shape in full}) > 1:
@@ -141,13 +142,13 @@ def _beside(parts: list[State]) -> State:
 
 
 def _after(parts: list[State], axis: int, centred: bool) -> State:
-    """The moments of parts with products of mean 0, their grids joined along an axis."""
+    """The moments of parts whose grids are joined along an axis; products of different parts have mean 0."""
     ends = [0]
     for part in parts:
         ends.append(ends[-1] + part.grid.sites[axis])
 
     def joined(values: list[Any], axes: tuple[int, ...]) -> Any:
-        """Blocks along the diagonal of some axes, with 0 outside."""
+        """Place blocks along the diagonal of some axes, with 0 elsewhere."""
         if any(value is None for value in values):
             return None
         spans = [(start, ends[-1] - end) for start, end in itertools.pairwise(ends)]

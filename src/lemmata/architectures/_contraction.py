@@ -29,12 +29,12 @@ class Contract(AbstractLayer):
 
         nngp'(P, Q) = sum_{p, q} A(P, p) A(Q, q) nngp(p, q),
 
-    and the same formula for ntk'. If no positions are summed over, equal positions of x and y are enough. Coordinates
-    stay Gaussian if they were.
+    and the same formula for ntk'. If no positions are summed over, the moments at equal positions of x and y are
+    enough. Coordinates that were Gaussian stay Gaussian.
 
     The form has no axis for coordinates. An array has a fixed size, but the number of coordinates goes to infinity, so
-    there would be no limit. An orthogonal matrix or a permutation for every width would not change the moments. A
-    matrix with random entries is Dense. Along the points of a kernel matrix, a contraction is a contraction of this
+    there would be no limit. An orthogonal matrix or a permutation for every width would not change the moments. For a
+    matrix with random entries, use Dense. Along the points of a kernel matrix, a contraction is a contraction of this
     matrix: `A @ gram(kernel, x) @ A.T`.
 
     On masked fields (`Masked`), empty positions count as zeros. A new position holds something if all positions that it
@@ -81,7 +81,7 @@ class Contract(AbstractLayer):
         own, old, new = self._parts()
         for names in (own, old, new):
             if len(set(names)) < len(names) or any(name not in string.ascii_letters for name in names if name != "."):
-                raise self._wrong("different letters in each part")
+                raise self._wrong("different letters within each part")
         if "." in own or ("." in old) != ("." in new):
             raise self._wrong("'...' in both the positions and the new positions, or in neither")
         if len(own) != self.array.ndim:
@@ -209,7 +209,7 @@ class Contract(AbstractLayer):
         return {"mask_x": empty(grid.mask_x, 0) < 0.5, "mask_y": empty(grid.mask_y, 1) < 0.5}
 
     def _multiplied(self, state: State, sites: tuple[int, ...]) -> State:
-        """The moments if every new position is one of the old times a number, and equal ones are kept."""
+        """The moments at equal positions, if every new position is an old position times a number."""
         by = lambda array, values: self.along(array, values, len(state.grid.sites), 0)
 
         def moments(part: State | Centred) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from ._window import Padding, Size, Window
 
 
 class Patches(AbstractLayer):
-    r"""A field of patches: at each position of a window, the values of the field inside the window.
+    r"""A field of patches: its value at a position is all values of the input inside the window at this position.
 
     The mean square of a patch is a mean over the places o of the window, so with s the strides and e the dilation
 
@@ -49,7 +49,7 @@ class Patches(AbstractLayer):
         return self.apply(params, filled(x, mask)), self.window.visible(mask, axes)
 
     def push(self, state: State) -> State:
-        """Means along the window, at equal places of both positions."""
+        """Average the moments over the places of the window, at equal places for both positions."""
         state = at_filled(state)
         sites = self.window.over("Patches", state.grid.sites)
         mean = lambda values, axes: self.window.total(values, axes) / self.window.count
@@ -99,7 +99,7 @@ class Flatten(AbstractLayer):
     def apply_masked(
         self, params: Any, x: Float[Array, "*sites fan_in"], mask: Bool[Array, "*sites"]
     ) -> tuple[Float[Array, " fan_out"], None]:
-        """The same with zeros at empty positions."""
+        """The numbers of the field, with zeros at empty positions."""
         return self.apply(params, filled(x, mask)), None
 
     def push(self, state: State) -> State:
@@ -124,12 +124,12 @@ class Flatten(AbstractLayer):
         )
 
     def needs_pairs(self, pairs: bool) -> bool:
-        """Equal positions are enough."""
+        """No; the moments at equal positions are enough."""
         return False
 
 
 def _mean_over_positions(sites: tuple[int, ...], values: Float[Array, "..."]) -> Float[Array, "..."]:
-    """The mean over the first axes, which are the axes of positions. A product with ones takes a tenth of the time."""
+    """The mean over the first axes, the positions. As a product with ones, this takes a tenth of the time."""
     size, batch = math.prod(sites), values.shape[len(sites) :]
     return jnp.matmul(jnp.ones(size, values.dtype), values.reshape(size, -1), precision="highest").reshape(batch) / size
 
@@ -153,7 +153,7 @@ class LocalDense(Dense):
         if len(drawn) != 3 or drawn[0] != math.prod(x.shape[:-1]):
             raise ShapeError(
                 f"input of LocalDense({self.width})",
-                found=f"shape {x.shape}, so {math.prod(x.shape[:-1])} positions",
+                found=f"shape {x.shape}, which has {math.prod(x.shape[:-1])} positions",
                 rule=f"{drawn[0]} positions, because its weights were drawn with shape {drawn}",
                 remedy="draw the weights anew for this input shape with init",
             )
@@ -214,7 +214,7 @@ class Conv(Serial):
 
 
 class LocallyConnected(Conv):
-    """A convolution with separate weights at each position: LocalDense on patches; arguments as in `Conv`."""
+    """A convolution with separate weights at each position (LocalDense on patches). Arguments are as in `Conv`."""
 
     affine = LocalDense
     __init__ = Conv.__init__

@@ -20,8 +20,8 @@ def correlation(
 ) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
     """The scale s = sqrt(xx yy) and the correlation nngp / s in [-1, 1]; (0, 0) if a variance is 0.
 
-    A correlation within a few units of rounding of 1 or -1 is replaced by 1 or -1. The angle is a square root there. So
-    the rounding of a state would otherwise turn equal inputs into inputs at an angle of sqrt(eps).
+    A correlation within a few units of rounding of 1 or -1 is replaced by 1 or -1. Near these values, the angle grows
+    like a square root. Otherwise, rounding in a state would turn equal inputs into inputs at an angle of sqrt(eps).
     """
     scale = safe_sqrt(xx) * safe_sqrt(yy)  # the product of two variances may leave the range of the type
     ratio = nngp / jnp.where(scale > 0, scale, 1.0)
@@ -32,9 +32,9 @@ def correlation(
 def _series(values: Callable[[np.ndarray], np.ndarray], degree: int) -> list[float]:
     """Coefficients, in powers of 4t - 1, of the Chebyshev interpolant of a function of u = 2 arcsin(sqrt t), t <= 1/2.
 
-    For functions of u and t that are analytic except at t = 1, which is 3 on the scale of 4t - 1. The error falls as (3
-    + sqrt 8)^-degree. The sums over cosines reduce angles as whole numbers. So the rounding of the coefficients, which
-    grows by 2^degree in powers, stays within one unit.
+    The function must be analytic in u and t except at t = 1, where 4t - 1 = 3. Then the error falls as (3 + sqrt
+    8)^-degree. The change to powers multiplies the rounding of the coefficients by 2^degree. It stays within one unit,
+    because the sums over cosines reduce their angles as whole numbers.
     """
     odd = 2 * np.arange(64) + 1
     found = values(2.0 * np.arcsin(np.sqrt(0.5) * np.cos(odd * (np.pi / 256))))
@@ -45,7 +45,7 @@ def _series(values: Callable[[np.ndarray], np.ndarray], degree: int) -> list[flo
 
 
 def _angle_over_root(u: np.ndarray) -> np.ndarray:
-    """The angle u over sqrt(4t)."""
+    """The angle u divided by sqrt(4t)."""
     return u / (2.0 * np.sin(0.5 * u))
 
 
@@ -61,7 +61,7 @@ _BOW = {"float32": _series(_bow_over_root, 6), "float64": _series(_bow_over_root
 
 
 def angle(c: Float[Array, "..."]) -> Float[Array, "..."]:
-    """arccos(c) to a few units of rounding. It uses operations that compilers vectorise.
+    """arccos(c), accurate to a few units of rounding, by operations that compilers vectorise.
 
     With t = (1 - |c|) / 2, the angle is 2 arcsin(sqrt t), reflected at c < 0. On a CPU, the compiler's library would
     compute arc functions element by element, which would dominate the cost of a deep kernel.
@@ -71,20 +71,20 @@ def angle(c: Float[Array, "..."]) -> Float[Array, "..."]:
 
 
 def half_angle(t: Float[Array, "..."]) -> Float[Array, "..."]:
-    """2 arcsin(sqrt t) for t in [0, 1/2]: the angle whose cosine is 1 - 2 t."""
+    """The angle 2 arcsin(sqrt t) for t in [0, 1/2]. Its cosine is 1 - 2 t."""
     return 2.0 * jnp.sqrt(t) * _polynomial(_ANGLE, 4.0 * t - 1.0)
 
 
 def angle_and_bow(versine: Float[Array, "..."]) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
-    """The angle u in [0, pi/2] of a versine v = 1 - cos u, and (sin u - u cos u) / pi, to a few units of rounding."""
+    """The angle u in [0, pi/2] with versine v = 1 - cos u, and (sin u - u cos u) / pi, to a few units of rounding."""
     root, z = jnp.sqrt(versine), 2.0 * versine - 1.0
     return math.sqrt(2.0) * root * _polynomial(_ANGLE, z), root * versine * _polynomial(_BOW, z)
 
 
 def quadrant_angle(sine: Float[Array, "..."], cosine: Float[Array, "..."]) -> Float[Array, "..."]:
-    """The angle in [-pi/2, pi/2] of a sine and a cosine of at least 0.
+    """The angle in [-pi/2, pi/2] from its sine and its cosine, which must be at least 0.
 
-    Like `angle`, it is the arctangent of their ratio.
+    It is the arctangent of their ratio, computed as in `angle`.
     """
     t = 0.5 * sine * sine / (1.0 + cosine)
     return sine * jnp.sqrt(2.0 / (1.0 + cosine)) * _polynomial(_ANGLE, 4.0 * t - 1.0)

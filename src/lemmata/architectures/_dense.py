@@ -72,7 +72,7 @@ class Dense(AbstractLayer):
                 raise SettingError(name, found=value, rule="a standard deviation that is a number and not negative")
 
     def scales(self, fan_in: int) -> Scales:
-        """The factors and standard deviations of the parameters if there are `fan_in` inputs."""
+        """The factors and standard deviations of the weights and biases if there are `fan_in` inputs."""
         return scales(self.parameterization, fan_in, self.width, self.weight_std, self.bias_std)
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[dict[str, Array], Shape]:
@@ -105,7 +105,7 @@ class Dense(AbstractLayer):
     def gradient_features(self, x: Float[Array, "*n fan_in"]) -> Float[Array, "*n features"]:
         """Rows u with <u_i, u_j> = <dh_a(x_i)/dparams, dh_a(x_j)/dparams> for each output a.
 
-        They are exact at any width.
+        This equality is exact at any width.
         """
         own = self.scales(x.shape[-1])
         features = own.multiplier * x

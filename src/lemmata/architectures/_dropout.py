@@ -21,11 +21,11 @@ class Dropout(AbstractLayer):
 
     `apply` is the layer at inference, which is the identity. `with_masks` gives the network of one random pass.
 
-    `push` is about random passes with fresh masks, independent for x and for y also if y = x. The second moment of one
-    pass grows, xx' = xx / keep. But products of two passes keep their moments: nngp' = nngp and ntk' = ntk. So the
-    kernels are those of the network's mean over its masks. K(x, x) is the covariance of two passes, not the variance of
-    one pass. Later layers see correlations below 1 at x = y. For keep = 1 it is the network without dropout. After
-    Dropout, coordinates are not Gaussian. So put a Dense layer before the next activation.
+    `push` describes random passes with fresh masks, which are independent for x and y even if y = x. The second moment
+    of one pass grows to xx' = xx / keep. But products of two passes keep their moments: nngp' = nngp and ntk' = ntk.
+    So the kernels belong to the mean of the network over its masks. K(x, x) is the covariance of two passes, not the
+    variance of one pass. Later layers see correlations below 1 at x = y. For keep = 1, the network is the one without
+    dropout. After Dropout, coordinates are not Gaussian. So put a Dense layer before the next activation.
 
     Args:
         keep: the probability to keep a coordinate, in (0, 1].
@@ -34,8 +34,8 @@ class Dropout(AbstractLayer):
     Raises:
         SettingError: for a `keep` outside (0, 1].
 
-    `push` raises SettingError at the inputs of a network. There are too few inputs for the mean square of the kept ones
-    to settle. So the result would be a mixture of Gaussian distributions.
+    `push` raises SettingError at the inputs of a network. Their number is fixed, so the mean square of the kept inputs
+    stays random. The result would be a mixture of Gaussian distributions.
     """
 
     keep: float
@@ -56,7 +56,7 @@ class Dropout(AbstractLayer):
         if not state.law.wide:
             raise SettingError(
                 "input of Dropout",
-                found="the inputs of the network themselves",
+                found="the network's own inputs",
                 rule="the output of a layer whose width tends to infinity",
                 remedy="put a Dense layer before Dropout",
             )
@@ -66,7 +66,7 @@ class Dropout(AbstractLayer):
 
 
 def with_masks(network: Any, key: Key[Array, ""]) -> Any:
-    """The same network in one random pass: every Dropout layer in it holds a mask of its own, drawn from `key`.
+    """The network for one random pass: every Dropout layer in it holds a mask of its own, drawn from `key`.
 
     All points that this network is applied to share the masks. To give each point its own mask, map over keys and
     points, as in `jax.vmap(lambda key, x: with_masks(network, key).apply(params, x))(keys, points)`.
@@ -75,7 +75,7 @@ def with_masks(network: Any, key: Key[Array, ""]) -> Any:
 
 
 def with_keys(network: Any, kind: type, key: Key[Array, ""]) -> Any:
-    """The same network, in which every layer of a kind has its own key, drawn from `key`."""
+    """A copy of the network in which every layer of class `kind` has its own key, made from `key`."""
     count = itertools.count()
     is_random = lambda part: isinstance(part, kind)
 

@@ -57,7 +57,7 @@ class Embedding(AbstractLayer):
             raise SettingError("weight_std", found=self.weight_std, rule=rule)
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[dict[str, Array], Shape]:
-        """Draws {"table": (vocabulary, width)}, for points of shape `fan_in` (their length, or that of their grid)."""
+        """Draw {"table": (vocabulary, width)}, for points of shape `fan_in` (a length, or the shape of a grid)."""
         table = jax.random.normal(key, (self.vocabulary, self.width), dtype)
         return {"table": table}, (*((fan_in,) if isinstance(fan_in, int) else fan_in), self.width)
 
@@ -75,7 +75,7 @@ class Embedding(AbstractLayer):
         return self.apply(params, x), mask
 
     def push(self, state: State) -> State:
-        """w² if the tokens are equal."""
+        """The moments are w² if the tokens are equal, and 0 otherwise."""
         if state.fan_in != _NONE:
             raise SettingError(
                 "input of Embedding",
@@ -89,7 +89,7 @@ class Embedding(AbstractLayer):
         return state.replace(nngp=nngp, ntk=nngp, xx=xx, yy=yy, fan_in=self.width, law=state.law.drawn())
 
     def token_count(self) -> int | None:
-        """The size of its vocabulary."""
+        """The size of the vocabulary."""
         return self.vocabulary
 
 
@@ -98,7 +98,7 @@ _NONE = 0
 
 
 def token_points(x: Float[Array, "*n"], count: int) -> Float[Array, "*n 1"]:
-    """Tokens as a field of single numbers, NaN if they are not from 0 to count - 1.
+    """The tokens as a field with one channel. A token that is not from 0 to count - 1 becomes NaN.
 
     Raises:
         SettingError: for a token outside the vocabulary. Under a transformation, no error can be raised.
@@ -120,7 +120,7 @@ def token_points(x: Float[Array, "*n"], count: int) -> Float[Array, "*n 1"]:
 
 
 def token_state(x: Float[Array, "n *sites 1"], y: Float[Array, "m *sites 1"], pairs: bool) -> State:
-    """The state of all pairs of points made of tokens. It is 1 if tokens are equal and 0 elsewhere."""
+    """The state of all pairs of points made of tokens. Its covariance is 1 if two tokens are equal and 0 otherwise."""
     sites, (a, b) = x.shape[1:-1], (points.reshape(len(points), -1).T for points in (x, y))
     a, b = (a[:, None, :, None], b[None, :, None, :]) if pairs else (a[:, :, None], b[:, None, :])
     state = _equal(a, b, sites, pairs)

@@ -32,10 +32,10 @@ class NetworkEntries(eqx.Module):
     face: Face = eqx.field(static=True)
 
     def __call__(self, x: Array, y: Array) -> Array:
-        """All pairs, by the recursion over layers or its substitute. Derivatives are those of the recursion.
+        """The kernel of all pairs, by the recursion over layers or a substitute. Derivatives always use the recursion.
 
-        The derivative by the correlation divides by the sine of the angle. The derivative of the recursion is also safe
-        if the sine is 0.
+        A derivative by the correlation would divide by the sine of the angle. The derivative of the recursion is safe
+        even if this sine is 0.
         """
         if x.ndim > 2:
             return self.exact(self.fields(x, y))
@@ -48,7 +48,7 @@ class NetworkEntries(eqx.Module):
         return value(state)
 
     def diagonal(self, x: Array) -> Array:
-        """Every point with itself, by the recursion."""
+        """The kernel of every point with itself, by the recursion."""
         if x.ndim == 2:
             return getattr(through_parts(self.network, _diagonal_state(x)), self.face)
         read = reading(self.network, x)
@@ -62,7 +62,7 @@ class NetworkEntries(eqx.Module):
         return _on_positions(build(one.values, other.values, self.network.needs_pairs(False)), one, other)
 
     def pair(self, x: Array, y: Array) -> Array:
-        """Two single points, by the recursion."""
+        """The kernel of two single points, by the recursion."""
         if x.ndim == 1:
             return self.exact(pair_state(x, y))
         return self.exact(self.fields(x[None], y[None]))[0, 0]
@@ -79,7 +79,7 @@ class NetworkEntries(eqx.Module):
         return norm_table(self.network, self.face, x, y)
 
     def exact(self, state: State) -> Array:
-        """All pairs of the state, by the recursion."""
+        """The kernel of all pairs of the state, by the recursion."""
         pushed = self.network.push(state)
         if pushed.grid.sites:
             raise SettingError(

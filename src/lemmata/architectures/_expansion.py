@@ -1,6 +1,6 @@
 """Means of products of a function of two correlated normal variables.
 
-They are computed by the Hermite expansion in all orders.
+The means are computed by the Hermite expansion, summed over all orders.
 """
 
 import functools
@@ -22,14 +22,14 @@ _ROWS = 4096
 
 
 class Correlation(NamedTuple):
-    """Of pairs: sign (1 - versine)."""
+    """The correlations sign (1 - versine) of pairs."""
 
     sign: Float[Array, "..."]
     versine: Float[Array, "..."]
 
 
 class ProductMeans(NamedTuple):
-    """Means of a function f and of its derivative: E[f(u) f(v)], E[f(u)²] and E[f(v)²], E[f(u)] and E[f(v)]."""
+    """E[f(u) f(v)], E[f(u)²], E[f(v)²], E[f(u)] and E[f(v)], for a function f and also for its derivative."""
 
     pair: tuple[Float[Array, "..."], Float[Array, "..."]]
     left: Float[Array, "2 ..."]
@@ -39,7 +39,7 @@ class ProductMeans(NamedTuple):
 
 
 class _Sums(NamedTuple):
-    """Sums for pairs, for the function and for its derivative, and for every variable with itself."""
+    """Sums for pairs and for every variable with itself, each for the function and for its derivative."""
 
     pair: tuple[Float[Array, "..."], Float[Array, "..."]]
     own: Float[Array, "2 rows"]
@@ -56,7 +56,7 @@ class _Sides(NamedTuple):
     same: bool
 
     def split(self, rows: Float[Array, "2 rows *terms"]) -> tuple[Array, Array]:
-        """For u and for v: terms first, then function and derivative, then the shape of the variances."""
+        """The values for u and for v. Axes are terms, then function and derivative, then those of the variances."""
         count = len(rows[0]) if self.same else functools.reduce(int.__mul__, self.left, 1)
         rows = jnp.moveaxis(rows, (0, 1), (-2, -1))
         left = rows[..., :count].reshape(*rows.shape[:-1], *self.left)
@@ -68,14 +68,14 @@ def product_means(
 ) -> ProductMeans:
     """The means for `fn` and for its derivative, for centred normal variables u and v of variances xx and yy.
 
-    NaN if the sum over all orders differs from the mean square by another rule.
+    A mean is NaN if its sum over all orders differs from the mean square that another quadrature rule gives.
     """
     same = xx is yy
     return (_compiled if _known(*c, xx, yy) and _hashable(fn) else _product_means)(fn, degree, same, c, xx, yy)
 
 
 def _known(*parts: Array) -> bool:
-    """Whether the arrays have values, and no surrounding compilation will use them."""
+    """Whether the arrays have known values, so that no surrounding compilation traces them."""
     try:
         return all(part.devices() for part in parts)
     except jax.errors.ConcretizationTypeError:
@@ -119,7 +119,7 @@ _compiled = jax.jit(_product_means, static_argnums=(0, 1, 2))
 def _coefficients(fn: Callable[[Any], Any], deviations: Float[Array, " rows"], *tables: Any) -> tuple[Array, ...]:
     """Coefficients of even and of odd orders, and mean squares if there is a table for them.
 
-    Of the function and of its derivative: axes are these two, the rows and the orders.
+    Axis 0 holds the function and its derivative. The other axes are the rows and the orders.
     """
     nodes, even, odd, *density = (jnp.asarray(table, deviations.dtype) for table in tables)
     both = jnp.concatenate([nodes, -nodes])
@@ -159,7 +159,7 @@ def _with_high_orders(
     sums: _Sums,
     rules: tuple[Rule, Array],
 ) -> _Sums:
-    """The sums with the blocks of high orders, as far as a mean square lacks anything.
+    """Add blocks of high orders to the sums until they reach the mean squares.
 
     A block has sum_q c^q (even_left_q even_right_q + sign odd_left_q odd_right_q) over its orders q.
     """

@@ -43,7 +43,7 @@ class Exp(AbstractLayer):
 class Softmax(AbstractLayer):
     r"""d softmax(alpha x) over the d coordinates of x, with alpha = `scale`.
 
-    In a field, over the coordinates of every position.
+    In a field, the softmax is over the coordinates of each position.
 
     The factor d makes the mean of the outputs 1 at every point and keeps each of them of order 1.
 
@@ -53,8 +53,8 @@ class Softmax(AbstractLayer):
         E[phi phi] = exp(alpha² nngp),    ntk' = alpha² exp(alpha² nngp) ntk.
 
     The derivative of the normalisation disappears from ntk'. The Jacobian is alpha (diag(p) - p p^T / d), where p are
-    the outputs. Its second term moves one coordinate by only O(1/d). The averages settle slowly at large variances. The
-    relative variance of the mean of d exponentials is (exp(alpha² xx) - 1) / d.
+    the outputs. Its second term moves one coordinate by only O(1/d). The averages converge slowly at large variances.
+    The relative variance of the mean of d exponentials is (exp(alpha² xx) - 1) / d.
     """
 
     scale: float = 1.0
@@ -63,7 +63,7 @@ class Softmax(AbstractLayer):
         check_finite("scale", self.scale)
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
-        """The probabilities times their number."""
+        """The softmax probabilities, multiplied by the number of coordinates."""
         return x.shape[-1] * jax.nn.softmax(self.scale * x, axis=-1)
 
     def push(self, state: State) -> State:

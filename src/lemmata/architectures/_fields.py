@@ -22,7 +22,7 @@ _FEW_CHANNELS = 8
 def own_state(x: Float[Array, "n *sites c"], pairs: bool) -> State:
     """The state of every field with itself, for all pairs of positions or for each position alone.
 
-    Of batch shape (n,).
+    The batch shape is (n,).
     """
     bare = _own(x, pairs)
     return bare.with_grid(left=bare, right=bare) if pairs else bare
@@ -94,7 +94,7 @@ def _channels(points: Float[Array, "n p c"]) -> list[Float[Array, "n p"]]:
 
 @functools.partial(jax.jit, static_argnames="pairs")
 def _own_moments(x: Float[Array, "n *sites c"], pairs: bool) -> tuple[Array, ...]:
-    """The same moments for every field with itself."""
+    """The moments of `_moments`, for every field with itself."""
     sites, c = x.shape[1:-1], x.shape[-1]
     points = x.reshape(len(x), -1, c)
     squares = _squares(points)
@@ -120,7 +120,7 @@ def _at_positions(values: Shaped[Array, "n p"], sites: tuple[int, ...], pairs: b
 def with_masks_of(state: State, x: Bool[Array, "n *sites"], y: Bool[Array, "m *sites"]) -> State:
     """The state, and the states of inputs with themselves, with masks.
 
-    These states hold all pairs of inputs, or each input with itself.
+    Each state may hold all pairs of inputs, or each input with itself.
     """
     grid = state.grid
     of_x, of_y = (_at_positions(mask.reshape(len(mask), -1), grid.sites, grid.pairs) for mask in (x, y))
@@ -137,7 +137,7 @@ def with_masks_of(state: State, x: Bool[Array, "n *sites"], y: Bool[Array, "m *s
 
 
 def at_filled(state: State) -> State:
-    """The state with moments 0 at empty positions, also in the moments of inputs with themselves."""
+    """Set the moments to 0 at empty positions, also in the moments of inputs with themselves."""
     one, other = state.grid.mask_x, state.grid.mask_y
     if one is None or other is None:
         return state
@@ -190,7 +190,7 @@ def at_equal_positions(grid: Grid, values: Float[Array, "..."]) -> Float[Array, 
 
 
 def with_own_variances(state: State, before: State, left: State, right: State) -> State:
-    """The state whose variances are those that inputs with themselves have in the states `left` and `right`.
+    """Replace the variances by those of the states `left` and `right`, which hold each input with itself.
 
     The points of x and y lie along the same axes as in the variances of `before`, a state of the same points.
     """

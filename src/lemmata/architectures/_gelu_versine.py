@@ -1,4 +1,4 @@
-"""The versine after a GELU, in a form that keeps the angle between nearly parallel rows."""
+"""The versine after a GELU, in a form that stays accurate for nearly parallel rows."""
 
 import math
 
@@ -24,7 +24,7 @@ def after_gelu(pair: Pair, nngp: Float[Array, "..."], xx: Float[Array, "..."], y
                                   + S rho0 w (m rho0² / (r0 (r + r0)) - 1 + m) / (2 pi r).
 
     For the second difference, F(a, b, 0) = S (1 - lack(a, b)) / 2. So only the difference of GELU from ReLU is
-    subtracted. If the covariance is below 0, outputs are nearly parallel only where GELU is nearly linear. So its
+    subtracted. If the covariance is below 0, outputs are nearly parallel only where GELU is nearly linear. There, the
     cancellation is harmless.
     """
     rho, rest, one, other, _ = pair.widened(1.0)

@@ -25,11 +25,12 @@ from ._shapes import of_shapes, split, traced
 class Factor(eqx.Module):
     """Gradients at n points of q combinations of outputs.
 
-    They are gradients by parameters, or by a layer that is linear in its own.
+    The gradients are by parameters, or by the outputs of a layer that is linear in its parameters.
 
-    The term of the tangent kernel is <u_i, u'_j> <G_ia, G'_jb>. Let G be the gradient by the outputs of a layer h = W
-    u. Then this is the factor of W, whose gradients are the products G u', which are never formed. Without `features`,
-    the first product is 1 and G is the gradient by the parameters themselves.
+    The factor's term of the tangent kernel is <u_i, u'_j> <G_ia, G'_jb>, where i and j are points and a and b are
+    combinations. For a layer h = W u, G holds the gradients by h. The gradients by W would be the products of G and u,
+    which are never formed. If `features` is None, the first product is 1 and G is the gradient by the parameters
+    themselves.
 
     Attributes:
         gradients: G.
@@ -47,7 +48,7 @@ class Function(eqx.Module):
     constants: Any = None
 
     def apply(self, params: Any, x: Any) -> Any:
-        """The function, its constants put back."""
+        """The function at one point, with its constants put back."""
         whole = params if self.constants is None else eqx.combine(params, self.constants)
         return self.f.apply(whole, x) if hasattr(self.f, "apply") else self.f(whole, x)
 
@@ -56,8 +57,8 @@ class Function(eqx.Module):
 def factors(layer: Any, params: Any, x: Array, g: Array) -> tuple[Factor, ...]:
     """The factors of a layer inside a network, from its inputs x (n, ...) and gradients g (n, q, ...) by its outputs.
 
-    The general rule finds products of parameters with vectors by `probed`; a layer with structure registers its own
-    rule.
+    The general rule finds products of parameters with vectors by `probed`. Layers with a special structure register
+    their own rule.
     """
     if not jax.tree.leaves(params):
         return ()
@@ -198,8 +199,8 @@ def along(network: Any, params: Any, x: Array, direction: Any) -> Array:
 def prefers_vectors(network: Any, params: Any, x: Any, basis: Any, which: str) -> bool:
     """Whether products with vectors need fewer operations than products of gradients, over many pairs of points.
 
-    By products of gradients with p entries in all factors, a pair of points costs 2 p operations for each pair of
-    outputs. By products with vectors, it costs one derivative along a direction for each output.
+    With products of gradients, a pair of points costs 2 p operations for each pair of outputs, where p is the number
+    of entries of all factors. With products with vectors, it costs one derivative along a direction for each output.
     """
     pairs = len(basis) ** 2 if which == "all" else len(basis)
     held = traced(_side_of_one, network, params, x, basis)
@@ -221,7 +222,7 @@ def prefers_vectors(network: Any, params: Any, x: Any, basis: Any, which: str) -
 
 @of_shapes
 def entries_of_a_point(network: Any, params: Any, x: Any, basis: Any) -> int:
-    """Entries of the factors of one point."""
+    """The number of entries of the factors of one point."""
     return sum(leaf.size for leaf in jax.tree.leaves(traced(_side_of_one, network, params, x, basis)))
 
 
@@ -231,7 +232,7 @@ def _side_of_one(network: Any, params: Any, x: Array, basis: Array) -> tuple[Fac
 
 @of_shapes
 def activations_of_a_point(network: Any, params: Any, x: Any) -> int:
-    """Entries that automatic differentiation keeps for each further point."""
+    """The number of entries that automatic differentiation stores for each further point."""
 
     def kept(count: int) -> int:
         def pullback(network: Any, params: Any, x: Array) -> Any:

@@ -1,4 +1,4 @@
-"""Graphs as a user holds them, made points of a network."""
+"""Conversion of a user's graphs into points of a network."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +15,7 @@ from ._aggregate import check_adjacency
 
 
 def graph_points(graphs: Any, nodes: Any = None) -> Float[Array, "n nodes channels"]:
-    """Graphs of any sizes as points of `OnGraphs`, with features, adjacency and mask. Missing nodes are zeros.
+    """Turn graphs of any sizes into points of `OnGraphs`, with features, adjacency and mask. Missing nodes are zeros.
 
     A graph is one of
 
@@ -25,14 +25,14 @@ def graph_points(graphs: Any, nodes: Any = None) -> Float[Array, "n nodes channe
 
     An adjacency is a matrix (s, s), dense or of `scipy.sparse`. Its entry [p, q] is the weight of node q in the sum of
     node p. An adjacency can also be a graph of networkx. Its nodes keep their order, and the edge attribute `weight` is
-    1 if missing. There the sum at a node of a directed graph is over its predecessors.
+    1 if missing. In a directed graph of networkx, the sum at a node is over its predecessors.
 
     Args:
-        graphs: a list of graphs, or points that this function made. Such points get more empty nodes.
+        graphs: a list of graphs, or points that this function made. Such points can be given more empty nodes.
         nodes: the number of nodes of the points. If it is not given, it is the number of nodes of the largest graph.
 
     Raises:
-        ShapeError: without graphs; for graphs without nodes; for an adjacency that is not square or does not fit the
+        ShapeError: if there are no graphs; if a graph has no nodes; if an adjacency is not square or does not fit the
             features; if the graphs differ in their numbers of features.
         DataError: if an input is not a matrix of finite numbers.
         SettingError: if `nodes` is less than a graph has.
@@ -65,7 +65,7 @@ def _size(nodes: Any, largest: int) -> int:
 
 
 def _widened(points: Float[Array, "n s c"], nodes: Any) -> Float[Array, "n nodes channels"]:
-    """The points with more empty nodes."""
+    """Add empty nodes to the points."""
     size = points.shape[1]
     more = _size(nodes, size) - size
     rows = jnp.pad(points, ((0, 0), (0, more), (0, 0)))
@@ -79,7 +79,7 @@ def _point(features: np.ndarray, adjacency: np.ndarray, nodes: int) -> Float[np.
 
 
 def _read(graph: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Features (s, f) and adjacency (s, s) of one graph."""
+    """The features (s, f) and the adjacency (s, s) of one graph."""
     features, given = graph if isinstance(graph, tuple) and len(graph) == 2 else (None, graph)
     adjacency = _adjacency(given, f"adjacency of {name}")
     if features is None:
@@ -110,7 +110,7 @@ def _adjacency(given: Any, name: str) -> Float[np.ndarray, "s s"]:
 
 
 def _of_edges(graph: Any) -> Float[np.ndarray, "s s"]:
-    """The adjacency of a graph of networkx, with row p the edges that arrive at node p; edges of a multigraph add."""
+    """The adjacency of a networkx graph. Row p holds the edges that arrive at node p; parallel edges are added."""
     place = {node: number for number, node in enumerate(graph.nodes)}
     matrix = np.zeros((len(place), len(place)))
     for source, target, weight in graph.edges(data="weight", default=1.0):

@@ -37,8 +37,9 @@ class OnGraphs(Masked):
     Args:
         network: the network for the features.
 
-    `push` raises SettingError inside another network. The kernels raise it for a point without any node. They raise
-    DataError for negative degrees if an Aggregate is symmetric. `init` and `apply` raise ShapeError for other shapes.
+    `push` raises SettingError if this layer is inside another network. The kernels raise SettingError for a point
+    without any node. They raise DataError for negative degrees if an Aggregate has normalisation `"symmetric"`. `init`
+    and `apply` raise ShapeError for points of another shape.
 
     Example:
         >>> import jax.numpy as jnp
@@ -63,7 +64,7 @@ class OnGraphs(Masked):
         return Masked(_with_adjacency(self.network, adjacency)).apply(params, features)
 
     def check(self, x: Float[Array, "n nodes c"]) -> None:
-        """Refuses other shapes, graphs without nodes, unknown labels, and degrees that Aggregate cannot take a root of.
+        """Refuse other shapes, graphs without nodes, unknown labels, and negative degrees that need a square root.
 
         Nothing is raised for values that are not known yet, under a transformation of JAX.
         """
@@ -117,7 +118,7 @@ def _aggregates(network: AbstractLayer) -> Iterator[Aggregate]:
 
 
 def _with_adjacency(network: AbstractLayer, adjacency: Float[Array, "nodes nodes"]) -> AbstractLayer:
-    """The same network, in which every Aggregate without a graph of its own has this one."""
+    """A copy of the network in which every Aggregate without a graph of its own has this adjacency."""
     own = lambda part: _is_aggregate(part) and part.adjacency is None
     given = lambda part: dataclasses.replace(part, adjacency=adjacency) if own(part) else part
     return jax.tree.map(given, network, is_leaf=_is_aggregate)
@@ -135,8 +136,8 @@ def graph_network(
 ) -> OnGraphs:
     """A graph convolutional network: `depth` blocks (Aggregate, Dense, Relu), a pool over nodes, and a Dense readout.
 
-    Its kernels compare whole graphs; the tangent kernel is the graph neural tangent kernel of Du et al. (2019) with one
-    layer a block.
+    Its kernels compare whole graphs. The tangent kernel is the graph neural tangent kernel of Du et al. (2019) with
+    one layer in each block.
 
     Args:
         depth: number of blocks, at least 1.

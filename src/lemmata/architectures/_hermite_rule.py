@@ -1,7 +1,7 @@
 """Tables for Hermite expansions under the normal distribution: rules for the coefficients, and a rule for their sum.
 
 The h_j are the Hermite polynomials that are orthonormal under the standard normal distribution. Let psi_j(x) = h_j(x)
-exp(-x²/4). For any real order j >= 0, this is the even or the odd solution of psi'' + (j + 1/2 - x²/4) psi = 0. Signs
+exp(-x²/4). For any real order j >= 0, psi_j is the even or the odd solution of psi'' + (j + 1/2 - x²/4) psi = 0. Signs
 are left out, because only products of two coefficients of one order are needed.
 """
 
@@ -25,17 +25,17 @@ _SUMS = 5
 
 
 class Rule(NamedTuple):
-    """Tables of one expansion. All nodes x are positive and represent x and -x.
+    """The tables of one expansion. All nodes x are positive, and each represents x and -x.
 
     Attributes:
-        nodes: of the rule for low orders.
+        nodes: the nodes of the rule for low orders.
         density: weights of a mean under the standard normal distribution at these nodes, (nodes, 2). The first is for
             the whole mean, and the second for its outermost part.
-        even: weights of the coefficients of even orders, (nodes, orders), by f(x) + f(-x).
-        odd: of odd orders, by f(x) - f(-x).
+        even: weights of the coefficients of even orders, (nodes, orders), which multiply f(x) + f(-x).
+        odd: weights of the coefficients of odd orders, which multiply f(x) - f(-x).
         far_nodes: the nodes of every block of high orders, (blocks, nodes).
         far_even: weights of even coefficients, times the root of the weight of the sum over orders.
-        far_odd: of odd ones.
+        far_odd: the same weights of odd coefficients.
         orders: the real orders that represent the whole block, (blocks, orders).
     """
 
@@ -51,7 +51,7 @@ class Rule(NamedTuple):
 
 @functools.lru_cache(maxsize=8)
 def hermite_rule(degree: int, dtype: str) -> Rule:
-    """The rule whose low orders are 0 to `degree`, an even number. The last order has half of its weight.
+    """The rule whose low orders go from 0 to the even number `degree`. The last order gets half its weight.
 
     Sums over even and odd orders from `degree` on are then the trapezoidal rule and the midpoint rule for integrals
     over the same blocks [J, 4 J]. There, Gauss's rule sums an f that is smooth in the root of the order.
@@ -75,7 +75,7 @@ def _graded(dtype: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _legendre(edges: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Gauss's rule of `count` nodes on every panel between two edges."""
+    """Gauss's rule with `count` nodes on each panel between two neighbouring edges."""
     z, w = np.polynomial.legendre.leggauss(count)
     half = 0.5 * np.diff(edges)[:, None]
     return (edges[:-1, None] + half * (1.0 + z)).reshape(-1), (half * w).reshape(-1)

@@ -1,4 +1,4 @@
-"""Networks that are positively homogeneous, as steps that carry both kernels in the angle between the inputs."""
+"""Positively homogeneous networks as steps that compute both kernels as functions of the angle between the inputs."""
 
 import math
 from collections.abc import Callable
@@ -38,10 +38,10 @@ class Carried(NamedTuple):
 
 @runtime_checkable
 class Step(Protocol):
-    """How a positively homogeneous layer changes the kernels; hashable.
+    """A hashable description of how a positively homogeneous layer changes the kernels.
 
     Attributes:
-        bends: whether the angle changes, which costs an activation.
+        bends: whether the layer changes the angle; if so, it costs as much as an activation.
     """
 
     bends: bool
@@ -70,7 +70,7 @@ class BendStep(NamedTuple):
     """A map that is linear on each side of 0.
 
     Attributes:
-        slope: below 0.
+        slope: the slope below 0.
         above: the slope above 0.
     """
 
@@ -96,13 +96,13 @@ def homogeneous_steps(layer: Any) -> Steps | None:
 
     A layer of your own registers its rule by `homogeneous_steps.register(MyLayer, rule)`. Its `push` must do at every
     pair of inputs what the rule's `LinearStep`, `BendStep` or other `Step` does at every angle. Subclasses of lemmata's
-    layers give None unless they are registered themselves, since they may push otherwise.
+    layers give None unless they are registered themselves, since their `push` may differ.
     """
     return None
 
 
 def _register_exactly(kind: type) -> Callable[[Callable[[Any], Steps | None]], None]:
-    """Registers a rule for the layers of a class that are not of a subclass."""
+    """Register a rule for the layers of a class itself, not of its subclasses."""
 
     def register(rule: Callable[[Any], Steps | None]) -> None:
         homogeneous_steps.register(kind, lambda layer: rule(layer) if type(layer) is kind else None)
@@ -169,7 +169,7 @@ def homogeneous_profile(steps: Steps, fan_in: int, theta: Angles) -> tuple[Angle
 
 
 def _gap(theta: Float[np.ndarray, " p"], a: float, b: float) -> Float[np.ndarray, " p"]:
-    """1 - the correlation after slopes a and b, from the angle before. It does not cancel at 0 and at pi."""
+    """1 - the correlation after a bend of slopes a and b, from the angle before, without cancellation at 0 and pi."""
     # Let u = theta below pi / 2 and pi - theta above. Then kappa1 is cos u + (sin u - u cos u) / pi, or its last term
     # alone.
     u = np.minimum(theta, np.pi - theta)

@@ -1,4 +1,4 @@
-"""Some of the positions of a field, or one of them."""
+"""A layer that selects some positions of a field, or one position."""
 
 import operator
 from types import EllipsisType
@@ -24,11 +24,11 @@ class Index(AbstractLayer):
     The same formula holds for ntk'.
 
     A whole number selects one position along an axis and removes this axis. If all axes are removed, the output is a
-    vector. A slice keeps its axis. Equal positions of x and y are enough for equal ones of the output. Coordinates stay
-    Gaussian.
+    vector. A slice keeps its axis. The moments at equal positions of x and y determine those at equal positions of the
+    output. Coordinates stay Gaussian.
 
-    The index only applies to positions. Coordinates cannot be selected: their number tends to infinity, and any part of
-    them has the moments of all. A narrower layer before this one has the effect of a slice of coordinates.
+    The index only applies to positions. Coordinates cannot be selected: their number tends to infinity, and any part
+    of them has the same moments as all coordinates. To get fewer coordinates, make the layer before this one narrower.
 
     Args:
         index: the expression in the brackets. It is a whole number, a slice, `...`, or a tuple of these in the order of
@@ -84,19 +84,19 @@ class Index(AbstractLayer):
         return (), (*left, c) if left else c
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites_out fan_in"]:
-        """The field at the positions that are taken."""
+        """The field at the selected positions."""
         return x[self.over(x.shape[:-1])]
 
     def apply_masked(
         self, params: Any, x: Float[Array, "*sites fan_in"], mask: Bool[Array, "*sites"]
     ) -> tuple[Float[Array, "*sites_out fan_in"], Bool[Array, "*sites_out"] | None]:
-        """The same for the field and its mask; empty positions become zeros."""
+        """The field and its mask at the selected positions. Empty positions become zeros."""
         self._check_masked()
         places = self.over(mask.shape)
         return filled(x, mask)[places], mask[places] if _sites(places, mask.shape) else None
 
     def push(self, state: State) -> State:
-        """The moments at the positions that are taken."""
+        """The moments at the selected positions."""
         grid, places = state.grid, self.over(state.grid.sites)
         if grid.mask_x is not None:
             self._check_masked()
@@ -133,7 +133,7 @@ def _place(part: Any, index: Any) -> _Place:
 
 
 def _on_axis(place: Any, length: int) -> int | slice:
-    """The index on an axis of a known length. An error if it selects nothing."""
+    """The index on an axis of a known length. Raise an error if the index selects no position."""
     if isinstance(place, int):
         if not -length <= place < length:
             rule = f"a position from {-length} to {length - 1}"
@@ -146,6 +146,6 @@ def _on_axis(place: Any, length: int) -> int | slice:
 
 
 def _sites(places: tuple[int | slice, ...], sites: tuple[int, ...]) -> tuple[int, ...]:
-    """The grid that is left of a grid."""
+    """The shape of the grid that the index leaves."""
     lengths = zip(places, sites, strict=True)
     return tuple(len(range(length)[place]) for place, length in lengths if isinstance(place, slice))

@@ -36,7 +36,7 @@ class AbstractNetworkKernel(AbstractKernel):
 
     @property
     def cheap_points(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Whether a series may replace the recursion. The many steps of the recursion have their own smaller tiles."""
+        """Whether a series may replace the recursion. Otherwise, the steps of the recursion use smaller tiles."""
         return is_homogeneous(self.network)
 
     def tile_rows(self, shape: tuple[int, ...]) -> int | None:
@@ -58,7 +58,7 @@ class AbstractNetworkKernel(AbstractKernel):
     def numpy_cross(
         self, x: Float[np.ndarray, "n *d"], y: Float[np.ndarray, "m *d"]
     ) -> Float[np.ndarray, "n m"] | None:
-        """All pairs by NumPy, of dense networks with rectifiers or with error functions."""
+        """The kernel of all pairs, computed by NumPy, for dense networks with rectifiers or error functions."""
         return numpy_network_cross(self.network, self.face, x, y)
 
     def diagonal(self, x: Float[Array, "n *d"]) -> Float[Array, " n"]:

@@ -1,4 +1,4 @@
-"""The contract of a layer: one object, three faces."""
+"""The interface of a layer: one object with three methods."""
 
 import abc
 from typing import Any, ClassVar
@@ -46,12 +46,12 @@ class AbstractLayer(eqx.Module):
     ) -> tuple[Float[Array, "*sites_out fan_out"], Bool[Array, "*sites_out"] | None]:
         """The layer at one field of which only the positions of the mask are filled, and the mask of its outputs.
 
-        By default, as `apply`, which is right for layers that act on each position separately.
+        By default, this calls `apply`, which is right for layers that act on each position separately.
         """
         return self.apply(params, x), mask
 
     def needs_pairs(self, pairs: bool) -> bool:
-        """Whether all pairs of positions are needed at the inputs, given whether they are at the outputs."""
+        """Whether all pairs of positions are needed at the inputs, if `pairs` says whether the outputs need them."""
         return pairs
 
     def token_count(self) -> int | None:
@@ -65,5 +65,5 @@ def channels(shape: Shape) -> int:
 
 
 def with_channels(shape: Shape, width: int) -> Shape:
-    """The shape with another number of coordinates."""
+    """The shape with `channels` replaced by another number of coordinates."""
     return width if isinstance(shape, int) else (*shape[:-1], width)

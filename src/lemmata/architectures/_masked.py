@@ -21,7 +21,7 @@ from ._state import State
 class Masked(AbstractLayer):
     r"""A network for fields with empty positions.
 
-    For example, these are sequences of different lengths, padded to one length.
+    An example is sequences of different lengths, padded to one length.
 
     Points have one more channel, the last one. It is 1 at positions that hold something and 0 at empty positions. The
     other channels of an empty position are ignored. Convolutions and windows see zeros there, and `Attention` does not
@@ -30,15 +30,16 @@ class Masked(AbstractLayer):
     strides 1, it is filled if the position itself was filled. So a padded sequence has the same kernels as the sequence
     without padding, except through Flatten, whose vector has a fixed length.
 
-    Masked must be the outermost layer. `padded` makes such points of sequences. If the network begins with an
+    Masked must be the outermost layer. `padded` turns sequences into such points. If the network begins with an
     Embedding, a field has one channel for the tokens and one for the mask.
 
     Args:
-        network: the network for the channels without the last.
+        network: the network for all channels except the last.
 
-    `push` raises SettingError inside another network. It also raises it for windows that depend on the length of a
-    sequence: `"CIRCULAR"` padding, or `"SAME"` with strides above 1. The kernels raise it for a point without any
-    position.
+    `push` raises SettingError if this layer is inside another network. It also raises this error for windows that
+    depend on the length of a
+    sequence: `"CIRCULAR"` padding, or `"SAME"` with strides above 1. The kernels raise SettingError for a point
+        without any filled position.
 
     Example:
         >>> import jax.numpy as jnp
@@ -65,7 +66,7 @@ class Masked(AbstractLayer):
         return self.network.init(key, tuple(sites) if tokens else with_channels(fan_in, c - 1), dtype=dtype)
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites_out fan_out"]:
-        """The network on the positions that hold something."""
+        """The output of the network, computed on the filled positions only."""
         field_shape("Masked", x.shape)
         values, mask = split_mask(x)
         self._check_tokens(values.shape[-1])
@@ -74,7 +75,7 @@ class Masked(AbstractLayer):
         )[0]
 
     def push(self, state: State) -> State:
-        """The network's, with the masks of both inputs."""
+        """The moments of the network's output, given the masks of both inputs."""
         if state.grid.mask_x is None:
             name = type(self).__name__
             raise SettingError(
@@ -90,7 +91,7 @@ class Masked(AbstractLayer):
         return self.network.needs_pairs(pairs)
 
     def check(self, x: Float[Array, "n *sites c"]) -> None:
-        """Refuse points without masks of 0 and 1, masks that hide everything, and unknown tokens.
+        """Refuse points whose mask is not made of 0 and 1, points without any filled position, and unknown tokens.
 
         Nothing is raised for values that are not known yet, under a transformation of JAX.
         """
@@ -107,7 +108,7 @@ class Masked(AbstractLayer):
 
 
 def split_mask(x: Float[Array, "*batch c"]) -> tuple[Float[Array, "*batch d"], Bool[Array, "*batch"]]:
-    """The channels without the last, 0 at empty positions, and where positions hold something."""
+    """The channels except the last, with 0 at empty positions, and the mask of filled positions."""
     mask = x[..., -1] > 0.5
     return jnp.where(mask[..., None], x[..., :-1], 0.0), mask
 
@@ -148,9 +149,9 @@ def _check_masks(x: Float[Array, "n *sites c"]) -> None:
 
 
 def padded(sequences: Sequence[Float[Array, "_ *c"]]) -> Float[Array, "n longest c_and_mask"]:
-    """Sequences of different lengths as points of `Masked`.
+    """Turn sequences of different lengths into points of `Masked`.
 
-    They have zeros after their ends, and the mask as last channel.
+    The points have zeros after the end of each sequence, and the mask is their last channel.
 
     Args:
         sequences: matrices (length, channels), or vectors of tokens (length,).

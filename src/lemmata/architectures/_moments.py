@@ -39,9 +39,9 @@ class Pair(NamedTuple):
         return self._replace(k=-self.k)
 
     def sure(self, values: Float[Array, "..."], slope: Float[Array, "..."]) -> Float[Array, "..."]:
-        """The values, or NaN if `slope`, times what may be wrong in the versine, exceeds 8 sqrt(eps).
+        """The values, or NaN if `slope` times the possible error of the versine exceeds 8 sqrt(eps).
 
-        `slope` is the change of the values with the versine, in units of their size at equal points.
+        `slope` is the derivative of the values by the versine, in units of their size at equal points.
         """
         if not self.lost:
             return values

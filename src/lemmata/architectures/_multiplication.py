@@ -28,12 +28,12 @@ class Multiply(AbstractBranches):
 
         nngp = prod_b nngp_b,    ntk = sum_b ntk_b prod_{c != b} nngp_c,
 
-    and the variances and means multiply. Between different branches gradients by the parameters before them have
-    inner products of order width^-1/2, which vanish. If two branches are not drawn, the second moments do not determine
-    the limit. For example, for a Gaussian u of covariance k, E[u² u'²] is k(x, x) k(x', x') + 2 k², not k².
+    and the variances and means multiply. Gradients of different branches by the parameters before them have inner
+    products of order width^-1/2, which vanish. If two branches are not drawn, the second moments do not determine the
+    limit. For example, for a Gaussian u of covariance k, E[u² u'²] is k(x, x) k(x', x') + 2 k², not k².
 
     `Multiply([Dense(n), Serial([Dense(n), sigmoid()])])` is a gated linear unit (Dauphin et al., 2017), with `silu` the
-    SwiGLU of transformers. A product is not Gaussian: a Dense layer comes before the next activation. The product has
+    SwiGLU of transformers. A product is not Gaussian, so put a Dense layer before the next activation. The product has
     mean 0 if one branch has mean 0. Then it may be added to a skip connection.
 
     Args:
@@ -42,8 +42,8 @@ class Multiply(AbstractBranches):
     Raises:
         SettingError: without branches, or for branches whose outputs differ in shape.
 
-    `push` raises SettingError if two branches are not drawn. It also raises this error if the inputs of the network,
-    which do not become many, are passed on beside another branch.
+    `push` raises SettingError if two branches are not drawn. It also raises this error if a branch passes on the
+    inputs of the network, whose number is fixed, beside another branch.
 
     Example:
         >>> import jax.numpy as jnp
@@ -103,7 +103,7 @@ def _product(parts: list[State]) -> State:
 
 
 def _times(factors: Sequence[Float[Array, "..."]]) -> Float[Array, "..."]:
-    """The product, which leaves the range of its type only if the result does."""
+    """The product, ordered so that it overflows only if the result itself does."""
     if len(factors) < 3:
         return functools.reduce(operator.mul, factors)
     powers = [jax.lax.stop_gradient(jnp.frexp(factor)[1]) for factor in factors]
