@@ -106,7 +106,7 @@ def least_share(successes: float, failures: float, tail: float) -> float:
 
     Args:
         successes: how often the event occurred.
-        failures: how often it was not.
+        failures: how often it did not occur.
         tail: the probability that the limit is above the truth, of any size above 0.
 
     >>> round(least_share(300.0, 0.0, 1e-20), 4)
@@ -120,7 +120,7 @@ def share_interval(successes: float, failures: float, level: float) -> tuple[flo
 
     Args:
         successes: how often the event occurred; a fraction may be given for a survey's effective sample.
-        failures: how often it was not.
+        failures: how often it did not occur.
         level: the confidence of the interval.
 
     >>> [round(limit, 3) for limit in share_interval(3.0, 17.0, 0.9)]

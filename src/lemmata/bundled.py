@@ -7,16 +7,16 @@ from pathlib import Path
 from lemmata.errors import MissingFileError, shortened
 
 SUFFIXES = (".csv", ".tsv", ".txt", ".xlsx", ".parquet", ".feather", ".jsonl", ".npz")
-"""Extensions that messages name; `_sources` lists the extensions of all kinds that can be read."""
+"""The extensions that messages name. `_sources` lists the extensions of all file types that can be read."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Bundled:
-    """The names that DATA may be.
+    """The names of bundled data that DATA may be.
 
     Args:
-        sets: bundled sets, which `read_table` reads.
-        tasks: bundled tasks, which its caller has looked for.
+        sets: names of bundled sets, which `read_table` reads.
+        tasks: names of bundled tasks, which the caller of `read_table` has looked for.
     """
 
     sets: tuple[str, ...] = ()
@@ -29,7 +29,7 @@ class Bundled:
 
     @property
     def rule(self) -> str:
-        """The kinds of DATA, after "an existing" or "a single"."""
+        """What DATA may be, as words that continue "an existing" or "a single"."""
         return f"file or the name of a bundled {self.kinds}" if self.kinds else "file"
 
     @property
@@ -40,13 +40,13 @@ class Bundled:
 
     @property
     def remedy(self) -> str:
-        """What to give instead."""
+        """The advice: what to give instead."""
         names = [*self.tasks, *self.sets]
         first = f"one of {', '.join(names)}, or " if names else ""
         return f"give {first}the path of a {', '.join(SUFFIXES)} file"
 
     def look(self, data: str) -> None:
-        """Refuse the path of a file that does not exist; a possible name is left to its reader.
+        """Refuse the path of a file that does not exist. A text that may be a name is not checked here.
 
         Raises:
             MissingFileError: if there is no such file.
@@ -61,7 +61,7 @@ class Bundled:
                 raise self.absent(data)
 
     def absent(self, data: str) -> MissingFileError:
-        """The error that neither a file nor a bundled item has this name."""
+        """The error for a name that neither a file nor a bundled item has."""
         if Path(data).suffix or "/" in data or not self.kinds:
             return MissingFileError(
                 f"there is no file {shortened(data)}",
@@ -79,7 +79,7 @@ class Bundled:
 
 
 SETS = Bundled(sets=("digits", "breast_cancer", "wine", "diabetes", "iris"))
-"""The sets that scikit-learn brings."""
+"""The data sets that are part of scikit-learn."""
 
 NO_NAMES = Bundled()
-"""Data that must be a file."""
+"""No bundled names: the data must be a file."""

@@ -1,6 +1,7 @@
-"""The Python files that may run: only those that somebody names, and no others in the current folder.
+"""Run the Python files that the user names, and no other files of the current folder.
 
-At its head, it imports only what Python itself has loaded for `python -m`, because a folder may hold a `typing.py`.
+At the top, this module imports only modules that Python itself has loaded for `python -m`, because the folder may hold
+a file such as `typing.py`.
 """
 
 import contextlib
@@ -17,13 +18,13 @@ if TYPE_CHECKING:
     from typing import Any
 
 SAFE_PATH = "PYTHONSAFEPATH"
-"""The variable with which a Python that is started looks for no modules in its current folder."""
+"""The environment variable that keeps a started Python from importing from its current folder."""
 
 
 def forget_current_folder() -> None:
     """Import nothing from the current folder, in this program and in programs that it starts.
 
-    `python -m` puts that folder before the standard library. So does every Python that is started with `-c`, like
+    `python -m` puts that folder before the standard library. So does every Python that is started with `-c`, such as
     processes of `multiprocessing`. The folder is kept if lemmata itself is in it.
     """
     os.environ[SAFE_PATH] = "1"
@@ -42,7 +43,7 @@ def forget_current_folder() -> None:
 
 
 class _Source(importlib.machinery.SourceFileLoader):
-    """Reads the text of the file itself, and never a cached compilation of it.
+    """A loader that reads the text of the file itself, never a cached compilation.
 
     The compiled code names the file in UTF-8, since JAX cannot read other names.
     """
@@ -64,14 +65,14 @@ class _Source(importlib.machinery.SourceFileLoader):
 
 
 def file_named(shown: str) -> str:
-    """The path of the file that compiled code names, and that `inspect` therefore uses."""
+    """The path of the file that compiled code refers to by the name `shown`."""
     return _NAMED.get(shown, shown)
 
 
 def in_utf_8(text: str) -> str:
-    """The text with escapes for what UTF-8 lacks.
+    """The text, with escapes for characters that UTF-8 cannot encode.
 
-    These are the bytes of a file name that is not UTF-8, which are surrogates in Python.
+    Such characters are surrogates, by which Python represents the bytes of a file name that is not UTF-8.
     """
     return text.encode(errors="backslashreplace").decode()
 
@@ -81,8 +82,9 @@ def executed(path: "str | Path", name: str, *, registered: bool = False) -> "Mod
 
     Args:
         path: the file, whose name ends in .py.
-        name: of the module; characters that UTF-8 lacks are escaped.
-        registered: whether the module is found by that name, as dataclasses and modules of Flax look theirs up.
+        name: the name of the module; characters that UTF-8 cannot encode are escaped.
+        registered: whether to register the module in `sys.modules`; dataclasses and Flax modules look their module up
+            there.
 
     Raises:
         BaseException: any exception of the file.
@@ -101,7 +103,7 @@ def executed(path: "str | Path", name: str, *, registered: bool = False) -> "Mod
 
 @contextlib.contextmanager
 def importing_beside(path: "str | Path") -> "Iterator[None]":
-    """Within this context modules in the folder of a file may be imported, unless Python's own have their names.
+    """A context in which modules beside a file can be imported. Modules of Python itself come first.
 
     Args:
         path: the file.

@@ -98,7 +98,7 @@ def weights(mechanism: str, logits: Moments, sees: Allowed) -> Moments:
 
 
 def fixed(mechanism: str, logits: Logits, parts: Contracted) -> Averages:
-    """The averages if the weights are fixed numbers, G(x) = xx and G(y) = yy, without gradients of their own."""
+    """The averages if the logits are the fixed numbers G(x) = xx and G(y) = yy, without gradients of their own."""
     z, u = weights(mechanism, logits.xx, logits.sees_x), weights(mechanism, logits.yy, logits.sees_y)
     values, tangents = (z @ part @ _t(u) for part in (parts.nngp, parts.ntk))
     return Averages(values, tangents, jnp.zeros_like(values), jnp.zeros_like(values))

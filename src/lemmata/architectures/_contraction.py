@@ -134,7 +134,7 @@ class Contract(AbstractLayer):
         return own, old.replace(".", rest), new.replace(".", rest)
 
     def along(self, array: Array, values: Float[Array, "..."], count: int, first: int) -> Float[Array, "..."]:
-        """The contraction of an array like A with those axes of values that are `count` positions, from `first` on."""
+        """Contract an array like A with the `count` axes of positions of `values` that start at axis `first`."""
         own, old, new = self._letters(count)
         letters = [name for name in string.ascii_letters if name not in own + old + new]
         before, after = letters[:first], letters[first : values.ndim - count]

@@ -42,7 +42,7 @@ class Factor(eqx.Module):
 
 
 class Function(eqx.Module):
-    """A function f(params, x) of one point as an object with `apply`; `constants` are the fixed leaves."""
+    """A function f(params, x) of one point, as an object with a method `apply`. `constants` are fixed leaves."""
 
     f: Any
     constants: Any = None

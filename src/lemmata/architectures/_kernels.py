@@ -40,7 +40,7 @@ class AbstractNetworkKernel(AbstractKernel):
         return is_homogeneous(self.network)
 
     def tile_rows(self, shape: tuple[int, ...]) -> int | None:
-        """Of fields, rows whose pairs stay in the cache through all layers, and more where there are many points."""
+        """For fields, the rows of a tile whose pairs fit into the cache through all layers; more for many points."""
         if len(shape) == 2:
             return super().tile_rows(shape)
         side = field_tile(self.network, shape[1:-1])

@@ -65,5 +65,5 @@ def channels(shape: Shape) -> int:
 
 
 def with_channels(shape: Shape, width: int) -> Shape:
-    """The shape with `channels` replaced by another number of coordinates."""
+    """The shape with the number of coordinates replaced by `width`."""
     return width if isinstance(shape, int) else (*shape[:-1], width)

@@ -35,16 +35,16 @@ _PAIRS = 2**20
 
 
 class NormTable(eqx.Module):
-    r"""K(x, y) = size(a) size(b) sum_k T_k(c) sum_rs core_krs u_r(a) u_s(b).
+    r"""The kernel K(x, y) = size(a) size(b) sum_k T_k(c) sum_rs core_krs u_r(a) u_s(b).
 
     Here a = |x|²/d, b = |y|²/d, and c is the correlation.
 
-    T_k are Chebyshev polynomials; the u_r and the logarithm of `size` are sums of them in log a.
+    T_k are Chebyshev polynomials. The u_r and the logarithm of `size` are sums of Chebyshev polynomials of log a.
 
     Attributes:
-        core: axes k, r, s.
+        core: the coefficients core_krs, with axes k, r and s.
         basis: Chebyshev coefficients of the u_r, one in each column.
-        size: of log size.
+        size: Chebyshev coefficients of log size.
         middle: the middle of the range of norms, on the scale of a.
         half: half of the length of the range of log a.
     """
@@ -60,17 +60,17 @@ class NormTable(eqx.Module):
         return self.value(matrix_state(x, y))
 
     def value(self, state: State) -> Float[Array, "..."]:
-        """All pairs of the state."""
+        """The kernel of all pairs of the state."""
         return self.series(state.xx, state.yy, versine_of(state), sign_of(state.nngp))
 
     def series(self, xx: Any, yy: Any, versine: Any, sign: Any, xp: Any = jnp) -> Any:
         """By Clenshaw's recurrence in Reinsch's form, which takes 1 - |c| and does not cancel at c = 1 and -1.
 
         Args:
-            xx: variances.
-            yy: other variances.
+            xx: the variances of x.
+            yy: the variances of y.
             versine: 1 - |c|.
-            sign: of c.
+            sign: the sign of c.
             xp: JAX's or NumPy's functions.
         """
         unstack = list if xp is np else jnp.unstack
@@ -89,12 +89,12 @@ class NormTable(eqx.Module):
         return one * other * (coefficient(0) + (change - versine * total))
 
     def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """Every point with itself, by NumPy."""
+        """The kernel of every point with itself, by NumPy."""
         found = _in_numpy(self)._of(_variances(x).astype(np.float64), np)[1]
         return jnp.asarray(found * found, x.dtype)
 
     def _of(self, variance: Any, xp: Any) -> tuple[Any, Any]:
-        """The u_r and the size, at variances."""
+        """The values of the u_r and of `size` at some variances."""
         z = xp.log(variance / self.middle) / self.half
         polynomials = [xp.ones_like(z), z]
         while len(polynomials) < len(self.basis):
@@ -105,7 +105,7 @@ class NormTable(eqx.Module):
 
 
 class FarPairs(eqx.Module):
-    """The table without the repair of nearly parallel and nearly opposite pairs, which are NaN.
+    """The table without the repair of nearly parallel and nearly opposite pairs. The values of such pairs are NaN.
 
     Most sets of points have no such pairs, apart from points with themselves. Without the repair, the program takes
     half the time to compile.
@@ -120,9 +120,9 @@ class FarPairs(eqx.Module):
 
 
 def has_near(x: Float[Array, "n d"], y: Float[Array, "m d"] | None) -> bool:
-    """Whether `FarPairs` would leave out pairs of the first few points.
+    """Whether `FarPairs` would give NaN for some pair of the first few points.
 
-    In a matrix of one set, the diagonal does not count.
+    If `y` is None, the diagonal is ignored.
     """
     units = []
     for points in (x, x if y is None else y):
@@ -184,7 +184,7 @@ def _built(network: AbstractLayer, face: str, fan_in: int, dtype: str, low: floa
 def _recursion(
     network: AbstractLayer, face: str, fan_in: int, a: np.ndarray, b: np.ndarray, theta: np.ndarray
 ) -> np.ndarray:
-    """The kernel at variances and angles in float64, by NumPy where that is sure of its versines."""
+    """The kernel at variances and angles in float64, by NumPy if its versines are accurate enough."""
     found = numpy_smooth(network, face, fan_in, a, b, theta)
     if found is not None and np.isfinite(found).all():
         return found
@@ -228,14 +228,14 @@ def _fitted(kernel: Any, dtype: str, low: float, high: float, norms: int, angles
 
 
 def _chebyshev(values: np.ndarray, axis: int) -> np.ndarray:
-    """The coefficients along an axis of the polynomials that interpolate values at Chebyshev's nodes. Angles ascend."""
+    """Chebyshev coefficients, along an axis, of the polynomials through values at Chebyshev's nodes. Angles ascend."""
     found = dct(values, 2, axis=axis) / values.shape[axis]
     found[(*(slice(None),) * axis, 0)] *= 0.5
     return found
 
 
 def _count(sizes: np.ndarray, left_out: float) -> int:
-    """How many must be kept so that the others sum to less than `left_out`, or are noise."""
+    """The number of terms to keep (at least 2), so that the sizes of the others sum to at most `left_out`."""
     tails = np.cumsum(sizes[::-1])[::-1]
     return max(2, int(np.sum(tails > left_out)))
 

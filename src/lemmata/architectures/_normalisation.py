@@ -55,10 +55,10 @@ class LayerNorm(AbstractLayer):
 
         nngp' = r s (nngp - m(x) m(y)),    ntk' = r s ntk,    xx' = r² (xx - m(x)²).
 
-    Coordinates have mean 0 after Dense, after odd activations of it, and after sums of these. The mean of an activation
-    is E[phi(sqrt(xx) z)], where z is standard normal. After Flatten, patches and pools, it is the mean over positions.
-    At the inputs of a network nngp' is exact at every number of coordinates. In a field, every position is normalised
-    over its own coordinates.
+    Coordinates have mean 0 after Dense, after odd activations of it, and after sums of these. After an activation, the
+    mean is E[phi(sqrt(xx) z)], where z is standard normal. After Flatten, patches and pools, the mean also runs over
+    positions. At the inputs of a network nngp' is exact at every number of coordinates. In a field, every position is
+    normalised over its own coordinates.
 
     Args:
         epsilon: added to the variance. At 0 a point with equal coordinates is mapped to 0.
@@ -109,7 +109,7 @@ def _normalised(state: State, epsilon: float) -> State:
 
 
 def _inverse_root(square: Float[Array, "..."]) -> Float[Array, "..."]:
-    """1 / sqrt, and 0 at 0."""
+    """1 / sqrt(value), and 0 at 0."""
     positive = square > 0
     return jnp.where(positive, 1.0 / jnp.where(positive, safe_sqrt(square), 1.0), 0.0)
 

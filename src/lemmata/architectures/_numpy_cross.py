@@ -12,10 +12,10 @@ from ._layer import AbstractLayer
 from ._numpy_smooth import SURE, Moments, is_erf, recursion
 
 _NEAR = 1e-2
-"""Where a cosine is within this of 1 or -1, its angle is taken from the difference of the normalised points."""
+"""If a cosine is closer than this to 1 or -1, the difference of the normalised points gives the angle."""
 _EPS = float(np.finfo(float).eps)
 _SNAP = (8.0 * _EPS) ** 2
-"""Versines up to this are rounding: the angle is 0."""
+"""Versines up to this are rounding errors, so the angle is set to 0."""
 _TILE = 128
 """Rows and columns of a tile: the arrays of its recursion stay in the cache."""
 
@@ -23,13 +23,12 @@ Matrix = Float[np.ndarray, "n m"]
 
 
 class Tile(NamedTuple):
-    """Pairs of points: signs of their cosines, 1 - the modulus of the cosine (1 at a point 0), and both sides.
+    """A tile of pairs of points: their cosines (by sign and 1 - modulus) and what each side contributes.
 
     Attributes:
-        obtuse: 1.0 where the cosine is negative, else 0.0. Sums with such factors take a quarter of the time of
-            choices.
-        versine: 1 - |cosine|.
-        one: what a recipe makes of the variances of the rows, (k, n, 1).
+        obtuse: 1.0 where the cosine is negative, else 0.0. Multiplying by it takes a quarter of the time of `where`.
+        versine: 1 - |cosine|, which is 1 if a point is 0.
+        one: the result of a recipe for the variances of the rows, (k, n, 1).
         other: the result of a recipe for the variances of the columns, (k, m).
     """
 
@@ -40,11 +39,11 @@ class Tile(NamedTuple):
 
 
 class Recipe(NamedTuple):
-    """A kernel from angles and variances |x|² / d.
+    """How to compute a kernel from angles and variances |x|² / d.
 
     Attributes:
-        side: what is needed of the variances (n,) of points alone, (k, n).
-        tile: the kernel.
+        side: a function from variances (n,) of points to all that is needed of these points, (k, n).
+        tile: a function from a tile to the kernel of its pairs.
     """
 
     side: Callable[[np.ndarray], np.ndarray]
@@ -54,10 +53,10 @@ class Recipe(NamedTuple):
 def numpy_network_cross(
     network: AbstractLayer, face: str, x: Float[np.ndarray, "n *point"], y: Float[np.ndarray, "m *point"]
 ) -> Matrix | None:
-    """One of the two kernels of a network between all rows, or None if the network is not one of those below.
+    """One of the two kernels of a network for all pairs of rows, or None if the network is not of a kind named below.
 
-    The values are those of the recursion, to rounding. Known are stacks of `Dense` layers with bends between them
-    (`bent_layers`), or with `Erf`.
+    The values equal those of the recursion up to rounding. The networks are stacks of `Dense` layers with bends
+    between them (`bent_layers`) or with `Erf`.
 
     Args:
         network: any network.
@@ -85,7 +84,7 @@ def numpy_network_cross(
 
 
 def _recipe(network: AbstractLayer, face: str, fan_in: int) -> Recipe | None:
-    """The recipe of a network. None for networks that are not known here."""
+    """The recipe of a network. None if the network is of no kind that `numpy_network_cross` names."""
     if (layers := bent_layers(network, fan_in)) is not None:
         return Recipe(lambda variance: _rows(layers, variance), lambda at: _by_bends(layers, face, at))
     if is_erf(network):
@@ -101,7 +100,7 @@ def _units(x: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, "n d"], Float
 
 
 def _versines(left: np.ndarray, right: np.ndarray) -> tuple[Matrix, Matrix]:
-    """1.0 where the cosine of the angle between points of norm 1 is negative, else 0.0, and 1 - its modulus."""
+    """For points of norm 1: 1.0 where their cosine is negative (else 0.0), and 1 - the modulus of their cosine."""
     c = left @ right.T
     versine = 1.0 - np.abs(c)
     for sign in (1.0, -1.0) if not versine.min() >= _NEAR else ():
@@ -113,7 +112,7 @@ def _versines(left: np.ndarray, right: np.ndarray) -> tuple[Matrix, Matrix]:
 
 
 def _squares(left: np.ndarray, right: np.ndarray, near: np.ndarray) -> Matrix:
-    """|x - y|² of near pairs by a product of centred points. Where this loses two digits or more, by differences."""
+    """|x - y|² of near pairs by a product of centred points, or by differences if the product loses two digits."""
     centre = right.mean(axis=0)
     a, b = left - centre, right - centre
     sizes = np.einsum("ij,ij->i", a, a)[:, None] + np.einsum("ij,ij->i", b, b)
@@ -125,7 +124,7 @@ def _squares(left: np.ndarray, right: np.ndarray, near: np.ndarray) -> Matrix:
 
 
 def _by_bends(layers: tuple[BentLayer, ...], face: str, at: Tile) -> Matrix:
-    """The loop of `bent_push`, where the formulas stand."""
+    """The loop of `_bends._loop`, whose docstring has the formulas."""
     (rows, end), (columns, other_end) = ((list(starmap(Rows, side[:-1].reshape(-1, 4, *side[0].shape))), side[-1])
                                          for side in (at.one, at.other))  # fmt: skip
     first, row, column = layers[0], rows[0], columns[0]
@@ -164,7 +163,7 @@ def _rows(layers: tuple[BentLayer, ...], variance: Float[np.ndarray, " n"]) -> F
 
 
 def _bend(layer: BentLayer, obtuse: np.ndarray | None, v: Matrix) -> tuple[Matrix, Matrix]:
-    """1 - the correlation after the bend, and what multiplies the tangent kernel, over `half`.
+    """1 - the correlation after the bend, and the factor of the tangent kernel divided by `half`.
 
     The bow (sin u - u cos u) / pi has an error of some eps u. So 1 - c has such an error, and its angle has an error of
     some eps.
@@ -216,7 +215,7 @@ def _far(row: Any, column: Any) -> Matrix:
 
 
 def _own(layer: BentLayer, row: Any, column: Any, weights: Matrix, near: Matrix) -> Matrix:
-    """The gradient of a dense layer itself."""
+    """The tangent kernel's term from a dense layer's own parameters."""
     found = 1.0 - near
     found *= weights
     found *= layer.gradient

@@ -17,7 +17,7 @@ SURE, _TABLE = 8.0 * math.sqrt(_EPS), 1e-13
 
 
 class Moments(NamedTuple):
-    """Covariances and variances of pairs, as arrays that broadcast, and the versines 1 - |c|."""
+    """Covariances, variances and versines 1 - |c| of pairs, as arrays that broadcast. Here c is the correlation."""
 
     nngp: np.ndarray
     one: np.ndarray
@@ -33,7 +33,7 @@ def versine_at(theta: np.ndarray) -> np.ndarray:
 def numpy_smooth(
     network: AbstractLayer, face: str, fan_in: int, a: np.ndarray, b: np.ndarray, theta: np.ndarray
 ) -> np.ndarray | None:
-    """One of the two kernels for variances a and b and angles. It is NaN where its error may exceed 1e-13.
+    """One of the two kernels at variances a and b and angles theta. It is NaN where its error may exceed 1e-13.
 
     None for networks that are not stacks of `Dense` layers with plain numbers and of `Erf` and `Gelu`.
     """
@@ -44,7 +44,7 @@ def numpy_smooth(
 
 
 def is_erf(network: AbstractLayer) -> bool:
-    """Whether `recursion` is exact to rounding at all variances: for `Dense` layers and `Erf`."""
+    """Whether the network has only `Dense` and `Erf`, so that `recursion` is exact to rounding at all variances."""
     return _is_stack(network, (Erf,))
 
 
@@ -60,9 +60,9 @@ def _is_stack(network: AbstractLayer, activations: tuple[type, ...]) -> bool:
 
 
 def recursion(network: AbstractLayer, face: str, width: int, at: Moments, sure: float) -> np.ndarray:
-    """The pushes of the layers. They are NaN where an error in a versine may change the values by more than `sure`.
+    """Apply the pushes of all layers. Values that an error in a versine may change by more than `sure` become NaN.
 
-    The versine is what matters of 1 - rho², which must not cancel.
+    The formulas use the versine in place of 1 - rho², because 1 - rho² would cancel.
     """
     tangent: Any = np.zeros_like(at.versine)
     lost = 0.0
@@ -78,7 +78,7 @@ def recursion(network: AbstractLayer, face: str, width: int, at: Moments, sure: 
 
 
 def _dense(at: Moments, variance: float, b2: float) -> Moments:
-    """The moments after weights and biases. The versine is a sum of terms of one sign, as in `versine_of_sum`."""
+    """The moments after weights and biases. As in `versine_of_sum`, the versine is a sum of terms of one sign."""
     nngp, one, other = (variance * moment for moment in at[:3])
     if not b2:
         return Moments(nngp, one, other, at.versine)
@@ -109,7 +109,7 @@ def _erf(at: Moments, lost: float, sure: float) -> tuple[np.ndarray, Moments]:
 
 
 def _gelu(at: Moments, lost: float, sure: float) -> tuple[np.ndarray, Moments]:
-    """`Gelu.push`: the factor of the tangent kernel, and the moments. It counts all that a lost versine may change."""
+    """`Gelu.push`: the factor of the tangent kernel, and the moments, which are NaN if the versine lost too much."""
 
     def moments(k: np.ndarray, one: np.ndarray, other: np.ndarray, v: Any) -> tuple[np.ndarray, np.ndarray]:
         a, b, w = 1.0 / (1.0 + one), 1.0 / (1.0 + other), v * (2.0 - v)

@@ -70,7 +70,7 @@ class AngularKernel(AbstractKernel):
 
     @property
     def cheap_points(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Whether the series replaces the recursion. The many steps of the recursion have their own smaller tiles."""
+        """Whether the series replaces the recursion. Otherwise, the steps of the recursion use smaller tiles."""
         return self.series is not None
 
     def __call__(self, x: Float[Array, " d"], y: Float[Array, " d"]) -> Float[Array, ""]:
@@ -80,7 +80,7 @@ class AngularKernel(AbstractKernel):
         return self.kernel(x, y)
 
     def cross(self, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n m"]:
-        """All pairs, from one matrix product and the series. Without a series, the kernel computes all pairs."""
+        """The kernel of all pairs, from one matrix product and the series; without a series, by the recursion."""
         self._check(x)
         if y is not x:
             self._check(y)
@@ -128,7 +128,7 @@ class _SphereEntries(NetworkEntries):
         return None if self.series is None else by_series(self.series, scaled=False)
 
     def table(self, x: Array, y: Array) -> None:
-        """The series is one."""
+        """None, because the series takes the place of a table."""
         return None
 
     def build(self) -> tuple[float, ...] | None:

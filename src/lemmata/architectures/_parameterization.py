@@ -1,4 +1,4 @@
-"""How the parameters of a layer depend on width: its powers in their factor, distribution and rate."""
+"""Powers of the width in the factor, the distribution and the learning rate of a layer's parameters."""
 
 import dataclasses
 import math
@@ -11,9 +11,9 @@ from lemmata.errors import SettingError
 class WidthExponents:
     r"""The abc-parameterisation of one layer (Yang and Hu, 2021) by powers of a width d.
 
-    The layer is h = d^-a w x with w_ij ~ N(0, s² d^(-2b)), and its weights learn at the rate of the whole network times
-    d^-c. A bias is b_i ~ N(0, t²), and learns at that rate times d^-(bias_c). Here s and t are the layer's
-    `weight_std` and `bias_std`.
+    The layer is h = d^-a w x with w_ij ~ N(0, s² d^(-2b)), and the learning rate of its weights is that of the whole
+    network times d^-c. A bias is b_i ~ N(0, t²), and its learning rate is that of the network times d^-(bias_c). Here
+    s and t are the layer's `weight_std` and `bias_std`.
 
     * `of="fan_in"`: d is the number of inputs. Use it for hidden layers and readouts.
     * `of="fan_out"`: d is the number of outputs. Use it for a first layer, whose number of inputs does not grow with
@@ -21,15 +21,15 @@ class WidthExponents:
 
     Under gradient descent and gradient flow, the triples (a, b, c) and (a + u, b - u, c - 2u) describe the same network
     for every u. So a layer stores its parameters in the form with c = 0, that is, w times d^(c/2). Then one learning
-    rate is right for all layers. Descent needs no table of rates. The tangent kernel of these parameters weights each
-    layer by its rate.
+    rate is right for all layers, so gradient descent does not need a table of rates. The tangent kernel of these
+    parameters weights each layer by its rate.
 
     Args:
         a: exponent of the factor.
         b: exponent of the standard deviation.
         c: exponent of the learning rate of the weights.
         bias_c: exponent of the learning rate of the bias.
-        of: the width that the powers are of.
+        of: whether d is the number of inputs or of outputs.
 
     Raises:
         SettingError: for exponents that are not finite, or an unknown width.
@@ -114,10 +114,10 @@ class Scales(NamedTuple):
     `bias_deviation`. All parameters have one learning rate.
 
     Attributes:
-        multiplier, deviation: of the weights.
-        bias_multiplier, bias_deviation: of the bias.
-        variance: of an output without its bias, over the mean square of an input.
-        gradient: the squared gradient of an output by the weights, over the mean square of an input.
+        multiplier, deviation: the factor and the standard deviation of the weights.
+        bias_multiplier, bias_deviation: the same for the bias.
+        variance: the variance of an output without its bias, divided by the mean square of an input.
+        gradient: the squared gradient of an output by the weights, divided by the mean square of an input.
     """
 
     multiplier: Any

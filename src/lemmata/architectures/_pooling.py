@@ -22,8 +22,8 @@ class AveragePool(AbstractLayer):
 
     Args:
         size: the window's size along each axis of positions.
-        strides: how far it moves. By default, its size.
-        padding: as of `Window`.
+        strides: how far the window moves in one step; by default, its size.
+        padding: as in `Window`.
 
     Raises:
         SettingError: for the same reasons as `Window`.
@@ -38,7 +38,7 @@ class AveragePool(AbstractLayer):
 
     @property
     def factor(self) -> float:
-        """The factor of a sum over a window."""
+        """The factor that multiplies the sum over a window."""
         return 1.0 / self.window.count
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[tuple[()], Shape]:
@@ -98,7 +98,7 @@ class GlobalAveragePool(AbstractLayer):
         return self._share(None, tuple(sites), ()) * jnp.sum(x.reshape(-1, c), axis=0)
 
     def _share(self, mask: Any, sites: tuple[int, ...], axes: tuple[int, ...]) -> Any:
-        """The factor of the sum over the filled positions."""
+        """The factor that multiplies the sum over the filled positions."""
         return 1.0 / math.prod(sites) if mask is None else 1.0 / jnp.sum(mask, axis=axes)
 
     def apply_masked(

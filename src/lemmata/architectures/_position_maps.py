@@ -14,7 +14,7 @@ from ._window import Window
 
 
 def through_pairs(name: str, state: State, over: Any, sites: tuple[int, ...], window: Window | None = None) -> State:
-    """The state with mapped arrays: those over pairs of positions by the first of two functions, means by the other.
+    """Map the arrays over pairs of positions by the first function of `over`, and the means by the second.
 
     Variances come from the pairs of positions of each input with itself.
     """
@@ -46,10 +46,10 @@ BOTH, OF_X, OF_Y = range(3)
 
 
 def at_places(state: State, pick: Callable[[Shaped[Array, "..."], int], Any], sites: tuple[int, ...]) -> State:
-    """The state if each new position is one of the old positions. Every moment is a moment of the old positions.
+    """The state if each new position is one of the old positions, so that every moment is an old moment.
 
     Args:
-        state: before.
+        state: the state at the old positions.
         pick: maps an array at the old positions to the new positions. Its second argument says which axes of positions
             the array has.
         sites: the new grid; () for a vector from one position.

@@ -27,7 +27,7 @@ class PositionalEmbedding(AbstractLayer):
     * `"concat"`: h(p) = (x(p), e(p)) with c + k coordinates, where k = `channels` (or c). Then nngp' and ntk' are
       weighted means: those of x have weight c / (c + k), and sigma² R has weight k / (c + k).
 
-    A fixed table, for example a sinusoidal one, is part of the inputs. Add it to them. In `Attention(positions=...)`,
+    If the table is fixed, for example sinusoidal, add it to the inputs of the network. In `Attention(positions=...)`,
     embeddings are added to queries and keys but not to values. To add them to all three, put this layer before
     Attention.
 
@@ -41,8 +41,8 @@ class PositionalEmbedding(AbstractLayer):
         SettingError: for an unknown kind, a negative `std`, or `channels` below 1.
         NotPositiveDefiniteError: if `decay` does not give a positive semidefinite matrix on the grid.
 
-    `push` raises SettingError for `"sum"` at the inputs of a network. There are too few coordinates there for the
-    products of x and e to average out.
+    `push` raises SettingError for `"sum"` at the inputs of a network. Their number is fixed, so the products of x and
+    e would not average out.
     """
 
     kind: Literal["sum", "concat"] = eqx.field(default="sum", static=True)
@@ -117,7 +117,7 @@ class PositionalEmbedding(AbstractLayer):
         if self.kind == "sum" and not law.wide:
             raise SettingError(
                 "input of PositionalEmbedding",
-                found="the inputs of the network themselves",
+                found="the network's own inputs",
                 rule="the output of a layer whose width tends to infinity, because kind='sum' adds random coordinates",
                 remedy="put a Dense layer before it, or use kind='concat'",
             )

@@ -1,9 +1,9 @@
-"""Where a plain function is linear in its parameters. These places are found in its jaxpr, and probes are added there.
+"""Find where a plain function is linear in its parameters, by its jaxpr, and add probes at these places.
 
 For h = W u inside f, the gradient of f by W is the product of the gradient by h with u. A probe is a zero that is added
-to h. Differentiating by the probe gives the gradient by h, so the gradient by W is never formed. So a plain function
-costs what a network of layers does. If a parameter is used twice, or in another way than in a product with a vector or
-a sum, its gradient is formed.
+to h. Differentiating by the probe gives the gradient by h, so the gradient by W is never formed. So gradients of a
+plain function cost as much as those of a network of layers. If a parameter is used twice, or in another way than in a
+product with a vector or a sum, its gradient is formed.
 """
 
 from typing import Any
@@ -40,7 +40,7 @@ class Probes:
         self.loose: set[int] = set()
 
     def run(self, closed: Any, inputs: list[Any], leaves: list[int | None]) -> tuple[list, list]:
-        """Values of the outputs, and for each the leaf whose entries it is."""
+        """The values of the outputs, and for each output the leaf whose entries it consists of, or None."""
         jaxpr, held = closed.jaxpr, {}
         held.update(zip(jaxpr.constvars, ((value, None) for value in closed.consts), strict=True))
         held.update(zip(jaxpr.invars, zip(inputs, leaves, strict=True), strict=True))
@@ -71,7 +71,7 @@ class Probes:
         return [(self._probed(equation, result, values, followed, there), None)]
 
     def _evaluated(self, equation: Any, values: list) -> list:
-        """The value of one equation, as a function of its operands that are not literals."""
+        """The results of one equation for the values of its operands."""
         given = {var: value for var, value in zip(equation.invars, values, strict=True) if not hasattr(var, "val")}
         alone = self.whole.jaxpr.replace(
             eqns=[equation], constvars=[], invars=list(given), outvars=_kept(equation.outvars)
@@ -94,7 +94,7 @@ class Probes:
 
 
 def _kept(variables: list) -> list:
-    """The probes that are not dropped at once."""
+    """The variables of an equation that are not dropped at once."""
     return [var for var in variables if type(var).__name__ != "DropVar"]
 
 

@@ -1,4 +1,4 @@
-"""Any activation function: its moments from a Hermite expansion."""
+"""A layer for any activation function, whose moments come from a Hermite expansion."""
 
 from collections.abc import Callable
 from typing import Any
@@ -31,28 +31,29 @@ class Elementwise(AbstractLayer):
         E[fn(u) fn(v)] = sum_j c^j a_j(xx) a_j(yy),
 
     and the tangent kernel needs the same sum for the derivative of `fn`. The first `degree` orders are taken one by
-    one. If these orders omit more than 1e-12 of E[fn(u)²] (5e-7 in float32), orders up to 1e11 follow in blocks [J, 4
-    J]. For tanh, this happens at standard deviations above 1. The terms are smooth in sqrt(j), so Gauss's rule with 16
-    orders replaces all orders of a block. Coefficients come from panels that halve towards 0, where an activation may
-    bend. So the double integral over a pair costs `degree` operations and 32 for each block. It needs no memory besides
-    the output, and it is positive semidefinite by construction.
+    one. If these orders omit more than 1e-12 of E[fn(u)²] (5e-7 in float32), orders up to 1e11 are added in blocks [J,
+    4 J]. For tanh, this happens at standard deviations above 1. The terms are smooth in sqrt(j), so Gauss's rule with
+    16 orders replaces all orders of a block. Coefficients come from panels that halve towards 0, where an activation
+    may bend. So the double integral over a pair costs `degree` operations, and 32 more for each block. It needs no
+    memory besides the output, and it is positive semidefinite by construction.
 
     For analytic functions of width about 1 around 0, both means have errors below 1e-10 of sqrt(E[fn(u)²] E[fn(v)²]),
     and about 1e-6 in float32. This holds at standard deviations from 0 to 1000 and at every correlation. Examples are
     tanh, sigmoid, softplus, SiLU, GELU, Mish, arctan and Gaussians. Functions that only bend at 0, such as ReLU, have
-    1e-6. `jax.numpy.sin`, `jax.numpy.cos`, `jax.scipy.special.erf` and `jax.nn.relu` themselves take the closed forms
-    of `Sin`, `Cos`, `Erf` and `Relu`.
+    errors below 1e-6. For `jax.numpy.sin`, `jax.numpy.cos`, `jax.scipy.special.erf` and `jax.nn.relu`, the closed
+    forms of `Sin`, `Cos`, `Erf` and `Relu` are used.
 
     Args:
         fn: a function of one real number, written in JAX and differentiable almost everywhere.
         degree: the number of orders that are summed one by one, from 2 to 160. At least 64 orders are always summed in
             this way.
 
-    `NNGPKernel` and `TangentKernel` compare the sum over orders with E[fn(u)²] by another rule. A tangent kernel also
-    compares the sums of the derivative. They raise SettingError if the difference is above 1e-6, or 2e-5 in float32.
-    This happens for functions that are not square-integrable, are singular, bend elsewhere than at 0, or oscillate too
-    fast. Examples of the last kind are sines at standard deviations above about 6 radians, for which `Sin` and `Cos`
-    have closed forms. `push` itself marks such moments as NaN, since under `jit` it cannot raise.
+    `NNGPKernel` and `TangentKernel` compare the sum over orders with E[fn(u)²] from another quadrature rule.
+    `TangentKernel` also compares these two for the derivative. Both kernels raise SettingError if the difference is
+    above 1e-6, or 2e-5 in float32. This happens for functions that are not square-integrable, are singular, bend
+    elsewhere than at 0, or oscillate too fast. Sines oscillate too fast at standard deviations above about 6 radians;
+    use `Sin` and `Cos`, which have closed forms. `push` itself marks such moments as NaN, since under `jit` it cannot
+    raise.
     """
 
     fn: Callable[[Any], Any] = eqx.field(static=True)

@@ -10,10 +10,10 @@ from ._layer import AbstractLayer
 
 
 class Reading(NamedTuple):
-    """Points as the state of the inputs needs them.
+    """The points in the form that the state of the inputs needs.
 
     Attributes:
-        values: vectors, fields, or tokens as fields of single numbers.
+        values: vectors, fields, or tokens as fields with one channel.
         mask: the filled positions; None if all are filled.
         tokens: whether the values are tokens.
         adjacency: the graph on the positions of every point, if points are graphs.
@@ -27,9 +27,9 @@ class Reading(NamedTuple):
 
 @singledispatch
 def reading(network: AbstractLayer, x: Float[Array, "n *sites c"]) -> Reading:
-    """Values, mask and kind of points that `as_read` returned. A layer with its own kind of points registers its rule.
+    """Split points from `as_read` into a `Reading`. A layer with its own kind of points registers its rule.
 
-    Here: values everywhere.
+    By default, all positions are filled.
     """
     return Reading(x, None, network.token_count() is not None)
 
@@ -38,11 +38,11 @@ def reading(network: AbstractLayer, x: Float[Array, "n *sites c"]) -> Reading:
 def check_points(network: AbstractLayer, x: Array) -> None:
     """Refuse points that the network cannot read, for reasons other than their shapes. A layer registers its rule.
 
-    Here: none.
+    By default, no points are refused.
     """
 
 
 def as_read(network: AbstractLayer, x: Array) -> Array:
-    """The points as the network reads them: tokens as fields of single numbers."""
+    """The points as the network reads them: tokens become fields with one channel."""
     count = network.token_count()
     return x if count is None else token_points(x, count)

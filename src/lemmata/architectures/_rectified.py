@@ -57,7 +57,7 @@ class Sign(AbstractLayer):
     """-1, 0 or 1, the sign of u. E[phi phi] = (2 / pi) arcsin(c), where c is the correlation of the pair.
 
     The derivative is 0 almost everywhere, so the layer does not pass the tangent kernel on. The tangent kernel of a
-    network only counts the layers after its last Sign. At finite width, too, the gradient of earlier layers is 0. A
+    network only counts the layers after its last Sign. The gradient of earlier layers is 0 at finite width, too. A
     point 0 has the sign 0.
     """
 
@@ -66,7 +66,7 @@ class Sign(AbstractLayer):
         return jnp.sign(x)
 
     def push(self, state: State) -> State:
-        """1 - 2 theta / pi, the angle theta in [0, pi] from its versine."""
+        """The moment 1 - 2 theta / pi, where the versine gives the angle theta in [0, pi]."""
         law = state.law.activated(odd=True)
         share, _ = _acute_arcs(versine_of(state))
         present = (state.xx > 0) & (state.yy > 0)
@@ -130,26 +130,26 @@ class RectifiedMonomial(AbstractLayer):
 
 
 def _acute_arcs(versine: Float[Array, "..."]) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
-    """The `arcs` of an obtuse angle pi - u: u / pi, which rounding of pi - u would lose, and (sin u - u cos u) / pi."""
+    """The `arcs` of an obtuse angle pi - u, from its versine, because rounding of pi - u would lose a small u."""
     return arcs(jnp.ones_like(versine, bool), versine)
 
 
 def _half_double_factorial(n: int) -> float:
-    """(2n - 1)!! / 2, the moment E[max(z, 0)^(2n)]; 0 below n = 0."""
+    """(2n - 1)!! / 2, the moment E[max(z, 0)^(2n)] for a standard normal z; 0 for n below 0."""
     return 0.5 * math.prod(range(1, 2 * n, 2)) if n >= 0 else 0.0
 
 
 def arc_cosine_kernels_of_degree(
     degree: int, obtuse: Array, versine: Float[Array, "..."]
 ) -> tuple[Float[Array, "..."], Float[Array, "..."], Float[Array, "..."]]:
-    """The kernel k_n of Cho and Saul, normalised to 1 at angle 0, then 1 - k_n, then k_{n-1} (0 for n = 0).
+    """Return k_n, 1 - k_n and k_{n-1} (0 for n = 0), where k_n is Cho and Saul's kernel, with value 1 at angle 0.
 
     With r_n = n² / (4n² - 1), the recurrence of `RectifiedMonomial` is k_{n+1} = c k_n + r_n sin² theta k_{n-1}. At
     acute angles, c = 1 - v, it is carried in the gaps g_n = 1 - k_n,
 
         g_{n+1} = g_n (1 - v) + v [1 - r_n (2 - v) (1 - g_{n-1})],
 
-    whose terms are not negative, because r_n <= 1/3. So an angle that 1 - k_n determines is not lost near 0.
+    whose terms are not negative, because r_n <= 1/3. So 1 - k_n keeps its accuracy for angles near 0.
     """
     share, bow = _acute_arcs(versine)
     cosine, square = jnp.where(obtuse, versine - 1.0, 1.0 - versine), versine * (2.0 - versine)

@@ -24,13 +24,14 @@ class ImageResize(AbstractLayer):
         nngp'(p, q) = sum_{i, j} A(p, i) A(q, j) nngp(i, j),
 
     and the same formula for ntk'. A is a product of one matrix for each axis. For `"nearest"`, each new position is one
-    of the old positions, so equal positions are enough. The other methods need all pairs of positions. Coordinates stay
-    Gaussian if they were.
+    of the old positions, so the moments at equal positions are enough. The other methods need all pairs of positions.
+    Coordinates stay Gaussian if they were.
 
     Args:
         shape: the number of positions along each axis of the new grid; None keeps the axis.
         method: `"nearest"`, `"linear"`, `"cubic"` (Keys), `"lanczos3"` or `"lanczos5"`.
-        antialias: whether a coarser grid has the filter widened by the ratio of both; not for `"nearest"`.
+        antialias: whether the filter is widened by the ratio of the grids if the new grid is coarser; not for
+            `"nearest"`.
 
     Raises:
         SettingError: for an unknown method, for numbers of positions below 1, and for masked fields, because the new
@@ -78,7 +79,7 @@ class ImageResize(AbstractLayer):
         return tuple(old if new is None else new for old, new in zip(sites, self.shape, strict=True))
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[tuple[()], Shape]:
-        """No parameters; the new grid, the same coordinates."""
+        """No parameters, the new grid, and the same coordinates."""
         *sites, c = field_shape("ImageResize", fan_in)
         return (), (*self.over(tuple(sites)), c)
 

@@ -51,7 +51,7 @@ class Serial(AbstractLayer):
         return tuple(params), fan_in
 
     def apply(self, params: tuple[Any, ...], x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites_out fan_out"]:
-        """The layers in turn."""
+        """Apply the layers in turn."""
         for layer, own in zip(self.layers, params, strict=True):
             x = layer.apply(own, x)
         return x
@@ -59,20 +59,20 @@ class Serial(AbstractLayer):
     def apply_masked(
         self, params: tuple[Any, ...], x: Float[Array, "..."], mask: Bool[Array, "*sites"]
     ) -> tuple[Float[Array, "*sites_out fan_out"], Bool[Array, "*sites_out"] | None]:
-        """The layers one after another, as long as there are positions."""
+        """Apply the layers in turn, with masks as long as there are positions."""
         visible: Any = mask
         for layer, own in zip(self.layers, params, strict=True):
             x, visible = (layer.apply(own, x), None) if visible is None else layer.apply_masked(own, x, visible)
         return x, visible
 
     def push(self, state: State) -> State:
-        """The layers' pushes in turn."""
+        """Apply the pushes of the layers in turn."""
         for layer in self.layers:
             state = state.through(layer)
         return state
 
     def needs_pairs(self, pairs: bool) -> bool:
-        """This is evaluated from the last layer back to the first."""
+        """Whether the inputs need all pairs, found from the last layer back to the first."""
         for layer in reversed(self.layers):
             pairs = layer.needs_pairs(pairs)
         return pairs
@@ -90,7 +90,7 @@ def parts(network: AbstractLayer) -> list[AbstractLayer]:
 
 
 def through_parts(network: AbstractLayer, state: State) -> State:
-    """The push of a network, each of its `parts` compiled by itself, and equal ones once."""
+    """The push of a network, where each of its `parts` is compiled separately, and equal parts only once."""
     for part in parts(network):
         state = _through(part, state)
     return state
@@ -122,9 +122,9 @@ def fully_connected(
         bias_std: standard deviation of every bias, including the readout's. With 0, there are no biases.
         readout_std: standard deviation of the readout's weights.
         outputs: outputs of the readout.
-        parameterization: of the Dense layers. `"ntk"` and `"standard"` are equal for all layers. `"mean-field"`,
-            `"maximal-update"` and any `LayerExponents` treat the first layer, the hidden layers and the readout
-            differently.
+        parameterization: the parameterisation of the Dense layers. `"ntk"` and `"standard"` are equal for all layers.
+            `"mean-field"`, `"maximal-update"` and any `LayerExponents` treat the first layer, the hidden layers and
+            the readout differently.
 
     Raises:
         SettingError: for a negative depth, for exponents without a hidden layer, and for the same reasons as `Dense`.
@@ -154,5 +154,5 @@ def relu_network(
 def erf_network(
     depth: int, width: int = 1024, *, weight_std: float = 1.0, bias_std: float = 0.0, outputs: int = 1
 ) -> Serial:
-    """Network with error-function activations."""
+    """A network with error-function activations."""
     return fully_connected(Erf(), depth, width, weight_std=weight_std, bias_std=bias_std, outputs=outputs)

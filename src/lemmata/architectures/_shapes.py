@@ -1,4 +1,4 @@
-"""Facts that only depend on the shapes of arrays, computed once for each combination of shapes."""
+"""Results that depend only on the shapes of arrays, computed once for each combination of shapes."""
 
 import functools
 from collections.abc import Callable
@@ -14,11 +14,11 @@ Found = TypeVar("Found")
 
 
 def of_shapes(fact: Callable[..., Found]) -> Callable[..., Found]:
-    """The fact, cached. Its arguments are trees in which arrays are replaced by their shapes and types.
+    """Cache a function whose result depends only on the shapes and types of the arrays in its arguments.
 
-    A trace of a network takes longer than its kernel on a few points. Other parts of the arguments, for example
-    functions, are identified by their hash. If a part has no hash, the fact is computed again each time. A function
-    that closes over arrays is taken to keep their shapes, as under `jax.jit`.
+    Tracing a network takes longer than computing its kernel on a few points. Parts of the arguments that are not
+    arrays, for example functions, are identified by their hash. If a part has no hash, the result is computed again
+    each time. As under `jax.jit`, arrays that a function closes over must keep their shapes.
     """
 
     @functools.lru_cache(maxsize=_KEPT)
@@ -44,7 +44,7 @@ def traced(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def split(arguments: Any) -> tuple[Any, Any]:
-    """The shapes in a tree, and its other parts."""
+    """Split a tree into its shapes and its other parts."""
     return eqx.partition(arguments, lambda leaf: isinstance(leaf, jax.ShapeDtypeStruct))
 
 

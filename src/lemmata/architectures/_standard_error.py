@@ -26,7 +26,7 @@ class MonteCarloMean(NamedTuple):
 
     Attributes:
         mean: the mean over the replicates.
-        standard_error: their standard deviation, entry by entry, over the root of their number.
+        standard_error: the standard deviation of the replicates, entry by entry, divided by the root of their number.
     """
 
     mean: Float[Array, "n m"]
@@ -47,17 +47,17 @@ def with_standard_error(
     not given, the matrix of a replicate and the mean are positive semidefinite by construction. If attention is
     followed only by layers linear in the moments (Dense, convolutions, pooling, Flatten) the mean is unbiased. After an
     activation or another softmax, it has a bias of order 1/`draws`. More replicates do not lower this bias, and the
-    standard error does not show it. To see the bias, compare `draws` with twice as many.
+    standard error does not show it. To see the bias, compare the results for `draws` and for twice as many draws.
 
     Let N = n + m points have s positions. A replicate stores up to 48 matrices of N s rows at once, and costs `draws`
     products of such matrices.
 
     Args:
-        kernel: of the whole network.
+        kernel: the kernel of the whole network.
         x: fields, or grids of tokens (n, *sites) if the network begins with an Embedding.
         y: other fields of the same shape; `None` means x itself.
-        key: of all replicates.
-        replicates: at least 2.
+        key: the random key of all replicates.
+        replicates: the number of replicates, at least 2.
 
     Raises:
         SettingError: for fewer than 2 replicates, or if values are not finite.
@@ -77,7 +77,7 @@ def with_standard_error(
         raise SettingError(
             "replicates",
             found=replicates,
-            rule="a whole number that is at least 2, because a standard error needs two replicates",
+            rule="a whole number of at least 2, because a standard error needs two replicates",
         )
     x = as_read(kernel.network, x)
     y = None if y is None else as_read(kernel.network, y)

@@ -18,7 +18,7 @@ from ._versine import far_versines, input_versines, sign_of
 
 @dataclasses.dataclass(frozen=True)
 class Law:
-    """The known properties of the distribution of a layer's coordinates, except their second moments.
+    """The known properties of the distribution of a layer's coordinates, apart from their second moments.
 
     Attributes:
         gaussian: whether the coordinates at all inputs are jointly Gaussian with mean 0, as every moment formula of an
@@ -26,8 +26,8 @@ class Law:
         centred: the innermost level of branches at which the coordinates have mean 0, given everything outside that
             level. It is -1 if their mean is not known to be 0.
         level: how many layers of branches (`Parallel`, `Multiply`, `Concatenate`) surround this one.
-        wide: whether averages over coordinates settle at their means as the network widens. This is not so at its
-            inputs.
+        wide: whether averages over coordinates converge to their means as the width grows. At the network's inputs,
+            they do not.
         fresh: the innermost level of branches inside which the coordinates were drawn independently from one
             distribution, given everything outside that level. It is -1 if they do not have one distribution.
     """
@@ -39,7 +39,7 @@ class Law:
     fresh: int = 0
 
     def drawn(self) -> "Law":
-        """The state after fresh Gaussian weights: Gaussian, with mean 0 for any inputs."""
+        """The law after fresh Gaussian weights: Gaussian, with mean 0 for any inputs."""
         return Law(centred=self.level, level=self.level, fresh=self.level)
 
     def activated(self, odd: bool = False) -> "Law":
@@ -71,7 +71,8 @@ class Law:
     def perturbed(self) -> "Law":
         """The law for coordinates of several distributions.
 
-        It is not Gaussian, and there is no common distribution. The flag of the mean stays.
+        The coordinates are not Gaussian and do not share one distribution. What is known of their mean does not
+        change.
         """
         return dataclasses.replace(self, gaussian=False, fresh=-1)
 
@@ -81,7 +82,7 @@ INPUTS = Law(gaussian=False, centred=-1, wide=False, fresh=-1)
 
 
 class Means(NamedTuple):
-    """The means over coordinates, E[h(x)] and E[h(y)]: arrays as `xx` and `yy` of a `State`."""
+    """The means over coordinates, E[h(x)] and E[h(y)], as arrays of the shapes of `xx` and `yy` of a `State`."""
 
     x: Float[Array, "..."]
     y: Float[Array, "..."]
@@ -100,15 +101,15 @@ class Centred(NamedTuple):
 
 
 class Grid(eqx.Module):
-    """The positions of fields, and what is known of pairs of positions. By default there is no grid, only vectors.
+    """The positions of fields, and what is known of pairs of positions. By default, the inputs are vectors.
 
     Attributes:
         sites: the shape of the grid of positions; () for vectors.
         pairs: whether all pairs of positions are kept.
         left: with `pairs`, the moments of every x with itself at all pairs of positions, of shape sites + sites + (n,).
-        right: the same of every y.
+        right: the same moments of every y.
         mask_x: the filled positions of x, if not all are filled (`Masked`); an array like `State.xx`.
-        mask_y: the same of y, an array as `State.yy`.
+        mask_y: the filled positions of y; an array like `State.yy`.
         adjacency_x: the graphs of x if points are graphs (`OnGraphs`), of shape (n, nodes, nodes).
         adjacency_y: the graphs of y, (m, nodes, nodes).
         joint: whether y are x, all of them at once, so that an estimate may draw for all inputs together.
@@ -126,7 +127,7 @@ class Grid(eqx.Module):
 
     @property
     def axes(self) -> int:
-        """How many axes of positions come first in the moments of a state."""
+        """The number of axes of positions, which come first in the moments of a state."""
         return len(self.sites) * (1 + self.pairs)
 
 
@@ -136,9 +137,10 @@ class State(eqx.Module):
     All four arrays broadcast to one shape. So one `push` can compute a single pair (scalars), the diagonal (vectors) or
     a whole matrix. For a matrix, `nngp` and `ntk` have the shape (n, m), `xx` has (n, 1), and `yy` has (1, m).
 
-    If inputs are fields, vectors at the positions of a grid of shape `sites`, the axes of positions come first. The
-    shape is sites + (n, m) if only equal positions of x and y are stored. With `pairs`, it is sites + sites + (n, m),
-    and the positions of x come before those of y. A layer that acts on each position separately can ignore them.
+    If inputs are fields (vectors at the positions of a grid of shape `sites`), the axes of positions come first. The
+    shape is sites + (n, m) if only equal positions of x and y are stored. With `pairs`, the shape is sites + sites +
+    (n, m), and the positions of x come before those of y. A layer that acts on each position separately can ignore
+    these axes.
 
     Attributes:
         nngp: E[h(x) h(y)], the covariance of one coordinate of the outputs.
@@ -153,7 +155,7 @@ class State(eqx.Module):
         versine: 1 - |nngp| / sqrt(xx yy), an array like nngp, if it is known more accurately than nngp determines it.
             In a correlation near 1 or -1, rounding loses the angle. `replace` discards it together with its moments.
         centred: the moments of the inputs after subtracting their means. Computing them from the moments of the inputs
-            would cancel. They are discarded in the same cases as the versine.
+            would lose digits by cancellation. They are discarded in the same cases as the versine.
     """
 
     nngp: Float[Array, "..."]
@@ -181,7 +183,7 @@ class State(eqx.Module):
         return self.replace(grid=dataclasses.replace(self.grid, **changes))
 
     def with_sides(self, change: Callable[["State"], "State"]) -> "State":
-        """The state with changed states of inputs with themselves, if it has them."""
+        """Change the states of inputs with themselves, if this state has them."""
         if self.grid.left is None or self.grid.right is None:
             return self
         left = change(self.grid.left)
@@ -193,7 +195,7 @@ class State(eqx.Module):
         return self.replace(law=law).with_sides(lambda side: side.replace(law=law))
 
     def through(self, layer: Any) -> "State":
-        """The result of a layer inside a network for this state and for the states of inputs with themselves."""
+        """Push this state, and the states of inputs with themselves, through a layer of a network."""
         if layer.whole or self.grid.left is None or self.grid.right is None:
             return layer.push(self)
         sides = self.with_sides(lambda side: _with_variances(layer.push(side))).grid
@@ -213,7 +215,7 @@ def _with_variances(side: State) -> State:
 
 
 def versine_of(state: State) -> Float[Array, "..."]:
-    """1 - |correlation|, in [0, 1], as the state stores it, or computed from its covariances. 1 if a variance is 0."""
+    """1 - |correlation|, as the state stores it or computed from its covariances. It is 1 if a variance is 0."""
     if state.versine is not None:
         return state.versine
     scale = safe_sqrt(state.xx) * safe_sqrt(state.yy)  # the product of two variances may leave the range of the type
@@ -224,7 +226,7 @@ def versine_of(state: State) -> Float[Array, "..."]:
 
 
 def pair_state(x: Float[Array, " d"], y: Float[Array, " d"]) -> State:
-    """The state of the inputs themselves for a single pair: nngp = <x, y> / d, and no parameters before them."""
+    """The state of a network's inputs for a single pair: nngp = <x, y> / d, and ntk = 0."""
     means = Means(jnp.mean(x), jnp.mean(y))
     nngp, xx, yy, versine = _pair_moments(x, y)
     centred = Centred(*_pair_moments(less_mean(x), less_mean(y)))
@@ -257,7 +259,7 @@ def _squares(x: Float[Array, "n d"]) -> Float[Array, " n"]:
 
 
 def matrix_state(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> State:
-    """The state of all pairs: one matrix product, and the two diagonals as a column and a row.
+    """The state of all pairs: one matrix product, and the variances as a column and a row.
 
     The compiler removes what a network does not use, such as the versine or the centred moments.
     """
@@ -270,7 +272,7 @@ def matrix_state(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> State:
 
 
 def far_moments(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> tuple[Array, Array, Array, Array]:
-    """Nngp, xx, yy and the versine of all pairs; NaN for a versine that `matrix_state` would repair."""
+    """The moments nngp, xx, yy and the versine of all pairs. A versine that `matrix_state` would repair is NaN."""
     nngp, xx, yy = x @ y.T / x.shape[1], _squares(x)[:, None], _squares(y)[None, :]
     return nngp, xx, yy, far_versines(nngp, xx, yy)
 

@@ -28,8 +28,8 @@ class StateSpace(AbstractLayer):
         y(t) = w sqrt(2/N) Re sum_n c_n h_n(t) + `skip_std` d u(t) = sum_{s <= t} k(s) u(t - s), where k(s) = w
         sqrt(2/N) Re sum_n c_n b_n g_n a_n^s (+ `skip_std` d at s = 0).
 
-    Every channel has b_n and c_n of its own, complex with real and imaginary parts of variance 1/2, and d standard
-    normal. So k is independent of u and of the other channels, and
+    Every channel has its own b_n and c_n, which are complex with real and imaginary parts of variance 1/2. Its d is
+    standard normal. So k is independent of u and of the other channels, and
 
         R(s, s') = E[k(s) k(s')] = w² Re mean_n |g_n|² a_n^s conj(a_n)^s' (+ `skip_std`² at s = s' = 0).
 
@@ -43,20 +43,20 @@ class StateSpace(AbstractLayer):
 
     Both sums are recurrences in t and in t', so they cost N operations for each pair of positions.
 
-    Outputs have mean 0 but are not a Gaussian process, because a product of k and u is not Gaussian. A Dense layer,
-    which mixes the channels, comes before an activation. At the inputs of a network, there are too few channels for
-    averages over them to settle. So put a Dense layer before this layer, too.
+    Outputs have mean 0 but are not a Gaussian process, because a product of k and u is not Gaussian. Put a Dense
+    layer, which mixes the channels, before the next activation. At the inputs of a network, the number of channels is
+    fixed, so averages over them do not converge. So put a Dense layer before this layer, too.
 
     Args:
-        poles: their number N, for l_n = -1/2 + i pi n with n = 0 ... N - 1; or the poles themselves.
-        steps: time steps. The channels use them in turn, so R is then also a mean over them.
+        poles: the number N of poles, for l_n = -1/2 + i pi n with n = 0 ... N - 1; or the poles themselves.
+        steps: the time steps D. The channels use them in turn, so R is then also a mean over the time steps.
         weight_std: w.
         skip_std: standard deviation of the direct path from u(t) to y(t); none at 0.
         train_poles: whether the poles are trained.
 
     Raises:
         SettingError: for poles whose real part is not negative, steps that are not positive, or a negative standard
-            deviation. `push` also raises it at the inputs of a network.
+            deviation. `push` also raises this error at the inputs of a network.
         ShapeError: if the points are not sequences (length, channels).
 
     Example:
@@ -106,7 +106,8 @@ class StateSpace(AbstractLayer):
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[dict[str, Array], Shape]:
         """Draw {"input", "output"} of shape (2, channels, N), with real parts before imaginary parts.
 
-        If they exist also "skip" of shape (channels,), and "poles" of shape (2, channels, N).
+        With `skip_std` > 0, also draw "skip" of shape (channels,), and with `train_poles` "poles" of shape (2,
+        channels, N).
         """
         _, c = self._sequence(fan_in)
         shape, keys = (2, c, len(self.poles)), jax.random.split(key, 3)
@@ -119,7 +120,7 @@ class StateSpace(AbstractLayer):
         return params, fan_in
 
     def apply(self, params: dict[str, Array], x: Float[Array, "t c"]) -> Float[Array, "t c"]:
-        """The outputs of the channels at every time, from state 0 before the first."""
+        """The outputs of the channels at every time, where the state before the first time is 0."""
         _, c = self._sequence(x.shape)
         step = jnp.asarray(np.resize(self.steps, c), x.dtype)[:, None]
         poles = _complex(params["poles"]) if self.train_poles else jnp.asarray(self.poles, _complex_dtype(x))
@@ -148,7 +149,7 @@ class StateSpace(AbstractLayer):
         if not state.law.wide:
             raise SettingError(
                 "input of StateSpace",
-                found="the inputs of the network themselves",
+                found="the network's own inputs",
                 rule="the output of a layer whose width tends to infinity, because each channel has its own "
                 "random kernel",
                 remedy="put a Dense layer before StateSpace",

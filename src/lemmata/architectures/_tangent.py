@@ -1,4 +1,4 @@
-"""The tangent kernel of a finite network or of any function in blocks, and its products with vectors."""
+"""The tangent kernel of a finite network or any function, computed in blocks, and its products with vectors."""
 
 import math
 from functools import partial
@@ -49,20 +49,20 @@ def tangent_gram(
     The gradients of `Dense` layers are products (output gradient times input) and are never formed. So each
     layer of a network costs one gradient by its outputs for each point and output, and one matrix product.
     The gradients of other layers with parameters are formed. For a plain function, either all gradients are formed, or
-    one at a time, along which the outputs are differentiated. The method with fewer operations is used. The plan of a
-    result above 1 GiB is printed to standard error.
+    one gradient at a time, along which the outputs are differentiated. The method with fewer operations is chosen. The
+    plan of a result above 1 GiB is printed to standard error.
 
     Args:
         network: a function f(params, x) of one point, or an object with such an `apply`. Layers of this subpackage use
-            a faster algorithm. Outputs of any shape count as k = their number.
+            a faster algorithm. Outputs may have any shape; k is their total number.
         params: the parameters at which the kernel is computed, as a tree of arrays. Leaves that are not floating-point
             numbers are fixed.
         x: points of any shape, one in each row.
         y: other points. `None` means `x` itself; then only half of the blocks are computed.
-        output: give only the kernel (n, m) of this output.
-        each: give only the kernel of each output with itself, (n, m, k).
-        trace: give only the mean over outputs of the diagonal of Theta, (n, m), which at infinite width is the kernel
-            of each output.
+        output: the number of an output; return only the kernel (n, m) of this output.
+        each: whether to return only the kernel of each output with itself, (n, m, k).
+        trace: whether to return only the mean of the kernels of each output with itself, (n, m). At infinite width,
+            this mean is the kernel of each output.
         working_set: bytes of gradients and products that may be in memory at once, without the result; at least the
             gradients of two points.
 
@@ -116,13 +116,13 @@ def tangent_product(
     """The product (Theta v)_ia = sum_jb Theta(x_i, y_j)_ab v_jb without the kernel, by one gradient and one derivative.
 
     The gradient u of sum_jb v_jb f_b(y_j) by the parameters is the direction along which the outputs at all x_i are
-    differentiated. Both passes process the points in batches. So the cost is only that of a few passes over the data.
-    The memory is that of a few copies of the parameters, plus `working_set`.
+    differentiated. The gradient and the derivative process the points in batches. So the cost is only a few passes
+    over the data. The memory is a few copies of the parameters, plus `working_set`.
 
     Args:
         network: as in `tangent_gram`.
-        params: its parameters.
-        v: the vector, one row of the shape of an output for each point of y.
+        params: the parameters of the network.
+        v: the vector: for each point of y, one row with the shape of an output.
         x: points of the result.
         y: points of the vector; `None` means `x` itself.
         working_set: bytes of activations that may be in memory at once; at least those of one point.
@@ -150,10 +150,10 @@ def combined_gradient(
 ) -> Any:
     """The gradient of sum_ia v_ia f_a(x_i) by the floating-point parameters, in batches of points.
 
-    None for the other parameters.
+    The result is None at parameters that are not floating-point numbers.
 
-    With v the residuals f(x) - y it is the gradient of squared loss. Arguments and errors are those of
-    `tangent_product`.
+    If v holds the residuals f(x) - y, this is the gradient of half the sum of squared residuals. Arguments and errors
+    are those of `tangent_product`.
     """
     network, params = differentiable(network, params)
     out = output_structure(network, params, x)
@@ -161,7 +161,7 @@ def combined_gradient(
 
 
 def output_structure(network: Any, params: Any, x: Array, y: Array | None = None) -> jax.ShapeDtypeStruct:
-    """Shape and type of f(params, x_i), for a function, parameters and points that have a tangent kernel.
+    """The shape and type of f(params, x_i), after a check that function, parameters and points have a tangent kernel.
 
     Raises:
         ShapeError: if x and y are not rows of points of the same shape, are empty, or are not inputs of the function.
@@ -235,9 +235,9 @@ def _output(network: Any, params: Any, x: Any) -> Any:
 
 
 def differentiable(network: Any, params: Any) -> tuple[Any, Any]:
-    """The network as an object with `apply`, and its floating-point parameters.
+    """The network as an object with a method `apply`, and its floating-point parameters.
 
-    Other parameters become its constants.
+    Other parameters become constants of this object.
     """
     free, constants = eqx.partition(params, eqx.is_inexact_array)
     for leaf in jax.tree.leaves(free):
@@ -256,14 +256,14 @@ def differentiable(network: Any, params: Any) -> tuple[Any, Any]:
 def _blocked(
     network: Any, params: Any, x: Array, y: Array | None, basis: Array, which: str, working_set: int
 ) -> Inexact[Array, "n m *outputs"]:
-    """The kernel in square blocks of rows, on and above the diagonal where y is None."""
+    """The kernel in square blocks. If y is None, only blocks on and above the diagonal are computed."""
     others, symmetric = x if y is None else y, y is None
     entries = working_set // basis.dtype.itemsize
     outputs = {"all": (len(basis),) * 2, "each": (len(basis),), "mean": ()}[which]
     shape = (len(x), len(others), *outputs)
     if _known((params, x, others)):
         plan = ResultPlan("tangent kernel", shape, basis.dtype.itemsize, other=working_set)
-        plan.require(x, remedy="product(x, v) needs no kernel; outputs='mean', fewer points or float32")
+        plan.require(x, remedy="use product(x, v), which needs no kernel, or outputs='mean', fewer points or float32")
     if prefers_vectors(network, params, x, basis, which):
         # memory besides the activations: a tile of all pairs of outputs, as it is computed, and in two further orders
         rows = min(
@@ -305,7 +305,7 @@ def _cut(whole: Any, i: int, rows: int) -> Any:
 
 
 def _known(tree: Any) -> bool:
-    """Whether all arrays have values: under a transformation of JAX the caller has planned, or the compiler will."""
+    """Whether all arrays have values. Under a transformation of JAX they do not, and no memory plan is made."""
     try:
         return all(leaf.devices() for leaf in jax.tree.leaves(tree) if isinstance(leaf, jax.Array))
     except jax.errors.ConcretizationTypeError:
@@ -321,13 +321,13 @@ def _by_vectors(network: Any, params: Any, basis: Array, which: str, x: Array, y
 
 
 def _rows(entries: int, side_of_a_point: int, outputs: int, which: str) -> int:
-    """The largest r for which 2 r sides + 3 products of r x r points fit into `entries`."""
+    """The largest r for which 2 r sides of a point and 3 products of r x r points fit into `entries`."""
     product = 3 * (outputs**2 if which == "all" else outputs if which == "each" else 1)
     return int((math.sqrt(side_of_a_point**2 + product * entries) - side_of_a_point) / product)
 
 
 def _stripe(points: int, outputs: int) -> int:
-    """Rows of the blocks of a symmetric kernel; all if the blocks would be too short."""
+    """The number of rows of a block of a symmetric kernel; all rows if the blocks would be too short."""
     return points if points * outputs < _STRIPES * _SHORTEST else -(-points // _STRIPES)
 
 
@@ -337,7 +337,7 @@ def _symmetrised(tile: Array) -> Array:
 
 
 def _transposed(tile: Array) -> Array:
-    """Theta(y, x)_ba from Theta(x, y)_ab."""
+    """Theta(y, x)_ba, from the block Theta(x, y)_ab."""
     return jnp.transpose(tile, (1, 0, 3, 2) if tile.ndim == 4 else (1, 0, *range(2, tile.ndim)))
 
 

@@ -1,4 +1,4 @@
-"""The matrix of all pairs and the diagonal of a network's kernel, in tiles that stay in the cache."""
+"""The matrix of all pairs and the diagonal of a network's kernel, in tiles that fit into the cache."""
 
 import math
 
@@ -28,7 +28,7 @@ _TILE, _SYMMETRIC_TILE, _FIELD_TILE = 512, 256, 2**16
 def cross_entries(entries: NetworkEntries, x: Array, y: Array) -> Array:
     """The matrix of all pairs.
 
-    If y is x, the recursion gives its diagonal, and a diagonal that is not finite is an error.
+    If y is None, the recursion gives the diagonal. Raise an error if the diagonal is not finite.
     """
     check_rows(x, y)
     check_points(entries.network, x)
@@ -60,7 +60,7 @@ def _by_table(table: NormTable, x: Array, y: Array | None) -> Array:
 
 
 def diagonal_entries(entries: NetworkEntries, x: Array) -> Array:
-    """The kernel of every point with itself. It is refused if it is not finite."""
+    """The kernel of every point with itself. Raise an error if it is not finite."""
     check_sites(x)
     return finite(_diagonal(entries, as_read(entries.network, x)))
 
@@ -78,14 +78,14 @@ def _diagonal_of_fields(entries: NetworkEntries, x: Array) -> Array:
 
 
 def field_tile(network: AbstractLayer, sites: tuple[int, ...]) -> int:
-    """Rows of a square tile of pairs of fields: at least 8, which are computed at once, where four such tiles fit."""
+    """The number of rows of a square tile of pairs of fields; 8 or more if four tiles of 4 rows fit into the cache."""
     positions = math.prod(sites) ** (2 if network.needs_pairs(False) else 1)
     side = math.isqrt(_FIELD_TILE // positions)
     return max(1, min(8, 2 * side) if side < 8 else side // 8 * 8)
 
 
 def _tile(entries: Entries, x: Array, y: Array, side: int) -> tuple[int, int]:
-    """Rows and columns of a tile, of `side` points where they are vectors."""
+    """The numbers of rows and columns of a tile; both are `side` if points are vectors and there are enough."""
     if x.ndim == 2 or isinstance(entries, NormTable | FarPairs):
         return (side, side) if min(len(x), len(y)) >= 2 * side else (len(x), len(y))
     side = field_tile(entries.network, x.shape[1:-1])
@@ -104,8 +104,8 @@ def _rectangle(entries: Entries, x: Array, y: Array | None) -> Array:
 def _symmetric(entries: Entries, x: Array, diagonal: Array) -> Array:
     """The matrix of a set of points, exactly symmetric, with this diagonal.
 
-    Two programs are used. In a single program, entries would be computed again for the transpose, because products and
-    sums may be fused differently.
+    Two programs are used. A single program would compute the entries of the transpose again, and could round them
+    differently.
     """
     # If a series replaces the recursion, a matrix that may be a tile of `gram` is computed whole.
     series = isinstance(entries, NetworkEntries) and is_homogeneous(entries.network)
@@ -138,7 +138,7 @@ def _symmetric_tiles(entries: Entries, x: Array, diagonal: Array, shape: tuple[i
 
 
 def _even_on_diagonal(matrix: Array, size: int) -> Array:
-    """The matrix with exactly symmetric tiles on its diagonal: a product of a tile with itself may round unevenly."""
+    """Make the tiles on the diagonal exactly symmetric, because a product of a tile with itself may round unevenly."""
     corners = jnp.asarray(_starts(len(matrix), size), jnp.int32)
 
     def write(t: Array, matrix: Array) -> Array:

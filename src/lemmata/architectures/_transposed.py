@@ -1,4 +1,4 @@
-"""Transposed convolutions: a dense layer on what the positions around each position of a finer grid hold."""
+"""Transposed convolutions: a dense layer at each position of a finer grid, on the old positions around it."""
 
 import math
 
@@ -23,12 +23,12 @@ class TransposedWindow(Window):
     offset a is E - 1 under `"VALID"`. Otherwise it is the smaller of E - 1 and (E + s - 2) / 2, rounded up.
 
     Args:
-        size: its extent along each axis of the grid.
+        size: the window's size along each axis of the grid.
         strides: the distance between neighbouring positions after spreading; 1 by default.
-        dilation: the distance of neighbours inside the window; 1 by default.
-        padding: `"SAME"` surrounds the line by zeros and gives n s positions p. `"CIRCULAR"` joins its ends and gives
-            equally many. `"VALID"` surrounds it by zeros too, and has all n s + max(E - s, 0) positions that something
-            reaches.
+        dilation: the distance between neighbouring places of the window; 1 by default.
+        padding: `"SAME"` surrounds the line by zeros and gives n s positions p. `"CIRCULAR"` joins the ends of the
+            line and also gives n s positions. `"VALID"` surrounds the line by zeros and gives all n s + max(E - s, 0)
+            positions that an old position reaches.
 
     Raises:
         SettingError: for the same reasons as `Window`.
@@ -48,9 +48,9 @@ class TransposedWindow(Window):
         return super().over(layer, sites)
 
     def visible(self, mask: Bool[Array, "..."], groups: list[tuple[int, ...]]) -> Bool[Array, "..."]:
-        """The new positions that a filled position reaches, computed from the mask of the positions.
+        """The mask of the new positions that a filled position reaches.
 
-        There are as many as for a field without a mask.
+        Their number is the same as for a field without a mask that has only the filled positions.
 
         Raises:
             SettingError: for padding that depends on where the filled positions end.
@@ -88,7 +88,7 @@ class TransposedWindow(Window):
 
 
 class ConvTranspose(Serial):
-    r"""A transposed convolution, to a finer grid: `Serial([Patches(TransposedWindow(...)), Dense(width)])`.
+    r"""A transposed convolution to a finer grid: `Serial([Patches(TransposedWindow(...)), Dense(width)])`.
 
     Let w = `weight_std` and b = `bias_std`, let c be the number of channels and s the strides, and let a be defined as
     in `TransposedWindow`. In the NTK parameterisation,
@@ -99,8 +99,8 @@ class ConvTranspose(Serial):
 
         nngp'(p, q) = w² / count sum_o nngp((p + e o - a) / s, (q + e o - a) / s) + b²,
 
-    over the places where both are positions. A window contains one position in prod(s). So variances are smaller by
-    this factor than those of a convolution with the same weights.
+    over the places where both are positions. On average, only one place in prod(s) of a window is a position. So
+    variances are smaller by this factor than those of a convolution with the same weights.
 
     Args:
         width: the number of output channels.

@@ -1,4 +1,4 @@
-"""The versine 1 - |c| of a correlation c. It keeps the angle, which rounding of c loses near 1 and -1.
+"""The versine 1 - |c| of a correlation c. It determines small angles, which c loses by rounding near 1 and -1.
 
 A correlation within eps of 1 determines its angle up to sqrt(eps). The versine is half of the squared angle there, and
 determines the angle up to eps. So states store the versine beside the covariances, if a layer has a form for it that
@@ -41,7 +41,7 @@ def input_versines(
         nngp: <x, y> / d.
         xx: |x|² / d.
         yy: |y|² / d.
-        own: whether y are x, so that the diagonal is 0 without a repair.
+        own: whether y are the points x, so that the diagonal is 0 without a repair.
     """
     return _input_versines(own, x, y, nngp, xx, yy)
 
@@ -58,9 +58,9 @@ def _input_versines(own: bool, x: Array, y: Array, nngp: Array, xx: Array, yy: A
 
 
 def far_versines(nngp: Float[Array, "n m"], xx: Float[Array, "n 1"], yy: Float[Array, "1 m"]) -> Float[Array, "n m"]:
-    """`input_versines` of points other than 0 whose versines need no repair, which takes long to compile.
+    """`input_versines` without the repair, which takes long to compile, for points other than 0.
 
-    NaN for others.
+    The value is NaN if a versine needs the repair or a point is 0.
 
     Args:
         nngp: <x, y> / d.
@@ -81,7 +81,7 @@ def _input_versines_jvp(own, primals, tangents):
 
 
 def sign_of(nngp: Float[Array, "..."]) -> Float[Array, "..."]:
-    """The sign of a covariance, 1 at 0: there too the correlation is this times 1 - its versine, with derivatives."""
+    """The sign of a covariance, and 1 at 0, so that sign * (1 - versine) is the correlation everywhere."""
     return jnp.where(nngp < 0, -1.0, 1.0).astype(nngp.dtype)
 
 
@@ -96,7 +96,7 @@ def _cosine(nngp: Array, xx: Array, yy: Array) -> Array:
 
 
 def _repaired(units: Callable[[], tuple[Array, Array]], c: Float[Array, "n m"], own: bool) -> Float[Array, "n m"]:
-    """1 - |c|, from differences or sums of the normalised points where it has lost digits."""
+    """1 - |c|. Where this loses digits, it is computed from differences or sums of the normalised points."""
     found = asked = 1.0 - jnp.abs(c)
     if own:  # the diagonal is 0
         diagonal = jnp.eye(len(c), dtype=bool)
@@ -116,15 +116,15 @@ def _repaired(units: Callable[[], tuple[Array, Array]], c: Float[Array, "n m"], 
 
 
 def _settled(versine: Array) -> Array:
-    """The versine, 0 if the angle is rounding.
+    """The versine, or 0 if the angle is only rounding error.
 
-    Equal points may be summed in another order each, and a derivative of the angle divides by its sine.
+    Two equal points may be summed in different orders, and a derivative of the angle divides by its sine.
     """
     return jnp.where(versine > (8.0 * jnp.finfo(versine.dtype).eps) ** 2, versine, 0.0)
 
 
 def angle_of(nngp: Float[Array, "..."], versine: Float[Array, "..."]) -> Float[Array, "..."]:
-    """The angle in [0, pi] of a covariance and its versine."""
+    """The angle in [0, pi] that belongs to a covariance and its versine."""
     half = half_angle(0.5 * versine)
     return jnp.where(nngp < 0, math.pi - half, half)
 
@@ -132,7 +132,7 @@ def angle_of(nngp: Float[Array, "..."], versine: Float[Array, "..."]) -> Float[A
 def after_bend(
     nngp: Float[Array, "..."], versine: Float[Array, "..."], a: float | Array, b: float | Array = 1.0
 ) -> tuple[Float[Array, "..."], Float[Array, "..."], Float[Array, "..."]]:
-    """E[phi' phi'], and correlation and versine of the outputs, for a phi with slope a below 0 and slope b above 0.
+    """E[phi' phi'] and the outputs' correlation and versine, for a phi with slope a below 0 and slope b above 0.
 
     Let u = min(theta, pi - theta), vers = 1 - cos u and bow = (sin u - u cos u) / pi. The correlation c is 1 - vers +
     (b - a)² bow / (a² + b²) for theta below pi/2, and [(b - a)² bow - 2 a b cos u] / (a² + b²) above it. This is the
@@ -174,7 +174,7 @@ def _arcs_jvp(primals, tangents):
 
 
 class Term(NamedTuple):
-    """One of two terms of a sum: its covariance, versine and variances."""
+    """The covariance, versine and variances of one of two terms of a sum."""
 
     nngp: Float[Array, "..."] | float
     versine: Float[Array, "..."] | float
@@ -191,7 +191,7 @@ def versine_of_sum(one: Term, other: Term) -> Float[Array, "..."]:
         1 -+ c = (1 - P_1 - P_2) + P_1 (1 -+ c_1) + P_2 (1 -+ c_2), where 1 - P_1 - P_2 = (r_1 q_2 - r_2 q_1)² / (1 +
         P_1 + P_2),
 
-    since the r_i², as the q_i², sum to 1: no term is negative.
+    since both the r_i² and the q_i² sum to 1. No term is negative.
     """
     roots = lambda part, rest: tuple(safe_sqrt(jnp.asarray(value)) for value in (part, rest, part + rest))
     (r1, r2, left), (q1, q2, right) = roots(one.xx, other.xx), roots(one.yy, other.yy)
@@ -209,7 +209,7 @@ def versine_of_sum(one: Term, other: Term) -> Float[Array, "..."]:
 def _apart(one: Array, other: Array) -> Array:
     """The difference of two numbers of one sign.
 
-    0 if it is a rounding error, so that an angle of equal points stays 0.
+    The result is 0 if it is only a rounding error, so that the angle of equal points stays 0.
     """
     difference = one - other
     return jnp.where(jnp.abs(difference) > 8.0 * jnp.finfo(difference.dtype).eps * one, difference, 0.0)
@@ -222,13 +222,13 @@ def versine_of_patches(
     shown: tuple[Sequence[Float[Array, "..."]], Sequence[Float[Array, "..."]]],
     total: Callable[[Float[Array, "..."]], Float[Array, "..."]],
 ) -> Float[Array, "..."]:
-    """The versine of a mean over the places of a window, as `versine_of_sum` has it for two terms.
+    """The versine of a mean over the places of a window, by the method of `versine_of_sum`.
 
     Let r_o and q_o be the places' shares of the two standard deviations. Then 1 -+ c is sum_o (r_o - q_o)² / 2 + sum_o
     r_o q_o (1 -+ c_o).
 
     Args:
-        term: the moments before.
+        term: the moments before the mean.
         xx: the new variances of x, sums over places.
         yy: the new variances of y.
         shown: the variances of x, and of y, at every place.

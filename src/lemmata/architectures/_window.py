@@ -22,11 +22,11 @@ class Window(eqx.Module):
     """A window that slides over a grid of positions.
 
     Args:
-        size: its extent along each axis of the grid.
-        strides: how far it moves in one step; 1 if not given.
-        dilation: the distance of neighbours inside it; 1 if not given.
-        padding: `"VALID"` keeps it inside the grid. `"SAME"` surrounds the grid by zeros. So with strides 1, there are
-            as many windows as positions. `"CIRCULAR"` surrounds it by copies of the grid, as on a torus.
+        size: the number of places along each axis of the grid.
+        strides: how far the window moves in one step; 1 if not given.
+        dilation: the distance between neighbouring places of the window; 1 if not given.
+        padding: `"VALID"` keeps the window inside the grid. `"SAME"` surrounds the grid by zeros. So with strides 1,
+            there are as many windows as positions. `"CIRCULAR"` surrounds the grid by copies of itself, as on a torus.
 
     Raises:
         SettingError: for numbers that are not whole and positive, a wrong count of numbers, or an unknown padding.
@@ -48,11 +48,11 @@ class Window(eqx.Module):
 
     @property
     def count(self) -> int:
-        """The number of positions in it."""
+        """The number of places in the window."""
         return math.prod(self.size)
 
     def over(self, layer: str, sites: tuple[int, ...]) -> tuple[int, ...]:
-        """The grid of its own positions over a grid of shape `sites`.
+        """The grid of the window's positions over a grid of shape `sites`.
 
         Raises:
             ShapeError: for vectors, for a grid with another number of dimensions, and for a grid on which no window
@@ -95,7 +95,7 @@ class Window(eqx.Module):
         return values
 
     def visible(self, mask: Bool[Array, "..."], groups: list[tuple[int, ...]]) -> Bool[Array, "..."]:
-        """Where windows hold something: at the same positions as before, or where a whole window is filled.
+        """The mask of the windows: the mask itself for `"SAME"`; for `"VALID"`, where a whole window is filled.
 
         Raises:
             SettingError: for padding that depends on where the filled positions end.
@@ -112,7 +112,7 @@ class Window(eqx.Module):
         )
 
     def patches(self, x: Float[Array, "*sites c"]) -> Float[Array, "*grid p"]:
-        """The content of the window at each of its positions, place after place: p = count * c numbers."""
+        """The p = count * c numbers in the window at each of its positions, place after place."""
         return jnp.concatenate(self.shown(x, [(axis,) for axis in range(len(self.size))]), axis=-1)
 
     def shown(self, values: Float[Array, "..."], groups: list[tuple[int, ...]]) -> list[Float[Array, "..."]]:

@@ -1,4 +1,4 @@
-"""Checks that every computation on arrays and Gram matrices makes before it starts."""
+"""Checks that run before every computation on arrays and Gram matrices."""
 
 from typing import Any
 
@@ -29,10 +29,10 @@ def known(array: ArrayLike) -> np.ndarray | None:
 def check_numbers(name: str, array: ArrayLike) -> None:
     """Refuse an array that is empty, of less than single precision, or not finite.
 
-    For a traced one, only the shape is checked.
+    For a traced array, only the shape is checked.
 
     Args:
-        name: of the array, for the message.
+        name: the name of the array, for the message.
         array: the numbers.
 
     Raises:
@@ -58,19 +58,20 @@ def check_numbers(name: str, array: ArrayLike) -> None:
     values = known(array)
     if values is not None and not np.all(np.isfinite(values)):
         missing = int(np.sum(~np.isfinite(values)))
-        remedy = "drop or replace them, or the rows that they come from"
+        remedy = "drop or replace these entries, or the rows that they come from"
         raise DataError(name, found=f"{missing} entries that are not finite", rule="finite numbers", remedy=remedy)
 
 
 def check_gram(name: str, matrix: Any) -> None:
-    """Raise an error unless this is a square symmetric matrix of finite floating-point numbers.
+    """Raise an error unless the matrix is square, symmetric and made of finite floating-point numbers.
 
     For a traced matrix, only shape and type are checked.
 
-    Symmetric means |A - A^T| <= 16 n eps |A| in every entry, with |A| the Frobenius norm.
+    The matrix A is symmetric if every entry of A - A^T is at most 16 n eps |A| in modulus, where |A| is the Frobenius
+    norm.
 
     Args:
-        name: of the matrix, for the message.
+        name: the name of the matrix, for the message.
         matrix: a Gram matrix.
 
     Raises:
@@ -114,7 +115,7 @@ def mirror(matrix: Float[np.ndarray, "n columns"]) -> None:
     """Copy the upper triangle of a matrix to the lower one.
 
     Args:
-        matrix: it is changed in place.
+        matrix: the matrix, which is changed in place.
     """
     for start in range(0, len(matrix), _BLOCK):
         end = start + _BLOCK

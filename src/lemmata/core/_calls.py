@@ -1,4 +1,4 @@
-"""The answers of a user's function or model, checked. An error names the function or model."""
+"""Checked calls of a user's function or model. An error names the function or model."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,7 +7,7 @@ from lemmata.errors import LemmataError, SettingError
 
 
 def answer_of(name: str, function: Callable, *given: Any, rule: str, remedy: str | None = None) -> Any:
-    """function(*given), where the function is the user's.
+    """Return function(*given), where the function is the user's.
 
     Args:
         name: what the function is, for the message.
@@ -17,7 +17,7 @@ def answer_of(name: str, function: Callable, *given: Any, rule: str, remedy: str
         remedy: what the user can do.
 
     Raises:
-        SettingError: whatever the function raises, in one line. Errors of lemmata pass.
+        SettingError: if the function raises any error, with its words in one line. Errors of lemmata pass unchanged.
     """
     try:
         return function(*given)

@@ -1,4 +1,4 @@
-"""Processes that this one starts."""
+"""Start child processes."""
 
 import os
 import threading
@@ -16,7 +16,7 @@ def started(process: Any) -> Any:
     `signal.py` there would run.
 
     Args:
-        process: that was not started.
+        process: a process that was not started yet.
     """
     with _starting:
         before = os.environ.get(SAFE_PATH)

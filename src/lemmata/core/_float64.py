@@ -1,4 +1,4 @@
-"""Theory runs in float64. lemmata never switches float64 on without being asked."""
+"""Theory needs float64. lemmata never switches float64 on by itself."""
 
 import jax.numpy as jnp
 
@@ -6,7 +6,7 @@ from lemmata.errors import PrecisionError
 
 
 def float64_enabled() -> bool:
-    """Whether JAX computes in float64 here and now."""
+    """Whether JAX computes in float64 in the current context."""
     return jnp.zeros(()).dtype == jnp.float64
 
 
@@ -14,7 +14,7 @@ def require_float64(what: str) -> None:
     """Raise PrecisionError unless JAX computes in float64.
 
     Args:
-        what: the computation that needs it, for the message.
+        what: the computation that needs float64, for the message.
     """
     if not float64_enabled():
         raise PrecisionError(

@@ -1,4 +1,4 @@
-"""Arrays of users or their models, converted to NumPy; what cannot be converted is refused."""
+"""Convert arrays of users or their models to NumPy, and refuse what cannot be converted."""
 
 import contextlib
 import math
@@ -26,12 +26,12 @@ _ADVICE = {
     "infinity": "drop or replace these entries",
     "contains NaN": "drop or fill rows with missing entries",
 }
-"""Remedies by the words of scikit-learn's errors."""
+"""Remedies, found by words in scikit-learn's errors."""
 _HALF = ("float16", "bfloat16")
 
 
 def array_of(name: str, values: Any) -> np.ndarray:
-    """An array of NumPy, from a list, a data frame, or an array or tensor of another library.
+    """Turn a list, a data frame, or an array or tensor of another library into an array of NumPy.
 
     Args:
         name: the name in the message.
@@ -45,7 +45,7 @@ def array_of(name: str, values: Any) -> np.ndarray:
         raise DataError(
             name,
             found=f"{np.ma.count_masked(values)} masked entries",
-            rule="an array without missing entries",
+            rule="an array without masked entries",
             remedy="drop or fill them, for example with .filled(value)",
         )
     try:
@@ -72,10 +72,10 @@ def array_of(name: str, values: Any) -> np.ndarray:
 
 
 def single_of(what: str, values: Any) -> np.ndarray:
-    """An array of NumPy in which half precision, also of PyTorch and JAX, has become single precision.
+    """Convert to an array of NumPy; half precision, also that of PyTorch and JAX, becomes single precision.
 
     Args:
-        what: it is, for the message.
+        what: the name in the message.
         values: what was given.
 
     Raises:
@@ -88,7 +88,7 @@ def single_of(what: str, values: Any) -> np.ndarray:
 
 
 def missing_in(array: np.ndarray) -> int:
-    """How many entries are missing: None, NaN, pandas' NA, or a time that is none.
+    """Count the missing entries: None, NaN, pandas' NA or NaT.
 
     Args:
         array: of any type.
@@ -109,7 +109,7 @@ def _missing(value: Any) -> bool:
 
 
 def numbers_of(name: str, values: Any) -> np.ndarray:
-    """The same array, of finite real numbers; columns of booleans next to columns of numbers become 0 and 1.
+    """Convert to an array of finite real numbers. Columns of booleans next to columns of numbers become 0 and 1.
 
     Args:
         name: the name in the message.
@@ -123,11 +123,11 @@ def numbers_of(name: str, values: Any) -> np.ndarray:
 
 
 def real_numbers(name: str, array: np.ndarray) -> np.ndarray:
-    """An array of objects that are all real numbers as an array of numbers; other arrays are not changed.
+    """Turn an array of objects that are all real numbers into an array of numbers. Other arrays are not changed.
 
     Args:
         name: the name in the message.
-        array: of any type.
+        array: an array of any type.
 
     Raises:
         DataError: for a text or another entry that is not a number; the message names it.
@@ -151,12 +151,12 @@ def real_numbers(name: str, array: np.ndarray) -> np.ndarray:
 
 
 def array_argument(name: str, values: Any, *, axes: int | tuple[int, ...] = ()) -> jax.Array:
-    """A finite real floating-point JAX array from anything that `numbers_of` reads; JAX arrays are unchanged.
+    """Turn anything that `numbers_of` reads into a JAX array of finite real floats. JAX arrays are unchanged.
 
     Args:
         name: the name in the message.
-        values: the argument; of a traced array, only the shape is checked.
-        axes: the numbers of axes that are allowed; without any, all are.
+        values: the argument; if it is a traced array, only its shape is checked.
+        axes: the allowed numbers of axes; if none is given, all are allowed.
 
     Raises:
         ShapeError: for another number of axes, or an axis of length 0.
@@ -184,7 +184,7 @@ def array_argument(name: str, values: Any, *, axes: int | tuple[int, ...] = ()) 
 
 
 def refuse_text(X: Any) -> None:
-    """Refuse inputs that hold strings, which would be read as numbers if they look like some.
+    """Refuse inputs that hold strings, because NumPy would convert strings that look like numbers.
 
     Args:
         X: inputs.
@@ -227,11 +227,11 @@ def _is_frame(X: Any) -> bool:
 def refusing_in_one_line() -> Iterator[None]:
     """A context for scikit-learn's validation.
 
-    Its errors become errors of one line. They keep its words if users look for these.
+    Its errors become errors of lemmata in one line. They keep scikit-learn's words, which users may search for.
 
     Raises:
-        DataError: in the place of a ValueError.
-        SettingError: in the place of a TypeError.
+        DataError: in place of a ValueError.
+        SettingError: in place of a TypeError.
     """
     try:
         yield
@@ -254,7 +254,7 @@ def refusing_in_one_line() -> Iterator[None]:
 
 
 def _advice(words: str) -> str | None:
-    """What to do about an error that scikit-learn raised in its own words."""
+    """The remedy for an error of scikit-learn, found by its words."""
     return next((remedy for start, remedy in _ADVICE.items() if start in words), None)
 
 

@@ -1,6 +1,6 @@
 """A memory plan before any large computation.
 
-It counts the bytes, and the computation is then blocked, subsampled or refused.
+The plan counts the bytes. Depending on the plan, the computation is split into blocks, subsampled or refused.
 """
 
 import dataclasses
@@ -11,9 +11,9 @@ from lemmata.limits import limits
 
 
 def available_bytes() -> int:
-    """Bytes of memory that this process can still use, given the limits of machine, control groups and process.
+    """The bytes of memory that this process can still use under the limits of machine, control groups and process.
 
-    The machine's share counts caches that it gives back, and not swap.
+    The free memory of the machine includes caches that it can give back, but not swap.
     """
     return int(min(_machine_bytes(), *(limit.left for limit in limits()), float("inf")))
 
@@ -35,7 +35,7 @@ class MemoryPlan:
     Args:
         points: number of points n.
         matrices: how many n x n matrices are alive at once.
-        other: bytes for everything else.
+        other: the bytes for everything else.
     """
 
     points: int
@@ -44,7 +44,7 @@ class MemoryPlan:
 
     @property
     def bytes(self) -> int:
-        """Peak bytes: 8 n² per matrix, and the other memory."""
+        """The bytes at the peak: 8 n² for each matrix, plus `other`."""
         return 8 * self.points**2 * self.matrices + self.other
 
     def largest(self, limit: int) -> int:

@@ -28,15 +28,15 @@ class Place(NamedTuple):
     """The values that an argument annotated as an array accepts.
 
     Args:
-        name: of the argument.
+        name: the name of the argument.
         kinds: the kinds of entries, by NumPy's abbreviations. Entries of other kinds are converted to the first kind.
-            Empty: any.
-        axes: the allowed numbers of axes with the least for more, or None for any number.
-        of_jax: whether arrays of JAX are taken.
-        of_numpy: whether arrays of NumPy are taken.
+            If empty, all kinds are accepted.
+        axes: pairs (n, more): n axes are allowed, and also more than n if `more` is true. None allows any number.
+        of_jax: whether arrays of JAX are accepted.
+        of_numpy: whether arrays of NumPy are accepted.
         others: other types that are accepted and passed on unchanged.
-        callables: whether functions are taken.
-        optional: whether None is.
+        callables: whether functions are accepted.
+        optional: whether None is accepted.
     """
 
     name: str
@@ -49,12 +49,12 @@ class Place(NamedTuple):
     optional: bool
 
     def read(self, value: Any) -> Any:
-        """The argument as the function takes it.
+        """The argument in the form that the function takes.
 
         Args:
             value: what was given.
 
-        Raises: ShapeError, DataError, PrecisionError: if it is not such an array.
+        Raises: ShapeError, DataError, PrecisionError: if the argument is not such an array.
         """
         if isinstance(value, jax.Array) and self.of_jax:
             if self.kinds and "c" not in self.kinds and value.dtype.kind == "c":
@@ -69,7 +69,7 @@ class Place(NamedTuple):
         return self._converted(value)
 
     def explained(self, value: Any) -> LemmataError | None:
-        """Why a function that failed on an argument in another library's words could not take it, or None.
+        """The reason why this argument made another library fail, as an error of lemmata; None if it did not.
 
         Args:
             value: what `read` gave.
@@ -182,16 +182,16 @@ class Place(NamedTuple):
 
 
 class LikePlace(NamedTuple):
-    """An argument annotated with NumPy's `ArrayLike`: numbers or labels.
+    """The values that an argument annotated with NumPy's `ArrayLike` accepts: numbers or labels.
 
-    Complex numbers are refused, and the function reads the rest itself.
+    Complex numbers are refused. The function itself converts everything else.
     """
 
     name: str
     optional: bool
 
     def read(self, value: Any) -> Any:
-        """The argument, as `Place.read` gives it."""
+        """The argument, checked as in `Place.read`."""
         if value is None and not self.optional:
             raise DataError(self.name, found="None", rule="an array", remedy=_NONE)
         if value is None or callable(value) or isinstance(value, str | bytes | Mapping):
@@ -206,7 +206,7 @@ class LikePlace(NamedTuple):
         return value
 
     def explained(self, value: Any) -> LemmataError | None:
-        """Why a function failed, as `Place.explained` says it."""
+        """The reason for a failure, as in `Place.explained`."""
         if isinstance(value, _NUMBERS):
             return ShapeError(self.name, found="one number", rule="an array of at least one axis")
         kind = getattr(getattr(value, "dtype", None), "kind", "O" if isinstance(value, str | list | tuple) else "f")
@@ -224,20 +224,20 @@ def _booleans(name: str) -> DataError:
 
 
 class KeyPlace(NamedTuple):
-    """The place of an argument that is a key for JAX's random numbers."""
+    """The values that an argument for a random key of JAX accepts."""
 
     name: str
     optional: bool
 
     def read(self, value: Any) -> Any:
-        """The key, or None if it may be."""
+        """The key, or None if None is accepted."""
         if isinstance(value, jax.Array | np.ndarray) or (value is None and self.optional):
             return value
         remedy = f"pass jax.random.key({value})" if isinstance(value, int) else "pass one made by jax.random.key(seed)"
         raise SettingError(self.name, found=repr(value)[:40], rule="a key of JAX", remedy=remedy)
 
     def explained(self, value: Any) -> None:
-        """A key explains nothing."""
+        """None, because a key is never the reason."""
         return None
 
 
@@ -245,14 +245,14 @@ _SHAPES = re.compile(
     r"broadcast|contracting dim|core dimension|ndim at least|at least one dim|unsized|has no len|inhomogeneous"
     r"|dimension mismatch|shapes? .*not aligned|must be 1d|expected 1D|does not have enough dimensions"
 )
-"""Words of errors of NumPy and JAX about shapes that do not fit each other."""
+"""Words in NumPy's and JAX's errors about shapes that do not fit each other."""
 
 
 def unfit(error: Exception, given: Sequence[tuple[str, Any]]) -> ShapeError | None:
-    """The error about arguments whose shapes do not fit each other, or None if an error is about something else.
+    """An error of lemmata if `error` is about shapes that do not fit each other; None if it is not.
 
     Args:
-        error: of another library, while a function of lemmata or a function of the user's worked on the arguments.
+        error: an error of another library, raised while a function of lemmata or of the user worked on the arguments.
         given: names and values of the arguments that are arrays.
     """
     if not isinstance(error, TypeError | ValueError) or not _SHAPES.search(str(error)):

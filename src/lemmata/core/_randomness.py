@@ -7,11 +7,11 @@ from jaxtyping import Array, Key
 
 
 def key_from(seed: int, *names: str | int) -> Key[Array, ""]:
-    """The key that belongs to a seed and a path of names; equal arguments give equal keys on every machine.
+    """The random key for a seed and a path of names. Equal arguments give equal keys on every machine.
 
     Args:
         seed: the user's seed.
-        names: the purpose of the randomness, for example ("resample", 3). Strings enter by their CRC-32.
+        names: the purpose of the randomness, for example ("resample", 3). Strings are replaced by their CRC-32.
     """
     key = jax.random.key(seed)
     for name in names:

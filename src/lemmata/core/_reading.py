@@ -3,9 +3,9 @@
 The `__init__` of a subpackage ends with `read_arguments(__name__)`. Public functions, and methods of public classes,
 then read all arguments that are annotated as arrays before their own code sees them. Lists, frames, tensors and arrays
 of another library or type become arrays of the annotated kind. Texts, complex numbers if real ones are meant, ragged
-lists, None, and another number of axes are refused in one line that names the argument. A JAX array is passed on
-unchanged, so reading it changes no result. If a function then fails in another library's words, the argument whose
-shape or type does not fit is named.
+lists, None, and a wrong number of axes are refused by an error of one line that names the argument. A JAX array is
+passed on unchanged, so reading it changes no result. If a function then fails in another library's words, the argument
+whose shape or type does not fit is named.
 """
 
 import dataclasses
@@ -32,7 +32,7 @@ from ._places import KINDS, KeyPlace, LikePlace, Place, unfit
 def places(
     function: Callable[..., Any], told: Mapping[str, Any] = types.MappingProxyType({})
 ) -> list[tuple[int | None, "Place | LikePlace | KeyPlace"]]:
-    """The arguments of a function that are annotated as arrays. Each has its position if it has one.
+    """The arguments of a function that are annotated as arrays, each with its position or None if keyword-only.
 
     Args:
         function: any function.
@@ -119,10 +119,10 @@ def _axes_of(annotation: Any) -> tuple[int, bool]:
 
 
 def reading(function: Callable[..., Any], told: Mapping[str, Any] = types.MappingProxyType({})) -> Callable[..., Any]:
-    """The function with its array arguments read first. If it has none, the function itself.
+    """Wrap the function so that its array arguments are read first. If it has none, return the function itself.
 
     Args:
-        function: with annotations.
+        function: a function with annotations.
         told: annotations of the arguments that precede its own.
     """
     annotated = {**getattr(function, "__annotations__", {}), **told}
@@ -162,7 +162,7 @@ def reading(function: Callable[..., Any], told: Mapping[str, Any] = types.Mappin
 
 
 def _given(part: tuple[int | None, Any], taken: Sequence[Any], named: Mapping[str, Any]) -> tuple[str, Any]:
-    """The name of an argument and what was given for it, None if nothing was."""
+    """The name of an argument and the value given for it; None if no value was given."""
     position, place = part
     return place.name, taken[position] if position is not None and position < len(taken) else named.get(place.name)
 
@@ -177,10 +177,10 @@ def _is_about_arrays(annotation: Any) -> bool:
 
 
 def read_arguments(package: str) -> None:
-    """Makes the public functions and classes of a subpackage read their array arguments, with what classes inherit.
+    """Make the public functions and classes of a subpackage, and their base classes, read their array arguments.
 
     Args:
-        package: whose `__init__` has imported all its public names.
+        package: the name of a subpackage whose `__init__` has imported all its public names.
     """
     space = vars(sys.modules[package])
     for name, value in list(space.items()):
@@ -214,7 +214,7 @@ def _read_in_class(kind: type) -> None:
 def _converted_fields(kind: type) -> dict[str, Any]:
     """The annotations of fields that become arrays when an object is made.
 
-    Equinox defines what may be passed instead.
+    Equinox converts what is passed for these fields.
     """
     fields = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
     return {each.name: each.type for each in fields if each.metadata.get("converter") in (jnp.asarray, np.asarray)}

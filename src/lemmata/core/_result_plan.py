@@ -24,7 +24,7 @@ class ResultPlan:
         shape: its shape.
         itemsize: bytes of an entry.
         copies: how many arrays of this shape are alive at once.
-        other: bytes for everything else.
+        other: the bytes for everything else.
     """
 
     what: str
@@ -56,7 +56,7 @@ class ResultPlan:
 
         Args:
             near: the array on whose device the result will be; None means this machine.
-            remedy: the advice to the caller if it is refused.
+            remedy: the advice to the caller if the result is refused.
 
         Raises:
             MemoryPlanError: if the plan needs more bytes than are free; the message states both.
@@ -71,10 +71,10 @@ class ResultPlan:
 
 
 def free_bytes(x: Any = None) -> int:
-    """Free memory at the place of an array: of its device if the device reports it, and otherwise of this machine.
+    """The free memory of an array's device if the device reports it, and otherwise of this machine.
 
     Args:
-        x: the array. For an unknown array, or None, the memory is the memory of the machine.
+        x: the array. For a traced array or None, the free memory of the machine is returned.
     """
     try:
         device: Any = next(iter(x.devices()))

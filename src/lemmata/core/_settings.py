@@ -1,4 +1,4 @@
-"""Checks of settings that several rooms share."""
+"""Checks of settings that several subpackages share."""
 
 import operator
 from collections.abc import Callable
@@ -16,10 +16,10 @@ def check_whole(name: str, found: Any, least: int, unit: str = "bytes") -> None:
     """Refuse a setting that is not a whole number, or that is too small.
 
     Args:
-        name: of the setting.
-        found: its value.
-        least: the smallest that is allowed.
-        unit: what it counts.
+        name: the name of the setting.
+        found: the value of the setting.
+        least: the smallest allowed value.
+        unit: what the setting counts.
 
     Raises:
         SettingError: if a value is invalid.
@@ -31,16 +31,16 @@ def check_whole(name: str, found: Any, least: int, unit: str = "bytes") -> None:
 def check_real(
     name: str, value: Any, rule: str, holds: Callable[[np.ndarray], Any], *, several: bool = False, remedy: str = ""
 ) -> None:
-    """Raise an error unless this is a finite real number that satisfies the rule.
+    """Raise an error unless the value is a finite real number that satisfies the rule.
 
     For a traced number, only the shape is checked.
 
     Args:
         name: of the setting.
         value: what was given.
-        rule: in words.
-        holds: the rule, of each number.
-        several: whether an array of numbers is as good as one.
+        rule: the rule in words.
+        holds: a function that says whether a number satisfies the rule.
+        several: whether an array of numbers is also allowed.
         remedy: the advice, if it is not obvious.
 
     Raises:
@@ -62,10 +62,10 @@ def check_real(
 
 
 def whole(name: str, value: Any) -> int:
-    """A whole number.
+    """Return the value as a whole number.
 
     Args:
-        name: what it is.
+        name: the name in the message.
         value: what was given.
 
     Raises:

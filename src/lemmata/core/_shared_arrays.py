@@ -1,4 +1,4 @@
-"""Arrays that processes share through files of NumPy. They are written whole or not at all, and read in part."""
+"""Arrays that processes share through files of NumPy. A file is written whole or not at all, and read in part."""
 
 import contextlib
 from collections.abc import Iterator
@@ -12,10 +12,10 @@ from lemmata.files import FULL, whole_file
 
 @contextlib.contextmanager
 def refusing_disk_errors(what: str) -> Iterator[None]:
-    """A context in which an error of the system while writing becomes a FileError.
+    """A context in which an operating-system error while writing becomes a FileError.
 
     Args:
-        what: is written, for the message.
+        what: the thing that is written, for the message.
 
     Raises:
         FileError: if the disk is full, or the folder is not writable or was removed.
@@ -36,11 +36,11 @@ def refusing_disk_errors(what: str) -> Iterator[None]:
 
 
 def write_array(path: Path, array: np.ndarray) -> None:
-    """Write an array to a file of NumPy: at every moment the file holds the whole array, or is not there.
+    """Write an array to a file of NumPy. At every moment, the file holds the whole array or does not exist.
 
     Args:
-        path: of the file; its folder is made.
-        array: of numbers.
+        path: the path of the file; its folder is created.
+        array: an array of numbers.
 
     Raises:
         FileError: if the file cannot be written.
@@ -53,9 +53,9 @@ def write_array(path: Path, array: np.ndarray) -> None:
 
 
 def read_array(path: str | Path) -> np.ndarray:
-    """An array that `write_array` wrote. Only the parts that are used are read.
+    """Read an array that `write_array` wrote. Only the parts that are used are read from the disk.
 
     Args:
-        path: of the file.
+        path: the path of the file.
     """
     return np.load(path, mmap_mode="r")

@@ -9,8 +9,8 @@ from threadpoolctl import threadpool_limits
 def one_blas_thread() -> contextlib.AbstractContextManager:
     """A context in which BLAS and LAPACK use one thread.
 
-    Two BLAS threads on busy cores wait for each other. Beside other work on the machine, an eigensystem of 1800 rows
-    was up to thirty times slower with two threads than with one. On an idle machine, it was never twice as fast.
+    Two BLAS threads on busy cores wait for each other. With other work on the machine, an eigensystem of 1800 rows was
+    up to thirty times slower with two threads than with one. On an idle machine, it was never twice as fast.
     """
     import scipy.linalg  # noqa: F401, loads the BLAS that JAX calls, so that it can be limited; slow to import
 
@@ -18,7 +18,7 @@ def one_blas_thread() -> contextlib.AbstractContextManager:
 
 
 def all_blas_threads() -> contextlib.AbstractContextManager:
-    """A context in which BLAS and LAPACK use OMP_NUM_THREADS threads if it is set, and one thread for each core if not.
+    """A context in which BLAS and LAPACK use OMP_NUM_THREADS threads, or one thread for each core if it is not set.
 
     Use it inside `one_blas_thread` for products of matrices with thousands of rows.
     """
