@@ -64,7 +64,7 @@ class NormTable(eqx.Module):
         return self.series(state.xx, state.yy, versine_of(state), sign_of(state.nngp))
 
     def series(self, xx: Any, yy: Any, versine: Any, sign: Any, xp: Any = jnp) -> Any:
-        """By Clenshaw's recurrence in Reinsch's form, which takes 1 - |c| and does not cancel at c = 1 and -1.
+        """Sum the series by Clenshaw's recurrence in Reinsch's form, which does not cancel at c = 1 and -1.
 
         Args:
             xx: the variances of x.

@@ -41,7 +41,7 @@ def with_standard_error(
     key: Key[Array, ""],
     replicates: int = 16,
 ) -> MonteCarloMean:
-    """A kernel of a network with softmax attention at 1/sqrt(d): mean over independent draws, and standard error.
+    """Estimate a kernel of a network with softmax attention at 1/sqrt(d), with its standard error.
 
     Each replicate draws the logits of all inputs jointly (see `Attention`), `draws` times with both signs. So, if y is
     not given, the matrix of a replicate and the mean are positive semidefinite by construction. If attention is

@@ -65,7 +65,7 @@ class Law:
         return dataclasses.replace(self.dropped(), centred=self.centred if odd else -1)
 
     def dropped(self) -> "Law":
-        """After independent random factors of all coordinates: no longer Gaussian, all else as before."""
+        """The law after multiplying coordinates by independent random factors: no longer Gaussian, else unchanged."""
         return dataclasses.replace(self, gaussian=False)
 
     def perturbed(self) -> "Law":
@@ -203,7 +203,7 @@ class State(eqx.Module):
 
 
 def _with_variances(side: State) -> State:
-    """The moments of an input with itself have its variances on their diagonal (of one random pass, under Dropout)."""
+    """Put an input's variances (with Dropout, those of one random pass) on the diagonal of its own moments."""
     size = math.prod(side.grid.sites)
     flat = side.nngp.reshape(size, size, -1)
     index = jnp.arange(size)

@@ -190,7 +190,7 @@ class StateSpace(AbstractLayer):
         return part.replace(nngp=nngp, ntk=ntk, means=None)
 
     def _modes(self, values: Array) -> list[Complex[Array, " modes"]]:
-        """For all poles and steps: a, g, and the derivative of g a^s by the pole as coefficients of a^s and s a^s."""
+        """For all poles and steps: a, g, and the derivative of g a^s by the pole, as coefficients of a^s and s a^s."""
         poles, step = (part.reshape(-1) for part in np.meshgrid(np.array(self.poles), np.array(self.steps)))
         decay, grown = np.exp(step * poles), np.expm1(step * poles)
         gain = grown / poles

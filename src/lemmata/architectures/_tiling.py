@@ -48,7 +48,7 @@ def cross_entries(entries: NetworkEntries, x: Array, y: Array) -> Array:
 
 
 def _by_table(table: NormTable, x: Array, y: Array | None) -> Array:
-    """The matrix by a table; first by one without the repair of near pairs, unless a few points have some."""
+    """The matrix by a table, at first without the repair of near pairs unless the first few points need it."""
     of = lambda entries: _symmetric(entries, x, table.diagonal(x)) if y is None else _rectangle(entries, x, y)
     if not has_near(x, y):
         found = of(FarPairs(table))
@@ -163,7 +163,7 @@ def _tiled(
     starts: list[tuple[int, int]],
     mirrored: bool = False,
 ) -> Array:
-    """The matrix from tiles that stay in the cache through all layers; with `mirrored`, each is written twice."""
+    """The matrix from tiles that fit into the cache. With `mirrored`, each tile is written twice."""
     # A tile is written one step after it was computed. If it were written in the same step, the compiler would compute
     # it inside the matrix, entry by entry, on one core. The first step writes zeros where the second writes the first
     # tile.

@@ -33,7 +33,7 @@ def input_versines(
     yy: Float[Array, "1 m"],
     own: bool = False,
 ) -> Float[Array, "n m"]:
-    """1 - |cos| of the angle between points. If it is small, it is |x/|x| -+ y/|y||² / 2. At a point 0 it is 1.
+    """1 - |cos| of the angle between points; |x/|x| -+ y/|y||² / 2 if this is small, and 1 at a point 0.
 
     Args:
         x: points.
@@ -60,7 +60,7 @@ def _input_versines(own: bool, x: Array, y: Array, nngp: Array, xx: Array, yy: A
 def far_versines(nngp: Float[Array, "n m"], xx: Float[Array, "n 1"], yy: Float[Array, "1 m"]) -> Float[Array, "n m"]:
     """`input_versines` without the repair, which takes long to compile, for points other than 0.
 
-    The value is NaN if a versine needs the repair or a point is 0.
+    The value is NaN where a versine needs the repair.
 
     Args:
         nngp: <x, y> / d.

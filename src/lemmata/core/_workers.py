@@ -1,6 +1,6 @@
-"""Work on the workers of any `concurrent.futures.Executor`.
+"""Run tasks on the workers of any `concurrent.futures.Executor`.
 
-Results are returned as they come, and errors name their task.
+Results are returned as they arrive, and errors name their task.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ def check_executor(executor: object) -> None:
     """Refuse anything that is not an executor.
 
     Args:
-        executor: the object that must be an executor; None is the caller's own process.
+        executor: the object that must be an executor; None means the caller's own process.
 
     Raises:
         SettingError: for any other value.
@@ -37,15 +37,15 @@ def check_executor(executor: object) -> None:
 def completed(
     executor: Executor, function: Callable[..., Any], tasks: Iterable[tuple], name: Callable[[tuple], str]
 ) -> Iterator[tuple[tuple, Any]]:
-    """Yield each task with function(*task), in the order in which the results return.
+    """Yield each task and its result function(*task), in the order in which the results arrive.
 
-    At most 1,024 tasks wait at the executor. The first error ends it, and tasks that have not begun are cancelled.
+    At most 1,024 tasks wait at the executor. After the first error, tasks that have not begun are cancelled.
 
     Args:
         executor: where the function runs. The function must be importable there by its name.
-        function: what runs.
-        tasks: its arguments.
-        name: the name of a task in an error.
+        function: the function to run.
+        tasks: the arguments of each call, one tuple for each task.
+        name: a function that gives the name of a task for an error.
 
     Raises:
         LemmataError: the error that a task raised, with the name of the task in front. Errors from outside this library

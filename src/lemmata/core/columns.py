@@ -1,4 +1,4 @@
-"""Binary columns: two values a column as signs, thresholds of columns that have more values, names of inputs."""
+"""Turn columns into signs or bits by thresholds, and name the inputs."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,12 +17,12 @@ MOST_INPUTS = 10_000
 def thresholds_of(x: Float[np.ndarray, "n d"], columns: Any, names: Sequence[str]) -> Float[np.ndarray, " d"]:
     """The threshold of each column above which it counts as true.
 
-    It is the middle of two values, or the median of more.
+    The threshold is the middle of the column's two values, or the median if there are more values.
 
     Args:
         x: rows.
-        columns: "median", or "binary", which refuses a column with more than two values.
-        names: of the columns.
+        columns: "median" or "binary"; "binary" refuses a column with more than two values.
+        names: the names of the columns.
 
     Raises:
         SettingError: for another value of `columns`.
@@ -49,7 +49,7 @@ def thresholds_of(x: Float[np.ndarray, "n d"], columns: Any, names: Sequence[str
 
 
 def signs_of(x: Float[np.ndarray, "n d"], thresholds: Float[np.ndarray, " d"]) -> Int[np.ndarray, "n d"]:
-    """1 above the threshold of the column, and -1 elsewhere."""
+    """Replace entries above the threshold of their column by 1, and all others by -1."""
     return np.where(x > thresholds, 1, -1).astype(np.int8)
 
 
@@ -57,9 +57,9 @@ def named(names: Any, d: int | None = None, what: str = "names") -> tuple[str, .
     """The names of inputs, from a list of names or from the number of inputs.
 
     Args:
-        names: names, or how many inputs there are.
-        d: how many there must be, if that is known.
-        what: the argument, for messages.
+        names: the names, or the number of inputs.
+        d: the required number of names, if it is known.
+        what: the name of the argument, for messages.
 
     Raises:
         SettingError, ShapeError: for anything else.
@@ -89,12 +89,12 @@ def column_names(x: Any, d: int) -> tuple[str, ...]:
 
 
 def bits_of(values: Any, name: str, signs: bool = False) -> Bool[np.ndarray, "..."]:
-    """An array of 0 and 1, of -1 and 1 (where -1 counts as bit 1, so products are parities), or of booleans.
+    """Read bits from an array of booleans, of 0 and 1, or of -1 and 1 (where -1 is bit 1, so products are parities).
 
     Args:
         values: numbers.
         name: the name in messages.
-        signs: whether a column that contains only the number 1, which both codes have, is read as -1 and 1.
+        signs: whether an array that contains only the number 1, which both codes have, is read as signs.
 
     Raises:
         ShapeError, DataError: for anything else; the message names a value.
@@ -119,7 +119,7 @@ def bits_of(values: Any, name: str, signs: bool = False) -> Bool[np.ndarray, "..
 def _name(label: Any) -> str:
     """The name of a column.
 
-    The columns of a frame without names are numbers, which would look like numbers in a formula.
+    If a frame has no column names, its columns are numbers, which would look like constants in a formula.
     """
     if isinstance(label, tuple):
         return ".".join(str(part) for part in label if str(part))

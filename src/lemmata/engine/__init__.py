@@ -1,1 +1,1 @@
-"""The engine: claims and their verdicts, the search for counterexamples, the ledger, records, sources, problems."""
+"""The engine: claims, verdicts, the search for counterexamples, the ledger, records, sources and test problems."""

@@ -1,6 +1,6 @@
 """Topics of claims: mathematical tool, architecture, object, and the open problem that they concern.
 
-Every section says it at its head, in a constant `ABOUT` that no trial reads.
+Every section states its topics at the top, in a constant `ABOUT` that no trial reads.
 """
 
 import sys
@@ -29,7 +29,7 @@ PROBLEMS = range(1, 8)
 def about(module: str) -> dict[str, Any]:
     """The `ABOUT` of a section whose module is loaded.
 
-    It has a word for each facet, and a table for claims that differ.
+    `ABOUT` has a word for each facet (tool, architecture, object), and other words for claims that differ.
 
     >>> import lemmata.subjects.high_dimension.ridgeless
     >>> about("lemmata.subjects.high_dimension.ridgeless")["tool"]
@@ -55,7 +55,7 @@ def classification(told: Mapping[str, Any], claim: str) -> dict[str, Any]:
 
 
 def misclassified(told: Mapping[str, Any]) -> str:
-    """The faults in the words of an `ABOUT`, and the allowed words; empty if there is no fault.
+    """The unknown words of an `ABOUT`, and the words that are allowed; empty if all words are known.
 
     >>> misclassified({"tool": "statistics", "architecture": "any", "object": "luck"})[:33]
     "object 'luck'; known are kernel, "

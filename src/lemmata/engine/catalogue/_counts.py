@@ -8,11 +8,11 @@ from ._read import catalogue
 from ._rows import rows
 
 PRINTED = 114
-"""Results in the survey's taxonomy by mathematical tool, from its abstract; it lists none of them."""
+"""The number of results in the survey's taxonomy by mathematical tool, which its abstract states without a list."""
 
 
 def counts() -> dict[str, Any]:
-    """Numbers of claims by verdict, kind, label and facet, of statements by source, and the survey's number.
+    """Count claims by verdict, kind, label and facet, and statements by source, and give the survey's number.
 
     >>> counts()["printed"]
     114
@@ -43,7 +43,7 @@ def _ordered(counter: Counter) -> dict[str, int]:
 
 
 def _by_tool(known: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
-    """For each tool, the number of claims with each status; also for tools that no claim has."""
+    """For each tool, including tools that no claim uses, the number of claims with each status."""
     found: dict[str, Counter] = {tool: Counter() for tool in FACETS["tool"]}
     for row in known:
         found.setdefault(row["tool"] or "not classified", Counter())[row["status"]] += 1

@@ -1,9 +1,9 @@
-"""Fingerprints: the code that a verdict depends on, as digests that change when its meaning changes.
+"""Fingerprints: digests of the code that a verdict depends on, which change when the code's meaning changes.
 
 A verdict depends on the code that its claim names, directly or through other code. For a class, the code includes the
-fields of the class, and the methods whose names appear in this code. For a `singledispatch` function, it includes the
-functions that are registered for types that occur. It also includes derivatives that are given to a function by
-`@f.defjvp`. The place of a definition makes no difference.
+fields of the class, and the methods whose names appear in this code. For a `singledispatch` function, the code
+includes the functions that are registered for types that occur. It also includes derivatives that are given to a
+function by `@f.defjvp`. Moving a definition does not change a fingerprint.
 """
 
 import ast
@@ -21,7 +21,7 @@ _SAID = ("name", "statement", "kind")
 """Words of a claim that only people read."""
 _INERT = ("object", "abc.ABC", "equinox.Module", "enum.Enum", "enum.StrEnum", "typing.NamedTuple", "typing.Protocol",
           "typing.Generic", "Exception", "ValueError", "TypeError")  # fmt: skip
-"""Bases from elsewhere that call no method of their subclasses by its name."""
+"""Base classes outside lemmata that do not call methods of their subclasses by name."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,9 +29,9 @@ class Fingerprint:
     """Digests of the code that a definition depends on.
 
     Args:
-        whole: of all of it.
-        own: of the code in the claim's own files.
-        shared: of the other code, by the subpackage that contains it.
+        whole: the digest of all the code.
+        own: the digest of the code in the claim's own files.
+        shared: digests of the other code, by the subpackage that contains it.
     """
 
     whole: str
@@ -48,8 +48,8 @@ def fingerprint(
     the digest of a part, code of another part is represented by its name.
 
     Args:
-        roots: definitions, each a module's full name and a name in it.
-        own: full names of the modules that are their own.
+        roots: the definitions, each given by a module's full name and a name in this module.
+        own: full names of the modules that count as the definitions' own code.
         asked: names of methods that are called on these definitions.
         name: other things that the code's result depends on.
     """
@@ -79,7 +79,7 @@ def fingerprint(
 
 
 def digest_of_modules(names: Iterable[str]) -> str:
-    """A digest of the text of all code that some modules reach. Messages count; layout and comments do not."""
+    """A digest of the text of all code that some modules use, including messages but not layout and comments."""
     roots = [Node(name, own) for name in names if (module := module_of(name)) for own in ("", *module.definitions)]
     return _hash(sorted(_text(node) for node in reached(roots)))
 
@@ -90,7 +90,7 @@ def _text(node: Node) -> str:
 
 
 def _dumped(statement: ast.stmt) -> str:
-    """A statement's tree; of a class without its methods, which are separate pieces."""
+    """The syntax tree of a statement as text. For a class, methods are left out, because they are separate pieces."""
     if not isinstance(statement, ast.ClassDef):
         return ast.dump(statement)
     parts = [
@@ -121,7 +121,7 @@ def _brief(node: Node) -> str:
 
 
 def reached(roots: Iterable[Node], asked: Iterable[str] = ()) -> frozenset[Node]:
-    """The pieces of code that some of them depend on, if methods of certain names are called on them."""
+    """The pieces of code that `roots` depend on, if the methods named in `asked` are called on them."""
     return _reached(frozenset(roots), frozenset(asked))
 
 
@@ -181,7 +181,7 @@ def _is_called_elsewhere(node: Node) -> bool:
 
 @functools.cache
 def _registrations() -> dict[Node, list[tuple[Node, tuple[Node, ...]]]]:
-    """For each function, the registered functions with lemmata's types that they are for, and its derivative."""
+    """For each function, its registered functions (with lemmata's types that they handle) and its derivative."""
     found: dict[Node, list[tuple[Node, tuple[Node, ...]]]] = {}
     for module in modules(holding=_REGISTERS):
         for name, statements in module.definitions.items():
@@ -209,7 +209,7 @@ def _registered(name: str, statement: ast.stmt) -> Iterator[tuple[Node, tuple[No
 
 
 def _dispatcher(module: Module | None, called: ast.expr) -> Node | None:
-    """The function a decorator registers with: f of `f.register` or `f.defjvp`; or of a function that calls it."""
+    """The function f of a decorator `f.register` or `f.defjvp`, or of a decorator that calls `f.register`."""
     if isinstance(called, ast.Attribute) and called.attr in _REGISTERS and isinstance(called.value, ast.Name):
         origin = resolved(module, called.value.id)
         return origin if isinstance(origin, Node) else None

@@ -13,7 +13,7 @@ _FILE = "history.json"
 
 
 class Change(NamedTuple):
-    """A day, "2026-11-28", and the status that a claim has had since then."""
+    """A day, such as "2026-11-28", and the status that a claim has had since that day."""
 
     day: str
     status: str
@@ -42,7 +42,7 @@ def extended_history(
     Args:
         known: the history so far.
         statuses: by the names of claims' classes.
-        day: on which they were found.
+        day: the day on which the statuses were found.
     """
     found = dict(known)
     for name, status in statuses.items():
@@ -61,7 +61,7 @@ def recorded_statuses() -> dict[str, str]:
 
 
 def write_history(statuses: dict[str, str]) -> None:
-    """Enter statuses that are not the last of the history, with today's day.
+    """Enter statuses that differ from the last ones in the history, with today's date.
 
     Args:
         statuses: by the names of claims' classes.

@@ -30,7 +30,7 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ListComp, ast.
 
 @dataclasses.dataclass(frozen=True)
 class Words:
-    """A string that is prose. It does not count as prose if code that belongs to it compares it or looks it up."""
+    """A string that is treated as prose unless some code of the same fingerprint compares it or looks it up."""
 
     text: str
 
@@ -40,12 +40,12 @@ Token = str | Node | Words
 
 @dataclasses.dataclass(frozen=True)
 class Meaning:
-    """A piece of code.
+    """The meaning of a piece of code.
 
     Args:
-        tokens: the normalised tree; a node in it is the definition that a name refers to.
-        names: the attributes that it uses, and words that may be names of attributes.
-        data: strings of several words that it compares or looks up.
+        tokens: the normalised tree. A `Node` in it stands for a name and is the definition that the name refers to.
+        names: the attributes that the code uses, and words that may be names of attributes.
+        data: strings of several words that the code compares or looks up.
     """
 
     tokens: tuple[Token, ...]
@@ -54,7 +54,7 @@ class Meaning:
 
     @functools.cached_property
     def rests_on(self) -> frozenset[Node]:
-        """The pieces that it names."""
+        """The pieces of code that this piece names."""
         return frozenset(token for token in self.tokens if isinstance(token, Node))
 
 
@@ -77,7 +77,7 @@ def meaning(node: Node) -> Meaning:
 
 
 def _joined(tokens: Iterable[Token]) -> Iterator[Token]:
-    """The tokens. All tokens between two nodes are joined into one."""
+    """The tokens, where all tokens between two nodes are joined into one."""
     for is_text, run in itertools.groupby(tokens, key=lambda token: isinstance(token, str)):
         if is_text:
             yield "\n".join(run)  # pyright: ignore[reportArgumentType, reportCallIssue]
@@ -86,7 +86,7 @@ def _joined(tokens: Iterable[Token]) -> Iterator[Token]:
 
 
 def _place(name: str, statement: ast.stmt) -> int:
-    """Which of the names that a statement gives values a name is."""
+    """The position of a name among the names that a statement assigns."""
     targets = statement.targets if isinstance(statement, ast.Assign) else ()
     named = [part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)]
     return named.index(name) if name in named else 0
@@ -104,7 +104,7 @@ def _running(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 @functools.cache
 def _speaks(node: Node) -> bool:
-    """Whether a class is a claim or a population, by the names of its bases."""
+    """Whether a class is a claim or a population (a generator of test problems), by the names of its bases."""
     for statement in statements_of(node):
         for base in statement.bases if isinstance(statement, ast.ClassDef) else ():
             named = base.value if isinstance(base, ast.Subscript) else base
@@ -117,8 +117,8 @@ def _speaks(node: Node) -> bool:
 def _counted_bases(module: Module, part: ast.ClassDef) -> Sequence[ast.expr]:
     """The bases of a class.
 
-    For an error that has one of lemmata's bases, the other bases are left out, because they only say how users may
-    catch it.
+    For an error that has one of lemmata's bases, the other bases are left out, because they only determine how users
+    may catch the error.
     """
     known = {base: resolved(module, base.id) for base in part.bases if isinstance(base, ast.Name)}
     own = [base for base, origin in known.items() if isinstance(origin, Node) and _is_error(origin)]
@@ -153,7 +153,7 @@ def _strings(part: ast.AST) -> Iterator[str]:
 
 
 class _Writer:
-    """Writes trees of one module as tokens."""
+    """A writer of syntax trees of one module as tokens."""
 
     def __init__(self, module: Module):
         self.module, self.tokens, self.names, self.data = module, list[Token](), set[str](), set[str]()
@@ -161,7 +161,7 @@ class _Writer:
         self.count = 0
 
     def write(self, part: ast.AST | list | object) -> None:
-        """Any part of a tree."""
+        """Write any part of a tree."""
         if isinstance(part, list):
             self.tokens.append("[")
             for each in part:
@@ -201,7 +201,7 @@ class _Writer:
                 self.write(each)
 
     def function(self, part: ast.FunctionDef | ast.AsyncFunctionDef, named: bool) -> None:
-        """A function; its name is included if it is a method."""
+        """Write a function, with its name if it is a method."""
         self.tokens.append(f"{type(part).__name__} {part.name if named else ''}")
         for each in part.decorator_list:
             self.write(each)
@@ -229,7 +229,7 @@ class _Writer:
         self._scope(part.args, part.body)
 
     def _scope(self, given: ast.arguments, body: list[ast.stmt] | ast.expr) -> None:
-        """Parameters, whose defaults belong to the outer scope, and a body."""
+        """Write the parameters, whose defaults belong to the outer scope, and the body."""
         for default in (*given.defaults, *given.kw_defaults):
             self.write(default)
         positional = [*given.posonlyargs, *given.args]
@@ -293,14 +293,14 @@ class _Writer:
             self._plain(ast.Assign([part.target], part.value))
 
     def _importfrom(self, part: ast.AST) -> None:
-        """Names are resolved where they are used."""
+        """Write nothing, because names are resolved where they are used."""
 
     _import = _importfrom
 
     # Messages
 
     def _raise(self, part: ast.Raise) -> None:
-        """The exception, by its name; its arguments and its message are ignored."""
+        """Write the name of the exception, without its arguments and its message."""
         named = part.exc.func if isinstance(part.exc, ast.Call) else part.exc
         self.tokens.append(f"raise {ast.unparse(named) if named is not None else ''}")
 
@@ -338,7 +338,7 @@ class _Writer:
         self.tokens.append(f"{type(value).__name__} {value!r}")
 
     def _joinedstr(self, part: ast.JoinedStr) -> None:
-        """Words between values do not change a message's meaning; the values are still evaluated."""
+        """Write the values only, because they are evaluated; the words between them do not change the meaning."""
         prose = any(isinstance(each, ast.Constant) and " " in str(each.value) for each in part.values)
         self.tokens.append("text")
         for each in part.values:
@@ -360,7 +360,7 @@ def _is_docstring(statement: ast.stmt) -> bool:
 
 
 def _is_words(statement: ast.stmt) -> bool:
-    """Whether a statement of a claim's class says something that no trial reads."""
+    """Whether a statement of a claim's class assigns words that no trial reads."""
     if isinstance(statement, ast.Assign):
         named = [each.id for each in statement.targets if isinstance(each, ast.Name)]
         told = isinstance(statement.value, ast.Constant) and isinstance(statement.value.value, str)

@@ -1,6 +1,6 @@
 """lemmata's modules as source code: what each module defines, and where each of its names is defined.
 
-Read, never run.
+The code is read, never run.
 """
 
 import ast
@@ -15,18 +15,18 @@ from ._values import with_values
 ROOT = pathlib.Path(__file__).parents[2]
 PACKAGE = ROOT.name
 GROUPS = ("engine", "subjects", "workflows", "interfaces")
-"""Folders whose packages are parts of their own."""
+"""Folders each of whose packages counts as a separate part."""
 ROOTS = {PACKAGE: ROOT}
 """The folders of packages whose code is read, by their names."""
 Function = ast.FunctionDef, ast.AsyncFunctionDef
 
 
 class Node(NamedTuple):
-    """A piece of code: a function, a class without its methods, a method of it, a constant.
+    """A piece of code: a function, a class without its methods, one method of a class, or a constant.
 
     Args:
-        module: its module's full name.
-        name: of the definition; empty for statements of the module that define nothing.
+        module: the full name of the module.
+        name: the name of the definition; empty for statements of the module that define no name.
         method: the name of a method of the class `name`.
     """
 
@@ -37,7 +37,7 @@ class Node(NamedTuple):
 
 @dataclasses.dataclass
 class Module:
-    """A module: its definitions by name, the origins of its imported names, and statements that define nothing."""
+    """A module: its definitions by name, the origins of imported names, and statements that define no name."""
 
     name: str
     package: bool
@@ -47,7 +47,7 @@ class Module:
 
 
 def tree_of(file: pathlib.Path) -> ast.Module:
-    """The syntax tree of a file; a text is parsed only once, so the tree must not be changed."""
+    """The syntax tree of a file. It is cached by the file's text, so it must not be changed."""
     return _parsed(file.read_text(encoding="utf-8"))
 
 
@@ -110,7 +110,7 @@ def _imported(module: Module, statement: ast.Import | ast.ImportFrom) -> Iterato
 
 
 def modules(holding: Iterable[str]) -> Iterator[Module]:
-    """Modules whose text contains one of some attributes."""
+    """The modules whose text contains one of the given attributes."""
     root = ROOTS[PACKAGE]
     for path in sorted(root.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
@@ -124,8 +124,8 @@ def modules(holding: Iterable[str]) -> Iterator[Module]:
 def resolved(module: Module | None, name: str) -> Node | str | None:
     """The definition that a name of a module refers to.
 
-    Returns: The definition in lemmata, found through imports and the lists of names of packages. For anything else that
-    is imported, also a module of lemmata, the dotted name. None for a name that the module does not define.
+    Returns: The definition in lemmata, found through imports and the lists of names of packages. If something else is
+        imported, such as a module of lemmata, its dotted name. If the module does not define the name, None.
     """
     seen: set[tuple[str, str]] = set()
     while module is not None:
@@ -159,7 +159,7 @@ def statements_of(node: Node) -> list[ast.stmt]:
 
 @functools.cache
 def methods_of(node: Node) -> tuple[str, ...]:
-    """The names of a class's methods, properties included; empty for anything that is not a class."""
+    """The names of a class's methods and properties; empty if the piece of code is not a class."""
     classes = [each for each in statements_of(node) if isinstance(each, ast.ClassDef)]
     return tuple(dict.fromkeys(part.name for each in classes for part in each.body if isinstance(part, Function)))
 

@@ -1,4 +1,4 @@
-"""Mutations of claims, as recorded: the wrong neighbours that were noticed, and the distance of the nearest one."""
+"""Records of mutations: which false neighbours of a claim its trials noticed, and how near they were."""
 
 import collections
 import math
@@ -12,12 +12,12 @@ SIZES = ("1.05", "1.25", "0.1", "0.2", "sign", "effect", "roles")
 
 
 WITHIN = ((0.01, 0.01), (0.05, 0.05), (0.1, 0.1), (0.25, 0.2), (1.0, 0.5), (9.0, 2.0))
-"""Distances of two kinds: factors less 1 (and shares of the way to the control), and exponents."""
+"""Pairs of distances: a factor minus 1 (or a share of the way to the control), and an exponent."""
 
 _TOLD = WITHIN.index((0.25, 0.2))  # the last distance at which a claim is not weak
 
 ALONE = "in component"
-"""Words of a mutation that is of one component."""
+"""The words that mark a mutation of a single component."""
 
 
 def mutated(entry: dict[str, Any]) -> dict[str, Any] | None:
@@ -30,9 +30,9 @@ def mutated(entry: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def is_weak(record: dict[str, Any] | None) -> bool:
-    """Whether the trials of a claim that counts in the score let a far neighbour pass.
+    """Whether a claim counts in the score and its trials did not refute a distant neighbour.
 
-    Far is a factor 1.25, a quarter of the way to the control, or 0.2 in an exponent.
+    A neighbour is distant beyond a factor 1.25, a quarter of the way to the control, or 0.2 in an exponent.
 
     >>> is_weak({"left": "", "nearest": [{"part": None, "way": "x", "unit": "factor", "amount": 0.26}]})
     True
@@ -74,7 +74,7 @@ def told_mutations(record: dict[str, Any] | None) -> str:
 
 
 def _farthest(nearest: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Neighbours of the whole prediction; then, for each kind of change, the farthest neighbour of a component."""
+    """The neighbours of the whole prediction, then the farthest neighbour of a component for each kind of change."""
     alone = [own for own in nearest if own["part"] is not None]
     ways = {own["way"]: None for own in alone}
     far = lambda own: math.inf if own["amount"] is None else own["amount"]
@@ -106,12 +106,12 @@ def told_neighbour(own: dict[str, Any]) -> str:
 def scores(found: dict[str, dict[str, Any]], by: Callable[[str, dict[str, Any]], str]) -> dict[str, dict[str, list]]:
     """For each group of claims, how many mutations of each size were made, and how many noticed.
 
-    It only includes claims that are supported, and neither vacuous nor loose. Besides the sizes, `claims` is their
-    number, and "1.25 alone" is for a single component.
+    Only claims that are supported, and neither vacuous nor loose, are included. Besides the sizes, the key `claims`
+    holds the number of claims, and "1.25 alone" holds mutations of a single component.
 
     Args:
         found: records of mutations by the claims' names.
-        by: the group of a claim, from its name and record.
+        by: a function from a claim's name and record to its group.
     """
     told: dict[str, dict[str, list]] = collections.defaultdict(lambda: collections.defaultdict(lambda: [0, 0]))
     for name, record in found.items():
@@ -126,10 +126,10 @@ def scores(found: dict[str, dict[str, Any]], by: Callable[[str, dict[str, Any]],
 
 
 def score_table(scored: dict[str, dict[str, list]], head: str) -> Iterable[str]:
-    """Scores as lines of a Markdown table, in percent, and how many mutations were made. The last line is the total.
+    """The scores in percent, and the numbers of mutations, as lines of a Markdown table. The last line is the total.
 
     Args:
-        scored: by `scores`.
+        scored: the result of `scores`.
         head: the name of the groups, for the head of the first column.
     """
     sizes = [*SIZES[:2], "1.25 alone", *SIZES[2:]]
@@ -147,10 +147,10 @@ def _share(made: int, noticed: int) -> str:
 
 
 def distance_table(found: dict[str, dict[str, Any]]) -> Iterable[str]:
-    """How many claims of each relation have refuted neighbours within which distance, as lines of a Markdown table.
+    """For each relation, how many claims refute neighbours within each distance, as lines of a Markdown table.
 
-    For each claim, the farthest neighbour counts. The table shows the way of being wrong, and the component, about
-    which the claim tells least. Only claims that count are in it.
+    For each claim, the farthest of its nearest refuted neighbours counts. This is the kind of change, and the
+    component, at which the claim's trials notice least. Only claims that count in the score are included.
 
     Args:
         found: records of mutations by the claims' names.
@@ -167,7 +167,7 @@ def distance_table(found: dict[str, dict[str, Any]]) -> Iterable[str]:
 
 
 def _place(own: dict[str, Any]) -> int:
-    """The first distance within which a neighbour is."""
+    """The position in `WITHIN` of the first distance that a neighbour does not exceed."""
     if own["amount"] is None:
         return len(WITHIN)
     ends = [end[own["unit"] == "exponent"] for end in WITHIN]

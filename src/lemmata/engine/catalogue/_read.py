@@ -1,7 +1,7 @@
-"""The catalogue: the words of every claim, which are read from the code once and cached, with its record.
+"""The catalogue: the words of every claim, read from the code once and cached, and the claim's record.
 
-Only Python knows the words of claims, so reading them needs JAX and some seconds. The list is made when it is first
-needed, and again if a file of lemmata has changed. It is stored in the user's cache.
+The words of claims are in Python classes, so reading them imports JAX and takes some seconds. The list is made when it
+is first needed, and again if a file of lemmata has changed. It is stored in the user's cache.
 """
 
 import contextlib
@@ -36,11 +36,11 @@ def catalogue() -> dict[str, Any]:
 
 
 def kept(name: str, read: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """The list for the current code from the user's cache. If the cache has none, the list is made and stored there.
+    """The list for the current code from the user's cache. If it is not there, it is made and stored in the cache.
 
     Args:
-        name: of the file.
-        read: reads it: plain values.
+        name: the name of the cached file.
+        read: a function that makes the list, of plain values.
     """
     key, path = _key(), _path(name)
     known = unsealed(path, key)
@@ -65,7 +65,7 @@ def entries() -> dict[str, dict[str, Any]]:
 
 
 def judged(words: dict[str, Any]) -> dict[str, Any]:
-    """The verdict on a claim, with its defaults filled in, and the fingerprint; empty if there is no verdict.
+    """A claim's verdict, with missing figures set to their defaults, and its fingerprint; empty without a verdict.
 
     Args:
         words: the words of the claim.

@@ -56,7 +56,7 @@ BESIDE = ("search", "walk", "mutations")
 
 
 def found_of(entry: dict[str, Any], what: str) -> dict[str, Any] | None:
-    """Other results stored with the verdict on a claim; None if there are none or they belong to other code.
+    """A result of another command stored with the verdict on a claim; None if it is missing or belongs to other code.
 
     Args:
         entry: the claim's entry of the catalogue.
@@ -72,7 +72,7 @@ def write_records(place: str, classes: Iterable[str], given: dict[str, dict[str,
 
     Args:
         place: subject.section.
-        classes: the claims of the section by the names of their classes, in its order; records of other classes are
+        classes: the class names of the section's claims, in the order of the section; records of other classes are
             removed.
         given: new records, by the names of classes.
 
@@ -111,7 +111,7 @@ def _laid_out(record: dict[str, Any]) -> str:
 
 @functools.cache
 def costs() -> dict[str, float]:
-    """About how many seconds a verification of each claim takes, by the name of its class: powers of two."""
+    """The approximate seconds (a power of two) that a verification of each claim takes, by the name of its class."""
     return json.loads(COSTS.read_text(encoding="utf-8")) if COSTS.exists() else {}
 
 
@@ -119,7 +119,7 @@ def write_costs(seconds: dict[str, float]) -> None:
     """Enter how long claims took, if the stored times are far off.
 
     Args:
-        seconds: by the names of classes.
+        seconds: the seconds that each claim took, by the name of its class.
     """
     known = costs()
     rough = {name: 2.0 ** round(math.log2(max(took, 0.25))) for name, took in seconds.items()}

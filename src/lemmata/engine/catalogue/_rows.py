@@ -1,4 +1,4 @@
-"""Entries of the catalogue with further fields: tag, subject, section, tightness, search."""
+"""Entries of the catalogue with further fields, such as tag, subject, section, tightness and search."""
 
 import dataclasses
 import functools
@@ -16,11 +16,11 @@ from ._walks import walked
 
 NOT_JUDGED = "not judged"
 TIGHTNESS = ("exact", "within 2", "within 10", "within 1000", "beyond 1000", "not a ratio")
-"""How far a prediction is from the measurement, as a factor either way."""
+"""Words for the factor between a prediction and the measurement, in either direction."""
 
 
 def rows() -> list[dict[str, Any]]:
-    """Every claim's entry with its `described` words, in the order of the registry."""
+    """Every claim's entry with the further fields of `described`, in the order of the registry."""
     return [described(entry) for entry in entries().values()]
 
 
@@ -57,7 +57,7 @@ def status(entry: dict[str, Any]) -> str:
 
 
 def older(entry: dict[str, Any]) -> str:
-    """The age of the code of a verdict, in words; empty if the verdict is on the current code."""
+    """In words, which code has changed since a verdict; empty if the verdict is on the current code."""
     record = records().get(entry["name"])
     return "" if record is None else told_state(record, prints(entry["module"], entry["class"]))
 
@@ -77,7 +77,7 @@ def _all_prints() -> dict[str, dict[str, Any]]:
 
 
 def tightness(entry: dict[str, Any]) -> str:
-    """How far the median of predicted / measured is from 1, in steps. Each step is a word of `TIGHTNESS`."""
+    """How far the median of predicted / measured is from 1, as a word of `TIGHTNESS`."""
     slack = (entry.get("verdict") or {}).get("slack")
     middle = slack[1] if slack else None
     if entry["label"] == "rate" or not middle or middle < 0:

@@ -1,6 +1,6 @@
 """Which public functions and classes the trials of a claim run, and which no claim runs.
 
-The code is read and never run.
+The code is read, never run.
 """
 
 import functools
@@ -40,7 +40,7 @@ def runs_of(module: str, class_name: str) -> list[str]:
 
     Args:
         module: the full name of the claim's module.
-        class_name: of the claim.
+        class_name: the name of the claim's class.
     """
     nodes = reached((Node(module, class_name), *_engine_roots()), ASKED) - _engine()
     return sorted(name for name, node in public().items() if node in nodes)
@@ -48,7 +48,7 @@ def runs_of(module: str, class_name: str) -> list[str]:
 
 @functools.cache
 def all_runs() -> dict[str, list[str]]:
-    """The result of `runs_of` for each claim, by its name. It is computed once and cached, as the catalogue is."""
+    """The result of `runs_of` for each claim, by its name. It is computed once and cached, like the catalogue."""
     return kept("runs", lambda: {name: runs_of(row["module"], row["class"]) for name, row in entries().items()})
 
 

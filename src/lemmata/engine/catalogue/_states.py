@@ -18,7 +18,7 @@ ENGINE = (
 )
 """The code on which every verdict depends, besides the claim's own code."""
 ASKED = ("settings", "resolve", "corners", "budget")
-"""Code that a verification runs before the first trial."""
+"""Methods that a verification calls before the first trial."""
 
 
 class State(enum.StrEnum):
@@ -30,14 +30,14 @@ class State(enum.StrEnum):
 
 
 def prints(module: str, class_name: str, besides: str = "") -> Fingerprint:
-    """The digests of the code on which verdicts on a claim depend: its own, and the shared code.
+    """The digests of the code on which a claim's verdicts depend: its own code, and the shared code.
 
-    Its own are the file of its section, and problems that no other section imports.
+    Its own code is the file of its section, and files of problems that no other section imports.
 
     Args:
         module: the full name of the claim's module.
-        class_name: of the claim, from which the keys of its trials come.
-        besides: code that is not lemmata's.
+        class_name: the name of the claim's class, from which the keys of its trials are made.
+        besides: the text of code outside lemmata.
     """
     return fingerprint(((module, class_name), *ENGINE), _own(module), ASKED, class_name + besides)
 
@@ -47,7 +47,7 @@ def trials_print(module: str, class_name: str, besides: str = "") -> str:
 
     Args:
         module: the full name of the claim's module.
-        class_name: of the claim.
+        class_name: the name of the claim's class.
         besides: code that is not lemmata's.
     """
     return fingerprint(((module, class_name), ENGINE[0]), _own(module), ASKED, class_name + besides).whole
@@ -74,7 +74,7 @@ def compared(record: dict[str, Any] | None, now: Fingerprint) -> State:
     """The state of a verdict.
 
     Args:
-        record: of the claim; None if there is none.
+        record: the record of the claim; None if there is none.
         now: the digests of the current code.
     """
     kept = None if record is None else record["fingerprint"]

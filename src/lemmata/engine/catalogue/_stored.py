@@ -17,7 +17,7 @@ class StoredControl(TypedDict):
 
 
 class StoredCorner(TypedDict):
-    """The record of another setting."""
+    """The record of an extra setting."""
 
     setting: dict[str, int | float | str]
     status: str

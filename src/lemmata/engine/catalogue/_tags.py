@@ -14,8 +14,8 @@ FILE = pathlib.Path(__file__).with_name("tags.json")
 def tags() -> dict[str, str]:
     """The name of a claim's class by its tag, in the order in which tags were given.
 
-    A class is named once in the whole catalogue, so that a claim keeps its tag when its file moves. The tag of a
-    deleted claim stays with its name.
+    Class names are unique in the whole catalogue, so a claim keeps its tag when its file moves. The tag of a deleted
+    claim stays with its name.
 
     >>> len(tags()["0001"]) > 0
     True

@@ -5,7 +5,7 @@ from typing import Any
 from ._records import found_of, records
 
 LOOSE = 0.1
-"""A bound is marked loose if no search needed this share of its constant."""
+"""A bound is marked loose if its search found that less than this share of its constant is needed."""
 
 
 def searches() -> dict[str, dict[str, Any]]:

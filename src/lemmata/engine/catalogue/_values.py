@@ -5,12 +5,12 @@ import copy
 import math
 
 VALUES = ("predict", "trivial", "condition", "settings")
-"""Questions that a class may answer by a value."""
+"""Names of the methods that a class may replace by a value."""
 _FILLED = {"zeros": 0.0, "ones": 1.0}
 
 
 def with_values(part: ast.ClassDef) -> ast.ClassDef:
-    """The class with its constant answers as values. They come last, in the order of their names."""
+    """The class with its constant answers as attributes, placed last in the order of their names."""
     values = {name: value for each in part.body if (name := _asked(each)) and (value := _value(each)) is not None}
     if not values:
         return part
@@ -22,7 +22,7 @@ def with_values(part: ast.ClassDef) -> ast.ClassDef:
 
 
 def _asked(statement: ast.stmt) -> str:
-    """Which of the questions a statement answers."""
+    """The name in `VALUES` that a statement defines; empty if it defines none of them."""
     name = ""
     if isinstance(statement, ast.FunctionDef):
         name = statement.name
@@ -32,7 +32,7 @@ def _asked(statement: ast.stmt) -> str:
 
 
 def _value(statement: ast.stmt) -> ast.expr | None:
-    """The value that a statement gives as an answer; None if the answer depends on the question."""
+    """The value that a statement gives as an answer; None if the answer depends on the method's arguments."""
     if isinstance(statement, ast.Assign):
         return None if _is_words(statement.value) else _number(statement.value)
     if not isinstance(statement, ast.FunctionDef) or statement.decorator_list:
@@ -47,7 +47,7 @@ def _value(statement: ast.stmt) -> ast.expr | None:
 
 
 def _number(value: ast.expr) -> ast.expr:
-    """Numbers without the array that is made of them, as the engine makes it itself."""
+    """The numbers without the call that makes an array of them, because the engine makes the array itself."""
     folded = _folded(value)
     if folded is None:
         return value.args[0] if _made_by(value, "asarray", "array") else value  # pyright: ignore[reportAttributeAccessIssue]
@@ -55,7 +55,7 @@ def _number(value: ast.expr) -> ast.expr:
 
 
 def _folded(value: ast.expr) -> float | tuple[float, ...] | None:
-    """The numbers that an expression spells out."""
+    """The numbers that an expression writes out as constants; None if it contains anything else."""
     if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.USub):
         inner = _folded(value.operand)
         return -inner if isinstance(inner, float) else None
@@ -78,7 +78,7 @@ def _folded(value: ast.expr) -> float | tuple[float, ...] | None:
 
 
 def _made_by(value: ast.expr, *names: str) -> bool:
-    """Whether a value is an array that one of these functions makes of a single argument."""
+    """Whether an expression calls one of these array functions with a single argument."""
     if not isinstance(value, ast.Call) or len(value.args) != 1 or value.keywords:
         return False
     return isinstance(value.func, ast.Attribute) and value.func.attr in names

@@ -1,4 +1,4 @@
-"""Walks of declared ranges, as they are recorded: the number of settings with each result of a claim."""
+"""Records of walks through the declared ranges of settings: the number of settings with each result."""
 
 from typing import Any
 

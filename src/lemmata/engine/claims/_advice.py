@@ -4,14 +4,14 @@ import re
 from typing import Any
 
 MOST_TRIALS = 10**7
-"""The largest budget: at a thousand trials a second, which few claims reach, it takes three hours."""
+"""The largest budget. It takes three hours at a thousand trials a second, a speed that few claims reach."""
 
 
 def advice_on(verdict: Any) -> str:
     """The advice for a verdict, by its status and the words of its reason.
 
     Args:
-        verdict: with `status`, `reason`, `requested`, `interrupted` and `remedy`.
+        verdict: an object with `status`, `reason`, `requested`, `interrupted` and `remedy`.
     """
     if verdict.interrupted or verdict.status != "inconclusive":
         return verdict.remedy

@@ -1,4 +1,4 @@
-"""The answers of a claim's methods on a sampled problem, checked before its trials run."""
+"""Check the answers of a claim's methods on a sampled problem, before its trials run."""
 
 import weakref
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from ._trials import trial_key
 def check_answers(claim: Claim, file: str | None = None) -> None:
     """Check the results of a claim's methods.
 
-    For a claim in JAX, only their shapes and types are checked; for others, their values.
+    For a claim in JAX, only shapes and types are checked. For other claims, the values are checked.
 
     If a method raises an error, the check ends, because its trials will report the error.
 
@@ -40,7 +40,7 @@ def check_answers(claim: Claim, file: str | None = None) -> None:
 
 
 class _RaisedError(Exception):
-    """A method of the claim raised something."""
+    """The error that a method of the claim raised an exception or ended the process."""
 
 
 def _check_answers(claim: Claim, told: Callable[..., Any]) -> None:
@@ -67,7 +67,7 @@ def _check_answers(claim: Claim, told: Callable[..., Any]) -> None:
 
 
 def _numbers(value: Any) -> str | None:
-    """The fault of an answer that should be numbers; None if there is no fault."""
+    """What is wrong with an answer that should be numbers; None if it is right."""
     if value is None or isinstance(value, str | bytes | dict | set):
         return _told(value)
     try:
@@ -84,7 +84,7 @@ def _conditions(value: Any) -> str | None:
     if not isinstance(value, list | tuple):
         return _told(value)
     strange = [own for own in value if not isinstance(own, Hypothesis)]
-    return f"a list with {_told(strange[0])}" if strange else None
+    return f"a list that contains {_told(strange[0])}" if strange else None
 
 
 def _asked(
@@ -93,7 +93,7 @@ def _asked(
 ) -> Any:  # fmt: skip
     """The answer of a method, or its shapes and types; ClaimError if no trial can use it.
 
-    A value that is not an array cannot leave a traced function, so it is examined inside.
+    A value that is not an array cannot leave a traced function, so it is checked inside the function.
     """
     wrong: list[str | None] = []
 
@@ -118,12 +118,12 @@ def _told(value: Any) -> str:
 
 
 def check_foreign(claim: Claim, calling: bool = True) -> None:
-    """Check what a claim declares and answers, unless it is one of lemmata's own, which the tests check.
+    """Check what a claim declares and answers. The claims of lemmata are skipped, because the tests check them.
 
     Args:
         claim: the claim.
-        calling: whether methods that are not in JAX are called, too. Such a function may hang or end the process. So a
-            process that others wait for leaves these checks to the process of the trials.
+        calling: whether methods that are not in JAX are called, too. Such a method may hang or end the process. So if
+            others wait for this process, leave these checks to the process that runs the trials.
 
     Raises:
         ClaimError: for the first fault.
@@ -138,4 +138,4 @@ def check_foreign(claim: Claim, calling: bool = True) -> None:
 
 
 _CHECKED = weakref.WeakSet[type]()
-"""Classes that were found to be right: a trial of theirs may take long."""
+"""Classes that passed the check. They are not checked again, because one of their trials may take long."""

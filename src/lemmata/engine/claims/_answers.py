@@ -1,4 +1,4 @@
-"""Questions whose answer is one value, which a class may state as an attribute in place of a method."""
+"""Answers that are one value. A class may state such an answer as an attribute in place of a method."""
 
 from typing import Any
 
@@ -9,13 +9,13 @@ from ._settings import Space
 
 
 def answer_by_values(cls: type, questions: tuple[str, ...]) -> None:
-    """Turn the values that a class states as answers into methods that return them.
+    """Replace attributes that state the answers of a class by methods that return these values.
 
     Numbers, and tuples of numbers, become arrays when they are used; a `Space` is returned unchanged.
 
     Args:
         cls: the class, which is changed.
-        questions: names of its methods.
+        questions: names of the methods that such attributes replace.
     """
     for name in questions:
         value = vars(cls).get(name)

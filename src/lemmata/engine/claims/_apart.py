@@ -1,4 +1,4 @@
-"""Trials in other processes and on other machines: how claims are sent there, and what is returned."""
+"""Run trials in other processes and on other machines: send the claims there and read the results."""
 
 import dataclasses
 import warnings
@@ -20,13 +20,13 @@ Run = Callable[..., Trials]
 
 
 def sent(claim: Claim) -> Claim | str:
-    """The object that represents a claim for sending: itself, or its file and class if no module has it."""
+    """What is sent for a claim: the claim, or its file and class name if it is not in an importable module."""
     file = file_of(claim)
     return claim if file is None else f"{file}:{type(claim).__name__}"
 
 
 def received(claim: Claim | str) -> Claim:
-    """The claim that was sent; the sending process has reported faults of other packages."""
+    """The claim that was sent. Warnings about other packages are left out, because the sender has shown them."""
     if isinstance(claim, Claim):
         return claim
     with warnings.catch_warnings():
@@ -41,7 +41,7 @@ def sent_run(run: Run, claim: Claim, seed: int) -> Run:
 
 
 def run_came_back(run: Run, other: Run) -> None:
-    """The findings of a worker's runner are added to the runner that sent it, if that runner stores any."""
+    """Add the findings of a worker's runner to the runner that sent it, if that runner stores findings."""
     if hasattr(run, "add"):
         run.add(other)  # pyright: ignore[reportFunctionMemberAccess]
 
@@ -51,7 +51,7 @@ def trials_apart(
 ) -> list[Trials]:
     """Trials of a claim in JAX at several settings, one task for each setting.
 
-    The trials of a lost task have one error.
+    If a task is lost, its trials are replaced by one error.
 
     Args:
         executor: where they run.
@@ -84,7 +84,7 @@ def _trials_at(claim: Claim | str, setting: dict, trials: int, seed: int, run: R
 
 
 def in_order(found: Trials) -> Trials:
-    """Trials in the order of their numbers, because sums depend on the order of their terms."""
+    """Sort the trials by their numbers, because rounding of sums depends on the order of the terms."""
     order = np.argsort(found.numbers, kind="stable")
     rows = None if found.stacked is None else jax.tree.map(lambda leaf: leaf[order], found.stacked)
     errors = sorted(found.errors, key=lambda said: (len(said.partition(":")[0]), said))
@@ -102,7 +102,7 @@ class TrialExecutor(Executor):
         self._executor = executor
 
     def submit(self, fn: Callable[..., Outcome | str], /, *args: Any, **kwargs: Any) -> Future:
-        """A trial, as `run_trials` submits it: of claim, setting, seed, number and precision."""
+        """Submit one trial with the arguments of `run_trials`: claim, setting, seed, number and precision."""
         assert fn is _untraced
         claim, *rest = args
         outer: Future = Future()
@@ -110,7 +110,7 @@ class TrialExecutor(Executor):
 
         def told(inner: Future) -> None:
             if inner.cancelled():
-                outer.set_result(f"trial {args[3]}: cancelled with its executor")
+                outer.set_result(f"trial {args[3]}: cancelled because its executor was shut down")
             elif (error := inner.exception()) is not None:
                 said = " ".join(str(error).split())[:300]
                 outer.set_result(f"trial {args[3]}: {type(error).__name__}: {said}")
@@ -122,7 +122,7 @@ class TrialExecutor(Executor):
         # it died, perhaps because of a trial like this one, so this trial is not run here
         except RuntimeError as error:
             outer.set_result(
-                f"trial {args[3]}: not begun, {type(error).__name__}: {' '.join(str(error).split())[:300]}"
+                f"trial {args[3]}: could not be started, {type(error).__name__}: {' '.join(str(error).split())[:300]}"
             )
         return outer
 

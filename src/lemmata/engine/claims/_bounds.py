@@ -1,4 +1,4 @@
-"""Bounds and constructions: every trial holds or fails, and the exact binomial distribution judges the count."""
+"""Bounds and constructions. Each trial holds or fails, and an exact binomial test judges the number of failures."""
 
 import abc
 import dataclasses
@@ -39,7 +39,7 @@ class AbstractBound(Relation):
 
     @abc.abstractmethod
     def empty(self, predicted: np.ndarray) -> np.ndarray:
-        """Whether the bound is infinite on its vacuous side."""
+        """Whether the bound is infinite, so that it always holds."""
 
     @property
     def aim(self) -> float:
@@ -57,9 +57,9 @@ class AbstractBound(Relation):
         return np.asarray(np.any(self.against(sample), axis=1))
 
     def judge(self, sample: Sample, level: float) -> Judgement:
-        """Exact binomial test of the violations; with delta = 0 a single violation refutes.
+        """Apply the exact binomial test to the violations. With delta = 0, a single violation refutes.
 
-        Trials count for the component that says something in the fewest of them.
+        The number of trials is counted for the component that gives information in the fewest trials.
         """
         wrong, infinite = self.against(sample), self._infinite(sample)
         mute = infinite if sample.silent is None else infinite | sample.silent
@@ -92,7 +92,7 @@ class AbstractBound(Relation):
         return not self.violations(sample).any()
 
     def budget(self, level: float) -> int | None:
-        """Trials without a violation that show a rate below the aim."""
+        """The number of trials that, without a violation, show a rate below the aim."""
         return trials_to_support(self.aim, level)
 
     def broken(self, sample: Sample) -> np.ndarray:
@@ -102,7 +102,7 @@ class AbstractBound(Relation):
         return not_finite(sample.measured) | lost
 
     def gaps(self, sample: Sample) -> np.ndarray:
-        """The largest excess in units of the larger of prediction and measurement."""
+        """The largest excess of each trial, relative to the larger of |prediction| and |measurement|."""
         predicted, measured = columns(sample.predicted), columns(sample.measured)
         with np.errstate(invalid="ignore", divide="ignore"):
             relative = self.excess(predicted, measured) / np.maximum(np.abs(predicted), np.abs(measured))
@@ -196,10 +196,10 @@ class Witness(Relation):
     rounding is enough. It is supported if the success rate is shown to be at least the stated rate minus `resolution`,
     and at least half of the stated rate.
 
-    The probability is that of each problem: below 1, each problem is tried twice. If no problem fails with a
-    probability above q = 1 - probability, both tries fail with probability at most q². A larger rate refutes. Support
-    needs that this rate is shown to be at most q² + resolution. So it is not enough that only some of the problems
-    succeed.
+    The probability is that of each problem. If it is below 1, each problem is tried twice. If no problem fails with a
+    probability above q = 1 - probability, both tries fail with probability at most q². A larger rate of two failures
+    refutes. For support, this rate must be shown to be at most q² + resolution. So it is not enough that only some of
+    the problems succeed.
     """
 
     probability: float = 1.0
@@ -213,7 +213,7 @@ class Witness(Relation):
 
     @property
     def least(self) -> float:
-        """The rate of success from which on the statement is supported."""
+        """The smallest rate of success at which the statement is supported."""
         return max(self.probability - self.resolution, self.probability / 2)
 
     def _tries(self, sample: Sample) -> list[Sample]:
@@ -227,9 +227,9 @@ class Witness(Relation):
         return _short(self._tries(sample)[0])
 
     def judge(self, sample: Sample, level: float) -> Judgement:
-        """Exact binomial test of the first tries' successes, and of the problems in which both tries fail.
+        """Apply exact binomial tests to the successes of first tries, and to the problems in which both tries fail.
 
-        Trials count that say something in every component.
+        The number of trials is counted for the component that gives information in the fewest trials.
         """
         tries, share = self._tries(sample), level / self.replicates
         wrong = _short(tries[0])
@@ -265,7 +265,7 @@ class Witness(Relation):
         return trials_to_support(self.resolution, level) if self.probability == 1.0 else None
 
     def broken(self, sample: Sample) -> np.ndarray:
-        """NaN or infinity anywhere."""
+        """Whether NaN or infinity occurs anywhere."""
         return not_finite(sample.measured) | not_finite(sample.predicted)
 
     def vacuous(self, predicted: np.ndarray, trivial: np.ndarray) -> np.ndarray | None:
@@ -273,7 +273,7 @@ class Witness(Relation):
         return columns(predicted) <= columns(trivial)
 
     def gaps(self, sample: Sample) -> np.ndarray:
-        """Predicted - measured, at the first try."""
+        """The largest predicted - measured of each trial, at the first try."""
         return (columns(sample.predicted) - columns(self._tries(sample)[0].measured)).max(axis=1)
 
     def distance(self, predicted: np.ndarray, false: np.ndarray) -> np.ndarray:
@@ -281,7 +281,7 @@ class Witness(Relation):
         return factors(predicted, false)
 
     def misfit(self, predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | None:
-        """Shapes are equal, behind the axis of tries."""
+        """The fault if shapes differ; the axis of tries is left out."""
         return same_shape(predicted, measured if self.replicates == 1 else measured[1:])
 
     def shown(self, sample: Sample) -> tuple[float, float]:

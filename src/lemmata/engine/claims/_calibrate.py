@@ -1,4 +1,4 @@
-"""Calibration: how often the engine refutes what is true, supports what it should not, and misses what is false."""
+"""Calibration: how often the engine refutes true statements, supports wrong ones, and misses false ones."""
 
 import dataclasses
 import math
@@ -17,18 +17,18 @@ from ._relations import Sample
 from ._statistics import failure_limits
 
 LOW, HIGH = 0.05, 1e-3
-"""Levels: errors of the first kind at levels that repetitions can resolve, power at the level of verdicts."""
+"""The levels of tests: LOW, which repetitions can resolve, for false alarms, and HIGH, that of verdicts, for power."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Calibration:
-    """How one family came out.
+    """The result of the calibration for one family of statements.
 
     Args:
         family: the family.
         level: the level at which its verifications were tested.
-        repeats: how many verifications.
-        rate: the share of them with the required result.
+        repeats: the number of verifications.
+        rate: the share of the verifications with the required result.
         limits: exact (Clopper-Pearson) limits of that share at confidence 1 - 2e-3.
         least: the required share. It is 1 - level, or 1 - 2 level for the coverage of two one-sided binomial limits, or
             0.95 for power.
@@ -63,9 +63,9 @@ def calibrate(
     probability at most the level. A near neighbour is refuted at the level 1e-3 in at least 95 of 100 verifications.
 
     Args:
-        repeats: verifications of a family.
+        repeats: the number of verifications of each family.
         seed: seed of all randomness.
-        families: which families.
+        families: the families that are judged.
         progress: called with the number of finished families and the number of all.
         executor: where families are judged, one task for each family. None means in this process. The rates are the
             same.

@@ -45,11 +45,11 @@ class Conformance:
 def check_claim(claim: Claim | type[Claim], *, seed: int = 0, samples: int = 4) -> Conformance:
     """Check that a claim obeys the grammar, and return its verdict.
 
-    The claim names its source, title, statement and what it predicts or bounds. A bound has a trivial value or says why
-    not. No concrete method is overridden. A verification visits the declared range of every variable. Sampled problems
-    have the population's type. Prediction, control and measurement have the same shapes for every key and are finite.
-    At the default budget, the verdict is the expected one, hypotheses drop no more trials than the population declares,
-    and the control is near and refuted.
+    The claim names its source, title, statement and what it predicts or bounds. A bound has a trivial value or says
+    why it has none. Concrete methods are not overridden. A verification visits the declared range of every variable.
+    Sampled problems have the population's type. Prediction, control and measurement have the same shapes for every key
+    and are finite. At the default budget, the verdict is the expected one, failed hypotheses drop at most the share of
+    trials that the population declares, and the control is near and refuted.
 
     Args:
         claim: the claim, not its class.
@@ -91,7 +91,7 @@ def check_writing(claim: Claim) -> None:
 def check_ranges(claim: Claim) -> None:
     """Check that a verification visits other settings within each declared range.
 
-    ClaimError if a range has only one.
+    Raise ClaimError if all extra settings have the same value in a range.
     """
     for name, variable in claim.population.settings().variables.items():
         if (only := _pinned(variable)) is not None:
@@ -138,7 +138,7 @@ def _pinned(variable: Variable) -> Any:
 
 
 def _check_accusation(claim: Claim) -> None:
-    """A source is refuted by its own words, under every reading that they allow."""
+    """Check that a refuted source is quoted, and that its words are false under every possible reading."""
     if claim.expected is not Status.REFUTED:
         return
     if claim.passage is None and claim.kind not in (Kind.OWN, Kind.FOLKLORE):
@@ -159,7 +159,7 @@ def _check_accusation(claim: Claim) -> None:
 
 
 def _check_names(claim: Claim) -> None:
-    """A final class answers what its bases ask: a public name that none of them has is a misspelt one."""
+    """Check that a claim's class only defines public names of its bases; any other public name is misspelt."""
     asked = {name for base in type(claim).__mro__[1:] for name in (*vars(base), *inspect.get_annotations(base))}
     for name in (*vars(type(claim)), *inspect.get_annotations(type(claim))):
         if not name.startswith("_") and name not in asked:
@@ -174,7 +174,7 @@ def _check_names(claim: Claim) -> None:
 
 
 def _check_methods(claim: Claim) -> None:
-    """Nothing concrete is overridden, and there is one measurement."""
+    """Check that concrete methods are not overridden, and that exactly one measurement is defined."""
     for thing in (claim, claim.population):
         owners: dict[str, type] = {}
         for cls in reversed(type(thing).__mro__):
@@ -260,7 +260,7 @@ def _check_control(claim: Claim, verdict: Verdict) -> None:
 
 
 def _check_loose(claim: Claim, verdict: Verdict) -> None:
-    """A loose control may be rare only if the bound is close to the measured value in a twentieth of the trials."""
+    """Check that if few trials refute a loose control, the bound is close to the measurement in 5 % of the trials."""
     _check_resolution(claim, verdict, "use a smaller margin and resolution")
     share, slack = verdict.control.violating, verdict.slack
     if share is None or share >= TENTH or slack is None or verdict.status is Status.VACUOUS:
@@ -279,9 +279,9 @@ def _check_loose(claim: Claim, verdict: Verdict) -> None:
 
 
 def _check_resolution(claim: Claim, verdict: Verdict, remedy: str) -> None:
-    """Margin and resolution are each at most half of the distance to the control, if support depends on them.
+    """Check that margin and resolution are at most half the distance to the control, if support depends on them.
 
-    A control that is farther than it may be counts as one at the limit.
+    A control beyond the largest allowed distance counts as one at this distance.
     """
     relation, near = claim.relation, verdict.control.nearest
     if near is None or not isinstance(relation, (Rate, Limit, EqualInMean)):
@@ -296,7 +296,7 @@ def _check_resolution(claim: Claim, verdict: Verdict, remedy: str) -> None:
 
 
 def _outcomes(claim: Claim, setting: dict, samples: int, seed: int) -> list[Outcome]:
-    """The first trials under a seed; a traced claim runs the batch that verification has compiled."""
+    """The first trials under a seed. A traced claim runs them in the batch that the verification has compiled."""
     if not claim.traced:
         return [trial(claim, setting, trial_key(claim, seed, number)) for number in range(samples)]
     run, size = compiled(claim, tuple(setting.items()), budget_of(claim))

@@ -98,21 +98,22 @@ class Claim(eqx.Module, Generic[P]):
     Attributes:
         title: a short name in words.
         source: the place in the literature.
-        population: the problems it speaks about.
+        population: the generator of test problems that the claim is about.
         relation: how prediction and measurement must compare.
         control: a neighbouring false statement.
-        controls: the object that the result controls.
-        unexplained: what it does not explain.
+        controls: the quantity that the result predicts or bounds.
+        unexplained: what the result does not explain.
         reading: how words of the source were interpreted, for example O(.) as a factor 1; empty if no word needed this.
         passage: the source's own words, where the claim refutes them.
-        readings: the ways in which they may be read, each with what comes of it.
+        readings: the ways in which the source's words may be read, each with its result.
         stated: the kind of the statement, if the source's locator does not show it.
-        trials: the budget if support depends on the spread of a measurement; bounds and identities derive theirs.
+        trials: the number of trials if support depends on the spread of a measurement; bounds and identities compute
+            theirs.
         traced: True if the methods are JAX functions, so that trials run as jit(vmap) over keys.
         of_data: False if the population accepts a user's data, but the claim says nothing about them. Examples are
             steps of a proof and numerical facts.
-        expected: the status that verification must end with. It is refuted for false words of a source, which need
-            their `passage`, for folklore, and for an observation of our own.
+        expected: the status that verification must end with. Set it to refuted for false words of a source, which need
+            their `passage`, for false folklore, and for a false statement of our own.
         corrects: the claim, entered as printed, that this one corrects.
     """
 

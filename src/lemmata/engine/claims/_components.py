@@ -10,11 +10,11 @@ _REACH = 0.01  # a component with more rounding error than this share of the dis
 
 
 def silent_components(relation: Relation, sample: Sample, false: np.ndarray) -> np.ndarray | None:
-    """Which components give no information, shape (T, C). Rounding would explain the control as well as the claim.
+    """Which components give no information (T trials, C components), because rounding could also explain the control.
 
-    Components whose tolerance reaches a hundredth of the distance between prediction and control, or of the value
-    itself. A component that the control does not change has no distance. There the tolerance is compared with the value
-    alone. None if the relation does not compare the numbers of a single trial.
+    These are the components whose tolerance reaches a hundredth of the distance between prediction and control, or of
+    the value itself. If the control does not change a component, its tolerance is compared with the value alone. The
+    result is None if the relation does not compare the numbers of a single trial.
     """
     if relation.against(sample) is None:
         return None
@@ -29,13 +29,13 @@ def silent_components(relation: Relation, sample: Sample, false: np.ndarray) -> 
 
 
 def counted(wrong: np.ndarray, mute: np.ndarray) -> int:
-    """Trials of the least informative component.
+    """The number of trials of the least informative component.
 
     These are the trials in which the component gives information, and the trials that contradict the statement.
 
     Args:
         wrong: which components of each trial contradict the statement, shape (T, C).
-        mute: which of them give no information.
+        mute: which components of each trial give no information.
     """
     speaks = ~mute | np.any(wrong, axis=1, keepdims=True)
     return int(speaks.sum(axis=0).min(initial=len(wrong)))
@@ -55,5 +55,5 @@ def told_silence(mute: np.ndarray, infinite: np.ndarray | None = None) -> str:
 
 
 def asked(needed: int, said: int, trials: int) -> int | None:
-    """The number of trials that could settle a statement, if `said` of `trials` gave information. None if none did."""
+    """Trials needed, if `needed` must give information and only `said` of `trials` did. None if none did."""
     return -(-needed * trials // said) if said else None

@@ -1,4 +1,4 @@
-"""The declarations of a claim, checked before any trial: types, signatures, ranges, the bibliography entry."""
+"""Check the declarations of a claim before any trial: types, signatures, ranges and the bibliography entry."""
 
 import ast
 import inspect
@@ -39,7 +39,7 @@ class _Declared:
         self.name = f"claim {cls.__name__}" + (f" in {file}" if file else "")
 
     def refuse(self, attribute: str, found: object, rule: str, remedy: str | None = None) -> NoReturn:
-        """Raise the error about an attribute."""
+        """Raise a ClaimError about an attribute."""
         raise ClaimError(f"{self.name}, {attribute}", found=shortened(str(found), 200), rule=rule, remedy=remedy)
 
 
@@ -189,7 +189,7 @@ def _check_methods(own: _Declared) -> None:
 
 
 def _check_arguments(own: _Declared, name: str, function: Any, arguments: tuple[str, ...]) -> None:
-    """Whether a function takes these arguments, and returns its answer when it is called."""
+    """Check that a function takes these arguments, and returns its answer when it is called."""
     if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
         own.refuse(name, "a coroutine or a generator", "a function that returns its answer")
     try:
@@ -252,7 +252,7 @@ def _check_population(own: _Declared, population: Population) -> None:
 
 
 def misdeclared(variable: object) -> tuple[object, str] | None:
-    """The fault in the range of a setting, and the rule that it breaks; None if there is no fault.
+    """What is wrong with the range of a setting, and the rule that it breaks; None if nothing is wrong.
 
     >>> misdeclared(Integer(5, 10, 1))
     ('from 10 to 1', 'a lower end that is not above the upper end')

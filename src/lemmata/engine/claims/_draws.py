@@ -1,4 +1,4 @@
-"""Whether measuring a problem draws anything at random."""
+"""Find out whether a claim's measurement is random."""
 
 import dis
 import inspect
@@ -11,14 +11,14 @@ from ._claim import Claim
 def draws_nothing(claim: Claim) -> bool:
     """Whether the code of the measurement does not use its key. Then it has no sampling error.
 
-    A key that is read, if only to be handed on, counts as used.
+    A key that is read counts as used, even if it is only passed on.
     """
     method = claim.measure if claim.measure is not None else claim.measure_at
     return method is not None and not _reads(inspect.unwrap(getattr(method, "__func__", method)), 2)
 
 
 def _reads(function: Callable[..., Any], number: int) -> bool:
-    """Whether a function reads its argument of this number."""
+    """Whether a function may read its argument at this position."""
     code = getattr(function, "__code__", None)
     if code is None or code.co_argcount <= number:
         return True
@@ -28,5 +28,5 @@ def _reads(function: Callable[..., Any], number: int) -> bool:
 
 
 def _names(argument: object, name: str) -> bool:
-    """Some instructions load two variables at once."""
+    """Whether an instruction names this variable. Some instructions load two variables at once."""
     return name in argument if isinstance(argument, tuple) else argument == name

@@ -1,4 +1,4 @@
-"""Entries of the catalogue: words of a claim, its last verdict, and the fingerprint of the verdict's code."""
+"""Entries of the catalogue: a claim's words, its last verdict, and the fingerprint of the code of this verdict."""
 
 import dataclasses
 import functools
@@ -44,7 +44,7 @@ def prints_of(cls: type[Claim]) -> Fingerprint:
 
 @functools.cache
 def _besides(cls: type[Claim]) -> str:
-    """The file of a claim outside lemmata."""
+    """The text of the file of a claim outside lemmata; empty for a claim of lemmata."""
     measures = filter(None, (getattr(cls, name) for name in ("measure", "measure_at")))
     file = inspect.getsourcefile(next(measures, cls))
     if file is None or cls.__module__.partition(".")[0] == "lemmata":
@@ -63,7 +63,7 @@ def fingerprint_of(claim: Claim) -> str:
 
 
 def trials_print_of(claim: Claim) -> str:
-    """The hash of the code that a claim's trials run. Trials stay valid if only the rules for judging them change."""
+    """The hash of the code that a claim's trials run. Rules for judging are not part of it, so trials outlive them."""
     return _trials_print(type(claim))
 
 
@@ -146,8 +146,8 @@ def write_beside(claim: Claim, what: str, found: dict[str, Any]) -> None:
 
     Args:
         claim: the claim.
-        what: "walk" or "mutations", say.
-        found: the finding.
+        what: the kind of result, for example "walk" or "mutations".
+        found: the result.
 
     Raises:
         DataError: if the file cannot be written; it is not changed.
@@ -158,7 +158,7 @@ def write_beside(claim: Claim, what: str, found: dict[str, Any]) -> None:
 
 
 def recorded(claim: Claim) -> Verdict | None:
-    """The recorded verdict on a claim; None if there is none. Its time is known only roughly."""
+    """The recorded verdict on a claim, whose time is only approximate; None if there is none."""
     found = judged({"name": claim.name, "settings": {}}).get("verdict")
     if found is None:
         return None
@@ -185,5 +185,5 @@ def verdict_from(claim: Claim, record: Mapping[str, Any]) -> Verdict:
 
 
 def _number(value: float | None, missing: float) -> float:
-    """The number, or what JSON has no number for."""
+    """The number; where JSON has null, `missing`, which JSON cannot represent."""
     return missing if value is None else float(value)

@@ -1,4 +1,4 @@
-"""Equalities: identities that hold to rounding in every trial, and expectations."""
+"""Equalities: identities that hold up to rounding in every trial, and equalities of expectations."""
 
 import dataclasses
 from typing import ClassVar
@@ -27,9 +27,9 @@ from ._statistics import failure_limits, trials_to_support
 class Equal(Relation):
     """measured = predicted up to rounding, in every trial and every component.
 
-    The tolerance of a component is 32 eps times the claim's condition number times the larger of its two values. With
-    `block`, its trailing axes share their largest value. Use this if, for example, the entries of a matrix come from
-    sums that cancel. Support means that the rate of problems in which equality fails is below `resolution`.
+    The tolerance of a component is 32 eps times the claim's condition number times the larger of its two values. The
+    last `block` axes share the largest value of their components. Use this if, for example, the entries of a matrix
+    come from sums that cancel. Support means that the rate of problems in which equality fails is below `resolution`.
     """
 
     resolution: float = 0.1
@@ -38,7 +38,7 @@ class Equal(Relation):
     farthest: ClassVar[float | None] = None
 
     def _ratios(self, sample: Sample) -> np.ndarray:
-        """|measured - predicted| of each component, in tolerances."""
+        """|measured - predicted| of each component, in units of its tolerance."""
         gaps = np.abs(columns(sample.measured) - columns(sample.predicted))
         tolerance = columns(sample.tolerance(self.block))
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -49,7 +49,7 @@ class Equal(Relation):
         return blocks((self._ratios(sample) > 1).reshape(sample.measured.shape), self.unit)
 
     def judge(self, sample: Sample, level: float) -> Judgement:
-        """One inequality beyond rounding refutes.
+        """Judge the trials. One difference beyond rounding refutes.
 
         The number of trials is counted in the component that gives information in the fewest trials.
         """
@@ -74,19 +74,19 @@ class Equal(Relation):
         return not self.against(sample).any()
 
     def budget(self, level: float) -> int | None:
-        """Trials without an inequality that show a rate below the resolution."""
+        """The number of trials that, without an inequality, show a rate below the resolution."""
         return trials_to_support(self.resolution, level)
 
     def broken(self, sample: Sample) -> np.ndarray:
-        """NaN or infinity anywhere."""
+        """Whether NaN or infinity occurs anywhere."""
         return not_finite(sample.measured) | not_finite(sample.predicted)
 
     def vacuous(self, predicted: np.ndarray, trivial: np.ndarray) -> np.ndarray | None:
-        """An identity is not a bound."""
+        """None, because an identity is not a bound."""
         return None
 
     def gaps(self, sample: Sample) -> np.ndarray:
-        """The largest difference, in tolerances."""
+        """The largest difference of each trial, in units of the tolerance."""
         return self._ratios(sample).max(axis=1, initial=0.0)
 
     def distance(self, predicted: np.ndarray, false: np.ndarray) -> np.ndarray:
@@ -121,11 +121,11 @@ class Equal(Relation):
 class EqualInMean(Relation):
     """E[measured / predicted] = 1 (or E[measured - predicted] = 0 if relative is False), within `margin`.
 
-    The expectation is over the measurement, for every problem: each problem is measured twice with independent keys.
-    The mean over problems is judged against the margin, and so is the difference between problems. The product of the
-    two differences estimates the square of a problem's own mean without bias. So errors that differ in sign from
-    problem to problem do not average out. With `over="problems"`, the statement is only about the mean over the
-    population.
+    The expectation is over the measurement, for every problem. Each problem is measured twice with independent keys.
+    The mean over problems is judged against the margin, and so is the root mean square of the problems' own means. The
+    product of a problem's two differences estimates the square of its own mean without bias. So errors that differ in
+    sign from problem to problem do not average out. With `over="problems"`, the statement is only about the mean over
+    the population.
 
     An exact statement has margin 0. An asymptotic statement declares how far its setting may be from the limit. Support
     needs the interval of the mean within margin + resolution. If a spread is declared, the root mean square of the
@@ -169,7 +169,7 @@ class EqualInMean(Relation):
         return self._with_heterogeneity(mean, differences, shared, exact)
 
     def _ends(self, sample: Sample) -> tuple[np.ndarray, np.ndarray] | None:
-        """Between which values each difference always is."""
+        """The two values between which each difference always lies; None if they are not known."""
         if self.ends == (-np.inf, np.inf):
             return None
         predicted = columns(sample.predicted)
@@ -196,20 +196,20 @@ class EqualInMean(Relation):
         return dataclasses.replace(mean, reason=text)
 
     def compare(self, sample: Sample) -> bool | None:
-        """A single trial gives no information about a mean."""
+        """None, because a single trial gives no information about a mean."""
         return None
 
     def budget(self, level: float) -> int | None:
-        """It depends on the spread of the measurement."""
+        """None, because the number of trials depends on the spread of the measurement."""
         return None
 
     def broken(self, sample: Sample) -> np.ndarray:
-        """NaN or infinity anywhere, or a prediction of 0 if the statement is relative."""
+        """Whether NaN or infinity occurs, or a prediction of 0 if the statement is relative."""
         zero = (columns(sample.predicted) == 0).any(axis=1) if self.relative else False
         return not_finite(sample.measured) | not_finite(sample.predicted) | zero
 
     def vacuous(self, predicted: np.ndarray, trivial: np.ndarray) -> np.ndarray | None:
-        """An expectation is not a bound."""
+        """None, because an expectation is not a bound."""
         return None
 
     def gaps(self, sample: Sample) -> np.ndarray:
@@ -223,7 +223,7 @@ class EqualInMean(Relation):
         return 1 + np.abs(columns(false) - columns(predicted)) / (self.margin + self.resolution)
 
     def misfit(self, predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | None:
-        """Shapes are equal, behind the axis of replicates."""
+        """The fault if shapes differ; the axis of replicates is left out."""
         return same_shape(predicted, measured if self.replicates == 1 else measured[1:])
 
     def shown(self, sample: Sample) -> tuple[float, float]:
@@ -258,7 +258,7 @@ def judge_means(
     columns: np.ndarray, level: float, margin: float, resolution: float, what: str, exact: bool = False,
     ends: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> Judgement:  # fmt: skip
-    """Judge each column mean against ±margin. If there are several columns, they share the level (Bonferroni)."""
+    """Judge the mean of each column against ±margin. Several columns share the level (Bonferroni)."""
     verdicts, band = [], (-margin - resolution, margin + resolution)
     for number, column in enumerate(columns.T):
         known = None if ends is None else (ends[0][:, number], ends[1][:, number])

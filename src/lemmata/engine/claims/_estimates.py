@@ -1,4 +1,4 @@
-"""Estimates: a prediction with an interval, which should contain the measurement as often as it says."""
+"""Estimates: predictions with an interval, which should contain the measurement as often as stated."""
 
 import dataclasses
 from typing import ClassVar
@@ -16,7 +16,7 @@ class Estimate(AbstractBound):
     """The predicted interval holds the measured value with probability at least 1 - delta.
 
     Prediction and measurement are three numbers, (low, value, high). The predicted interval is declared before the
-    measurement. The measurement's own interval is shown, but does not decide. An infinite interval gives no
+    measurement. The measurement's own interval is shown, but not used in the judgement. An infinite interval gives no
     information; an interval at least as wide as the trivial value is vacuous.
     """
 
@@ -25,7 +25,7 @@ class Estimate(AbstractBound):
 
     @property
     def unit(self) -> int:
-        """The interval is one component."""
+        """The three numbers of an interval count as one component."""
         return WHOLE
 
     def excess(self, predicted: np.ndarray, measured: np.ndarray) -> np.ndarray:

@@ -35,7 +35,7 @@ def allowed_misses(relation: Relation) -> float | None:
 
 
 def misses(relation: Relation, sample: Sample) -> int:
-    """The number of trials that alone contradict a relation."""
+    """The number of trials each of which alone contradicts a relation."""
     rows = zip(sample.predicted, sample.measured, sample.condition, strict=True)
     alone = (Sample(*(np.asarray(part)[None] for part in row)) for row in rows)  # pyright: ignore[reportArgumentType]
     return sum(relation.compare(own) is False for own in alone)
@@ -44,18 +44,19 @@ def misses(relation: Relation, sample: Sample) -> int:
 def count_e_value(count: int, trials: int, allowed: float) -> float:
     """The e-value of a rate of misses of at most `allowed`, after `count` misses in `trials` trials.
 
-    It is a ratio of likelihoods of the counts. The numerator is averaged over rates above the allowed one by Jeffreys'
-    prior J, cut to them. The denominator is the likelihood at the allowed rate a,
+    It is a ratio of likelihoods of the counts. The numerator is averaged over rates q above the allowed rate, by
+    Jeffreys' prior J restricted to these rates. There, k is the count of misses and n the number of trials. The
+    denominator is the likelihood at the allowed rate a,
 
         e = int_a^1 q^k (1 - q)^(n - k) dJ(q) / (a^k (1 - a)^(n - k)).
 
-    Each q > a gives a factor q/a for a miss and (1 - q)/(1 - a) for a hit. If misses have a rate p <= a, whatever came
-    before, the mean of this factor is (p/a) q + (1 - p)/(1 - a) (1 - q) <= 1. So e is at every trial an e-value, for
-    trials that are continued as one likes.
+    Each q > a gives a factor q/a for a miss and (1 - q)/(1 - a) for a hit. If a miss has a probability p <= a,
+    whatever came before, the mean of this factor is (p/a) q + (1 - p)/(1 - a) (1 - q) <= 1. So e is an e-value after
+    every trial, for any rule by which trials are continued.
 
     Args:
-        count: misses.
-        trials: all trials.
+        count: the number of misses.
+        trials: the number of all trials.
         allowed: the rate that the statement allows, below 1.
 
     >>> float(f"{count_e_value(20, 200, 0.05):.4g}"), count_e_value(1, 200, 0.0), count_e_value(0, 0, 0.05)
@@ -101,7 +102,7 @@ def joined(e_values: Iterable[float]) -> float:
 def shared(case: float, corners: list[float]) -> float:
     """The e-value of a case and its extra settings.
 
-    The case has half of the weight, all extra settings together the other half.
+    The case has half of the weight, and all extra settings together have the other half.
     """
     return case if not corners else case / 2 + math.fsum(corners) / (2 * len(corners))
 

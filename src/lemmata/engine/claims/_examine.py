@@ -1,4 +1,4 @@
-"""Examination: one claim on one problem, yours or a sampled one. No statistics."""
+"""Examination of one claim on one problem, your own or a sampled one, without statistics."""
 
 import dataclasses
 
@@ -16,7 +16,7 @@ from ._trials import Outcome, outcome
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """A hypothesis on this problem: `holds` is None if it cannot be decided (not checked, or NaN)."""
+    """A hypothesis on this problem. `holds` is None if the hypothesis cannot be decided (not checked, or NaN)."""
 
     name: str
     value: float | None
@@ -38,7 +38,7 @@ class Examination:
             For a rate, these are the stated and the measured exponent. For several components, they belong to the
             component with the largest measured / predicted.
         ratio: predicted / measured.
-        trivial: the value every reader already knows, of the same component.
+        trivial: the trivial value of the same component, which holds without any theory.
         vacuous: the share of components in which the bound is beyond the trivial value; None if there is no trivial
             value.
         agrees: whether prediction and measurement compare as stated; None if a single problem cannot decide.
@@ -58,7 +58,7 @@ class Examination:
 
 
 def examine(claim: Claim, problem: object, key: jax.Array) -> Examination:
-    """Check a claim's hypotheses on one problem, predict and measure.
+    """Check a claim's hypotheses on one problem, and compute its prediction and measurement.
 
     Args:
         claim: the claim.

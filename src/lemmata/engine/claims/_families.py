@@ -1,7 +1,7 @@
-"""Families of statements of known truth, on which the engine's own error rates are measured.
+"""Families of statements that are known to be true or false, on which the engine's error rates are measured.
 
 Each family draws finished trials: predictions, measurements, a control's predictions and trivial values. A parameter
-moves the statement from true to a near neighbour that is false.
+turns the true statement into a false one nearby.
 """
 
 import dataclasses
@@ -41,15 +41,15 @@ from ._relations import Relation, Sample
 
 @dataclasses.dataclass(frozen=True)
 class Family:
-    """Trials of known truth under one relation.
+    """A family of statements under one relation, for which the right result is known.
 
     Args:
-        relation: how they are judged.
+        relation: the relation by which the trials are judged.
         what: the family in words.
         asked: the required result: "not refuted" (true), "refuted" (a near neighbour), "not supported", or "covered"
             (the interval of the relation contains `truth`).
-        trials: in one verification.
-        draw: predictions and measurements of so many trials.
+        trials: the number of trials in one verification.
+        draw: a function that draws predictions and measurements of a number of trials.
         truth: the value that the interval estimates, for coverage.
         trivial: the trivial value, if vacuity is tested.
     """

@@ -1,4 +1,4 @@
-"""The family of all claims: how many claims share one level, and how many trials support then needs."""
+"""The family of all claims: how many claims share one error level, and how many trials support then needs."""
 
 import functools
 import math
@@ -8,10 +8,10 @@ from lemmata.engine.catalogue import records
 from ._claim import Claim
 
 LEVEL = 1e-3
-"""The probability of refuting a true statement, of one verdict and of a run over the catalogue."""
+"""The probability of refuting a true statement, for one verdict and also for a run over the whole catalogue."""
 
 MEAN_TRIALS = 256
-"""The budget if support depends on the spread of a measurement and the claim declares none."""
+"""The number of trials if support depends on the spread of a measurement and the claim declares no number."""
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""Values that cannot be judged: those that a claim returns and that are NaN or infinite."""
+"""Find values that cannot be judged, because they are NaN, infinite or out of range."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -17,8 +17,8 @@ class Fault:
 
     Args:
         what: the part, in words.
-        values: of it, one row for each trial.
-        where: the trials in which it cannot be judged.
+        values: the values of this part, one row for each trial.
+        where: the trials in which this part cannot be judged.
     """
 
     what: str
@@ -26,7 +26,7 @@ class Fault:
     where: np.ndarray
 
     def told(self, numbers: np.ndarray) -> str:
-        """The part, its fault, how many trials have this fault, and the first of these trials."""
+        """In words: the part, what is wrong, in how many trials, and the first of these trials."""
         found, count = self.values[self.where], int(self.where.sum())
         word = "NaN" if np.isnan(found).any() else "infinite" if np.isinf(found).any() else "out of its range"
         first = numbers[np.argmax(self.where)]
@@ -34,9 +34,9 @@ class Fault:
 
 
 def undefined_hypotheses(results: Outcome) -> Iterator[Fault]:
-    """Hypotheses whose value or threshold is NaN, or whose value is infinite against a threshold that is finite.
+    """Hypotheses whose value or threshold is NaN, or whose value is infinite while the threshold is finite.
 
-    A trial that ended its list before a hypothesis has NaN there and is not undefined.
+    A trial whose list of hypotheses is shorter has NaN at the missing ones, which is not a fault.
     """
     for hypothesis in results.hypotheses:
         if hypothesis.checkable:
@@ -50,8 +50,8 @@ def undefined_hypotheses(results: Outcome) -> Iterator[Fault]:
 def faults(claim: Claim, results: Outcome) -> Iterator[Fault]:
     """The NaN and infinite values of trials whose hypotheses hold.
 
-    A bound may be infinite on its vacuous side, and then its control may be infinite, too. A trivial value may be
-    infinite on that side if it is infinite in every trial, because nothing is known of that component.
+    A bound may be infinite if it then always holds, and so may its control. A trivial value may be infinite in the
+    same direction if it is infinite in every trial, because the component then has no trivial value.
     """
     sample = Sample(
         *(np.asarray(part) for part in (results.predicted, results.measured, results.condition))  # pyright: ignore

@@ -1,4 +1,4 @@
-"""A hypothesis of a theorem, evaluated on a problem: value, threshold, margin."""
+"""A hypothesis of a theorem, evaluated on a problem, with value, threshold and margin."""
 
 import enum
 
@@ -10,7 +10,7 @@ RELATIONS = ("<=", "<", ">=", ">", "==")
 
 
 class Standing(enum.StrEnum):
-    """What is known of a hypothesis: its value, nothing, or that it is false on this problem."""
+    """What is known of a hypothesis on this problem: its value, nothing, or that it is false."""
 
     CHECKED = "checked"
     UNCHECKED = "unchecked"
@@ -40,7 +40,7 @@ class Hypothesis(eqx.Module):
 
     @classmethod
     def unchecked(cls, name: str, why: str) -> "Hypothesis":
-        """A condition that cannot be checked on data, with the reason; it never holds and never fails."""
+        """A condition that cannot be checked on data, with the reason. It never counts as failed."""
         return cls(name, jnp.nan, "==", jnp.nan, why, standing=Standing.UNCHECKED)
 
     @classmethod
@@ -62,17 +62,17 @@ class Hypothesis(eqx.Module):
 
     @property
     def undefined(self) -> Array:
-        """Whether value or threshold is NaN: then the hypothesis cannot be decided, and the trial has failed."""
+        """Whether value or threshold is NaN. Then the hypothesis cannot be decided, and the trial fails."""
         if not self.checkable:
             return jnp.zeros(self.value.shape, bool)
         return jnp.isnan(self.value) | jnp.isnan(self.threshold)
 
     @property
     def margin(self) -> Array:
-        """Signed relative distance to the threshold: negative if the condition fails.
+        """The signed relative distance to the threshold, which is negative if the condition fails.
 
-        The margin of the condition. It is (threshold - value) / max(|value|, |threshold|) for <=, the opposite for >=,
-        and -|difference| for ==. It is 1 or -1 if one of the two is infinite.
+        The margin is (threshold - value) / max(|value|, |threshold|) for <=, the opposite for >=, and minus the
+        modulus of this ratio for ==. It is 1 or -1 if value or threshold is infinite.
         """
         scale = jnp.maximum(jnp.abs(self.value), jnp.abs(self.threshold))
         equal = self.value == self.threshold
@@ -87,7 +87,7 @@ class Hypothesis(eqx.Module):
 
     @property
     def holds(self) -> Array:
-        """Whether the condition holds; true if it is not checked. Strict relations ask for a positive margin."""
+        """Whether the condition holds; true if it is not checked. Strict relations need a positive margin."""
         if not self.checkable:
             return jnp.ones(self.value.shape, bool)
         return self.margin > 0 if self.relation in ("<", ">") else self.margin >= -self.rounding

@@ -1,4 +1,4 @@
-"""From finished trials to the verdict on a statement and its control."""
+"""Turn finished trials into the verdict on a statement and its control."""
 
 import dataclasses
 import math
@@ -77,7 +77,7 @@ def judged_sample(claim: Claim, results: Outcome, kept: np.ndarray) -> Sample:
 
 
 def corner_of(claim: Claim, verdict: Verdict, finished: Trials) -> Corner:
-    """A verdict at another setting in short."""
+    """A short form of a verdict at an extra setting."""
     gap = -math.inf
     if verdict.judged and finished.stacked is not None:
         sample = judged_sample(claim, finished.stacked, np.asarray(finished.stacked.holds))
@@ -87,10 +87,10 @@ def corner_of(claim: Claim, verdict: Verdict, finished: Trials) -> Corner:
 
 
 def with_corners(claim: Claim, verdict: Verdict, corners: tuple[Corner, ...]) -> Verdict:
-    """The verdict with its corners. If a corner is refuted or fails, it decides the verdict. The worst corner is named.
+    """Add extra settings ("corners") to a verdict. If a corner is refuted or fails, it decides the verdict.
 
-    The case itself gets half of the level. Each of its k extra settings gets 1/(2k) of the level. So their p-values are
-    multiplied by 2 and 2k.
+    The reason of the verdict names the worst extra setting. The claim's own setting gets half of the level. Each of
+    its k extra settings gets 1/(2k) of the level. So their p-values are multiplied by 2 and 2k.
     """
     shared = [2 * verdict.p_value, *(2 * len(corners) * corner.p_value for corner in corners)]
     verdict = dataclasses.replace(verdict, corners=corners, p_value=min(1.0, *shared))
@@ -109,8 +109,8 @@ def decide(judgement: Judgement, weak: str, beyond: np.ndarray | None, violated:
     """The status and the reason, from the judgement of the relation.
 
     Args:
-        judgement: of the relation.
-        weak: if the control is not refuted, in words.
+        judgement: the judgement of the relation.
+        weak: why the control is not refuted, in words; empty if it is refuted.
         beyond: the components beyond the trivial value, shape (T, C); None if there is no such value.
         violated: hypotheses that are known to be false.
     """
@@ -137,11 +137,11 @@ def _decided(judgement: Judgement, weak: str, beyond: np.ndarray | None) -> tupl
 
 
 def _empty(beyond: np.ndarray, sure: bool) -> str:
-    """Where a bound is beyond the trivial value too often: in all components together, or certainly in one of them.
+    """In words, where a bound is beyond its trivial value too often: in all components together, or in one.
 
     Args:
-        beyond: which components are, shape (T, C).
-        sure: only what is so in every trial counts.
+        beyond: which components are beyond the trivial value, shape (T, C).
+        sure: whether "too often" means in every trial.
     """
     trials, count = beyond.shape
     shares = beyond.mean(axis=0)
@@ -166,7 +166,7 @@ def _violated(results: Outcome) -> tuple[str, ...]:
 
 
 def _unjudged(claim: Claim, setting: dict, finished: Trials) -> tuple[Status, str] | None:
-    """The reason why these trials give no information about the statement, if that is so.
+    """The status and the reason if these trials give no information about the statement; otherwise None.
 
     A sampler is responsible for the trials that it drops at its default setting. At another setting, the hypotheses may
     fail more often. Then there is no verdict.
@@ -201,9 +201,9 @@ def _unjudged(claim: Claim, setting: dict, finished: Trials) -> tuple[Status, st
 
 
 def _dropped_violations(claim: Claim, results: Outcome) -> int:
-    """The number of trials that do not count and in which the conclusion fails.
+    """The number of dropped trials in which the conclusion fails.
 
-    If there are more than a few, there is a selection.
+    If there are more than a few, the dropped trials were selected by their result.
     """
     dropped = ~np.asarray(results.holds)
     if not dropped.any():

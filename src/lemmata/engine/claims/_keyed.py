@@ -1,4 +1,4 @@
-"""Claims judged in processes of their own, which are ended if a trial takes too long."""
+"""Judge claims in separate processes, which are ended if a trial takes too long."""
 
 import contextlib
 import dataclasses
@@ -61,20 +61,20 @@ class JudgingTask:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What `verify` is given."""
+        """The options that are passed to `verify`."""
         alike = {"seed": self.seed, "budget": self.budget, "corners": self.corners, "level": self.level}
         return {**alike, "setting": self.setting}
 
 
 @dataclasses.dataclass(frozen=True)
 class Judged:
-    """A task that is done.
+    """A finished task.
 
     Args:
         task: the claim.
-        verdict: on it; failed, with the key of the trial, if the trial was stopped.
+        verdict: the verdict on the claim. It is "failed", with the key of the trial, if the trial was stopped.
         unrecorded: why its trials could not be stored; empty if they were stored.
-        late: whether it was stopped for want of time.
+        late: whether the task was stopped because its time was over.
     """
 
     task: JudgingTask
@@ -95,22 +95,22 @@ def run_keyed(
 ) -> Generator[Judged]:
     """Judge claims, each in a process that is ended if a trial takes longer than the limit. The other claims continue.
 
-    In JAX, a trial is part of a compiled call, so the limit applies to the call, with its compilation. If a process
-    ends by itself, because it is killed or out of memory, this is reported in the same way. The verdict is `failed`,
-    and gives setting, seed and trial.
+    In JAX, a trial is part of a compiled call, so the limit applies to the whole call, including its compilation. If a
+    process ends by itself, because it is killed or out of memory, this is reported in the same way. The verdict is
+    `failed`, and gives setting, seed and trial.
 
     Args:
         tasks: the next one is requested when a process is free, so a generator may end when its time is over. A process
             first takes claims of the section that it judged last, because it has compiled their functions. Then it
             takes claims of a section that no other process works on.
-        limit: seconds for each trial. None means no limit, and that this process judges if there is one job and `most`
-            is None.
-        most: seconds per task, once its process has begun; None for any.
-        jobs: how many processes.
+        limit: seconds for each trial. None means no limit. Then, with one job and without `most`, this process judges
+            the claims itself.
+        most: seconds for each task, counted from its first trial; None means no limit.
+        jobs: the number of processes.
         run: the function that runs trials; it must be picklable. If it raises a `DataError`, for example because a
             ledger's disk is full, trials run without it.
-        around: a context that each process enters, which must be able to be sent, and leaves unless it is ended.
-        executor: where claims are judged instead, without a limit.
+        around: a picklable context that each process enters, and leaves unless the process is ended.
+        executor: where claims are judged in place of these processes, without a limit.
 
     Raises:
         MemoryError: the memory of this process is limited, and processes end again and again before they have begun.
@@ -149,7 +149,7 @@ def run_keyed(
 def _taken(known: list[JudgingTask], section: str, others: set[str]) -> JudgingTask | None:
     """The first known task of the same section. Otherwise, a task of a section without a process. Otherwise, any task.
 
-    None if there is none.
+    The result is None if there is no task.
     """
     ranks = [0 if own.section == section else 1 + (own.section in others) for own in known]
     return known.pop(ranks.index(min(ranks))) if known else None
@@ -208,7 +208,7 @@ class _Worker:
             self.end.send((sent(task.claim), task.options))
 
     def read(self) -> Judged | None:
-        """The message of the process: the start of a trial, or a verdict."""
+        """Read a message of the process: the start of a trial, or a verdict."""
         assert self.task is not None
         try:
             said, *more = self.end.recv()
@@ -241,7 +241,7 @@ class _Worker:
         return Judged(task, *more)
 
     def late(self) -> Judged | None:
-        """The verdict if a trial has had its time."""
+        """The verdict "failed" if the time of a trial or task is over; otherwise None."""
         now = _clock()
         if self._end is not None and now >= self._end:
             return self._failed(f"stopped after {self._most:g} s", late=True)
@@ -259,7 +259,7 @@ class _Worker:
         return Judged(task, _failure(task, *self._place, _clock() - self._begun, reason), late=late)
 
     def dismiss(self) -> None:
-        """Tell the process to leave its context, if it has no task, and end it."""
+        """End the process. If it has no task, let it leave its context first."""
         if self._process is not None and self.task is None:
             self.end.close()
             self._process.join(_PARTING)
@@ -310,14 +310,14 @@ def _judged(task: JudgingTask, run: Run, told: Callable[[dict, int], None] = lam
 
 
 class _Announced(ThreadPoolExecutor):
-    """One thread, which announces the number of each trial before it runs it."""
+    """A thread that announces the number of each trial before running the trial."""
 
     def __init__(self, setting: dict, told: Callable[[dict, int], None]):
         super().__init__(1)
         self._setting, self._told = setting, told
 
     def submit(self, fn: Callable, /, *args: Any, **options: Any) -> Future:
-        """A trial: of claim, setting, seed, number and precision."""
+        """Run one trial, given by claim, setting, seed, number and precision."""
 
         def announced() -> Any:
             self._told(self._setting, args[3])

@@ -1,4 +1,4 @@
-"""Relations along a ladder: rates, limits and orders. One trial measures all sizes; the trials give the interval."""
+"""Relations along a sequence of sizes: rates, limits and orders. Each trial measures all sizes."""
 
 import dataclasses
 from typing import ClassVar
@@ -11,18 +11,18 @@ from ._relations import EXPONENT, ROUNDING, WHOLE, Judgement, Relation, Sample, 
 from ._statistics import failure_limits, mean_interval, mean_limits
 
 _SLOWER = 1 / 3
-"""Share of problems that may be slower than an upper rate by more than its spread."""
+"""The share of problems that may be slower than an upper rate by more than its spread."""
 
 
 @dataclasses.dataclass(frozen=True)
 class AbstractLadder(Relation):
-    """A statement about one value for each size.
+    """A statement about a sequence of values, one for each size.
 
     Args:
         along: the meaning of the sizes, in a word or a symbol.
-        rungs: the sizes as Python numbers, so that they may set shapes.
-        replicates: how often each problem is measured. If the claim's problems differ by more than its `spread`, 2
-            measurements can separate this difference from noise.
+        rungs: the sizes, as Python numbers, so that they may determine shapes.
+        replicates: how often each problem is measured. If the claim's problems differ by more than its `spread`, two
+            measurements separate these differences from noise.
     """
 
     along: str = "n"
@@ -30,19 +30,19 @@ class AbstractLadder(Relation):
     replicates: int = dataclasses.field(default=1, kw_only=True)  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def compare(self, sample: Sample) -> bool | None:
-        """A single ladder has no interval."""
+        """None, because a single trial has no interval."""
         return None
 
     def budget(self, level: float) -> int | None:
-        """It depends on the spread of the measurement."""
+        """None, because the number of trials depends on the spread of the measurement."""
         return None
 
     def broken(self, sample: Sample) -> np.ndarray:
-        """NaN or infinity anywhere."""
+        """Whether NaN or infinity occurs anywhere."""
         return not_finite(sample.measured) | not_finite(sample.predicted)
 
     def vacuous(self, predicted: np.ndarray, trivial: np.ndarray) -> np.ndarray | None:
-        """There is no trivial exponent."""
+        """None, because there is no trivial value."""
         return None
 
     @property
@@ -67,17 +67,17 @@ def spread_over_problems(
 ) -> Judgement:
     """A judgement of a mean, together with the distances of the problems' own values from the statement.
 
-    Two measurements of a problem give the mean square of the problems' own values by the product of the two. A single
-    measurement gives a number that is at least as large, because it includes noise. It can support, and it refutes if
+    Two measurements of a problem give the mean square of the problems' own values by the product of the two. With a
+    single measurement, the mean square also includes noise. It can support a statement, but it can refute one only if
     there is no noise.
 
     Args:
-        judgement: of the mean.
+        judgement: the judgement of the mean.
         own: the distance of each problem from the statement, shape (T, R).
         allowed: the largest root mean square.
-        level: probability of refuting one that is allowed.
-        exact: the numbers have no sampling error.
-        what: their name, in words.
+        level: the probability of refuting an allowed value.
+        exact: whether the numbers have no sampling error.
+        what: the name of the numbers, in words.
     """
     squares = own[:, :1] * own[:, -1:]
     within, (_, high) = of_squares(squares, level, allowed, exact)
