@@ -39,7 +39,7 @@ def about(module: str) -> dict[str, Any]:
 
 
 def classification(told: Mapping[str, Any], claim: str) -> dict[str, Any]:
-    """Tool, architecture and object of a claim, empty if its section does not define them, and its problem or None.
+    """A claim's tool, architecture and object (empty if its section does not define them) and open problem or None.
 
     >>> told = {"tool": "statistics", "architecture": "any", "object": "score", "Width": {"architecture": "attention"}}
     >>> classification(told, "Width")

@@ -41,7 +41,7 @@ def extended_history(
 
     Args:
         known: the history so far.
-        statuses: by the names of claims' classes.
+        statuses: the statuses, by the names of the claims' classes.
         day: the day on which the statuses were found.
     """
     found = dict(known)
@@ -64,7 +64,7 @@ def write_history(statuses: dict[str, str]) -> None:
     """Enter statuses that differ from the last ones in the history, with today's date.
 
     Args:
-        statuses: by the names of claims' classes.
+        statuses: the statuses, by the names of the claims' classes.
 
     Raises:
         DataError: if the file cannot be written; it stays unchanged.

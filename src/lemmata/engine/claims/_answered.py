@@ -40,7 +40,7 @@ def check_answers(claim: Claim, file: str | None = None) -> None:
 
 
 class _RaisedError(Exception):
-    """The error that a method of the claim raised an exception or ended the process."""
+    """Raised if a method of the claim raised an exception or tried to end the process."""
 
 
 def _check_answers(claim: Claim, told: Callable[..., Any]) -> None:

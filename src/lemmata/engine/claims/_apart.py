@@ -95,7 +95,7 @@ class TrialExecutor(Executor):
     """An executor for single trials of a claim that is not written in JAX. A lost trial becomes an error with its key.
 
     Args:
-        executor: where they run.
+        executor: where the trials run.
     """
 
     def __init__(self, executor: Executor):

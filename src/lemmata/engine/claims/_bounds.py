@@ -177,7 +177,7 @@ class AtLeast(AbstractBound):
         return np.isneginf(predicted)
 
     def vacuous(self, predicted: np.ndarray, trivial: np.ndarray) -> np.ndarray | None:
-        """At or below the trivial value."""
+        """Whether the predicted value is at or below the trivial value."""
         return columns(predicted) <= columns(trivial)
 
     def shown(self, sample: Sample) -> tuple[float, float]:
@@ -261,7 +261,7 @@ class Witness(Relation):
         return not self.against(sample).any()
 
     def budget(self, level: float) -> int | None:
-        """Trials that show a rate of failures below 1 - probability + resolution, if none or few fail."""
+        """The number of trials that show enough successes, if probability is 1; otherwise None."""
         return trials_to_support(self.resolution, level) if self.probability == 1.0 else None
 
     def broken(self, sample: Sample) -> np.ndarray:
@@ -269,7 +269,7 @@ class Witness(Relation):
         return not_finite(sample.measured) | not_finite(sample.predicted)
 
     def vacuous(self, predicted: np.ndarray, trivial: np.ndarray) -> np.ndarray | None:
-        """At or below the trivial value."""
+        """Whether the bound is at or below the trivial value."""
         return columns(predicted) <= columns(trivial)
 
     def gaps(self, sample: Sample) -> np.ndarray:

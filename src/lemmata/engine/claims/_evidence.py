@@ -17,7 +17,7 @@ from ._equalities import Equal
 from ._relations import Relation, Sample
 
 _PRIOR = 0.5
-"""Both parameters of the Beta distribution that weighs rates: Jeffreys' prior, cut to too high rates."""
+"""Both parameters of the Beta distribution that weights too high rates: Jeffreys' prior, restricted to them."""
 
 
 def allowed_misses(relation: Relation) -> float | None:

@@ -21,7 +21,7 @@ def family_size() -> int:
 
 
 def budget_of(claim: Claim, level: float = LEVEL) -> int:
-    """Trials of a claim: as many as support needs at its share of the family's level, or more if declared.
+    """The number of trials of a claim: what support needs at its share of the family's level, or more if declared.
 
     A bound without a violation in n trials has a rate below r at confidence 1 - a, if (1 - r)^n <= a. Here a is half of
     the level over the number of claims.

@@ -65,7 +65,7 @@ class AbstractLadder(Relation):
 def spread_over_problems(
     judgement: Judgement, own: np.ndarray, allowed: float, level: float, exact: bool, what: str
 ) -> Judgement:
-    """A judgement of a mean, together with the distances of the problems' own values from the statement.
+    """The judgement of a mean, combined with the distances of the problems' own values from the statement.
 
     Two measurements of a problem give the mean square of the problems' own values by the product of the two. With a
     single measurement, the mean square also includes noise. It can support a statement, but it can refute one only if
@@ -93,7 +93,7 @@ def spread_over_problems(
 
 
 def slower_problems(judgement: Judgement, slower: np.ndarray, allowed: float, level: float) -> Judgement:
-    """A judgement of an upper rate, together with how many problems are slower than it by more than is allowed."""
+    """The judgement of an upper rate, combined with how many problems are slower than the rate by too much."""
     count, trials = int(slower.sum()), len(slower)
     if not judgement.holds or not count or failure_limits(count, trials, level)[1] <= _SLOWER:
         return judgement
@@ -103,21 +103,21 @@ def slower_problems(judgement: Judgement, slower: np.ndarray, allowed: float, le
 
 @dataclasses.dataclass(frozen=True)
 class Rate(AbstractLadder):
-    """measured ~ C rung^exponent along a geometric sequence of sizes.
+    """The statement measured ~ C rung^exponent along a geometric sequence of sizes ("rungs").
 
-    `predict` gives the exponent, `measure` one value for each size.
+    `predict` gives the exponent, and `measure` gives one value for each size.
 
     Each trial is one sequence of sizes and gives one log-log slope. The slopes give the interval. With `upper`, the
     statement is an upper bound O(rung^exponent), which only a slope above exponent + margin refutes. `margin` is the
     declared allowance for finite sizes; support needs the interval within margin + resolution. Sizes at which the
-    median measurement is at the rounding floor of the trial are dropped, and the reason says so.
+    median measurement is only rounding error are dropped, and the reason says so.
 
-    The statement is about each problem and about the whole ladder. For support, the slopes of the problems must also be
+    The statement is about each problem and about all sizes. For support, the slopes of the problems must also be
     within `spread` of the exponent in root mean square. Without a declared spread, twice margin + resolution is used.
     For an upper bound, less than a third of the problems may be slower by more than that. Two slopes must not be shown
-    to differ from the prediction by more than margin + resolution. They are the slope over the large half (two thirds
-    of the sizes, at least three), and the same slope without the last size. The constant of the small half must not be
-    shown to fail on the large half.
+    to differ from the prediction by more than margin + resolution. These are the slope over the large half (two thirds
+    of the sizes, at least three), and this slope without the last size. The constant C that fits the small half must
+    not be shown to fail on the large half.
     """
 
     upper: bool = False
@@ -128,7 +128,7 @@ class Rate(AbstractLadder):
     farthest: ClassVar[float | None] = EXPONENT
 
     def _kept(self, sample: Sample) -> np.ndarray:
-        """Which rungs are above the rounding floor."""
+        """Which sizes have measurements above the rounding error."""
         measured = columns(sample.measured)
         floor = columns(sample.tolerance(WHOLE))
         return (np.median(measured - floor, axis=0) > 0) & (measured > 0).all(axis=0)
@@ -144,7 +144,7 @@ class Rate(AbstractLadder):
         return np.log(np.asarray(self.rungs)[kept])
 
     def _scaled(self, sample: Sample, kept: np.ndarray) -> np.ndarray:
-        """log(measured / rung^exponent) of the sizes that are kept, over replicates."""
+        """log(measured / rung^exponent) at the sizes that are kept, averaged over replicates."""
         logs = np.mean([np.log(columns(own.measured)[:, kept]) for own in self._each(sample)], axis=0)
         return logs - columns(sample.predicted)[:, :1] * self._logs(kept)
 
@@ -197,7 +197,7 @@ class Rate(AbstractLadder):
         return spread_over_problems(found, own, allowed, share, sample.exact, "slopes")
 
     def gaps(self, sample: Sample) -> np.ndarray:
-        """The difference of slope and exponent."""
+        """The difference of slope and exponent in each trial."""
         excess = self._slopes(sample)[0].mean(axis=1) - columns(sample.predicted)[:, 0]
         return excess if self.upper else np.abs(excess)
 
@@ -206,11 +206,11 @@ class Rate(AbstractLadder):
         return np.abs(columns(false) - columns(predicted))
 
     def misfit(self, predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | None:
-        """One exponent, and one value for each size."""
+        """The fault if there is not one exponent and one value for each size."""
         return "predict() must give one number, the exponent" if predicted != () else self._one_a_rung(measured)
 
     def shown(self, sample: Sample) -> tuple[float, float]:
-        """The stated and the measured exponent."""
+        """The stated and the measured exponent of a trial."""
         return float(columns(sample.predicted)[0, 0]), float(self._slopes(sample)[0][0].mean())
 
     @property
@@ -234,14 +234,15 @@ class Rate(AbstractLadder):
 
 @dataclasses.dataclass(frozen=True)
 class Limit(AbstractLadder):
-    """measured -> predicted along a sequence of sizes. The mean difference at the last size must be within `margin`.
+    """The statement measured -> predicted along sizes. The mean difference at the last size must be within `margin`.
 
-    The part of a difference beyond the margin is stated to fall at least like rung^(-slowest). If the last size is
-    still outside the margin, its excess is compared with the excess two sizes before. An excess that has fallen less
-    than required, for example a plateau, refutes the statement. An excess that falls as fast leaves it undecided.
+    The excess, the part of a difference beyond the margin, is stated to fall at least like size^(-slowest). If the
+    last size is still outside the margin, its excess is compared with the excess two sizes before. An excess that has
+    fallen less than required, for example a plateau, refutes the statement. If the excess falls fast enough, the
+    statement stays undecided.
 
     The statement is about each problem. So support also needs that the problems' own differences at the last size are
-    within `spread` in root mean square. If none is declared, twice margin + resolution is used.
+    within `spread` in root mean square. Without a declared spread, twice margin + resolution is used.
     """
 
     margin: float = 0.05
@@ -278,7 +279,7 @@ class Limit(AbstractLadder):
         return dataclasses.replace(last, holds=None, apart=False, reason=text)
 
     def gaps(self, sample: Sample) -> np.ndarray:
-        """The difference at the last rung."""
+        """The difference at the last size in each trial."""
         return np.abs(self._differences(sample).mean(axis=1)[:, -1])
 
     def distance(self, predicted: np.ndarray, false: np.ndarray) -> np.ndarray:
@@ -288,11 +289,11 @@ class Limit(AbstractLadder):
         return 1 + np.abs(columns(false) - columns(predicted)) / (self.margin + self.resolution)
 
     def misfit(self, predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | None:
-        """One limit, or one for each size, and one value for each size."""
+        """The fault if there is not one limit (or one for each size) and one value for each size."""
         return self._one_a_rung(measured)
 
     def shown(self, sample: Sample) -> tuple[float, float]:
-        """Limit and last rung."""
+        """The limit and the value at the last size."""
         return float(columns(sample.predicted)[0, -1]), float(columns(self._each(sample)[0].measured)[0, -1])
 
     @property
@@ -310,12 +311,12 @@ class Limit(AbstractLadder):
 
 @dataclasses.dataclass(frozen=True)
 class Order(AbstractLadder):
-    """The mean measurement rises (predicted > 0) or falls (predicted < 0) from each size to the next.
+    """The statement that the mean measurement rises (predicted > 0) or falls (predicted < 0) from size to size.
 
-    A step within rounding is none. The statement is about each problem. If a step is reversed in some of the sequences,
-    support needs evidence that these are fewer than half. A step is refuted if its mean is shown to have the other
-    sign. It is also refuted if its interval is on the other side and more than half of the sequences are shown to have
-    this step reversed. With `over="problems"`, the statement is only about the mean over the population.
+    A step within rounding counts as no step. The statement is about each problem. If a step is reversed in some of the
+    sequences, support needs evidence that these are fewer than half. A step is refuted if its mean is shown to have
+    the other sign. It is also refuted if its interval has the other sign and more than half of the sequences are shown
+    to reverse it. With `over="problems"`, the statement is only about the mean over the population.
     """
 
     over: str = "measurements"
@@ -327,7 +328,7 @@ class Order(AbstractLadder):
             raise ValueError(f"over={self.over!r} is not one of 'measurements', 'problems'")
 
     def _steps(self, sample: Sample) -> np.ndarray:
-        """The steps in the stated direction, 0 if they are within rounding, over replicates."""
+        """The steps in the stated direction (0 if they are within rounding), for each replicate."""
         signs, found = np.sign(columns(sample.predicted)[:, :1]), []
         for own in self._each(sample):
             steps, floor = np.diff(columns(own.measured), axis=1), columns(own.tolerance())
@@ -335,7 +336,7 @@ class Order(AbstractLadder):
         return np.mean(found, axis=0)
 
     def judge(self, sample: Sample, level: float) -> Judgement:
-        """Paired intervals of the steps, which share the level, and the share of sequences that reverse each step."""
+        """Judge the steps by intervals that share the level, and by the share of sequences that reverse each step."""
         steps = self._steps(sample)
         share = level / steps.shape[1]
         limits = [mean_limits(column, share, sample.exact) for column in steps.T]
@@ -366,19 +367,19 @@ class Order(AbstractLadder):
         return Judgement(None, estimate, lowest, f"{text}; {needed} trials could settle it", band, needed, apart=apart)
 
     def gaps(self, sample: Sample) -> np.ndarray:
-        """The largest step of the wrong sign."""
+        """The largest step of the wrong sign in each trial."""
         return -self._steps(sample).min(axis=1)
 
     def distance(self, predicted: np.ndarray, false: np.ndarray) -> np.ndarray:
-        """A sign has no neighbour but its opposite."""
+        """NaN, because the only control of a sign is the opposite sign."""
         return np.abs(columns(false) - columns(predicted))
 
     def misfit(self, predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | None:
-        """One sign, and one value for each size."""
+        """The fault if there is not one sign and one value for each size."""
         return "predict() must give one number, the sign" if predicted != () else self._one_a_rung(measured)
 
     def shown(self, sample: Sample) -> tuple[float, float]:
-        """The sign, and the value at the last size."""
+        """The stated sign and the measurement that represent a trial."""
         return float(columns(sample.predicted)[0, 0]), float(columns(self._each(sample)[0].measured)[0, -1])
 
     @property
@@ -394,6 +395,6 @@ class Order(AbstractLadder):
 
 
 def slope(at: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Least-squares slope of each row of values, shape (T, rungs), over the sizes at which they were measured."""
+    """The least-squares slope of each row of values, shape (T, rungs), over the sizes at which they were measured."""
     centred = at - at.mean()
     return values @ centred / (centred @ centred)

@@ -1,4 +1,4 @@
-"""Trials with a known truth: random predictions and measurements."""
+"""Random predictions and measurements for statements that are known to be true or false."""
 
 from collections.abc import Callable
 
@@ -15,7 +15,7 @@ def _problem(rng: np.random.Generator, trials: int) -> np.ndarray:
 
 
 def bound(factor: float) -> Draw:
-    """A number uniform on [0, p] against the bound factor p."""
+    """A number uniform on [0, p] against the upper bound factor * p."""
 
     def draw(rng, trials):
         p = _problem(rng, trials)
@@ -25,7 +25,7 @@ def bound(factor: float) -> Draw:
 
 
 def floor(factor: float) -> Draw:
-    """A number uniform on [p, 2p] against the lower bound factor p."""
+    """A number uniform on [p, 2p] against the lower bound factor * p."""
 
     def draw(rng, trials):
         p = _problem(rng, trials)
@@ -35,7 +35,7 @@ def floor(factor: float) -> Draw:
 
 
 def failing(rate: float) -> Draw:
-    """A bound that fails with a probability."""
+    """A bound that fails with a given probability."""
 
     def draw(rng, trials):
         p = _problem(rng, trials)
@@ -50,7 +50,7 @@ def infinite(rng: np.random.Generator, trials: int) -> tuple[np.ndarray, np.ndar
 
 
 def identity(relative: float, size: float = 1.0) -> Draw:
-    """Three numbers known to rounding. The first has a relative error, and the last has another size."""
+    """Three numbers, predicted up to rounding except for a relative error of the first; the last has another size."""
 
     def draw(rng, trials):
         values = np.stack([_problem(rng, trials) for _ in range(3)], axis=1) * np.array([1.0, 1.0, size])
@@ -61,7 +61,7 @@ def identity(relative: float, size: float = 1.0) -> Draw:
 
 
 def mean(factor: float, spread: float, between: float = 0.0, replicates: int = 2) -> Draw:
-    """Lognormal measurements of mean p(1 ± between) against factor p, where each problem has its own sign."""
+    """Lognormal measurements of mean p (1 ± between) against factor * p, where each problem has its own sign."""
 
     def draw(rng, trials):
         p = _problem(rng, trials)
@@ -74,7 +74,7 @@ def mean(factor: float, spread: float, between: float = 0.0, replicates: int = 2
 
 
 def rare(factor: float, probability: float, draws: int) -> Draw:
-    """The share of draws in which an event of a probability is seen, against factor x probability."""
+    """The share of draws in which an event of given probability occurs, against factor * probability."""
 
     def draw(rng, trials):
         measured = rng.binomial(draws, probability, (trials, 2)) / draws
@@ -84,7 +84,7 @@ def rare(factor: float, probability: float, draws: int) -> Draw:
 
 
 def unseen(stated: float, probability: float) -> Draw:
-    """1 + 1/probability with a given probability, and 1 otherwise, so the mean is 2."""
+    """The number 1 + 1/probability with the given probability, and 1 otherwise, so the mean is 2."""
 
     def draw(rng, trials):
         return np.full(trials, stated), 1 + (rng.uniform(size=(trials, 2)) < probability) / probability
@@ -93,7 +93,7 @@ def unseen(stated: float, probability: float) -> Draw:
 
 
 def heavy(factor: float, law: Law) -> Draw:
-    """Measurements p times a number of mean 1, against factor p."""
+    """Measurements p times a random number of mean 1, against factor * p."""
 
     def draw(rng, trials):
         p = _problem(rng, trials)
@@ -113,7 +113,7 @@ def pareto(index: float) -> Law:
 
 
 def power(exponent: float, stated: float) -> Draw:
-    """A noisy C n^exponent against a stated exponent."""
+    """A noisy sequence C n^exponent against a stated exponent."""
 
     def draw(rng, trials):
         noise = np.exp(0.3 * rng.normal(size=(trials, len(_LADDER))))
@@ -123,7 +123,7 @@ def power(exponent: float, stated: float) -> Draw:
 
 
 def powers(exponents: tuple[float, ...], stated: float, noise: float, replicates: int = 1) -> Draw:
-    """C n^exponent with an exponent that each problem draws, against a stated exponent."""
+    """A sequence C n^exponent, whose exponent each problem draws, against a stated exponent."""
 
     def draw(rng, trials):
         own = rng.choice(np.asarray(exponents), size=(trials, 1, 1))
@@ -190,12 +190,12 @@ def orders(steps: tuple[float, ...]) -> Draw:
 
 
 def rounding(rng: np.random.Generator, trials: int) -> tuple[np.ndarray, np.ndarray]:
-    """1, 1 + 1e-15 and 1 + 2e-15: no steps."""
+    """The sequence 1, 1 + 1e-15, 1 + 2e-15, which has no steps beyond rounding."""
     return np.ones(trials), np.tile(1 + 1e-15 * np.arange(3.0), (trials, 1))
 
 
 def construction(*rates: float) -> Draw:
-    """A construction that attains the value with a probability that each problem draws, tried twice."""
+    """A construction, tried twice, that attains the value with a probability that each problem draws."""
 
     def draw(rng, trials):
         p, own = _problem(rng, trials), rng.choice(np.asarray(rates), size=(trials, 1))

@@ -1,4 +1,4 @@
-"""Compares means with a band: the conditions for refutation and support, and when a sample cannot decide."""
+"""Compare means with a band: when the mean is refuted or supported, and when a sample cannot decide."""
 
 import dataclasses
 
@@ -19,8 +19,8 @@ class Mean:
         holds: whether the mean is in the band.
         needed: the number of trials that could decide it, if it is undecided.
         interval: the confidence interval that decides.
-        note: the reason why the sample cannot decide, if it cannot.
-        apart: the interval is outside the band, although limits for heavier tails than observed are not.
+        note: why the sample cannot decide; empty if it can.
+        apart: whether the interval is outside the band, although the limits for heavier tails than observed are not.
     """
 
     holds: bool | None
@@ -41,9 +41,9 @@ def mean_against(
         level: probability with which a mean in the band may be refuted.
         lowest: lower end of the band.
         highest: upper end of the band.
-        width: by how much the interval may leave it and support.
-        exact: the numbers have no sampling error.
-        ends: the values between which each number always is; infinite if unknown.
+        width: by how much the interval may leave the band and still support the statement.
+        exact: whether the numbers have no sampling error.
+        ends: the values between which each number always lies; infinite if unknown.
     """
     interval, limits = mean_interval(sample, level, exact), mean_limits(sample, level, exact)
     known = (-np.inf, np.inf)
@@ -85,16 +85,16 @@ def _with(known: tuple[float, float], shown: tuple[float, float]) -> tuple[float
 
 
 def of_squares(own: np.ndarray, level: float, allowed: float, exact: bool) -> tuple[bool | None, tuple[float, float]]:
-    """How the root of a mean square compares with what is allowed: within (True), beyond (False) or undecided (None).
+    """Whether the root of a mean square is within the allowed value (True), beyond it (False) or undecided (None).
 
     Args:
-        own: numbers whose mean is the mean square of something, shape (T, C): squares, or products of two independent
-            measurements of it.
-        level: probability of refuting a root that is allowed. The columns share this probability.
+        own: numbers whose mean is the mean square of a quantity, shape (T, C): its squares, or products of two
+            independent measurements of it.
+        level: the probability of refuting an allowed root. The columns share this probability.
         allowed: the largest root that is allowed.
-        exact: the numbers have no sampling error.
+        exact: whether the numbers have no sampling error.
 
-    Returns: the result, and an interval of the root, for the column where it is largest.
+    Returns: The result, and an interval of the root: the largest of the lower and of the upper ends over columns.
     """
     share = level / own.shape[1]
     shown = [mean_interval(column, share, exact) for column in own.T]

@@ -1,4 +1,4 @@
-"""Wrong neighbours of a prediction: factors, exponents, widths, other signs, other problems, sizes without effect."""
+"""False neighbours of a statement: changed factors, exponents, widths, signs or problems, and sizes without effect."""
 
 import dataclasses
 import math
@@ -15,10 +15,10 @@ from ._ladders import AbstractLadder, Order, Rate
 from ._relations import Relation, Sample, columns
 
 PARTS = 8
-"""If a prediction has more components, this many are mutated alone: spread evenly, including the first and the last."""
+"""At most this many components are mutated alone; they are spread evenly and include the first and the last."""
 
 FARTHEST = {"factor": math.log(1000.0), "exponent": 4.0, "share": 1.0}
-"""How far neighbours are looked for: a factor 1000, an exponent 4, all of the way to the control."""
+"""The farthest neighbours that are tried: a factor 1000, an exponent 4, and the control itself."""
 
 _CLOSEST = 1e-15
 # halvings of the 36 powers of e between the closest and the farthest; the nearest is then known to 2e-4 of its value
@@ -33,9 +33,9 @@ class Way:
 
     Args:
         name: the change.
-        unit: of the amount: "factor" (its logarithm), "exponent", or "share" of the way to the control.
-        go: the columns of predictions and of the control, moved by an amount.
-        sizes: amounts that are tried, by their names.
+        unit: the unit of the amount: "factor" (its logarithm), "exponent", or "share" of the way to the control.
+        go: a function that moves columns of predictions by an amount, given also those of the control.
+        sizes: the amounts that are tried, by their names.
     """
 
     name: str
@@ -46,13 +46,14 @@ class Way:
 
 @dataclasses.dataclass(frozen=True)
 class Mutant:
-    """A wrong neighbour of a statement.
+    """A false neighbour of a statement, made by a mutation.
 
     Args:
-        what: it is, in words.
-        size: the group of mutations that it belongs to: "1.05", "1.25", "0.1", "0.2", "sign", "effect" or "roles".
+        what: the change in words.
+        size: the group of mutations to which the change belongs: "1.05", "1.25", "0.1", "0.2", "sign", "effect" or
+            "roles".
         part: the only component that is mutated; None if all are.
-        sample: the trials, with its prediction.
+        sample: the trials, with the prediction of this neighbour.
     """
 
     what: str
@@ -87,10 +88,10 @@ def ways(relation: Relation, sample: Sample, part: int | None = None, both: bool
     A component that is predicted to be 0 in all trials has no factors, and is moved towards the control.
 
     Args:
-        relation: how it is judged.
+        relation: the relation by which the statement is judged.
         sample: the trials.
         part: a component; None for all.
-        both: whether bounds are changed both ways: a false one may become true.
+        both: whether bounds are changed in both directions, because a false bound may become true.
     """
     if isinstance(relation, Order):
         return []
@@ -115,7 +116,7 @@ def parts(relation: Relation, sample: Sample) -> list[int]:
 
 
 def moved(sample: Sample, false: np.ndarray, way: Way, amount: float, part: int | None = None) -> Sample:
-    """The trials with a prediction that went so far in some way.
+    """The trials with a prediction that was moved by an amount in some way.
 
     Args:
         sample: the trials.
@@ -151,11 +152,11 @@ def mutants(relation: Relation, sample: Sample, false: np.ndarray, seed: int, bo
     """Wrong neighbours of a statement, on trials that need not be run again.
 
     Args:
-        relation: how it is judged.
+        relation: the relation by which the statement is judged.
         sample: the trials.
         false: the predictions of the control.
-        seed: of the order in which problems get the measurements of others.
-        both: whether bounds go both ways.
+        seed: the seed of the order in which problems get the measurements of other problems.
+        both: whether bounds are changed in both directions.
     """
     for part in (None, *parts(relation, sample)):
         alone = "" if part is None else f" in component {part}"
@@ -177,7 +178,7 @@ def _spelled(way: Way, amount: float) -> str:
 
 
 def _without_effect(relation: Relation, sample: Sample, seed: int) -> Iterator[Mutant]:
-    """Measurements of other problems, and sequences whose sizes have no effect."""
+    """Neighbours with the measurements of other problems, and with sequences whose sizes have no effect."""
     if sample.trials > 1 and not (isinstance(relation, EqualInMean) and relation.over == "problems"):
         order = np.random.default_rng(seed).permutation(sample.trials)
         others = np.empty_like(order)
@@ -193,12 +194,12 @@ def _without_effect(relation: Relation, sample: Sample, seed: int) -> Iterator[M
 
 
 def is_wrong(relation: Relation, sample: Sample, other: np.ndarray) -> bool:
-    """Whether other predictions are wrong ones: by 1.25 or more, an exponent 0.2, in a quarter of the trials.
+    """Whether other predictions are wrong, by a factor 1.25 or an exponent 0.2 or more, in a quarter of the trials.
 
     For a bound, a mutant is wrong if it is tighter by the same amount.
 
     Args:
-        relation: how they are judged.
+        relation: the relation by which the predictions are judged.
         sample: the trials.
         other: the predictions.
     """
@@ -222,12 +223,12 @@ def is_wrong(relation: Relation, sample: Sample, other: np.ndarray) -> bool:
 
 
 def judged(relation: Relation, sample: Sample, level: float) -> Status:
-    """The verdict of the trials on a mutant; failed if its predictions are not numbers.
+    """The status that the trials give a mutant; "failed" if its predictions are NaN or infinite.
 
     Args:
-        relation: how it is judged.
+        relation: the relation by which the mutant is judged.
         sample: the trials.
-        level: of a refutation.
+        level: the level of a refutation.
     """
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         if relation.broken(sample).any():
@@ -241,10 +242,10 @@ def nearest_refuted(
     """The smallest change of a prediction in some way that its trials refute, found by bisection.
 
     Args:
-        relation: how it is judged.
+        relation: the relation by which predictions are judged.
         sample: the trials.
         false: the predictions of the control.
-        level: of a refutation.
+        level: the level of a refutation.
         way: in which it is wrong.
         part: the only component that is moved; None for all.
 

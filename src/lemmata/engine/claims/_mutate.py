@@ -1,4 +1,4 @@
-"""How far the nearest statement is that a claim's trials refute, and which wrong neighbours they do not notice."""
+"""Find the nearest statement that a claim's trials refute, and the false neighbours that they do not notice."""
 
 import collections
 import dataclasses
@@ -29,7 +29,7 @@ class Neighbour:
     Args:
         part: the only component that is wrong; None if all are.
         way: the change.
-        unit: of the amount.
+        unit: the unit of the amount.
         amount: a factor minus 1, a difference of exponents, or a share of the way to the control. None if even the
             farthest statement is not refuted.
     """
@@ -45,12 +45,12 @@ class Mutations:
     """The verdicts of a claim's trials on its wrong neighbours.
 
     Args:
-        relation: the name of its class.
-        trials: how many were judged.
-        status: of the claim itself at its default setting.
-        left: the reason why it does not count for the score; empty if it does.
-        outcomes: for each mutant its words, its size, whether it is of one component, and its status.
-        neighbours: the nearest refuted ones.
+        relation: the name of the relation's class.
+        trials: the number of trials that were judged.
+        status: the status of the claim itself at its default setting.
+        left: why the claim does not count in the score; empty if it counts.
+        outcomes: for each mutant its words, its size, whether only one component is mutated, and its status.
+        neighbours: the nearest refuted neighbours.
     """
 
     relation: str
@@ -61,7 +61,7 @@ class Mutations:
     neighbours: tuple[Neighbour, ...] = ()
 
     def noticed(self, status: Status) -> bool:
-        """Whether a mutant of this status is seen: it is not what the claim itself is."""
+        """Whether a mutant with this status is noticed, because its status differs from that of the claim."""
         return status is not (Status.REFUTED if self.status is Status.REFUTED else Status.SUPPORTED)
 
 
@@ -72,16 +72,17 @@ def mutate(
     """Run a claim's trials once, at its default setting, and judge wrong neighbours of its prediction on them.
 
     Predictions are multiplied by 1.05, 0.95, 1.25 and 0.8, in all components and in one component alone. Exponents are
-    moved by 0.1 and 0.2, intervals are narrowed, and signs are changed. The measurement is replaced by the measurement
-    of another problem, a sequence of sizes is given no effect, and fields of problems are exchanged. Bounds are made
-    tighter, since a looser one is true. A mutant is noticed if it is not supported (of a refuted claim: not refuted).
+    moved by 0.1 and 0.2, intervals are narrowed, and signs are changed. Measurements are replaced by those of another
+    problem, or by sequences on which the size has no effect, and fields of problems are exchanged. Bounds are made
+    tighter, since a looser bound stays true. A mutant is noticed if it is not supported (of a refuted claim: not
+    refuted).
 
     Args:
         claim: the claim.
         seed: seed of all randomness, as in `verify`.
         budget: number of trials; None for the number that `verify` runs.
-        level: of a verdict, as in `verify`, which spends half of it on the default setting.
-        run: what runs trials.
+        level: the level of a verdict, as in `verify`, which spends half of it on the default setting.
+        run: the function that runs trials.
 
     Raises:
         SettingError: if the budget is not positive.
@@ -111,7 +112,7 @@ def mutate(
 
 
 def _left(claim: Claim, status: Status) -> str:
-    """The reason why a claim does not count for the score: it is vacuous, loose, or false."""
+    """Why a claim does not count in the score (it is not supported, loose or false); empty if it counts."""
     if status is not Status.SUPPORTED:
         return str(status)
     if claim.expected is not Status.SUPPORTED:
@@ -138,11 +139,11 @@ def _nearest(claim: Claim, sample: Sample, false: np.ndarray, level: float) -> t
 
 
 def mutation_record(claim: Claim, found: Mutations) -> dict[str, Any]:
-    """The record of a claim's mutations: how many were made and noticed for each size, survivors, neighbours.
+    """The record of a claim's mutations: numbers made and noticed for each size, survivors, nearest neighbours.
 
     Args:
         claim: the claim.
-        found: by `mutate`.
+        found: the result of `mutate`.
     """
     counts: dict[str, list[int]] = collections.defaultdict(lambda: [0, 0])
     for _, size, alone, status in found.outcomes:
@@ -159,15 +160,15 @@ def mutation_record(claim: Claim, found: Mutations) -> dict[str, Any]:
 
 
 def drawn(claims: Iterable[Claim], count: int, seed: int = 0) -> list[Claim]:
-    """A sample of claims over all relations and subjects, the cheapest ones of each first.
+    """Draw a sample of claims over all relations and subjects, with the cheapest claims of each first.
 
     Claims of one relation and one subject are a group. The groups take turns, in an order that the seed draws. Each
     gives its cheapest remaining claim; the seed chooses between equally cheap ones.
 
     Args:
-        claims: to draw from.
-        count: how many; all if there are fewer.
-        seed: of the order.
+        claims: the claims to draw from.
+        count: the number of claims to draw; all claims if there are fewer.
+        seed: the seed of the order.
 
     Raises:
         SettingError: if the count is not positive.

@@ -1,4 +1,4 @@
-"""The order in which claims are judged: most expected information a second first, or the longest where all are."""
+"""The order in which claims are judged: by expected information for each second, or the longest first."""
 
 import dataclasses
 import math
@@ -20,9 +20,9 @@ class Prospect:
 
     Args:
         claim: the claim.
-        known: known trials of its current code.
-        fresh: trials that a run would add.
-        nearness: how likely they are to change the verdict, of `nearness`.
+        known: the number of known trials of the claim's current code.
+        fresh: the number of trials that a run would add.
+        nearness: how likely new trials are to change the verdict, as given by the function `nearness`.
         seconds: the time of the last run.
     """
 
@@ -34,7 +34,7 @@ class Prospect:
 
     @property
     def bits(self) -> float:
-        """Expected information: nearness times log2(1 + fresh / (known + 1)) / 2.
+        """The expected information in bits: nearness times log2(1 + fresh / (known + 1)) / 2.
 
         Suppose that m trials have reduced the variance of a mean to v / m. Then n more trials reduce it to v / (m + n).
         They reduce the entropy of a Gaussian posterior by log2(1 + n / m) / 2 bits. The 1 is the prior belief before
@@ -44,11 +44,11 @@ class Prospect:
 
 
 def nearness(verdict: Verdict | None) -> float:
-    """Twice the probability that the same number of new trials moves a verdict's interval over the end of its band.
+    """Twice the probability that as many new trials move a verdict's interval over the end of its band.
 
-    Let the interval be away from that end by z of its half-widths, which are q standard errors each. The mean of fresh
-    trials differs by sqrt(2) standard errors, so the probability is 2 P(N > z q / sqrt(2)), which is 1 at the end. It
-    is never below 0.001. It is 1 if nothing is known or decided.
+    Let the distance of the interval from that end be z half-widths, each of q standard errors. The mean of new trials
+    differs by sqrt(2) standard errors, so the result is 2 P(N > z q / sqrt(2)) for a standard normal N. It is 1 at the
+    end of the band, at least 0.001, and 1 if nothing is known or decided.
     """
     if verdict is None or verdict.status not in _DECIDED or verdict.interval is None or verdict.band is None:
         return 1.0
@@ -66,7 +66,7 @@ def nearness(verdict: Verdict | None) -> float:
 
 
 def by_information(prospects: Iterable[Prospect]) -> list[Prospect]:
-    """Claims with the most expected bits per second come first.
+    """Order claims so that those with the most expected bits per second come first.
 
     If nothing new is expected, the cheaper claim comes first.
     """
@@ -74,8 +74,8 @@ def by_information(prospects: Iterable[Prospect]) -> list[Prospect]:
 
 
 def longest_first(prospects: Iterable[Prospect]) -> list[Prospect]:
-    """The claims that took longest come first.
+    """The claims in the order in which those that took longest come first.
 
-    If all claims are tested, several processes then end at nearly the same time.
+    If all claims are tested, this order lets several processes end at nearly the same time.
     """
     return sorted(prospects, key=lambda own: -own.seconds)

@@ -1,4 +1,4 @@
-"""The words of a source that a refuted claim says are false, their place in its text, and other readings."""
+"""A source's words that a claim refutes, given by their place in the source's text, and the possible readings."""
 
 import dataclasses
 import hashlib
@@ -7,15 +7,15 @@ from pathlib import Path
 
 @dataclasses.dataclass(frozen=True)
 class Passage:
-    """Words of a source, given by their place and their digest. The words are not copied.
+    """A passage of a source, given by its place and a digest of its words. The words are not copied.
 
     Args:
-        file: the source's text, by its name.
+        file: the name of the file of the source's text.
         first: the place of the first character, counted from 0.
-        after: the place behind the last one.
-        digest: of the words, see `digest_of`.
+        after: the place after the last character.
+        digest: the digest of the words (`digest_of`).
         says: the meaning of the words, in terms that their author would accept.
-        right_if: the hypothesis, the constant or the meaning under which they would be right.
+        right_if: the hypothesis, the constant or the meaning under which the words would be right.
         formula: the printed formula, if there is one.
     """
 
@@ -42,7 +42,7 @@ class Reading:
     """One way in which the words of a source may be read.
 
     Args:
-        words: the reading.
+        words: the reading, in words.
         verdict: the verdict on the statement in this reading: "refuted", "supported", "vacuous", "ill-typed".
         claim: the name of the claim that tests this reading; empty if it is the claim that lists the reading.
     """
@@ -53,7 +53,7 @@ class Reading:
 
 
 def digest_of(words: str) -> str:
-    r"""Sixteen hexadecimal digits of the SHA-256 of words, whose blanks and line breaks count as one blank each.
+    r"""Sixteen hexadecimal digits of the SHA-256 of words, after each run of white space becomes one blank.
 
     >>> digest_of("n rows") == digest_of(" n\n  rows")
     True

@@ -14,11 +14,11 @@ _CLASS = re.compile(r"^class ([A-Z]\w*)\b", re.MULTILINE)
 
 
 def place_of(name: str, package: str) -> str | None:
-    """The only section, as subject.section, that can define a name; None if the text does not determine it.
+    """The only section, as subject.section, that can define a name; None if the texts do not determine one.
 
     Args:
         name: a claim's full name, the end of it, its class, or a section.
-        package: of the subjects.
+        package: the package that contains the subjects.
     """
     known = _classes(package)
     if name in known:
@@ -29,9 +29,9 @@ def place_of(name: str, package: str) -> str | None:
 
 @functools.cache
 def _meant(package: str) -> dict[str, list[str]]:
-    """The sections that have a class of that name.
+    """The sections that can be meant by each name.
 
-    These are its own name, the name of its claim, and the names that end with this one.
+    The names of a class are its own name, the name of its claim, and longer names that end with it.
     """
     found: dict[str, list[str]] = {}
     for place, classes in _classes(package).items():

@@ -15,21 +15,21 @@ P = TypeVar("P")
 
 
 class Population(eqx.Module, Generic[P]):
-    """The problems that claims speak about: settings, a sampler, and the hypotheses of its problems.
+    """A generator of the test problems of claims, with its settings, a sampler, and the problems' hypotheses.
 
     A population is a final, frozen class. Its fields are the differences between claims, such as a default size or a
-    distribution. Claims name it by `population = LinearDesigns(rows=40)` and add hypotheses of their own if they need
-    more.
+    distribution. A claim names its population by `population = LinearDesigns(rows=40)` and can add hypotheses of its
+    own.
 
-    `settings` is the space of the named settings of a sampled problem. It has the default, the region, and the extra
-    settings that a verification visits. It is a value, `settings = Space(n=...)`, or a method if it depends on fields.
-    `hypotheses(problem)` evaluates every condition on a problem, a user's included. Two methods are optional.
-    `pose(problem)` turns a user's problem into this population's own, or returns None if it cannot. `culprit(problem)`
-    names the likely cause when a hypothesis fails.
+    `settings` is the space of the named settings of a sampled problem. The space holds the default setting, the
+    allowed ranges, and the extra settings that a verification visits. `settings` is a value, `settings =
+    Space(n=...)`, or a method if it depends on fields. `hypotheses(problem)` evaluates every condition on a problem,
+    which may come from a user. Two methods are optional. `pose(problem)` turns a user's problem into this population's
+    own, or returns None if it cannot. `culprit(problem)` names the likely cause when a hypothesis fails.
 
     Attributes:
-        drops: the share of sampled problems that may fail a hypothesis. More is an error of the sampler, since a
-            selection by hypotheses changes what a verdict is about.
+        drops: the share of sampled problems that may fail a hypothesis. A larger share is an error of the sampler,
+            since a selection by hypotheses changes what a verdict is about.
     """
 
     if TYPE_CHECKING:  # as in `Claim`, questions are not class variables here
@@ -53,11 +53,11 @@ class Population(eqx.Module, Generic[P]):
 
     @abc.abstractmethod
     def hypotheses(self, problem: P) -> list[Hypothesis]:
-        """The conditions on a problem, evaluated."""
+        """Evaluate the conditions on a problem."""
 
     @property
     def problem(self) -> type:
-        """The type of its problems, from `class LinearDesigns(Population[LinearDesign])`."""
+        """The type of the population's problems, from `class LinearDesigns(Population[LinearDesign])`."""
         for base in getattr(type(self), "__orig_bases__", ()):
             for argument in typing.get_args(base):
                 if isinstance(argument, type):

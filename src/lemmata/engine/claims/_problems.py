@@ -16,7 +16,7 @@ _ENTRIES = 100_000  # entries of a problem that are compared with the measuremen
 def keys_in(problem: Any) -> list[str]:
     """The places of a problem that hold random keys or generators.
 
-    Both sides of a claim could draw from them, so they are not allowed.
+    They are not allowed, because both prediction and measurement could draw from them.
     """
     leaves = jax.tree_util.tree_leaves_with_path(_opened(problem))
     return [jax.tree_util.keystr(path) or "the problem itself" for path, leaf in leaves if _is_key(leaf)]
@@ -33,7 +33,7 @@ def _is_key(leaf: Any) -> bool:
 
 
 def _opened(problem: Any) -> Any:
-    """The problem as a tree, with the fields of ordinary dataclasses and the static ones of modules."""
+    """The problem as a tree that includes the fields of ordinary dataclasses and the static fields of modules."""
     if dataclasses.is_dataclass(problem) and not isinstance(problem, type):
         return {own.name: _opened(getattr(problem, own.name, None)) for own in dataclasses.fields(problem)}
     if isinstance(problem, tuple | list):
@@ -44,13 +44,14 @@ def _opened(problem: Any) -> Any:
 def stored_measurement(claim: Claim, setting: dict, seed: int, measured: list[np.ndarray]) -> str | None:
     """The place of a problem that holds what is measured, to rounding, in every one of a few trials.
 
-    Values that are equal in all trials are facts of the setting, and whole numbers can agree by chance. Neither counts.
+    Two kinds of values are ignored: values that are equal in all trials, because the setting determines them, and
+    whole numbers, because these can agree by chance.
 
     Args:
         claim: the claim.
-        setting: of its population.
-        seed: of the trials.
-        measured: of the trials 0, 1, 2, ...
+        setting: the setting of the claim's population.
+        seed: the seed of the trials.
+        measured: the measurements of the trials 0, 1, 2, ...
     """
     values = np.stack([np.ravel(value) for value in measured])
     telling = [k for k, column in enumerate(values.T) if len(set(column)) == len(column) and (column % 1 != 0).all()]

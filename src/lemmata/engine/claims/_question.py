@@ -1,4 +1,4 @@
-"""The type of a question: a method that a class leaves to its subclasses, or leaves out."""
+"""The type of a method that a class leaves to its subclasses, or that they may leave out."""
 
 from collections.abc import Callable
 from typing import Any, ParamSpec, Protocol, TypeVar
@@ -8,7 +8,7 @@ Answer = TypeVar("Answer", covariant=True)
 
 
 class Question(Protocol[Asked, Answer]):
-    """A method, by its arguments and its answer.
+    """The type of a method, given by the types of its arguments and of its answer.
 
     A class may declare `measure: Question[[P, Key[Array, ""]], Any] | None`. Its subclasses can then define the method
     `measure(self, problem, key)` with any names of the arguments, or leave this method out. `Callable` cannot express

@@ -1,4 +1,4 @@
-"""The registry: modules and claims that packages name in the entry-point group `lemmata.claims`, lemmata's own too."""
+"""The registry: claims that packages, including lemmata, name in the entry-point group `lemmata.claims`."""
 
 import difflib
 import functools
@@ -48,7 +48,7 @@ def _registered(module: types.ModuleType) -> list[Claim]:
 
 
 def _complete(cls: type[Claim], file: str | None = None) -> type[Claim]:
-    """The class, if it has all parts that a claim needs; otherwise ClaimError. The tests check lemmata's own."""
+    """The class if it has all parts that a claim needs; otherwise ClaimError. Tests check the claims of lemmata."""
     if not cls.__module__.startswith("lemmata."):
         check_declared(cls, file)
         return cls
@@ -58,13 +58,13 @@ def _complete(cls: type[Claim], file: str | None = None) -> type[Claim]:
 
 @functools.cache
 def registry(chapter: str | None = None) -> dict[str, Claim]:
-    """Every registered claim by name: lemmata's own first, then third parties', all through the same entry points.
+    """All registered claims by name, those of lemmata first. All packages use the same entry points.
 
     If an entry point of another package cannot be loaded, or one of its claims breaks the grammar, the whole entry
     point is left out with an `EntryPointWarning`. A claim of two entry points is registered once.
 
     Args:
-        chapter: the only one of lemmata's own chapters to load, which takes a tenth of the time; None for all.
+        chapter: the only chapter of lemmata to load, which takes a tenth of the time; None loads all chapters.
 
     Raises:
         ClaimError: if the claims of lemmata itself cannot be loaded.
@@ -100,8 +100,8 @@ def _own(point: Any) -> bool:
 
 
 def _incomplete(found: str) -> ClaimError:
-    remedy = "install lemmata again, with what it depends on"
-    return ClaimError("lemmata's own claims cannot be loaded", found=found, remedy=remedy)
+    remedy = "install lemmata again, with its dependencies"
+    return ClaimError("the claims of lemmata cannot be loaded", found=found, remedy=remedy)
 
 
 def _with_claims_of(found: dict[str, Claim], target: object) -> dict[str, Claim]:
@@ -144,7 +144,7 @@ def _add(found: dict[str, Claim], claim: Claim) -> None:
 
 
 def load_file(path: str | pathlib.Path) -> dict[str, Claim]:
-    """The claims of a Python file of the user's own, by name (`file_stem.claim_name`).
+    """Load the claims of a user's Python file, by name (`file_stem.claim_name`).
 
     Raises:
         MissingFileError: if there is no such file.
@@ -167,7 +167,7 @@ def load_file(path: str | pathlib.Path) -> dict[str, Claim]:
         raise ClaimError(
             f"claim file '{path}' does not run",
             found=f"{type(error).__name__}: {' '.join(str(error).split())}",
-            rule="a Python file that can be executed",
+            rule="a Python file that runs without an error",
             remedy=f"install {needed}, or put it into the folder of the file"
             if needed
             else "correct the error in the file",
@@ -199,7 +199,7 @@ def file_of(claim: Claim) -> str | None:
 
 
 def _alone(name: str) -> list[Claim]:
-    """The claims that a name means among lemmata's own, if one section has them and no other package has claims."""
+    """The claims of lemmata that a name means, if one section has them and other packages have no claims."""
     points = _points()
     if len(points) != 1 or not _own(points[0]):
         return []
@@ -219,7 +219,7 @@ def _alone(name: str) -> list[Claim]:
 def find(name: str) -> list[Claim]:
     """The claims that a name means.
 
-    Finds one of these: a registered claim; the end of its path; its class; all claims of a subject or section
+    A name may be one of these: a registered claim; the end of its path; its class; all claims of a subject or section
     (`softmax`, `softmax.network`); the claims of a statement by its number in any source ("Lemma E.4", "(41)"); or the
     claims of a file (`mine.py`, `mine.py:claim` or `mine.py:TheClass`).
 

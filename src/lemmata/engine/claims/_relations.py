@@ -1,8 +1,9 @@
-"""Rules for comparing a prediction with a measurement: the methods that all relations have.
+"""The methods that all relations have; a relation is a rule that compares predictions with measurements.
 
 Every relation judges arrays of predictions and measurements, one row for each trial. A comparison of two numbers allows
 for rounding. The allowance is 32 eps times the condition number that the claim computes, times the larger of the two
-numbers. Each component has its own allowance, unless a relation names blocks of components that share the largest one.
+numbers. Each component has its own allowance, unless a relation names blocks of components that share their largest
+allowance.
 """
 
 import abc
@@ -18,12 +19,12 @@ WHOLE = -1  # a block that is all of a trial
 
 @dataclasses.dataclass(frozen=True)
 class Sample:
-    """Finished trials: predictions (T, *s), measurements (T, *s), condition numbers (T,) or (T, *s).
+    """T finished trials: predictions (T, *s), measurements (T, *s), condition numbers (T,) or (T, *s).
 
     Relations with replicates have measurements (T, R, *s). Sequences of sizes have predictions (T,) and measurements
     (T, rungs). If `exact`, measuring a problem draws nothing at random, so the measurements have no sampling error.
-    `silent`, shape (T, C), marks components whose tolerance is so wide that they give no information. None if there are
-    no such components.
+    `silent`, shape (T, C), marks components whose tolerance is so wide that they give no information. `silent` is None
+    if there are no such components.
     """
 
     predicted: np.ndarray
@@ -73,8 +74,8 @@ class Judgement:
         reason: the figures in a sentence.
         needed: the number of trials that could decide it, if it is undecided.
         violating: the share of trials that alone contradict the statement; None if a single trial cannot do this.
-        apart: the interval is outside the band, but a tail that no trial has shown could bring the mean back. This is
-            too little to refute a statement, and enough to show that the trials distinguish it from another one.
+        apart: whether the interval is outside the band, but a tail that no trial has shown could bring the mean back.
+            This is not enough to refute a statement, but enough to refute its control.
     """
 
     holds: bool | None
@@ -93,18 +94,18 @@ class Judgement:
 
 
 class Relation(abc.ABC):
-    """How prediction and measurement compare."""
+    """The rule by which prediction and measurement are compared."""
 
     label: ClassVar[str]
     block: int = 0
     rungs: tuple[float, ...] = ()
     replicates: ClassVar[int] = 1
     farthest: ClassVar[float | None] = FACTOR
-    """How far a control may be, in the unit of `distance`; None if any distance will do."""
+    """The largest allowed distance of a control, in the unit of `distance`; None if any distance is allowed."""
 
     @abc.abstractmethod
     def judge(self, sample: Sample, level: float) -> Judgement:
-        """Judge finished trials; a false statement's failure to hold is declared wrongly with probability <= level."""
+        """Judge finished trials. A true statement is judged to fail with probability at most `level`."""
 
     @abc.abstractmethod
     def compare(self, sample: Sample) -> bool | None:
@@ -113,13 +114,13 @@ class Relation(abc.ABC):
     def against(self, sample: Sample) -> np.ndarray | None:
         """Which components contradict the statement by themselves, shape (T, C); None if a single trial cannot.
 
-        A block that shares its tolerance is one component.
+        A block of components that share their tolerance counts as one component.
         """
         return None
 
     @property
     def unit(self) -> int:
-        """How many trailing axes form one component: the axes of a block."""
+        """The number of trailing axes that form one component (a block)."""
         return self.block
 
     @abc.abstractmethod
@@ -165,7 +166,7 @@ def columns(array: np.ndarray) -> np.ndarray:
 
 
 def blocks(array: np.ndarray, block: int) -> np.ndarray:
-    """The largest of each block (whether any is true, of truth values), one row for each trial."""
+    """The largest value of each block (for truth values, whether any is true), one row for each trial."""
     axes = array.ndim - 1 if block == WHOLE else min(block, array.ndim - 1)
     largest = array.max(axis=tuple(range(-axes, 0)), initial=array.dtype.type(0)) if axes else array
     return np.asarray(largest).reshape(len(array), -1)
@@ -187,7 +188,7 @@ def factors(predicted: np.ndarray, false: np.ndarray) -> np.ndarray:
 
 
 def same_shape(predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | None:
-    """The rule of relations without a ladder."""
+    """The rule for relations without sizes if the shapes break it; None if they are equal."""
     return None if predicted == measured else "prediction and measurement have the same shape"
 
 
@@ -203,7 +204,7 @@ def most_different(sample: Sample, lower: bool = False) -> tuple[float, float]:
 def against_band(
     lowest: float, highest: float, interval: tuple[float, float], trials: int, width: float
 ) -> tuple[bool | None, int | None]:
-    """Where an interval lies against the accepted band [lowest, highest], widened by `width` for support."""
+    """Whether an interval lies inside the band [lowest, highest], widened by `width`, outside it, or neither."""
     low, high = interval
     if high < lowest or low > highest:
         return False, None

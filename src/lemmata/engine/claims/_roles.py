@@ -1,4 +1,4 @@
-"""Predictions in which two things of one type have been exchanged, for example n and d, or a weight and a width."""
+"""Predictions with two fields of one type exchanged, for example n and d, or a weight and a width."""
 
 import dataclasses
 import itertools
@@ -14,20 +14,21 @@ from ._claim import Claim
 from ._trials import COMPILER, root_key
 
 PAIRS = 4
-"""Pairs of fields that are tried, the first ones in the order of the problem's class."""
+"""The number of pairs of fields that are tried, in the order of the fields of the problem's class."""
 _BATCH = 32
 
 
 def swapped_predictions(claim: Claim, setting: dict, numbers: np.ndarray, seed: int) -> dict[str, np.ndarray]:
     """The predictions of a claim if two fields of its problems with the same type and shape are exchanged.
 
-    Only of claims in JAX, whose problems cost little to draw again, and if `predict` takes the changed problem.
+    Only claims in JAX are included, because their problems are cheap to draw again, and only if `predict` accepts the
+    changed problem.
 
     Args:
         claim: the claim.
-        setting: of its problems.
-        numbers: of the trials.
-        seed: of all randomness.
+        setting: the setting of the problems.
+        numbers: the numbers of the trials.
+        seed: the seed of all randomness.
 
     Returns: Predictions, one row for each trial, by the names of both fields.
     """
@@ -53,7 +54,7 @@ def swapped_predictions(claim: Claim, setting: dict, numbers: np.ndarray, seed: 
 
 
 def _pairs(problem: Any) -> Iterator[tuple[str, str]]:
-    """Fields of a problem that are of one type: numbers, or arrays of one shape."""
+    """Pairs of fields of a problem with one type: two numbers, or two arrays of one shape."""
     if not dataclasses.is_dataclass(problem):
         return
     kinds = {field.name: _kind(getattr(problem, field.name)) for field in dataclasses.fields(problem)}
@@ -69,7 +70,7 @@ def _kind(value: Any) -> Any:
 
 
 def _predicted(claim: Claim, problem: Any, one: str, other: str) -> jax.Array | None:
-    """The prediction for the problem with two fields exchanged; None if it, or its formula, does not accept it."""
+    """The prediction for the problem with two fields exchanged; None if problem or formula does not accept this."""
     try:
         changed = dataclasses.replace(problem, **{one: getattr(problem, other), other: getattr(problem, one)})
         return jnp.asarray(claim.predict(changed), float)

@@ -1,4 +1,4 @@
-"""Settings of a population: named, typed, bounded; the default, the region, and a verification's extra settings."""
+"""Named, typed and bounded settings of a population (a generator of test problems), and extra settings to test."""
 
 import dataclasses
 import difflib
@@ -17,11 +17,11 @@ class Integer:
     """A whole number between `low` and `high`, both included.
 
     Args:
-        default: the default. low, high: the region to which the claims apply.
+        default: the default value. low, high: the ends of the range to which the claims apply.
         meaning: its meaning, in words.
-        step: the number is a multiple of this.
-        corners: the cheap part of the region, from which verifications draw extra settings; None is half to twice the
-            default.
+        step: the number must be a multiple of this.
+        corners: the ends of the cheap part of the range, from which verifications draw extra settings; None means half
+            to twice the default.
     """
 
     default: int
@@ -32,7 +32,7 @@ class Integer:
     corners: tuple[int, int] | None = None
 
     def check(self, name: str, value: object) -> int:
-        """The value as an integer, or SettingError."""
+        """Return the value as an integer, or raise SettingError."""
         try:
             number = int(str(value)) if not isinstance(value, bool) else None
         except ValueError:
@@ -60,7 +60,7 @@ class Real:
     corners: tuple[float, float] | None = None
 
     def check(self, name: str, value: object) -> float:
-        """The value as a float, or SettingError."""
+        """Return the value as a float, or raise SettingError."""
         try:
             number = float(str(value))
         except ValueError:
@@ -83,13 +83,13 @@ class Choice:
     corners: tuple[str, ...] = ()
 
     def check(self, name: str, value: object) -> str:
-        """The value as one of the options, or SettingError."""
+        """Return the value as one of the options, or raise SettingError."""
         if str(value) not in self.options:
             raise SettingError(f"setting {name}", found=repr(value), rule=f"one of {', '.join(self.options)}")
         return str(value)
 
     def corner(self, rng: np.random.Generator) -> str:
-        """One of the options."""
+        """Draw one of the options for extra settings."""
         options = self.corners or self.options
         return options[int(rng.integers(len(options)))]
 
@@ -98,7 +98,7 @@ Variable = Integer | Real | Choice
 
 
 def _region(variable: Integer | Real) -> tuple[float, float]:
-    """The region of the extra settings: as declared, or else half to twice the default within the bounds."""
+    """The range of extra settings: as declared, or else half to twice the default within the bounds."""
     if variable.corners is not None:
         return float(variable.corners[0]), float(variable.corners[1])
     ends = sorted((variable.default / 2, variable.default * 2))
@@ -122,7 +122,7 @@ def _bounded(variable, name: str, value: object, number, kind: str):
 
 
 class Space:
-    """The named settings of a population, and rules that they satisfy together.
+    """The named settings of a population, and rules that they must satisfy together.
 
     >>> Space(n=Integer(100, 2, 1000)).resolve({"n": "50"})
     {'n': 50}
@@ -133,7 +133,7 @@ class Space:
         self.rules: dict[str, Callable[[dict], bool]] = {}
 
     def where(self, rule: str, holds: Callable[[dict], bool]) -> "Space":
-        """The same space with a rule on several settings: its words, and whether a setting satisfies it.
+        """The space with one more rule on several settings, given by its words and a function that checks it.
 
         >>> space = Space(n=Integer(8, 1, 64), d=Integer(4, 1, 64)).where("n is above d", lambda s: s["n"] > s["d"])
         >>> space.resolve({"n": 3})
@@ -147,13 +147,13 @@ class Space:
 
     @property
     def default(self) -> dict:
-        """Every setting at its default."""
+        """The default values of all settings."""
         return {name: variable.default for name, variable in self.variables.items()}
 
     def resolve(self, given: Mapping[str, object] | None) -> dict:
-        """The default with the given values in their places.
+        """The default setting with the given values in place of its own.
 
-        Each value is checked; errors: SettingError or UnknownNameError.
+        Each value is checked. Raise SettingError or UnknownNameError if a value or a name is wrong.
         """
         setting = self.default
         for name, value in (given or {}).items():
@@ -163,7 +163,7 @@ class Space:
                     f"setting '{name}'",
                     rule=f"one of {', '.join(self.variables)}"
                     if self.variables
-                    else "no setting, as this claim has none",
+                    else "no settings, because this claim has none",
                     remedy=f"did you mean '{near[0]}'?" if near else None,
                 )
             setting[name] = self.variables[name].check(name, value)
@@ -174,9 +174,9 @@ class Space:
         return setting
 
     def corners(self, count: int, seed: int) -> list[dict]:
-        """Distinct settings other than the default, drawn from the regions of extra settings.
+        """Draw distinct settings other than the default from the ranges of extra settings.
 
-        Fewer if there are fewer.
+        There may be fewer than `count` if not enough are found.
         """
         rng, found = np.random.default_rng(seed), []
         for _ in range(_DRAWS if self.variables and count else 0):

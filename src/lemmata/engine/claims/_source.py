@@ -20,8 +20,10 @@ class Source:
 
     Args:
         key: BibTeX key, in lemmata's `references.bib` or in `entry`.
-        locators: numbers of the statements, exactly as the work has them: "Theorem 4.2", "Lemma B.1, part 3", "(41)".
-        note: a remark on them, such as "as printed", "corrected", "the order in the width" or "proof of Lemma 3".
+        locators: numbers of the statements, exactly as they are in the work: "Theorem 4.2", "Lemma B.1, part 3",
+            "(41)".
+        note: a remark on the locators, such as "as printed", "corrected", "the order in the width" or "proof of Lemma
+            3".
         entry: the BibTeX entry itself, for claims that live outside lemmata.
 
     >>> source = Source("gu2024softmax", "Lemma 5.1", "Lemma B.2, part 2", note="with a better constant")
@@ -40,7 +42,7 @@ class Source:
 
     @property
     def locator(self) -> str:
-        """Where in the work, to be read: the locators and the note."""
+        """The place in the work as text: the locators and the note."""
         *first, last = self.locators or ("",)
         return ", ".join(
             part for part in (" and ".join((", ".join(first), last)) if first else last, self.note) if part
@@ -54,7 +56,7 @@ class Source:
         return kind_of(self.locators[0]) if self.locators else None
 
     def states(self, locator: str) -> bool:
-        """Whether a locator names one of these statements, or what it is a part of, without regard to case.
+        """Whether a locator names this statement or a part of it, without regard to case.
 
         >>> source = Source("gu2024softmax", "Lemma B.1, part 3", "(58a)")
         >>> [source.states(place) for place in ("lemma b.1", "Lemma B.1, part 3", "(58)", "Lemma B.1, part 1")]
@@ -68,7 +70,7 @@ class Source:
 
     @property
     def reference(self) -> Entry:
-        """The bibliography entry; ClaimError if the key is in no bibliography."""
+        """The bibliography entry. Raise ClaimError if no bibliography has the key."""
         entries = parse_string(self.entry, "bibtex").entries if self.entry else bibliography()
         if self.key not in entries:
             raise ClaimError(
@@ -81,7 +83,7 @@ class Source:
 
     @property
     def text(self) -> str:
-        """The whole reference as one line of plain text; ClaimError if the claim's own BibTeX cannot be read."""
+        """The whole reference as one line of plain text. Raise ClaimError if the claim's own BibTeX cannot be read."""
         try:
             return format_reference(self.reference)
         except LemmataError:
@@ -111,14 +113,14 @@ class Source:
 
 @functools.cache
 def bibliography() -> dict[str, Entry]:
-    """The entries of lemmata's references.bib by key."""
+    """The entries of lemmata's references.bib by key, parsed."""
     text = importlib.resources.files("lemmata.engine.claims").joinpath("references.bib").read_text(encoding="utf-8")
     return dict(parse_string(text, "bibtex").entries)
 
 
 @functools.cache
 def written_entries() -> dict[str, str]:
-    """The entries of references.bib by key, as they are written there."""
+    """The unparsed texts of the entries of references.bib, by key."""
     text = importlib.resources.files("lemmata.engine.claims").joinpath("references.bib").read_text(encoding="utf-8")
     parts = re.split(r"^(?=@)", text, flags=re.M)
     return {found[1]: part.strip() for part in parts if (found := re.match(r"@\w+\{([^,\s]+),", part))}
@@ -147,12 +149,12 @@ def format_reference(entry: Entry) -> str:
 
 @functools.cache
 def _text(latex: str) -> str:
-    """LaTeX accents and dashes as plain characters, braces gone."""
+    """The text with LaTeX accents and dashes as plain characters, and without braces."""
     return str(Text.from_latex(latex)).replace("\N{EN DASH}", "-")
 
 
 def cite(*objects: object | Iterable[object]) -> list[str]:
-    """The references of the given claims, sources or verdicts, formatted, each once, sorted.
+    """The formatted references of the given claims, sources or verdicts, sorted and without repetitions.
 
     An object without a source contributes nothing.
 

@@ -4,33 +4,33 @@ import numpy as np
 from scipy import special, stats
 
 _FARTHEST = 200.0
-"""If a sample shows too little of a tail, the tail is assumed to end at this many intervals from the mean."""
+"""If a sample shows too little of a tail, its limit is this many times as far from the mean as its interval."""
 
 
 def failure_limits(failures: int, trials: int, level: float) -> tuple[float, float]:
-    """Exact (Clopper-Pearson) one-sided confidence limits of a failure probability, each at `level`."""
+    """Exact (Clopper-Pearson) one-sided confidence limits of a failure probability, each at error level `level`."""
     lower = float(stats.beta.ppf(level, failures, trials - failures + 1)) if failures else 0.0
     upper = float(stats.beta.ppf(1 - level, failures + 1, trials - failures)) if failures < trials else 1.0
     return lower, upper
 
 
 def trials_to_support(probability: float, level: float) -> int:
-    """Trials without a failure after which the upper confidence limit is at most `probability`."""
+    """The number of trials without a failure after which the upper confidence limit is at most `probability`."""
     return int(np.ceil(np.log(level) / np.log1p(-probability)))
 
 
 def mean_interval(sample: np.ndarray, level: float, exact: bool = False) -> tuple[float, float]:
-    """Two-sided confidence interval of a mean at confidence 1 - level, corrected for skewness.
+    """A two-sided confidence interval of a mean at confidence 1 - level, corrected for skewness.
 
-    Hall's monotone transformation of the t statistic (Hall 1992) with Student quantiles. For a skewed sample, a plain t
-    interval misses far more often than stated, at levels like 1e-3. The tests show that this interval does not, for
-    skewed samples with light tails. `mean_limits` holds for the others.
+    It uses Hall's monotone transformation of the t statistic (Hall 1992) with Student quantiles. For a skewed sample,
+    a plain t interval misses the mean far more often than stated, at levels like 1e-3. The tests show that this
+    interval does not, for skewed samples with light tails. For other samples, use `mean_limits`.
 
     Args:
         sample: independent numbers.
         level: probability with which the interval may miss the mean.
-        exact: the numbers have no sampling error. In all other cases, a sample that does not vary has no interval. The
-            reason is that it cannot show events that are rarer than one in its size.
+        exact: whether the numbers have no sampling error. If they have, a sample that does not vary has an infinite
+            interval, because it cannot show events that are rarer than one in its size.
     """
     sample = np.asarray(sample, float)
     count = len(sample)
@@ -58,15 +58,15 @@ def same_throughout(sample: np.ndarray) -> bool:
 def mean_limits(sample: np.ndarray, level: float, exact: bool = False) -> tuple[float, float]:
     """Limits of a mean that also hold for rare events and heavy tails; refutations use these limits.
 
-    A heavy tail is mostly not in the sample, and then its mean is too near and its interval too narrow. So each end is
-    taken from Hall's or from Student's interval, whichever is farther from the mean, and then moved `stretch` times as
-    far away. docs/trust.md lists the rates at which these limits miss the means of light, heavy and rare distributions.
-    Without any assumption on the distribution, no limits hold (Bahadur and Savage 1956).
+    If a heavy tail is mostly missing from the sample, the sample's interval is too narrow and in the wrong place. So
+    each end is taken from Hall's or from Student's interval, whichever is farther from the mean, and then moved
+    `stretch` times as far away. docs/trust.md lists the rates at which these limits miss the means of light, heavy and
+    rare distributions. Without any assumption on the distribution, no limits hold (Bahadur and Savage 1956).
 
     Args:
         sample: independent numbers.
         level: probability with which the limits may miss the mean.
-        exact: the numbers have no sampling error; then Hall's interval is enough.
+        exact: whether the numbers have no sampling error; then Hall's interval is used.
     """
     sample = np.asarray(sample, float)
     low, high = mean_interval(sample, level, exact)
@@ -79,12 +79,13 @@ def mean_limits(sample: np.ndarray, level: float, exact: bool = False) -> tuple[
 def stretch(sample: np.ndarray) -> float:
     """The factor by which the upper end of a mean's interval must move away, given the upper tail of the sample.
 
-    Three figures show a heavy tail. Hill's estimate 1/a of its index, over the quarter of the sample that is farthest
-    above the median. The largest deviation, squared, over what normal numbers give, 2 log(n) / n of all squares. In
-    samples below 200, another ratio counts, too: how far the largest value is above the median, divided by how far the
-    smallest value is below it. It is 1 for a symmetric distribution. The factor takes its largest value in three cases:
-    1/a is above 1; fewer than 25 trials, or fewer than a quarter, are above the median (a rare event); or few trials
-    make up the deviations d above the mean, so that (sum d)² / sum d² is below n/8 and 32.
+    Three figures show a heavy tail. The first is Hill's estimate 1/a of its index, over the quarter of the sample that
+    is farthest above the median. The second is the largest squared deviation, divided by its size for normal numbers,
+    2 log(n) / n of the sum of squares. The third, in samples below 200, is the distance of the largest value above the
+    median, divided by that of the smallest value below it; it is 1 for a symmetric distribution. The factor takes its
+    largest value in three cases: 1/a is above 1; fewer than 25 trials, or fewer than a quarter, are above the median
+    (a rare event); or few trials make up the deviations d above the mean, so that (sum d)² / sum d² is below n/8 and
+    32.
     """
     count = len(sample)
     deviations = np.sort(sample - np.median(sample))
@@ -108,7 +109,7 @@ def stretch(sample: np.ndarray) -> float:
 def share_of_largest(sample: np.ndarray, above: bool = False) -> float:
     """The share of one trial in the squared deviations from the mean.
 
-    It is the farthest trial, or the farthest above the mean.
+    The trial is the one farthest from the mean, or the one farthest above it.
     """
     deviations = np.asarray(sample, float) - np.mean(sample)
     farthest = deviations.max() if above else np.abs(deviations).max()
@@ -118,13 +119,13 @@ def share_of_largest(sample: np.ndarray, above: bool = False) -> float:
 def least_mean(sample: np.ndarray, least: np.ndarray, level: float) -> float:
     """Lower confidence limit of a mean of numbers that are never below `least`, for any distribution, by betting.
 
-    Suppose the mean of no number is above m. For each stake b in [0, 1], the capital prod (1 + b (x_i - m) / (m -
-    least_i)) is at most 1 on average. So is the average of the capital over stakes. It reaches 1/level with probability
-    at most `level`. The limit is the smallest m at which it does not.
+    Suppose that each number has a mean of at most m. For each stake b in [0, 1], the capital prod (1 + b (x_i - m) /
+    (m - least_i)) is at most 1 on average. So is the average of the capital over stakes. This average reaches 1/level
+    with probability at most `level`. The limit is the smallest m at which it does not.
 
     Args:
         sample: independent numbers.
-        least: below which each of them never is, one for each.
+        least: for each number, a value below which it never is.
         level: probability of a limit above the mean.
 
     >>> least_mean(np.ones(100), np.zeros(100), 1e-3) > 0.88, least_mean(np.zeros(9), np.zeros(9), 1e-3)

@@ -1,4 +1,4 @@
-"""Verdicts of one family: which refutations remain after all other claims are taken into account."""
+"""Verdicts of one family of claims: which refutations remain valid although many claims were tested."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -14,17 +14,17 @@ _SPEAKS = (Status.SUPPORTED, Status.VACUOUS, Status.REFUTED, Status.INCONCLUSIVE
 def at_family_level(
     verdicts: list[Verdict], level: float, size: int | None = None, evidence: Mapping[str, float] | None = None
 ) -> list[Verdict]:
-    """The verdicts with those refutations that Holm's procedure does not allow made inconclusive.
+    """The verdicts, where refutations that Holm's procedure does not allow become inconclusive.
 
     The probability that any true claim is refuted is at most `level`. Claims of the family that were not judged count
-    with the p-value 1. So do verdicts that do not decide about their statement (failed, inapplicable, outside).
+    with the p-value 1, and so do verdicts that do not judge their statement (failed, inapplicable, outside).
 
     Args:
         verdicts: of claims of different names.
-        level: of the family.
-        size: how many claims the family has. None if all were tested.
-        evidence: e-values by name. If e-values are given, they decide instead of the p-values of one session. At every
-            moment of a continued run, the probability that a true claim was ever refuted is at most `level`.
+        level: the level of the family.
+        size: the number of claims in the family; None if all were tested.
+        evidence: e-values by name. If e-values are given, they decide in place of the p-values of one session. At
+            every moment of a continued run, the probability that a true claim was ever refuted is at most `level`.
     """
     p_values = {verdict.name: p_of(evidence[verdict.name]) if evidence else verdict.p_value for verdict in verdicts}
     silent = {verdict.name for verdict in verdicts if verdict.status not in _SPEAKS}
@@ -46,7 +46,7 @@ def _held_against(verdict: Verdict, level: float, rejected: bool) -> Verdict:
 
 
 def _weighed(verdict: Verdict, e_value: float, level: float, rejected: bool) -> Verdict:
-    """The verdict of the last session, corrected by the evidence of all."""
+    """The verdict of the last session, corrected by the evidence of all sessions."""
     if verdict.status not in _SPEAKS:
         return dataclasses.replace(verdict, level=level)
     held = dataclasses.replace(verdict, level=level, p_value=p_of(e_value))

@@ -1,6 +1,6 @@
-"""Trials: a problem sampled, its hypotheses checked, the prediction and the measurement made.
+"""Run trials: sample a problem, check its hypotheses, predict and measure.
 
-Claims written in JAX run as jit(vmap) over keys; others through an executor.
+Trials of claims written in JAX run as jit(vmap) over keys; those of other claims run through an executor.
 """
 
 import concurrent.futures
@@ -54,7 +54,7 @@ def hypotheses_of(claim: Claim, problem: Any) -> list[Hypothesis]:
 
 
 def measured(claim: Claim, problem: Any, key: jax.Array) -> jax.Array:
-    """The measurement as the claim makes it. With sizes, one measurement for each size, each with its own key."""
+    """The measurement of the claim; for a sequence of sizes, one measurement with its own key for each size."""
     if claim.measure is not None:
         return jnp.asarray(claim.measure(problem, key), float)
     rungs = claim.relation.rungs
@@ -95,26 +95,26 @@ def outcome(claim: Claim, problem: Any, key: jax.Array) -> Outcome:
 
 
 def root_key(claim: Claim, seed: int) -> jax.Array:
-    """The root of a claim's keys.
+    """The root of the random keys of a claim's trials.
 
-    It is made from the name of its class, so that its trials stay the same if the file moves.
+    It is made from the seed and the name of the claim's class, so trials stay the same if the file moves.
     """
     return key_from(seed, type(claim).__name__)
 
 
 def trial_key(claim: Claim, seed: int, number: int) -> jax.Array:
-    """The key of a trial: the seed, the claim's name and the number replay it."""
+    """The random key of a trial, from the seed, the name of the claim's class and the trial's number."""
     return jax.random.fold_in(root_key(claim, seed), number)
 
 
 def trial(claim: Claim, setting: dict, key: jax.Array) -> Outcome:
-    """One trial: sample a problem, then its outcome."""
+    """Run one trial: sample a problem and return its outcome."""
     sample_key, measure_key = jax.random.split(key)
     return outcome(claim, claim.population.sample(setting, sample_key), measure_key)
 
 
 def _untraced(claim: Claim, setting: dict, seed: int, number: int, x64: bool) -> Outcome | str:
-    """One trial of a claim in ordinary Python, in any thread or process that the executor uses."""
+    """Run one trial of a claim in ordinary Python, in any thread or process that the executor uses."""
     with jax.enable_x64(x64):
         try:
             return jax.tree.map(np.asarray, trial(claim, setting, trial_key(claim, seed, number)))
@@ -123,13 +123,13 @@ def _untraced(claim: Claim, setting: dict, seed: int, number: int, x64: bool) ->
 
 
 def _line(error: Exception) -> str:
-    """An exception in one line."""
+    """An exception as one line of text."""
     return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
 
 
 @dataclasses.dataclass
 class Trials:
-    """Finished trials, stacked: every leaf of `outcome` has a leading axis of that length."""
+    """Finished trials, stacked: every leaf of the stacked outcome has one row for each trial."""
 
     requested: int
     stacked: Outcome | None = None
@@ -146,7 +146,7 @@ def run_trials(
     executor: concurrent.futures.Executor | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Trials:
-    """Run a fixed number of trials; after Ctrl-C, the finished ones are kept."""
+    """Run a fixed number of trials. After Ctrl-C, the finished trials are kept."""
     collected: list[Outcome] = []
     finished = Trials(trials)
     source = (
@@ -219,14 +219,14 @@ def _along(one: Hypothesis, parts: list[Hypothesis | None], sizes: list[int]) ->
 def compiled(
     claim: Claim, setting: tuple[tuple[str, object], ...], trials: int
 ) -> tuple[Callable[[jax.Array, np.ndarray], Outcome], int]:
-    """Trials of a traced claim as one compiled call, from the root of their keys and their numbers, and its size.
+    """Compile trials of a traced claim as one call of root key and trial numbers, and return the call and its size.
 
-    A call takes up to 128 trials, fewer if its temporaries would hold more than 512 MiB.
+    A call runs up to 128 trials, or fewer if its temporary arrays would need more than 512 MiB.
 
     Args:
         claim: the claim.
         setting: names and values of its settings.
-        trials: how many are wanted.
+        trials: the number of trials that are wanted.
     """
 
     def run(root: jax.Array, numbers: jax.Array) -> Outcome:
@@ -244,7 +244,7 @@ def compiled(
 
 
 def _traced_batches(claim: Claim, setting: dict, trials: int, seed: int):
-    """Batches of one compiled shape. Surplus rows of the last batch are discarded."""
+    """Run trials in batches of one compiled shape. Surplus rows of the last batch are discarded."""
     run, size = compiled(claim, tuple(setting.items()), trials)
     root = root_key(claim, seed)
     for start in range(0, trials, size):
@@ -255,7 +255,7 @@ def _traced_batches(claim: Claim, setting: dict, trials: int, seed: int):
 
 
 def executed(claim: Claim, setting: dict, trials: int, seed: int, executor: concurrent.futures.Executor | None):
-    """Trials as they finish, in the caller's executor or one after the other in this thread."""
+    """Yield trials as they finish, in the caller's executor or one after the other in this thread."""
     x64 = float64_enabled()
     if executor is None:
         for number in range(trials):

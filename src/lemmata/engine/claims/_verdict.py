@@ -13,12 +13,12 @@ from ._source import Source
 
 @dataclasses.dataclass(frozen=True)
 class Corner:
-    """Another setting of the claim, which a verification tests besides the default.
+    """An extra setting of the claim, which a verification tests besides the default setting.
 
     Args:
-        setting: the case. status, reason: the result of its trials.
-        slack: median of predicted / measured.
-        gap: how much its worst trial speaks against the statement, in the unit of the relation.
+        setting: the extra setting. status, reason: the result of its trials.
+        slack: the median of predicted / measured.
+        gap: how strongly its worst trial contradicts the statement, in the unit of the relation.
         p_value: the smallest level at which its trials refute the statement.
     """
 
@@ -35,7 +35,7 @@ class ControlVerdict:
     """The result of the same trials for the neighbouring false statement.
 
     Args:
-        status: refuted, if the trials have power.
+        status: "refuted" if the trials have enough power.
         violating: the share of trials that alone contradict it. It is taken in the component with the smallest share;
             for a loose control or a vacuous bound, in any component. It is None if a single trial cannot contradict it.
             nearest, farthest: medians over trials of its distance from the claim, in the component that changes least
@@ -51,7 +51,7 @@ class ControlVerdict:
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """The result of a verification. `bool` of it is deliberately undefined: read the status.
+    """The result of a verification. Read its status; `bool(verdict)` is deliberately undefined.
 
     Args:
         name, source: the claim.
@@ -59,19 +59,20 @@ class Verdict:
         reason: the figures that decide the status, in a sentence. setting, seed, level: together with the name, these
             repeat the run. requested, executed, judged: the budget of trials, the trials that ran, and the trials left
             after hypotheses were checked.
-        dropped: for each hypothesis that failed, in how many trials.
+        dropped: for each hypothesis that failed, the number of trials in which it failed.
         violated: the hypotheses that are known to be false on these problems.
         estimate, interval, band: the statistic of the relation, its confidence interval, and the interval within which
             the statement is supported.
         slack: 5, 50 and 95 % quantiles of predicted / measured (None if not meaningful).
-        vacuous: share of the components, over trials, beyond the trivial value; None if there is no such value.
-        control: the neighbouring false statement on the same trials.
-        corners: other cases of the settings; `worst_corner` is the case with the strongest evidence against the
-            statement.
+        vacuous: the share of components, over all trials, that are beyond the trivial value; None without a trivial
+            value.
+        control: the result of the neighbouring false statement on the same trials.
+        corners: the results at extra settings; `worst_corner` is the extra setting with the strongest evidence against
+            the statement.
         p_value: the smallest level at which these trials, or the trials of an extra setting, refute the statement.
-        worst: number of the trial with the largest disagreement.
-        seconds: wall time.
-        interrupted: Ctrl-C stopped the run before the budget was spent.
+        worst: the number of the trial with the largest disagreement.
+        seconds: the elapsed time in seconds.
+        interrupted: whether Ctrl-C stopped the run before all trials had run.
     """
 
     name: str
@@ -113,7 +114,7 @@ class Verdict:
     def worst_corner(self) -> Corner | None:
         """The extra setting with the strongest evidence against the statement.
 
-        Refuted and failed ones come first, then the largest gap.
+        Refuted and failed extra settings come first, then the one with the largest gap.
         """
         order = {Status.REFUTED: 2, Status.FAILS_OUTSIDE: 2, Status.FAILED: 1}
         return max(self.corners, key=lambda corner: (order.get(corner.status, 0), corner.gap), default=None)
@@ -125,7 +126,7 @@ class Verdict:
 
 
 def plain_json(value: Any) -> Any:
-    """The value with NumPy's numbers as Python's, tuples as lists, and what is not finite as None."""
+    """The value with NumPy's numbers as Python numbers, tuples as lists, and numbers that are not finite as None."""
     if isinstance(value, dict):
         return {name: plain_json(part) for name, part in value.items()}
     if isinstance(value, (list, tuple)):

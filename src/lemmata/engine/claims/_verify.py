@@ -1,4 +1,4 @@
-"""Verification: many trials under a budget fixed before the first look, and the verdict."""
+"""Verification: run a number of trials that is fixed beforehand, and judge them."""
 
 import concurrent.futures
 import contextlib
@@ -25,13 +25,13 @@ from ._trials import Trials, run_trials
 from ._verdict import Corner, Verdict
 
 CORNERS = 3
-"""Other settings that a verification judges besides the default."""
+"""The number of extra settings that a verification judges besides the default."""
 
 CORNER_TRIALS = 32
-"""Trials at each extra setting: they look for a violation, and need not support the statement."""
+"""The number of trials at each extra setting. They look for a violation and need not support the statement."""
 
 UNSEEN = "what it is judged on is not installed"
-"""The first words of the reason of a verdict that needs data of an optional package."""
+"""The first words of the reason of a verdict that lacks the data of an optional package."""
 
 
 def verify(
@@ -48,26 +48,27 @@ def verify(
 ) -> Verdict:
     """Run a claim on sampled problems and judge it.
 
-    A claim that needs data of an optional package which is not installed is inapplicable, and names the package.
+    If a claim needs data of an optional package that is not installed, its verdict is "inapplicable" and names the
+    package.
 
     The number of trials is fixed beforehand. A true statement is refuted with probability at most `level`. Half of the
-    level is spent on the case itself. The other half is spent on the extra settings, which the seed draws. If one of
+    level is spent on the given setting. The other half is spent on the extra settings, which the seed draws. If one of
     them is refuted, the claim is refuted. The guarantee is exact for bounds, constructions, estimates and means of
     measurements with declared `ends`. For other means, and for rates, limits and orders, the verdict uses limits that
     hold for the rare events and heavy tails that docs/trust.md lists. Without any assumption on the distribution, no
-    limits hold. The claim's control, a neighbouring false statement, is judged on the same trials. If it is not
-    refuted, the power of the budget is too low, and a statement that would be supported stays inconclusive.
+    limits hold. The claim's control, a neighbouring false statement, is judged on the same trials. If the control is
+    not refuted, the number of trials is too small, and a statement that would be supported stays inconclusive.
 
     Args:
         claim: the claim.
         setting: values for the claim's named settings; other settings keep their defaults.
-        budget: number of trials; None takes what support needs, or the claim's own.
-        corners: the number of extra settings to judge; None is 3, and 0 if a setting is given.
+        budget: the number of trials; None takes the number that support needs, or the claim's own.
+        corners: the number of extra settings to judge; None means 3, or 0 if a setting is given.
         level: probability of refuting a true statement.
         seed: seed of all randomness.
         executor: where trials run. For a claim in JAX, each setting is one task; for other claims, each trial is one
             task. None runs them here. The verdict is the same.
-        progress: show a progress bar on stderr; None shows it on a terminal.
+        progress: whether to show a progress bar on stderr; None shows it only on a terminal.
         run: the function that runs trials, in place of `run_trials`; for example, it may write them into a ledger.
 
     Raises:
@@ -102,9 +103,10 @@ def _interrupted(claim: Claim, setting: dict, trials: int, *_: object) -> Trials
 def judged_in_turn(
     claim: Claim, wanted: list[tuple[dict, int]], at: Iterator[Trials], seed: int, level: float
 ) -> Verdict:
-    """The verdict on a claim from its trials, first for the case itself, then for its extra settings.
+    """The verdict on a claim from its trials, first at the given setting, then at its extra settings.
 
-    Half of the level is spent on the case, half on the corners. They are drawn only if the case is not refuted.
+    Half of the level is spent on the given setting, and half on the extra settings. These are judged only if the given
+    setting is neither refuted nor failed.
     """
     start = time.perf_counter()
     (resolved, _), *others = wanted
@@ -123,7 +125,7 @@ def judged_in_turn(
 
 
 def _seen(verdict: Verdict, trials: Trials) -> Verdict:
-    """The verdict. It is inapplicable if the trials failed because data are not installed."""
+    """The verdict, changed to "inapplicable" if all trials failed because data are not installed."""
     name = f"{MissingDataError.__name__}: "
     if not trials.errors or not all(name in error for error in trials.errors):
         return verdict
@@ -135,7 +137,7 @@ def _in_turn(
     claim: Claim, wanted: list[tuple[dict, int]], seed: int, executor: concurrent.futures.Executor | None,
     run: Callable[..., Trials], report: Callable[[int, int], None],
 ) -> Iterator[Trials]:  # fmt: skip
-    """The trials, one setting after the other. For a claim in JAX, all of them have run in the executor before."""
+    """Yield the trials of one setting after the other. For a claim in JAX, an executor runs all settings first."""
     done = 0
 
     def moved(count: int, total: int = 0) -> None:
@@ -151,7 +153,7 @@ def _in_turn(
 
 
 def _stayed(run: Callable[..., Trials], claim: Claim, setting: dict, trials: int, *rest: Any) -> Trials:
-    """Trials; if a claim's own code ends the program, they have failed."""
+    """Run trials. If the claim's own code calls sys.exit, they have failed."""
     try:
         return run(claim, setting, trials, *rest)
     except SystemExit as error:
@@ -165,14 +167,14 @@ def verdicts_of(
 ) -> Iterator[Verdict]:  # fmt: skip
     """Verify claims one after the other, or each in an executor; verdicts are returned as they finish.
 
-    A claim is lost if its worker ended again and again, or if the executor died. It is then failed, and the others go
-    on.
+    A claim is lost if its worker ended again and again, or if the executor died. Its verdict is then "failed", and the
+    other claims continue.
 
     Args:
         claims: claims with different names. They are requested when a worker is free.
-        seed: of all randomness.
-        executor: where claims are verified; None is here.
-        progress: show a progress bar for each claim that runs here.
+        seed: the seed of all randomness.
+        executor: where claims are verified; None means in this process.
+        progress: whether to show a progress bar for each claim that runs in this process.
         run: the function that runs trials, as in `verify`. Workers receive it unchanged. If it has a method `sent`,
             they receive the result of this method for a claim and a seed. They return it with the verdict, and it is
             passed to the method `add`.
@@ -200,12 +202,12 @@ def verdicts_of(
 
 
 def verified(claim: Claim | str, run: Callable[..., Trials], asked: dict) -> tuple[Verdict, Callable[..., Trials]]:
-    """A verdict, and what ran the trials: it may have kept them."""
+    """The verdict on one claim, and the function that ran its trials and may have stored them."""
     return _verified_or_failed(received(claim), run, asked), run
 
 
 def _verified_or_failed(claim: Claim, run: Callable[..., Trials], asked: dict) -> Verdict:
-    """The verdict of one of many claims. It is `failed` if the claim breaks the grammar; the other claims continue."""
+    """The verdict on one of many claims. It is `failed` if the claim is malformed; the other claims continue."""
     try:
         return verify(claim, run=run, **asked)
     except ClaimError as error:
@@ -228,7 +230,7 @@ def verify_all(
     """Verify several claims so that the probability of refuting any true one is at most `level` (Holm's procedure).
 
     Each claim is verified at `level`. A refutation is valid if Holm's procedure rejects it, too; otherwise the claim is
-    inconclusive. Ctrl-C ends the run. Claims that were not begun are missing from the list, but count in the family.
+    inconclusive. Ctrl-C ends the run. Claims that had not begun are missing from the result, but count in the family.
     The arguments are the same as for `verify`. In an executor, each claim is one task.
 
     Returns: A verdict for each claim. Its level is the level with which Holm's procedure compared its p-value.

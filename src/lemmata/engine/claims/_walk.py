@@ -16,15 +16,15 @@ from ._settings import Choice, Space, Variable
 from ._verdict import plain_json
 
 INTERIOR = 4
-"""Settings that are drawn between the ends, of all variables together."""
+"""The number of settings that are drawn between the ends, with all variables drawn together."""
 _DRAWS = 100
 
 
 def places(space: Space, seed: int = 0, interior: int = INTERIOR) -> list[dict]:
     """The settings of a walk: each end of each variable with the others at their defaults, then settings between.
 
-    For named options, every option is an end. Between the ends all variables are drawn together, evenly in logarithms
-    if they are positive. Settings that the rules of the space exclude are left out.
+    For named options, every option is an end. Between the ends, all variables are drawn together, uniformly on a
+    logarithmic scale if they are positive. Settings that the rules of the space exclude are left out.
 
     >>> from lemmata.engine.claims import Integer
     >>> places(Space(n=Integer(8, 2, 64)), interior=0)
@@ -73,11 +73,11 @@ def walk_of(claim: Claim, *, seed: int = 0, budget: int | None = None, level: fl
 def walk_record(claim: Claim, walked: Iterable[Judged]) -> dict[str, Any]:
     """The record of a walk: the number of settings with each result, and where the claim did not hold.
 
-    A setting that exceeded the time limit counts as unfinished, because nothing is known of the claim there.
+    A setting that exceeded the time limit counts as unfinished, because the claim was not judged at this setting.
 
     Args:
         claim: the claim.
-        walked: the claim as judged at the places.
+        walked: the judged tasks of the claim at all settings of its walk.
     """
     walked = list(walked)
     counts = collections.Counter("unfinished" if own.late else str(own.verdict.status) for own in walked)

@@ -1,4 +1,4 @@
-"""Every trial and every verdict in one file that survives everything."""
+"""The ledger: one file that stores every trial and every verdict, and survives interruptions."""
 
 from ._carried import CarriedTrials as CarriedTrials
 from ._compare import Change as Change

@@ -1,4 +1,4 @@
-"""Trials of workers without access to the ledger's file. Known trials are sent to them, and new trials are returned."""
+"""Trials on workers that cannot read the ledger's file: known trials are sent to them, and they return new ones."""
 
 import dataclasses
 import tempfile
@@ -14,12 +14,12 @@ from ._recorded import Row, recorded_trials
 
 @dataclasses.dataclass
 class CarriedTrials:
-    """Runs trials as `recorded_trials` does, also on a machine that does not have this ledger.
+    """A function object that runs trials like `recorded_trials`, also on a machine without this ledger.
 
     Args:
-        path: of the ledger; None on a worker.
-        run: the run that trials belong to.
-        rows: on a worker, the trials that are known.
+        path: the path of the ledger; None on a worker.
+        run: the run to which the trials belong.
+        rows: on a worker, the rows of the known trials.
     """
 
     path: Path | None
@@ -43,13 +43,13 @@ class CarriedTrials:
         return found
 
     def sent(self, claim: Claim, seed: int) -> "CarriedTrials":
-        """The data for a worker: the known trials of this claim, code and seed."""
+        """The object for a worker, with the known trials of this claim, code and seed."""
         where = "claim = ? AND fingerprint = ? AND seed = ?"
         with open_ledger(self.path) as ledger:
             known = ledger.query(f"SELECT * FROM trials WHERE {where}", claim.name, trials_print_of(claim), seed)
         return CarriedTrials(None, self.run, [dict(row) for row in known])
 
     def add(self, other: "CarriedTrials") -> None:
-        """Write the returned trials; known trials are not changed."""
+        """Write the trials that a worker returned. Known trials are not changed."""
         with open_ledger(self.path) as ledger:
             ledger.add_trials(other.rows)

@@ -12,10 +12,10 @@ from ._rows import reading
 
 @dataclasses.dataclass(frozen=True)
 class Change:
-    """A verdict that is another one than it was.
+    """A verdict that has changed.
 
     Args:
-        claim: its name.
+        claim: the name of the claim.
         before, after: the statuses.
         why: what differs between the runs, such as code, versions, seed, setting, number of trials or device. Empty if
             nothing differs.
@@ -31,7 +31,7 @@ class Change:
 
 
 def compare_runs(ledger: Ledger, first: int, second: int) -> list[Change]:
-    """The claims that both runs judged, with different results.
+    """The changed verdicts of claims that both runs judged.
 
     Raises:
         DataError: if the ledger has no such run.
@@ -59,7 +59,7 @@ def compare_runs(ledger: Ledger, first: int, second: int) -> list[Change]:
 
 
 def changes_in(ledger: Ledger, run: int) -> list[Change]:
-    """The claims of a run whose verdict differs from the ledger's last verdict before it, from any run."""
+    """The claims of a run whose verdict differs from the last earlier verdict in the ledger, from any run."""
     runs = {row["id"]: row for row in ledger.query("SELECT * FROM runs WHERE id <= ?", run)}
     last: dict[str, Any] = {}
     before: dict[str, Any] = {}

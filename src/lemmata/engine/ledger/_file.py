@@ -1,4 +1,4 @@
-"""The ledger's file: an SQLite database with a write-ahead log, a row a trial and a row a verdict."""
+"""The ledger's file: an SQLite database with a write-ahead log, and one row for each trial and each verdict."""
 
 import contextlib
 import datetime
