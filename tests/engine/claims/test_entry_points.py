@@ -111,12 +111,12 @@ def test_ctrl_c_while_a_package_is_loaded_is_no_defect_of_the_package(registered
 @pytest.mark.parametrize("own", [[], [Point(lambda: 1 / 0, "lemmata", "lemmata.subjects", "lemmata")]])
 def test_without_claims_of_its_own_every_command_that_needs_them_is_refused(registered, own):
     registered(own=own)
-    with pytest.raises(ClaimError, match="lemmata's own claims cannot be loaded"):
+    with pytest.raises(ClaimError, match="the claims of lemmata cannot be loaded"):
         registry()
     for words in (["verify", "hoeffding_held_out"], ["verify", "--stale"], ["judge", "--all"]):
         result = CliRunner().invoke(app, words)
         assert result.exit_code == 2, result.output
-        assert result.stderr.startswith("Error: lemmata's own claims cannot be loaded\n  found: ")
+        assert result.stderr.startswith("Error: the claims of lemmata cannot be loaded\n  found: ")
         assert "remedy: install lemmata again" in result.stderr
 
 

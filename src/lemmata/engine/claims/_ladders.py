@@ -149,7 +149,7 @@ class Rate(AbstractLadder):
         return logs - columns(sample.predicted)[:, :1] * self._logs(kept)
 
     def _bend(self, sample: Sample, kept: np.ndarray, level: float) -> tuple[str, str]:
-        """The constants of the two halves of the ladder, and what part of it speaks against the whole."""
+        """In words, the constants of the small and large sizes, and which part of the sizes contradicts the rest."""
         scaled, at, most = self._scaled(sample, kept), self._logs(kept), self.margin + self.resolution
         half, large = (len(at) + 1) // 2, max(1, min(len(at) // 2, len(at) - 3))
         constants = np.exp([np.median(part.max(axis=1)) for part in (scaled[:, :half], scaled[:, half:])])
@@ -167,7 +167,7 @@ class Rate(AbstractLadder):
         return text, "the constant of the smaller sizes fails on the larger sizes" if low > most else ""
 
     def judge(self, sample: Sample, level: float) -> Judgement:
-        """Confidence interval of the slope against the exponent, its spread over problems, and the ladder's parts."""
+        """Judge the slope by its interval, by its spread over problems, and by its values on parts of the sizes."""
         slopes, kept = self._slopes(sample)
         dropped = f"; {int((~kept).sum())} sizes dropped because of rounding errors" if not kept.all() else ""
         if not np.isfinite(slopes).all():
@@ -257,7 +257,7 @@ class Limit(AbstractLadder):
         return np.stack([difference_of(own, self.relative)[:, 0] for own in self._each(sample)], axis=1)
 
     def judge(self, sample: Sample, level: float) -> Judgement:
-        """Confidence intervals of the difference at the last size, and of the share of an earlier one that remains."""
+        """Judge the difference at the last size, and how much of an earlier excess remains, by their intervals."""
         own, what = self._differences(sample), f"difference at {self.along} = {self.rungs[-1]:g}"
         difference, exact = own.mean(axis=1), sample.exact
         share = level / (3 if exact or self.replicates > 1 else 2)
@@ -371,7 +371,7 @@ class Order(AbstractLadder):
         return -self._steps(sample).min(axis=1)
 
     def distance(self, predicted: np.ndarray, false: np.ndarray) -> np.ndarray:
-        """NaN, because the only control of a sign is the opposite sign."""
+        """The difference of the two signs, because the only control of a sign is the opposite sign."""
         return np.abs(columns(false) - columns(predicted))
 
     def misfit(self, predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | None:

@@ -73,7 +73,7 @@ def untold(sample: np.ndarray, exact: bool = False) -> str:
 
 
 def _by_betting(sample: np.ndarray, level: float, least: np.ndarray, most: np.ndarray) -> tuple[float, float]:
-    """Limits of a mean between known ends, for any distribution. An unknown end gives no limit on its side."""
+    """Limits of a mean of numbers between known ends, for any distribution; infinite where the end is unknown."""
     low = least_mean(sample, least, level / 2) if np.isfinite(least).all() else -np.inf
     high = -least_mean(-sample, -most, level / 2) if np.isfinite(most).all() else np.inf
     return low, high

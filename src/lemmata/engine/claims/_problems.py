@@ -42,7 +42,7 @@ def _opened(problem: Any) -> Any:
 
 
 def stored_measurement(claim: Claim, setting: dict, seed: int, measured: list[np.ndarray]) -> str | None:
-    """The place of a problem that holds what is measured, to rounding, in every one of a few trials.
+    """The place in a problem that holds the measured value, up to rounding, in each of a few trials; or None.
 
     Two kinds of values are ignored: values that are equal in all trials, because the setting determines them, and
     whole numbers, because these can agree by chance.

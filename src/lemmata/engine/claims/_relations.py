@@ -125,7 +125,7 @@ class Relation(abc.ABC):
 
     @abc.abstractmethod
     def budget(self, level: float) -> int | None:
-        """Trials that support needs at this level; None if they depend on the spread of the measurement."""
+        """How many trials support needs at this level; None if this depends on the spread of the measurement."""
 
     @abc.abstractmethod
     def broken(self, sample: Sample) -> np.ndarray:

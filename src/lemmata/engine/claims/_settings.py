@@ -43,7 +43,7 @@ class Integer:
         return _bounded(self, name, value, number, kind)
 
     def corner(self, rng: np.random.Generator) -> int:
-        """A number of the region of extra settings, uniform on a logarithmic scale if it is positive."""
+        """Draw a number from the range of extra settings, uniform on a log scale if the range is positive."""
         low, high = _region(self)
         drawn = round(_between(rng, low, high) / self.step) * self.step
         return int(min(max(drawn, math.ceil(low / self.step) * self.step), math.floor(high / self.step) * self.step))
@@ -68,7 +68,7 @@ class Real:
         return _bounded(self, name, value, number, "a number")
 
     def corner(self, rng: np.random.Generator) -> float:
-        """A number of three digits from the region of extra settings, uniform on a log scale if positive."""
+        """Draw a number of three digits from the range of extra settings, uniform on a log scale if positive."""
         low, high = _region(self)
         return min(max(float(f"{_between(rng, low, high):.3g}"), low), high)
 

@@ -29,8 +29,8 @@ def mean_interval(sample: np.ndarray, level: float, exact: bool = False) -> tupl
     Args:
         sample: independent numbers.
         level: probability with which the interval may miss the mean.
-        exact: whether the numbers have no sampling error. If they have, a sample that does not vary has an infinite
-            interval, because it cannot show events that are rarer than one in its size.
+        exact: whether the numbers have no sampling error. If they have sampling error, a sample that does not vary has
+            an infinite interval, because it cannot show events that are rarer than one in its size.
     """
     sample = np.asarray(sample, float)
     count = len(sample)

@@ -51,13 +51,13 @@ def default_path() -> Path:
 
 
 class FullDiskError(FileError):
-    """The disk of a ledger is full, or fails: trials can be run, but not be recorded."""
+    """The disk of a ledger is full or fails, so trials can be run but not recorded."""
 
 
 class Ledger:
     """An open ledger; `open_ledger` opens one.
 
-    Every write is a separate transaction: a process that is killed only loses what it has not written.
+    Every write is a separate transaction. So a process that is killed only loses what it has not written.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection):
@@ -65,7 +65,7 @@ class Ledger:
         self._connection = connection
 
     def query(self, sql: str, *values: Any) -> list[sqlite3.Row]:
-        """The rows that a query finds.
+        """Return the rows that a query finds.
 
         Raises:
             DataError: if the file is damaged.
@@ -94,7 +94,7 @@ class Ledger:
             )
 
     def begin(self, command: str, seed: int) -> int:
-        """Write the begin of a run, with versions and device, and return its number."""
+        """Record the start of a run, with versions and device, and return the number of the run."""
         versions = {name: importlib.metadata.version(name) for name in ("lemmata", "jax", "numpy")}
         device = str(jax.devices()[0])
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
@@ -107,11 +107,11 @@ class Ledger:
         return found.lastrowid
 
     def check(self) -> list[str]:
-        """The faults that SQLite finds in the file, in its words; empty if there are none."""
+        """The faults that SQLite finds in the file, in SQLite's words; empty if there are none."""
         return [str(row[0]) for row in self.query("PRAGMA integrity_check") if row[0] != "ok"]
 
     def export(self, path: str | Path) -> int:
-        """Write all trials to a Parquet file, with arrays as lists of numbers. Return how many there are."""
+        """Write all trials to a Parquet file, with arrays as lists of numbers. Return the number of trials."""
         import polars as pl
 
         rows = [dict(row) for row in self.query(f"SELECT {', '.join(TRIAL)} FROM trials")]
@@ -129,18 +129,18 @@ class Ledger:
 
 
 def _in_utf_8(value: Any) -> Any:
-    """A value that SQLite can store: another program may write anything in the text of an error."""
+    """The value in a form that SQLite can store, because the text of an error may contain invalid characters."""
     return encoded(value).decode() if isinstance(value, str) else value
 
 
 @contextlib.contextmanager
 def read_ledger(path: str | Path) -> Iterator[Ledger]:
-    """Open a ledger without writing anything, also on a disk that cannot be written to.
+    """Open a ledger without writing anything. This also works on a disk that cannot be written to.
 
     If a killed run has not merged its data into the file, and the disk is read-only, the data are read from a copy.
 
     Args:
-        path: of the file.
+        path: the path of the file.
 
     Raises:
         DataError: if the file is not a ledger, is empty, is damaged, or has a newer version.
@@ -161,9 +161,9 @@ def _reading(path: Path, shortly: bool = False) -> Iterator[sqlite3.Connection]:
     """A connection that does not write into the folder of the file.
 
     Args:
-        path: of the file.
-        shortly: whether the file is only read, so that the call does not wait for another process. SQLite then makes no
-            extra file next to it.
+        path: the path of the file.
+        shortly: whether the connection is used only briefly, so that the call does not wait for another process.
+            SQLite then makes no extra file next to the ledger.
     """
     log = path.with_name(f"{path.name}-wal")
     pending = log.exists() and log.stat().st_size > 0
@@ -182,14 +182,14 @@ def _reading(path: Path, shortly: bool = False) -> Iterator[sqlite3.Connection]:
 
 @contextlib.contextmanager
 def open_ledger(path: str | Path | None = None) -> Iterator[Ledger]:
-    """Open a ledger, which is made if there is none.
+    """Open a ledger, and create it if it does not exist.
 
     Args:
-        path: of the file; None is the one in the platform's directory for data.
+        path: the path of the file; None means the file in the platform's data directory.
 
     Raises:
-        DataError: if the file is not a ledger, is damaged, has a newer version, or cannot be written; it is not
-            changed. A `FullDiskError`, if its disk is full.
+        DataError: if the file is not a ledger, is damaged, has a newer version, or cannot be written; the file is not
+            changed. If its disk is full, the error is a `FullDiskError`.
     """
     path = default_path() if path is None else Path(path)
     existed = _recognised(path)
@@ -216,7 +216,7 @@ def open_ledger(path: str | Path | None = None) -> Iterator[Ledger]:
 
 
 def _make(connection: sqlite3.Connection) -> None:
-    """Make the tables, unless another process has just made them."""
+    """Create the tables, unless another process has just created them."""
     with connection:
         connection.execute("BEGIN IMMEDIATE")
         if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
@@ -228,7 +228,7 @@ def _make(connection: sqlite3.Connection) -> None:
 
 
 def _recognised(path: Path) -> bool:
-    """Whether the file is a ledger; checked without changing it.
+    """Whether the file is a ledger. The file is checked without being changed.
 
     Raises:
         DataError: if the file at this path is not a ledger.
@@ -245,7 +245,7 @@ def _recognised(path: Path) -> bool:
     if not head:
         return False
     if head != _HEADER:
-        raise DataError(f"ledger {path}", found="a file of another kind", rule="a ledger that lemmata wrote",
+        raise DataError(f"ledger {path}", found="a file of another type", rule="a ledger that lemmata wrote",
                         remedy="name another file with --ledger PATH")  # fmt: skip
     with _told(path), _reading(path, shortly=True) as own:
         application = own.execute("PRAGMA application_id").fetchone()[0]
@@ -279,7 +279,7 @@ def _unwritable(path: Path, found: str, kind: type[FileError] = FileError) -> Fi
 
 @contextlib.contextmanager
 def _told(path: Path) -> Iterator[None]:
-    """SQLite's errors in the house's form."""
+    """A context in which errors of SQLite become errors of lemmata."""
     try:
         yield
     except sqlite3.OperationalError as error:
@@ -290,5 +290,5 @@ def _told(path: Path) -> Iterator[None]:
             f"ledger {path}",
             found=str(error),
             rule="an undamaged SQLite file",
-            remedy="restore it from a copy, or name another file with --ledger PATH",
+            remedy="restore the file from a copy, or name another file with --ledger PATH",
         ) from error

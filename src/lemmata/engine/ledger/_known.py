@@ -1,4 +1,4 @@
-"""What the ledger knows about claims before a run: valid verdicts, trials, seconds, and evidence over all sessions."""
+"""What a ledger contains about claims before a run: valid verdicts, trials, times, and evidence of all sessions."""
 
 import dataclasses
 import json
@@ -40,17 +40,17 @@ _SECONDS = 10.0  # for a claim without a measured time, if no claim has one
 
 @dataclasses.dataclass(frozen=True)
 class Known:
-    """What a ledger and the catalogue know about the current code of a claim.
+    """What a ledger and the catalogue contain about the current code of a claim.
 
     Args:
         claim: the claim.
-        seed: of the session that a run would judge.
-        verdict: of that session, if it is already decided.
+        seed: the seed of the session that a run would judge.
+        verdict: the verdict of that session; None if it is not decided yet.
         last: the last verdict, from any session; None if there is none.
-        sessions: seeds of which the ledger has a verdict.
-        trials: at the default setting, over all sessions.
-        waiting: trials of that session that are known.
-        seconds: of the longest run; None if there was none.
+        sessions: the number of seeds for which the ledger has a verdict.
+        trials: the number of trials at the default setting, over all sessions.
+        waiting: the number of known trials of that session.
+        seconds: the time of the longest run in seconds; None if there was no run.
     """
 
     claim: Claim
@@ -67,21 +67,22 @@ def known_of(
     ledger: Ledger, run: int, claims: Iterable[Claim], seed: int, budget: int | None = None, level: float | None = None,
     corners: int | None = None, fresh: bool = False,
 ) -> list[Known]:  # fmt: skip
-    """The known facts about claims before a run.
+    """What is known about claims before a run.
 
     A verdict is valid if it was made with the current code, and with the same seed, budget, level, versions and device.
-    The setting must be the default setting with its extra settings. It must have run to the end, without failure and
-    without missing data.
+    The setting must be the default setting with its extra settings. The verification must have run to the end, without
+    failure and without missing data.
 
     Args:
-        ledger: an open one.
-        run: the run that begins, with versions and device.
+        ledger: an open ledger.
+        run: the number of the run that begins, which determines versions and device.
         claims: the claims.
-        seed: as of `verify`.
-        budget: as of `verify`.
+        seed: as in `verify`.
+        budget: as in `verify`.
         level: as in `verify`; None for any.
-        corners: as of `verify`.
-        fresh: take for each claim the first seed from `seed` on of which the ledger has no verdict yet.
+        corners: as in `verify`.
+        fresh: whether to take, for each claim, the first seed at or after `seed` that has no verdict in the ledger
+            yet.
     """
     verdicts = _verdicts(ledger, run)
     counts = _counts(ledger)
@@ -129,9 +130,10 @@ def evidence_of(ledger: Ledger, claim: Claim) -> float:
     """The e-value against a claim, from all sessions in the ledger with its current code.
 
     If a single trial can be a miss, the misses at the default setting are counted over all sessions, and the misses at
-    the extra settings over each session. The weight is divided between a case and its extra settings in the same way as
-    the level. For other relations, each session contributes an e-value. It is computed from the p-value of the first
-    verdict with the seed of the session. Sessions have different seeds, so that their trials are independent.
+    the extra settings over each session. The weight is divided between the default setting and the extra settings in
+    the same way as the level. For other relations, each session contributes an e-value. It is computed from the
+    p-value of the first verdict with the seed of the session. Sessions have different seeds, so that their trials are
+    independent.
     """
     key, ran = (claim.name, fingerprint_of(claim)), (claim.name, trials_print_of(claim))
     space = claim.population.settings()
@@ -160,7 +162,7 @@ def evidence_of(ledger: Ledger, claim: Claim) -> float:
 
 
 def _misses(ledger: Ledger, claim: Claim, key: tuple[str, str], setting: str, seed: int) -> tuple[int, int]:
-    """Misses and trials of a session at a setting, of those whose hypotheses hold."""
+    """The numbers of misses and of trials in a session at a setting, among trials whose hypotheses hold."""
     rows = ledger.query(
         "SELECT * FROM trials WHERE claim = ? AND fingerprint = ? AND setting = ? AND seed = ? AND holds "
         "AND NOT undefined ORDER BY number", *key, setting, seed
@@ -174,7 +176,7 @@ def _misses(ledger: Ledger, claim: Claim, key: tuple[str, str], setting: str, se
 def _verdicts(ledger: Ledger, run: int) -> dict[tuple[str, str], list[dict[str, Any]]]:
     """Verdicts of earlier runs by claim and code.
 
-    Only the first of each run is used, because a second verdict is the family's correction of the first.
+    Only the first verdict of each run is used. A second one is the first, corrected for the family of claims.
     """
     rows = ledger.query(
         "SELECT min(verdicts.id) AS id, claim, fingerprint, setting, verdicts.seed AS seed, seconds, "

@@ -1,4 +1,4 @@
-"""Trials that are written as they finish. Known trials are read and not run again."""
+"""Run trials and write them as they finish. Known trials are read and not run again."""
 
 import json
 import time
@@ -32,21 +32,21 @@ def recorded_trials(
     path: str | Path, run: int, claim: Claim, setting: dict, trials: int, seed: int, executor: Executor | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Trials:  # fmt: skip
-    """Trials of a claim at a setting.
+    """Read or run the trials of a claim at a setting.
 
-    Known trials are read from the ledger; the others are run and written as they finish.
+    Known trials are read from the ledger. The other trials are run, and written as they finish.
 
     A trial is identified by its claim, the fingerprint of the code that it runs, its setting, seed and number. For
     claims in JAX, the number of trials in the compiled call also identifies a trial, because the last digits depend on
     it.
 
     Args:
-        path: of the ledger.
-        run: the run that they belong to.
+        path: the path of the ledger.
+        run: the run that the trials belong to.
         claim: the claim.
-        setting: of its population.
-        trials: how many.
-        seed: of all randomness.
+        setting: the setting of the claim's population.
+        trials: the number of trials.
+        seed: the seed of all randomness.
         executor: where trials of claims that are not written in JAX run.
         progress: called with the number of finished trials.
     """
@@ -149,12 +149,12 @@ def _row(base: Row, number: int, size: int, one: Outcome, seconds: float) -> Row
 
 
 def stacked_rows(rows: list[Row]) -> Outcome:
-    """Rows as the outcome of a batch."""
+    """The rows of several trials as the outcome of a batch."""
     return stacked([_outcome(row) for row in rows])
 
 
 def _outcome(row: Row) -> Outcome:
-    """One row as an outcome with a leading axis of length 1."""
+    """The row of one trial as an outcome with a leading axis of length 1."""
     parts = {name: array[None] for name, array in arrays_of(row).items()}
     with reading():
         hypotheses = [
@@ -171,7 +171,7 @@ def replay(ledger: Ledger, claim: Claim, setting: str, seed: int, number: int) -
     """Run one trial of the ledger again, in the compiled call that it came from.
 
     Returns:
-        The row that the trial gives now, and whether its hypotheses and numbers equal the written ones bit for bit.
+        The row that the trial gives now, and whether its hypotheses and numbers equal the recorded ones bit for bit.
 
     Raises:
         DataError: if the ledger has no such trial of the current code.

@@ -1,4 +1,4 @@
-"""The arrays of a trial as a row of the ledger keeps them."""
+"""Read the arrays of a trial from a row of the ledger."""
 
 import contextlib
 import json
@@ -13,8 +13,8 @@ ARRAYS = ("predicted", "false", "measured", "condition", "trivial")
 
 
 def reading() -> contextlib.AbstractContextManager[None]:
-    """A context in which rows are read: SQLite keeps any text, bytes or number in a cell that another program wrote."""
-    remedy = "name another file with --ledger, or move this one away; `lemmata verify` then begins a new one"
+    """A context for reading rows: cells that another program changed, to any type, raise an error of lemmata."""
+    remedy = "name another file with --ledger, or move this file away; `lemmata verify` then begins a new ledger"
     return refusing(Told("a row of the ledger", "in its table", remedy), "rows as `lemmata verify` writes them")
 
 

@@ -1,4 +1,4 @@
-"""Trials that continue without a ledger if it can no longer be written."""
+"""Run trials even if the ledger can no longer be written."""
 
 import dataclasses
 from collections.abc import Callable
@@ -10,18 +10,18 @@ from lemmata.errors import DataError
 
 @dataclasses.dataclass
 class TolerantTrials:
-    """Runs trials like another runner, and runs them without recording if the ledger cannot be written.
+    """A runner of trials that wraps another runner, and continues without recording if the ledger cannot be written.
 
     Args:
         run: the runner that runs trials and records them.
-        unrecorded: why trials were not recorded; empty while all were.
+        unrecorded: why trials were not recorded; empty as long as all trials were recorded.
     """
 
     run: Callable[..., Trials]
     unrecorded: str = ""
 
     def __call__(self, claim: Claim, setting: dict, trials: int, seed: int, *rest: Any) -> Trials:
-        """Trials of a claim at a setting, recorded if that is possible."""
+        """Run the trials of a claim at a setting, and record them if possible."""
         if not self.unrecorded:
             try:
                 return self.run(claim, setting, trials, seed, *rest)
@@ -30,12 +30,12 @@ class TolerantTrials:
         return run_trials(claim, setting, trials, seed, *rest)
 
     def sent(self, claim: Claim, seed: int) -> "TolerantTrials":
-        """What a worker gets."""
+        """The runner that is sent to a worker."""
         own = getattr(self.run, "sent", None)
         return TolerantTrials(self.run if own is None else own(claim, seed), self.unrecorded)
 
     def add(self, other: "TolerantTrials") -> None:
-        """Keep what came back from a worker, and why it could not record."""
+        """Keep the trials that a worker returned, and the reason if it could not record them."""
         self.unrecorded = self.unrecorded or other.unrecorded
         add = getattr(self.run, "add", None)
         try:

@@ -1,4 +1,4 @@
-"""Conditions that many theorems ask for."""
+"""Conditions that many theorems need."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -7,27 +7,27 @@ from lemmata.engine.claims import Hypothesis
 
 
 def in_unit_ball(points: Float[Array, "n d"], what: str = "inputs", why: str = "") -> Hypothesis:
-    """That the longest row has a norm of at most 1.
+    """The hypothesis that the longest row has a norm of at most 1.
 
     Args:
         points: the rows.
-        what: their name, in the plural.
+        what: the name of the rows, in the plural.
         why: the reason for the condition.
     """
     return Hypothesis(f"{what} lie in the unit ball", jnp.linalg.norm(points, axis=1).max(), "<=", 1.0, why)
 
 
 def rounding_floor(values: Float[Array, " n"]) -> Float[Array, ""]:
-    """16 n eps times the largest eigenvalue. Rounding can raise a zero eigenvalue of an n x n matrix to this size.
+    """16 n eps times the largest eigenvalue; rounding can raise a zero eigenvalue of an n x n matrix to this size.
 
     Args:
-        values: all its eigenvalues.
+        values: all eigenvalues of the matrix.
     """
     return 16 * len(values) * jnp.finfo(values.dtype).eps * jnp.max(values)
 
 
 def semidefinite(matrix: Float[Array, "n n"], why: str = "to rounding") -> Hypothesis:
-    """That no eigenvalue of a Gram matrix K is negative beyond rounding.
+    """The hypothesis that no eigenvalue of a Gram matrix K is negative beyond rounding.
 
     Args:
         matrix: K.
@@ -42,7 +42,7 @@ def positive_ridge(ridge: Float[Array, ""], why: str) -> Hypothesis:
     """The hypothesis that the ridge is positive.
 
     Args:
-        ridge: on the diagonal of the Gram matrix.
+        ridge: the ridge, which is added to the diagonal of the Gram matrix.
         why: the reason for the condition.
     """
     return Hypothesis("the ridge is positive", ridge, ">", 0.0, why)

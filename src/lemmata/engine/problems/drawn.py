@@ -1,10 +1,10 @@
-"""The stock: problems whose fields are drawn independently of each other, each from a law that is named.
+"""Problems whose fields are drawn independently of each other, each from a named distribution ("law").
 
     population = Drawn(ShiftedNormal, positive("sigma"), shift=normal(), sigma=log_uniform(0.5, 2.0), n=rows(64))
 
-A field of the problem is drawn from a law, or is the setting of that name. Sizes and ends of distributions are numbers
-or names of settings: `x=normal("n", "d")` is a table of n rows and d columns. An end or a factor may also be a
-variable. The variable is then the setting with the field's name: `beta=uniform(0.5, 1.0, times=Real(1.5, 0.1, 8.0,
+A field of the problem is drawn from its law, or is the setting with the field's name. Sizes and ends of distributions
+are numbers or names of settings: `x=normal("n", "d")` is a table of n rows and d columns. An end or a factor may also
+be a variable, which then becomes a setting with the field's name: `beta=uniform(0.5, 1.0, times=Real(1.5, 0.1, 8.0,
 "largest beta"))`.
 """
 
@@ -27,13 +27,13 @@ Condition = Callable[[Any], Hypothesis]
 
 @dataclasses.dataclass(frozen=True)
 class Law:
-    """Independent numbers of one law in an array.
+    """A distribution for an array of independent numbers.
 
     Args:
-        drawn: a function of a key, a shape and the ends.
+        drawn: a function of a key, a shape and the ends that draws the numbers.
         words: the distribution in words; {0} and {1} are the ends.
         ends: numbers of the distribution, names of settings, or variables.
-        shape: of the array; names of settings are sizes.
+        shape: the shape of the array; the name of a setting stands for its value.
         times: a factor of all numbers, or the name of a setting.
     """
 
@@ -44,7 +44,7 @@ class Law:
     times: Number = 1.0
 
     def draw(self, setting: dict, key: Key[Array, ""]) -> Array:
-        """The array under a setting."""
+        """Draw the array at a setting."""
         told = lambda value: setting[value] if isinstance(value, str) else value
         return told(self.times) * self.drawn(key, tuple(map(told, self.shape)), *map(told, self.ends))
 
@@ -110,7 +110,7 @@ def positive(field: str, why: str = "") -> Condition:
     """The condition that all numbers of a field are positive.
 
     Args:
-        field: of the problem.
+        field: the name of a field of the problem.
         why: the reason for the condition.
     """
     return lambda problem: Hypothesis(f"{field} is positive", jnp.min(getattr(problem, field)), ">", 0.0, why)
@@ -119,16 +119,16 @@ def positive(field: str, why: str = "") -> Condition:
 class Drawn(Population[Any]):
     """Problems of one class, whose fields are drawn independently of each other.
 
-    With one distribution, it is drawn with the problem's key. With several, each has its own key, split off in their
-    order.
+    If only one field is drawn, it uses the problem's key. Several fields have keys of their own, split off in the
+    order of the fields.
 
     Args:
         of: the class of the problems.
         conditions: functions of a problem that give a hypothesis.
         free: fields that a search for counterexamples may move.
         pose: converts a user's problem into one of these, or returns None.
-        rules: on several settings, by their words.
-        fields: distributions of fields; and variables, which are the settings and the fields with their names.
+        rules: rules on several settings, by their words.
+        fields: the distributions of fields, and variables, which become both settings and fields with their names.
     """
 
     of: type = eqx.field(static=True)
@@ -184,7 +184,7 @@ class Drawn(Population[Any]):
         return self.of(**drawn)
 
     def pose(self, problem: object) -> Any:
-        """The problem that a user's problem becomes, or None."""
+        """Convert a user's problem to a problem of this class; None if that is impossible."""
         return None if self.poser is None else self.poser(problem)
 
     def hypotheses(self, problem: Any) -> list[Hypothesis]:

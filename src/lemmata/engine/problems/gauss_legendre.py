@@ -12,7 +12,7 @@ def pieces(ends: Float[Array, " k"], panels: int = 1) -> tuple[Float[Array, " q"
 
     Args:
         ends: ends of intervals, in any order.
-        panels: equal parts of each interval.
+        panels: the number of equal parts of each interval.
     """
     ends = jnp.sort(ends)
     lengths = jnp.diff(ends) / panels

@@ -10,11 +10,11 @@ from lemmata.functions import PeriodicSeries
 
 
 def modal_states(poles: Complex[Array, " n"], steps: int) -> Complex[Array, "steps n"]:
-    """The impulse response of every state of h_(t+1) = a h_t: 1, a, a², ..., by running the recurrence.
+    """The impulse response 1, a, a², ... of every state of h_(t+1) = a h_t, by running the recurrence.
 
     Args:
-        poles: a, one a state.
-        steps: how many steps.
+        poles: the pole a of each state.
+        steps: the number of steps.
 
     Example:
         >>> import jax.numpy as jnp
@@ -31,7 +31,7 @@ class ImpulseResponse(eqx.Module):
     Args:
         response: the response, of period 1.
         smoothness: s; the coefficients at frequency k have size k^(-s-1/2).
-        steps: points.
+        steps: the number of points.
     """
 
     response: PeriodicSeries
@@ -40,7 +40,7 @@ class ImpulseResponse(eqx.Module):
 
     @property
     def values(self) -> Float[Array, " steps"]:
-        """The response at t/steps, t = 0, 1, ..., by a Fourier transform of its coefficients."""
+        """The response at t/steps for t = 0, 1, ..., by a Fourier transform of its coefficients."""
         spectrum = (self.response.cosines - 1j * self.response.sines) * self.steps / 2
         return jnp.fft.irfft(jnp.concatenate([jnp.zeros(1), spectrum]), self.steps)
 
@@ -76,8 +76,8 @@ class LinearReadouts(eqx.Module):
     """The task of reading cos(2 pi q x_j) from x_1, ..., x_T, uniform on [0, 1], by linear recurrences.
 
     Args:
-        steps: T.
-        states: N.
+        steps: the number T of inputs.
+        states: the number N of states.
         position: j, from 0.
         frequency: q, a whole number. transition, entry: h <- transition h + entry x_t, for N states.
     """
@@ -97,7 +97,7 @@ class LinearReadouts(eqx.Module):
 
 
 class RandomReadouts(Population[LinearReadouts]):
-    """Random contracting recurrences, a random position, whole frequencies from 1 to 4."""
+    """Random contracting recurrences, with a random position and a whole frequency from 1 to 4."""
 
     settings = Space(
         steps=Integer(32, 4, 256, "inputs", corners=(16, 32)),

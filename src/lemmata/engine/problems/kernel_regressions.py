@@ -1,4 +1,4 @@
-"""Regressions with a kernel, sampled: random rows, a target in the kernel's own space, noise."""
+"""Sampled regressions with a kernel: random rows, a target in the kernel's own space, and noise."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -14,11 +14,11 @@ class KernelRegressions(Population[Regression]):
     """Standard normal rows in five dimensions, a random target in the kernel's own space, normal noise.
 
     Args:
-        rows: training rows.
-        held_out: held-out rows for each training row; 0 means a single one.
-        ridge: on the diagonal.
+        rows: the number of training rows.
+        held_out: the number of held-out rows for each training row; 0 means a single held-out row.
+        ridge: the ridge on the diagonal of the Gram matrix.
         noise: standard deviation of the noise.
-        kernel: names of kernels.
+        kernel: the names of the kernels.
     """
 
     rows: Integer = eqx.field(static=True)
@@ -37,5 +37,5 @@ class KernelRegressions(Population[Regression]):
         return []
 
     def culprit(self, problem: Regression) -> str | None:
-        """If K + ridge I is singular, the reason: the ridge is too small to separate equal rows."""
+        """The likely cause if K + ridge I is singular: the ridge is too small to separate equal rows."""
         return singular_cause(problem.gram + problem.ridge * jnp.eye(len(problem.y)), problem.x)

@@ -1,4 +1,4 @@
-"""Rows on a sphere with a linear rule and its margin; points whose labellings all have a margin; separable rows."""
+"""Rows on a sphere with a linear rule and a margin, points whose labellings all have a margin, and separable rows."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -24,14 +24,14 @@ def sphere_shadows(generator: np.random.Generator, d: int, count: int) -> Float[
 class MarginRows(eqx.Module):
     """Rows on the unit sphere, the unit vector w along sum_i y_i x_i, and a margin.
 
-    The class is the sign of <teacher, x>, wrong with probability `flips`.
+    The class of a row x is the sign of <teacher, x>, flipped with probability `flips`.
 
     Args:
         x, y: rows and classes -1, 1.
         teacher: a unit vector.
-        flips: 1/2 for random labels.
+        flips: the probability of a flipped class; 1/2 gives random labels.
         margin: gamma, fixed before the rows.
-        delta: of the bound.
+        delta: the failure probability of the bound.
     """
 
     x: Float[Array, "n d"]
@@ -96,10 +96,10 @@ class LabelledPoints(eqx.Module):
 class OrthogonalPoints(Population[LabelledPoints]):
     """Points of a common length on orthogonal directions.
 
-    With probability `generic`, normal points of other lengths instead.
+    With probability `generic`, the points are normal and have different lengths.
 
     Args:
-        generic: how often.
+        generic: the probability of normal points.
         unit: whether the common length is 1.
     """
 
@@ -127,7 +127,7 @@ class SeparableSets(eqx.Module):
     """Several sets of standard normal rows that one linear rule without an intercept labels.
 
     Args:
-        x: (sets, n, d).
+        x: the rows, of shape (sets, n, d).
         teacher: a unit vector; the class is the sign of <teacher, x>.
     """
 
@@ -144,7 +144,7 @@ class LinearlySeparableSets(Population[SeparableSets]):
     """Sets of rows in a few dimensions.
 
     Args:
-        sets: how many.
+        sets: the number of sets.
     """
 
     free = ("x",)

@@ -1,4 +1,4 @@
-"""Noise that multiplies features or a misfit; claims use its first rows, in increasing numbers."""
+"""Noise that multiplies features or a misfit. Claims use increasing numbers of its first rows."""
 
 import equinox as eqx
 import jax
@@ -27,14 +27,14 @@ class SpherePoints(Population[NoiseOnFeatures]):
     """Normal noise that multiplies many features of points on a sphere.
 
     Attributes:
-        number: features.
+        number: the number of features.
     """
 
     number: int = 4096
     settings = Space(N=Integer(32, 8, 128, "examples"), d=Integer(16, 2, 64, "dimension"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> NoiseOnFeatures:
-        """Features of the class of bumps without their constant, standard normal noise."""
+        """Draw features of the class of bumps without their constant, and standard normal noise."""
         functions, examples = GaussianBumps(setting["d"], 2.0), setting["N"]
         x, noise, normal = draws(key, (examples, setting["d"]), (examples,), (self.number, functions.columns + 1))
         x = x / jnp.linalg.norm(x, axis=1, keepdims=True)
@@ -45,10 +45,10 @@ class SpherePoints(Population[NoiseOnFeatures]):
 
 
 class HeavyNoise(Population[NoiseOnFeatures]):
-    """Noise with P(|z| > u) = u^(-3/2) that multiplies 8 features of points in the plane, 32 repetitions.
+    """32 repetitions of noise with P(|z| > u) = u^(-3/2) that multiplies 8 features of points in the plane.
 
     Attributes:
-        examples: N.
+        examples: the number N of examples.
     """
 
     examples: int = 4096
@@ -85,10 +85,10 @@ class NoiseOnMisfit(eqx.Module):
 
 
 class BoundedMisfits(Population[NoiseOnMisfit]):
-    """Normal noise and a misfit uniform in [-1, 1], 64 repetitions.
+    """64 repetitions of normal noise, and a misfit uniform in [-1, 1].
 
     Attributes:
-        examples: N.
+        examples: the number N of examples.
     """
 
     examples: int = 256

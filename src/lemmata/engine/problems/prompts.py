@@ -1,4 +1,4 @@
-"""Prompts and their populations: a class, one of its functions, noisy examples, and the transformer."""
+"""Prompts and their generators: a class of functions, one of these functions, noisy examples, and the transformer."""
 
 import dataclasses
 
@@ -30,11 +30,11 @@ class Prompt(eqx.Module):
     """Noisy examples of one function of a class, and the transformer of the class.
 
     Args:
-        functions: the class.
-        function: f.
+        functions: the class of functions.
+        function: the function f of the class.
         model: the transformer.
         x: inputs of the examples, in the unit ball.
-        noise: z.
+        noise: the noise z of the examples.
         queries: other inputs.
         sigma: the standard deviation of z.
     """
@@ -54,12 +54,12 @@ class Prompt(eqx.Module):
 
     @property
     def prompt(self) -> Float[Array, "N p"]:
-        """Features of the examples."""
+        """The features of the examples."""
         return self.model.features(self.x)
 
 
 def function_class(family: str, normal: Float[Array, "m d"]) -> AbstractFunctionClass:
-    """A class of the family: bumps of width 1/2, or cosines or logistic units of random directions and lengths near 2.
+    """A class of a family: bumps of width 1/2, or cosines or logistic units with random directions and lengths near 2.
 
     Args:
         family: one of the options of `FAMILY`.
@@ -91,23 +91,23 @@ def sampled_prompt(
     accelerated: bool = False,
     as_printed: bool = False,
 ) -> Prompt:
-    """A random function of a random class, inputs uniform in the ball, normal noise; all from one draw.
+    """Draw, all at once, a random function of a random class, inputs uniform in the ball, and normal noise.
 
     Args:
         key: randomness.
         family: one of the options of `FAMILY`.
-        d: dimension.
-        n: features.
-        examples: N.
+        d: the dimension of the inputs.
+        n: the number of features.
+        examples: the number N of examples.
         queries: other inputs.
         sigma: standard deviation of the noise.
-        layers: L, odd.
+        layers: the odd number L of layers.
         penalty: lambda.
         temperature: tau of the attention layers.
         sharpness: tau of the features.
-        step: eta; None is 1/(2(n + 1)).
+        step: the step size eta; None means 1/(2(n + 1)).
         accelerated: with momentum.
-        as_printed: without the factor N in Attn2.
+        as_printed: whether to leave out the factor N in Attn2.
     """
     shapes = function_class(family, jnp.ones((4, d)))
     atoms, omega, function, x, noise = draws(
@@ -145,7 +145,7 @@ def prompt_sizes(prompt: Prompt) -> dict[str, int]:
     """N, L and n of a prompt's transformer, as `penalty_of_theory` takes them.
 
     Args:
-        prompt: examples and a transformer.
+        prompt: the prompt, with examples and a transformer.
     """
     number = len(prompt.model.features.thresholds)
     return {"examples": len(prompt.y), "layers": prompt.model.layers, "number": number}
@@ -159,7 +159,7 @@ class Prompts(Population[Prompt]):
             family, sigma: features, examples, steps, class of functions, standard deviation of the noise.
         queries: other inputs of each prompt.
         penalty: lambda.
-        of_theory: lambda is this times `penalty_of_theory` instead, where it is positive.
+        of_theory: if positive, lambda is this number times `penalty_of_theory`, and `penalty` is not used.
         accelerated: with momentum.
     """
 
@@ -185,7 +185,7 @@ class Prompts(Population[Prompt]):
         return Space(**{name: known[name] for name in self.free})
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Prompt:
-        """A random function of a random class, inputs uniform in the ball, normal noise."""
+        """Draw a random function of a random class, inputs uniform in the ball, and normal noise."""
         all_of = {name: setting.get(name, getattr(self, name)) for name in ("n", "N", "T", "family", "sigma")}
         drawn = sampled_prompt(
             key,
@@ -205,7 +205,7 @@ class Prompts(Population[Prompt]):
         return dataclasses.replace(drawn, model=dataclasses.replace(drawn.model, penalty=penalty))
 
     def hypotheses(self, problem: Prompt) -> list[Hypothesis]:
-        """Bounded features, inputs in the ball, a finite C_F."""
+        """The features are bounded, inputs lie in the ball, and C_F is finite."""
         return [bounded(problem.prompt), in_unit_ball(problem.x), finite_cost(problem.functions)]
 
 
@@ -216,7 +216,7 @@ class ChosenSizes(Population[Prompt]):
     """
 
     def settings(self) -> Space:
-        """The target, the frequency and the noise.
+        """The settings: the target error, the frequency and the noise.
 
         Sizes grow like error^-3. So extra settings have errors of at least 0.15.
         """
@@ -225,7 +225,7 @@ class ChosenSizes(Population[Prompt]):
         return Space(error=error, frequency=frequency, sigma=Real(0.1, 0.0, 1.0, "standard deviation of the noise"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Prompt:
-        """A cosine of amplitude 1 and any phase, 16 queries."""
+        """Draw a cosine of amplitude 1 and any phase, with 16 queries."""
         cost, noise = 1 + setting["frequency"], setting["sigma"]
         inverse = cost * (cost + noise) / setting["error"]
         cover = log_pair_cover(1, 1 / inverse)
@@ -247,5 +247,5 @@ class ChosenSizes(Population[Prompt]):
         return Prompt(functions, function, model, x[:examples], noise * normal, x[examples:], jnp.asarray(noise, float))
 
     def hypotheses(self, problem: Prompt) -> list[Hypothesis]:
-        """Bounded features, inputs in the ball, a finite C_F."""
+        """The features are bounded, inputs lie in the ball, and C_F is finite."""
         return [bounded(problem.prompt), in_unit_ball(problem.x), finite_cost(problem.functions)]

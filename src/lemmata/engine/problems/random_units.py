@@ -21,9 +21,9 @@ class RandomUnits(eqx.Module):
     """Inputs of a softmax layer of m units with weights w_r ~ N(0, sigma² I), and how far the weights may be moved.
 
     Args:
-        x: inputs x_i.
-        outputs: k; the source's nd, the size of the kernel matrix, is n k.
-        width: m.
+        x: the inputs x_i.
+        outputs: the number k of outputs; the source's nd, the size of the kernel matrix, is n k here.
+        width: the number m of units.
         sigma: standard deviation of the weights.
         radius: R, the largest |v_r - w_r|.
         delta: the failure probability.
@@ -38,7 +38,7 @@ class RandomUnits(eqx.Module):
 
     @property
     def bound(self) -> float:
-        """B of Definition 4.1."""
+        """The bound B of Definition 4.1."""
         return logit_bound(len(self.x), self.outputs, self.sigma, self.delta)
 
 
@@ -48,7 +48,7 @@ def unit_rows(key: Key[Array, ""], n: int, d: int) -> Float[Array, "n d"]:
 
     Args:
         key: randomness.
-        n: points.
+        n: the number of points.
         d: dimension.
     """
     x = jax.random.normal(key, (n, d))
@@ -107,17 +107,17 @@ class RandomLayers(Population[RandomUnits]):
 def moves(
     x: Float[Array, "n d"], weight: Float[Array, "d m"], radius: Number, drawn: Float[Array, "d m"]
 ) -> Float[Array, "6 d m"]:
-    """Changes of the weights with |change of w_r| <= R: random directions first, then worst cases for some part.
+    """Changes of the weights with |change of w_r| <= R: first random directions, then worst cases.
 
     The worst moves are these. All units move along the input where the exponentials have the largest sum, or against
-    the input where they have the smallest. Each unit moves along the input where its logit is largest in size. The unit
-    with the largest share moves along that input, and the others move against it. Half of the units move each way along
-    the first input.
+    the input where they have the smallest. Each unit moves along the input where its logit is largest in size. The
+    unit with the largest softmax share moves along that input, and the others move against it. Half of the units move
+    each way along the first input.
 
     Args:
         x: inputs.
-        weight: W.
-        radius: R.
+        weight: the weights W.
+        radius: the radius R.
         drawn: standard normal columns, for the random directions.
     """
     lengths = jnp.linalg.norm(x, axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""Regression with a kernel: the problem that a table of data poses."""
+"""Regression with a kernel, the problem that a table of data is converted to."""
 
 import equinox as eqx
 from jaxtyping import Array, Float
@@ -13,12 +13,12 @@ class Regression(eqx.Module):
 
     Args:
         x: training inputs.
-        y: training targets, one column an output (one-hot and centred for classes).
+        y: training targets, one column for each output (one-hot and centred for classes).
         x_test: held-out inputs.
         y_test: held-out targets.
         kernel: the kernel K.
         ridge: the ridge added to the diagonal of the Gram matrix (not divided by n).
-        noise: standard deviation of the noise in each target if it is known (synthetic problems), else nan.
+        noise: the standard deviation of the noise in each target if known (in synthetic problems), else nan.
     """
 
     x: Float[Array, "n d"]

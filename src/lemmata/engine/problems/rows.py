@@ -20,5 +20,5 @@ class Rows(eqx.Module):
 
 
 def finite(problem: Any) -> Hypothesis:
-    """That no coordinate of the rows x of a problem is NaN or infinite."""
+    """The hypothesis that no coordinate of the rows x of a problem is NaN or infinite."""
     return Hypothesis("rows are finite", jnp.sum(~jnp.isfinite(problem.x)), "<=", 0, "how many coordinates are not")

@@ -1,4 +1,4 @@
-"""Regression problems for claims if the user brings no problem."""
+"""Sampled regression problems, for claims that are not run on a user's problem."""
 
 import math
 
@@ -16,14 +16,14 @@ NOISE = Real(0.5, 0.01, 100.0, "standard deviation of the noise in the targets")
 
 
 def sampled_kernel(name: str, dimension: int) -> AbstractKernel:
-    """The kernel of that name, with unit variance for standardised inputs of the given dimension."""
+    """The kernel with this name, scaled for standardised inputs of the given dimension."""
     if name == "linear":
         return Linear(float(dimension))
     return {"rbf": RBF, "laplace": Laplace}[name](float(dimension) ** 0.5)
 
 
 def draws(key: Key[Array, ""], *shapes: tuple[int, ...]) -> list[Array]:
-    """Independent standard normal arrays, all from one draw. Every further call would cost half a second to compile.
+    """Independent standard normal arrays, all from one draw, because compiling each further draw takes half a second.
 
     Args:
         key: randomness.
@@ -47,7 +47,7 @@ def points_in_ball(drawn: Float[Array, "n e"]) -> Float[Array, "n d"]:
 
 
 def paired_signs(drawn: Float[Array, "k pairs"]) -> Float[Array, "k m"]:
-    """The signs a of a symmetric initialisation, computed from normal numbers: a_{2r} = -a_{2r-1}.
+    """The signs a of a symmetric initialisation, with a_{2r} = -a_{2r-1}, computed from normal numbers.
 
     Args:
         drawn: independent standard normal numbers.
@@ -65,12 +65,12 @@ def sampled_regression(
     noise: float = 0.5,
     ridge: float = 0.1,
 ) -> Regression:
-    """Standard normal inputs, a random target in the kernel's own space with unit mean square, and normal noise.
+    """Draw standard normal inputs, a random target of unit mean square in the kernel's own space, and normal noise.
 
     Args:
         key: randomness.
-        n: training rows.
-        t: held-out rows.
+        n: the number of training rows.
+        t: the number of held-out rows.
         d: dimension of the inputs.
         kernel: one of the options of `KERNEL`.
         noise: standard deviation of the noise.

@@ -1,4 +1,4 @@
-"""Schedules of noise: how fast a diffusion forgets its data, and the score that belongs to a denoiser."""
+"""Noise schedules: the rate at which a diffusion forgets its data, and the score that belongs to a denoiser."""
 
 import equinox as eqx
 import jax
@@ -9,12 +9,12 @@ from lemmata.engine.claims import Hypothesis, Population, Space
 
 
 class Schedule(eqx.Module):
-    """g(t) = start + slope min(t, end), the rate at which data are forgotten. It is linear, and constant from `end` on.
+    """The rate g(t) = start + slope min(t, end) at which data are forgotten. It is linear, and constant from `end` on.
 
     Args:
         start: g(0), positive.
         slope: any number for which g(end) is positive.
-        end: where g stops changing; this chapter uses no larger times.
+        end: the time at which g stops changing; this chapter uses no larger times.
     """
 
     start: Float[Array, ""] = eqx.field(converter=jnp.asarray, default=1.0)
@@ -54,7 +54,7 @@ class Schedule(eqx.Module):
 
 
 def sampled_schedule(key: Key[Array, ""]) -> Schedule:
-    """g(0) uniform on [1/2, 2], the slope on [0, 2]."""
+    """A schedule with g(0) uniform on [1/2, 2] and the slope uniform on [0, 2]."""
     start, slope = jax.random.uniform(key, (2,))
     return Schedule(0.5 + 1.5 * start, 2 * slope)
 
@@ -65,16 +65,16 @@ def score_from_denoiser(
     """The score that belongs to a denoiser: (alpha F - x) / (1 - alpha²), Tweedie's formula.
 
     Args:
-        schedule: how data are forgotten.
+        schedule: the schedule g.
         t: the time.
-        x: the place.
+        x: the point at which the score is taken.
         denoised: F(t, x).
     """
     return (schedule.scale(t) * denoised - x) / schedule.variance(t)
 
 
 def loss_weight(schedule: Schedule, t: Float[Array, "*s"]) -> Float[Array, "*s"]:
-    """lambda(t) = (1 - alpha²)² / alpha², the weight for which the score's loss (5) equals the denoiser's loss."""
+    """The weight lambda(t) = (1 - alpha²)² / alpha², for which the score's loss (5) equals the denoiser's loss."""
     return (schedule.variance(t) / schedule.scale(t)) ** 2
 
 

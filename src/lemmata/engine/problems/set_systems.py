@@ -1,4 +1,4 @@
-"""Families of labellings of a few points, products of classes, architectures of sign networks."""
+"""Families of labellings of a few points, pairs of function classes, and architectures of sign networks."""
 
 import itertools
 
@@ -19,12 +19,12 @@ class SetSystem(eqx.Module):
 
     @property
     def points(self) -> int:
-        """How many points are labelled: n."""
+        """The number n of points that are labelled."""
         return len(self.member).bit_length() - 1
 
 
 class SetSystems(Population[SetSystem]):
-    """Half of them are Hamming balls around a random labelling. The others are random families of a random size."""
+    """Set systems: half are Hamming balls around a random labelling, the others random families of a random size."""
 
     settings = Space(
         points=Integer(8, 4, 10, "points", corners=(7, 9)), radius=Integer(3, 1, 9, "radius", corners=(3, 4))
@@ -45,14 +45,14 @@ class SetSystems(Population[SetSystem]):
 
 
 class BinomialSum(eqx.Module):
-    """k and N >= k, for sums of binomial coefficients."""
+    """Numbers k and N >= k, for sums of binomial coefficients."""
 
     chosen: Float[Array, ""]
     points: Float[Array, ""]
 
 
 class BinomialSums(Population[BinomialSum]):
-    """k up to 5, N up to k + 60."""
+    """Random numbers k up to 5 and N up to k + 60."""
 
     settings = Space(most=Integer(5, 1, 100, "largest dimension", corners=(3, 8)))
 
@@ -77,7 +77,7 @@ class ClassPair(eqx.Module):
 
 
 class ClassPairs(Population[ClassPair]):
-    """Random functions with two and with three values on six points."""
+    """Classes of random functions on six points, one class with two values and one with three."""
 
     settings = Space(
         functions=Integer(12, 2, 30, "functions of each class", corners=(8, 16)),

@@ -9,13 +9,14 @@ _SHOWN = 3
 
 
 def singular_cause(matrix: Float[Array, "n n"], inputs: Float[Array, "n d"] | None) -> str | None:
-    """Equal training rows and, if these do not explain everything, the rank of the kernel. None at full rank.
+    """In words: equal training rows, and the rank of the kernel if they do not explain it. None at full rank.
 
-    An eigenvalue counts as zero up to 16 n eps times the largest, the rounding error in the claims' own hypotheses.
+    An eigenvalue counts as zero up to 16 n eps times the largest eigenvalue, which is also the rounding error in the
+    hypotheses of claims.
 
     Args:
         matrix: the Gram matrix.
-        inputs: the training rows that it belongs to, if they are known.
+        inputs: the training rows that the matrix belongs to, if they are known.
     """
     if not np.isfinite(matrix).all():
         return None

@@ -1,4 +1,4 @@
-"""Points at which the tangent kernel of wide softmax networks is taken."""
+"""Points at which the tangent kernel of wide softmax networks is computed."""
 
 import equinox as eqx
 import jax
@@ -20,7 +20,7 @@ _SHOWN = 5
 
 
 class KernelPoints(eqx.Module):
-    """Points on which the tangent kernel is taken.
+    """Points at which the tangent kernel is computed.
 
     Args:
         x: the points.
@@ -32,16 +32,16 @@ class KernelPoints(eqx.Module):
 
     @property
     def limit(self) -> Float[Array, "n n"]:
-        """K(x, y) = <x, y> exp(sigma² <x, y>) on the points."""
+        """The matrix of the kernel K(x, y) = <x, y> exp(sigma² <x, y>) on the points."""
         return gram(SoftmaxTangent(sigma=self.sigma), self.x)
 
 
 def posed(problem: object, rows: int) -> KernelPoints | None:
-    """The first inputs of a regression, as its softmax kernel sees them or scaled so that the longest has norm 1.
+    """The first inputs of a regression: as its softmax kernel sees them, or scaled so that the longest has norm 1.
 
     Args:
         problem: the user's problem; None for anything except a regression.
-        rows: how many inputs are kept.
+        rows: the number of inputs that are kept.
     """
     if not isinstance(problem, Regression):
         return problem if isinstance(problem, KernelPoints) else None
@@ -55,11 +55,11 @@ def posed(problem: object, rows: int) -> KernelPoints | None:
 
 
 class SpherePoints(Population[KernelPoints]):
-    """Points uniform on the unit sphere, for the ladder `WIDTHS`.
+    """Points uniform on the unit sphere, for the widths `WIDTHS`.
 
     Args:
         n: the default number of points.
-        rows: how many inputs of a user's table are taken.
+        rows: the number of inputs that are taken from a user's table.
     """
 
     n: int = 12
@@ -77,7 +77,7 @@ class SpherePoints(Population[KernelPoints]):
         return KernelPoints(x / jnp.linalg.norm(x, axis=1, keepdims=True), jnp.asarray(setting["sigma"], float))
 
     def pose(self, problem: object) -> KernelPoints | None:
-        """The first inputs of a regression."""
+        """Convert a regression to its first inputs."""
         return posed(problem, self.rows)
 
     def hypotheses(self, problem: KernelPoints) -> list[Hypothesis]:
@@ -95,7 +95,7 @@ class SpherePoints(Population[KernelPoints]):
         ]
 
     def culprit(self, problem: KernelPoints) -> str | None:
-        """Zero rows, equal rows, or the rank of the kernel."""
+        """The likely cause: zero rows, equal rows, or the rank of the kernel."""
         return zero_rows(problem.x) or singular_cause(problem.limit, problem.x)
 
 
@@ -136,7 +136,7 @@ def _in_ball(setting: dict, key: Key[Array, ""]) -> KernelPoints:
 class DistinctPoints(Population[KernelPoints]):
     """Distinct points of the unit ball that are not 0.
 
-    By default there are two, for which bounds by interpolation are tightest.
+    By default there are two points, for which bounds by interpolation are tightest.
     """
 
     free = ("x",)
@@ -147,11 +147,11 @@ class DistinctPoints(Population[KernelPoints]):
         return _in_ball(setting, key)
 
     def pose(self, problem: object) -> KernelPoints | None:
-        """The first 32 inputs of a regression."""
+        """Convert a regression to its first 32 inputs."""
         return posed(problem, _ROWS)
 
     def hypotheses(self, problem: KernelPoints) -> list[Hypothesis]:
-        """The two causes of singularity are absent."""
+        """The hypotheses that both causes of singularity are absent: a zero input and equal inputs."""
         shortest, apart = jnp.linalg.norm(problem.x, axis=1).min(), smallest_separation(problem.x)
         return [
             Hypothesis("no input is 0", shortest, ">", 0.0, "K(0, y) = 0 for every y: a row of zeros"),
@@ -176,7 +176,7 @@ class SingularPoints(Population[KernelPoints]):
         return KernelPoints(problem.x.at[-1].set(last), problem.sigma)
 
     def hypotheses(self, problem: KernelPoints) -> list[Hypothesis]:
-        """A cause of singularity, and a kernel that is not 0."""
+        """The hypotheses that there is a cause of singularity, and that the kernel is not 0."""
         norms = jnp.linalg.norm(problem.x, axis=1)
         cause = jnp.minimum(norms.min(), smallest_separation(problem.x))
         return [
@@ -196,7 +196,7 @@ def zero_rows(x: Float[Array, "n d"], what: str = "rows") -> str | None:
 
     Args:
         x: the rows.
-        what: their name, in the plural.
+        what: the name of the rows, in the plural.
     """
     zero = [str(row) for row in np.flatnonzero(~np.asarray(x).any(axis=1))]
     return f"{what} {', '.join(zero)} (counted from 0) are zero, and so is the kernel there" if zero else None

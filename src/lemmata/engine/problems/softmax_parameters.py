@@ -3,8 +3,8 @@
 They are formulas in these quantities: the number of rows n, the number of outputs k, the smallest eigenvalue lambda of
 H (Definition 3.6 of gu2024softmax) at initialisation, the standard deviation sigma of the weights, and the failure
 probability delta. In the source, inputs and outputs have the same dimension d, so its nd is the size n k of H. If the
-source asks for a large enough constant C above 10, the infimum 10 is used. Hidden constants of Omega are 1. These are
-the strongest readings. Widths and numbers of steps beyond double precision are infinite.
+source needs a large enough constant C above 10, the infimum 10 is used. Hidden constants of Omega are 1. These are the
+strongest readings. Widths and numbers of steps beyond double precision are infinite.
 """
 
 import math
@@ -17,7 +17,7 @@ Number = float | Float[Array, ""]
 
 
 def growth(exponent: float) -> float:
-    """Exp of a number; infinite above 709.78, where double precision ends.
+    """The exponential of a number. It is infinite above 709.78, where double precision ends.
 
     Args:
         exponent: a multiple of B.
@@ -29,7 +29,7 @@ def growth(exponent: float) -> float:
 
 
 def logit_bound(n: int, k: int, sigma: float, delta: float, constant: float = CONSTANT) -> float:
-    """B = max(C sigma sqrt(log(n k / delta)), 1): Definition 4.1.
+    """The bound B = max(C sigma sqrt(log(n k / delta)), 1) of Definition 4.1.
 
     >>> from lemmata.engine.problems.softmax_parameters import logit_bound
     >>> round(logit_bound(n=10, k=1, sigma=1.0, delta=0.1), 2), logit_bound(n=10, k=1, sigma=0.01, delta=0.1)
@@ -46,7 +46,7 @@ def logit_bound(n: int, k: int, sigma: float, delta: float, constant: float = CO
 
 
 def step_size(smallest: Number, m: int, n: int, k: int, bound: float) -> Number:
-    """Eta = lambda / (10 m n² k² exp(16 B)): Theorem 4.2.
+    """The step size eta = lambda / (10 m n² k² exp(16 B)) of Theorem 4.2.
 
     Args:
         smallest: lambda, the smallest eigenvalue of H at initialisation.
@@ -59,12 +59,12 @@ def step_size(smallest: Number, m: int, n: int, k: int, bound: float) -> Number:
 
 
 def radius(smallest: Number, n: int, k: int, bound: float) -> Number:
-    """R = lambda / (2 n k exp(10 B)): how far weights may move, Lemma E.2, condition 4."""
+    """The radius R = lambda / (2 n k exp(10 B)) within which weights may move (Lemma E.2, condition 4)."""
     return smallest / (2 * n * k * growth(10 * bound))
 
 
 def displacement(smallest: Number, m: int, n: int, k: int, bound: float, residual: Number) -> Number:
-    """D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda): how far weights move, Definition A.2.
+    """The distance D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda) that weights move (Definition A.2).
 
     Args:
         smallest: lambda.
@@ -78,14 +78,14 @@ def displacement(smallest: Number, m: int, n: int, k: int, bound: float, residua
 
 
 def required_width(smallest: Number, n: int, k: int, bound: float, delta: float) -> Number:
-    """M = n² k² exp(18 B) log²(n k / delta) / lambda²: Theorem 4.2, with hidden constant 1."""
+    """The width m = n² k² exp(18 B) log²(n k / delta) / lambda² of Theorem 4.2, with hidden constant 1."""
     return n**2 * k**2 * growth(18 * bound) * math.log(n * k / delta) ** 2 / smallest**2
 
 
 def required_steps(smallest: Number, n: int, k: int, bound: float, error: float) -> Number:
     """T = 2 log(n k / error) / (m eta lambda) = 20 n² k² exp(16 B) log(n k / error) / lambda²: Theorem 4.2.
 
-    The factor 2 is that of the proof: n k (1 - m eta lambda / 2)^T <= error.
+    T is the number of steps. The factor 2 comes from the proof: n k (1 - m eta lambda / 2)^T <= error.
 
     Args:
         smallest: lambda.

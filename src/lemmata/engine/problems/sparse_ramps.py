@@ -1,4 +1,4 @@
-"""Noisy examples of functions that few ramps represent: the features, the sparse coefficients, the noise."""
+"""Noisy examples of functions that are sums of few ramps: the features, the sparse coefficients and the noise."""
 
 import dataclasses
 
@@ -34,23 +34,24 @@ class SparseExamples(eqx.Module):
 
     @property
     def y(self) -> Float[Array, " N"]:
-        """Phi rho* + z."""
+        """The targets Phi rho* + z."""
         return self.features @ self.reference + self.noise
 
     def first(self, count: int) -> "SparseExamples":
-        """Only the first examples.
+        """The problem with only the first examples.
 
         Args:
-            count: how many.
+            count: the number of examples.
         """
         return dataclasses.replace(self, features=self.features[:count], noise=self.noise[:count])
 
 
 class SparseTargets(Population[SparseExamples]):
-    """Ramps of uniform directions with thresholds in [-0.7, 0.7], inputs uniform in the ball, normal noise.
+    """Ramps with uniform directions and thresholds in [-0.7, 0.7], inputs uniform in the ball, and normal noise.
 
     Attributes:
-        d, n, N, s, tau, sigma: dimension, ramps, examples, ramps of the target, sharpness, standard deviation of z.
+        d, n, N, s, tau, sigma: the dimension, the numbers of ramps, of examples and of ramps in the target, the
+            sharpness, and the standard deviation of z.
     """
 
     d: int = 2

@@ -1,4 +1,4 @@
-"""The softmax kernel <x, y> exp(sigma² <x, y>) on unit spheres: its spectrum, and points there."""
+"""The softmax kernel <x, y> exp(sigma² <x, y>) on unit spheres: its eigenvalues, and points on the spheres."""
 
 import math
 
@@ -18,12 +18,12 @@ _TERMS = 30
 
 
 class SphereKernel(eqx.Module):
-    """The kernel t exp(sigma² t), t = <x, y>, on the unit sphere of R^d.
+    """The kernel t exp(sigma² t), where t = <x, y>, on the unit sphere of R^d.
 
     Args:
         sigma: standard deviation of the hidden weights.
         d: the dimension.
-        n: how many points are drawn.
+        n: the number of points that are drawn.
     """
 
     sigma: Float[Array, ""]
@@ -32,7 +32,7 @@ class SphereKernel(eqx.Module):
 
 
 def dimensions(d: int, top: int = TOP) -> Float[np.ndarray, " q"]:
-    """N_q, the dimension of the harmonics of degree q = 0, ..., top on the unit sphere of R^d.
+    """The dimensions N_q of the spherical harmonics of degrees q = 0, ..., top on the unit sphere of R^d.
 
     >>> from lemmata.engine.problems.sphere_kernels import dimensions
     >>> [float(round(size)) for size in dimensions(3, 3)]
@@ -53,7 +53,7 @@ def log_coefficients(sigma: Float[Array, ""], d: int, top: int = TOP) -> Float[A
 
         kappa_q = Gamma(d/2) (2/s)^nu (I_(q+nu+1)(s) + (q/s) I_(q+nu)(s)),   nu = d/2 - 1,
 
-    by the series of the modified Bessel functions: Gamma(a+1) (2/s)^a I_a(s) = sum_j (s²/4)^j / (j! (a+1)_j).
+    by the series of the modified Bessel functions I_a: Gamma(a+1) (2/s)^a I_a(s) = sum_j (s²/4)^j / (j! (a+1)_j).
 
     Args:
         sigma: standard deviation of the hidden weights, positive.
@@ -82,7 +82,7 @@ def coefficients(sigma: Float[Array, ""], d: int, top: int = TOP) -> Float[Array
 
 
 class SphereKernels(Population[SphereKernel]):
-    """Spheres, with weights whose standard deviation is uniform between half of a setting and the setting.
+    """Kernels on spheres, where the standard deviation sigma is uniform between half of a setting and the setting.
 
     Args:
         d: the default dimension.
@@ -110,7 +110,7 @@ class SphereKernels(Population[SphereKernel]):
 
 
 def sigma_is_moderate(problem: KernelPoints) -> Hypothesis:
-    """That sigma is at most 1, so that degrees above 40 are below rounding.
+    """The hypothesis that sigma is at most 1, so that degrees above 40 are below rounding.
 
     Args:
         problem: points and sigma.
@@ -119,7 +119,7 @@ def sigma_is_moderate(problem: KernelPoints) -> Hypothesis:
 
 
 class Polygons(Population[KernelPoints]):
-    """Equispaced points on the unit circle, turned at random."""
+    """Equispaced points on the unit circle, rotated by a random angle."""
 
     settings = Space(
         n=Integer(6, 3, 12, "points", corners=(3, 9)),
@@ -127,7 +127,7 @@ class Polygons(Population[KernelPoints]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> KernelPoints:
-        """A random angle and a random standard deviation."""
+        """Draw a random angle and a random standard deviation."""
         turn, scale = jax.random.uniform(key, (2,))
         angles = 2 * jnp.pi * (jnp.arange(setting["n"]) + turn) / setting["n"]
         x = jnp.stack([jnp.cos(angles), jnp.sin(angles)], axis=1)
@@ -138,7 +138,7 @@ class Polygons(Population[KernelPoints]):
 
 
 class SpreadPoints(Population[KernelPoints]):
-    """Points on the unit sphere, in half of the problems independent, in half spread as far as can be.
+    """Points on the unit sphere: independent in half of the problems, and spread as far as possible in the other half.
 
     Spread points are orthonormal if n <= d, and equispaced on a great circle otherwise.
     """

@@ -1,4 +1,4 @@
-"""Laws of data whose density under noise, and denoiser, are known in closed form."""
+"""Distributions of data whose noised density and denoiser are known in closed form."""
 
 import abc
 
@@ -18,7 +18,7 @@ TARGET = Choice("cube", ("cube", "mixture", "sphere"), "distribution of the data
 
 
 class AbstractTarget(eqx.Module):
-    """A law p_0 of data whose noised density and denoiser are known."""
+    """A distribution p_0 of data whose noised density and denoiser are known."""
 
     @abc.abstractmethod
     def sample(self, key: Key[Array, ""], n: int) -> Float[Array, "n d"]:
@@ -26,11 +26,11 @@ class AbstractTarget(eqx.Module):
 
     @abc.abstractmethod
     def log_density(self, schedule: Schedule, t: Float[Array, ""], x: Float[Array, " d"]) -> Float[Array, ""]:
-        """Log p_t(x), the density of x(t)."""
+        """log p_t(x), where p_t is the density of x(t)."""
 
     @abc.abstractmethod
     def denoiser(self, schedule: Schedule, t: Float[Array, ""], x: Float[Array, " d"]) -> Float[Array, " d"]:
-        """F*(t, x) = E[x(0) | x(t) = x], from the posterior of x(0)."""
+        """The denoiser F*(t, x) = E[x(0) | x(t) = x], from the posterior of x(0)."""
 
     @property
     @abc.abstractmethod
@@ -56,7 +56,7 @@ class GaussianMixture(AbstractTarget):
     std: Float[Array, ""] = eqx.field(converter=jnp.asarray)
 
     def sample(self, key: Key[Array, ""], n: int) -> Float[Array, "n d"]:
-        """A component for each row, then a normal draw."""
+        """Draw a component for each row, then a normal number for each coordinate."""
         choice_key, noise_key = jax.random.split(key)
         choice = jax.random.choice(choice_key, len(self.weights), (n,), p=self.weights)
         return self.means[choice] + self.std * jax.random.normal(noise_key, (n, self.means.shape[1]))
@@ -83,7 +83,7 @@ class GaussianMixture(AbstractTarget):
         return jnp.maximum(1.0, self.std) + away / jnp.minimum(1.0, self.std**2)
 
     def covariance(self, schedule: Schedule, t: Float[Array, ""], x: Float[Array, " d"]) -> Float[Array, "d d"]:
-        """Cov(x(0) | x(t) = x): the covariance inside a component plus that between the components' means."""
+        """Cov(x(0) | x(t) = x), the covariance within components plus the covariance of the components' means."""
         posterior, inside = self._posterior(schedule, t, x)
         spread = self._noised(schedule, t)[1]
         centred = inside - posterior @ inside
@@ -95,7 +95,7 @@ class GaussianMixture(AbstractTarget):
         return alpha, alpha**2 * self.std**2 + schedule.variance(t)
 
     def _posterior(self, schedule: Schedule, t: Float[Array, ""], x: Float[Array, " d"]) -> tuple[Array, Array]:
-        """P(c | x), and E[x(0) | x, c] one row per component."""
+        """P(c | x), and E[x(0) | x, c] with one row for each component c."""
         alpha, spread = self._noised(schedule, t)
         gaps = x - alpha * self.means
         posterior = jax.nn.softmax(jnp.log(self.weights) - jnp.sum(gaps**2, axis=1) / (2 * spread))
@@ -103,7 +103,7 @@ class GaussianMixture(AbstractTarget):
 
 
 class Sphere(AbstractTarget):
-    """Uniform on the unit sphere of the line (two points), the plane or space.
+    """The uniform distribution on the unit sphere of the line (two points), of the plane or of space.
 
     Given x(t) = x, x(0) has the von Mises-Fisher distribution with direction x/|x| and concentration kappa = alpha |x|
     / (1 - alpha²).
@@ -125,7 +125,7 @@ class Sphere(AbstractTarget):
 
     @property
     def lipschitz(self) -> Float[Array, ""]:
-        """None: at x = 0 the slope is alpha / (d (1 - alpha²))."""
+        """Infinite, because the slope at x = 0 is alpha / (d (1 - alpha²))."""
         return jnp.asarray(jnp.inf)
 
     def sample(self, key: Key[Array, ""], n: int) -> Float[Array, "n d"]:
@@ -162,11 +162,11 @@ class Sphere(AbstractTarget):
 
 
 class Cube(AbstractTarget):
-    """Uniform on the cube [-1/sqrt(d), 1/sqrt(d)]^d, which lies in the unit ball.
+    """The uniform distribution on the cube [-1/sqrt(d), 1/sqrt(d)]^d, which lies in the unit ball.
 
-    Of the targets here, only this one has both bounded data (Assumption 6.1 of gu2024softmax) and a denoiser that is
-    Lipschitz uniformly in t (Assumption 6.4). Normal components are unbounded, and the denoiser of the sphere at t = 0
-    jumps at 0.
+    Of the targets here, only this distribution has both bounded data (Assumption 6.1 of gu2024softmax) and a denoiser
+    that is Lipschitz uniformly in t (Assumption 6.4). Normal components are unbounded, and the denoiser of the sphere
+    at t = 0 jumps at 0.
 
     Args:
         dimension: d.
@@ -176,12 +176,12 @@ class Cube(AbstractTarget):
 
     @property
     def half(self) -> float:
-        """Half of the side."""
+        """Half of the cube's side."""
         return self.dimension**-0.5
 
     @property
     def lipschitz(self) -> Float[Array, ""]:
-        """sqrt(1 + half²), at most sqrt(2): the claim `diffusion.denoisers.cube_lipschitz`."""
+        """sqrt(1 + half²), at most sqrt(2), by the claim `diffusion.denoisers.cube_lipschitz`."""
         return jnp.asarray((1 + self.half**2) ** 0.5)
 
     def sample(self, key: Key[Array, ""], n: int) -> Float[Array, "n d"]:
@@ -220,7 +220,7 @@ def _length(x: Float[Array, " d"]) -> Float[Array, ""]:
 
 
 def sampled_mixture(key: Key[Array, ""], d: int, std: float, components: int = 4) -> GaussianMixture:
-    """Components with means uniform in the cube inside the unit ball and probabilities from 1 to 4, normalised."""
+    """A mixture with means uniform in the cube inside the unit ball, and weights uniform from 1 to 4, normalised."""
     mean_key, weight_key = jax.random.split(key)
     weights = jax.random.uniform(weight_key, (components,), minval=1.0, maxval=4.0)
     means = jax.random.uniform(mean_key, (components, d), minval=-1.0, maxval=1.0) / d**0.5
@@ -228,7 +228,7 @@ def sampled_mixture(key: Key[Array, ""], d: int, std: float, components: int = 4
 
 
 def sampled_target(key: Key[Array, ""], law: str, d: int) -> AbstractTarget:
-    """The law of that name: a cube, a random mixture of four normal laws of standard deviation 0.3, or a sphere.
+    """The named distribution: a cube, a random mixture of four normal distributions of deviation 0.3, or a sphere.
 
     Args:
         key: randomness.

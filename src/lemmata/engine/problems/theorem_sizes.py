@@ -27,12 +27,12 @@ def penalty_of_theory(
     (h/C_F)^(1/3) e^(2/3) + h (C_F + sigma) + epsilon_dis²/C_F.
 
     Args:
-        cost: C_F.
+        cost: the Barron constant C_F.
         noise: sigma.
-        discretisation: epsilon_dis.
-        examples: N.
-        layers: L.
-        number: n.
+        discretisation: the discretisation error epsilon_dis.
+        examples: the number N of examples.
+        layers: the number L of layers.
+        number: the number n of features.
         constant: the hidden constant.
     """
     order, cost = math.sqrt(math.log(examples) / examples), jnp.asarray(cost)
@@ -49,14 +49,14 @@ class Choices(NamedTuple):
 
 
 def parameter_choices(error: float, barron: float, noise: float, log_cover: float, constant: float = 1.0) -> Choices:
-    """Sizes at which the theorem bounds the risk by the order of `error`, up to logarithms (li2025incontext, 25).
+    """Sizes at which the theorem bounds the risk by the order of `error` up to logarithms (li2025incontext, 25).
 
     D - d = C_F² log|cover|/error, which is 2 n + 7; N = C_F² (C_F + sigma)²/error²; and L is the smallest odd number of
     at least (D - d) C_F (C_F + sigma)/error. Each of the three relations has the factor `constant`.
 
     Args:
         error: the target mean squared error.
-        barron: C_F.
+        barron: the Barron constant C_F.
         noise: sigma.
         log_cover: log |N_epsilon|.
         constant: the hidden constant.

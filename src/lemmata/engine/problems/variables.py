@@ -1,4 +1,4 @@
-"""Variables of many problems, declared once, with their meaning and the default region."""
+"""Variables that many problems share, with their meaning and default range."""
 
 from lemmata.engine.claims import Integer
 
@@ -6,7 +6,7 @@ Corners = tuple[int, int] | None
 
 
 def rows(default: int, low: int = 1, high: int = 10_000, corners: Corners = None) -> Integer:
-    """How many rows or points there are.
+    """A variable for the number of rows or points.
 
     >>> rows(40)
     Integer(default=40, low=1, high=10000, meaning='rows', step=1, corners=None)
@@ -15,5 +15,5 @@ def rows(default: int, low: int = 1, high: int = 10_000, corners: Corners = None
 
 
 def dimension(default: int, low: int = 1, high: int = 64, corners: Corners = None) -> Integer:
-    """How many coordinates a row has."""
+    """A variable for the number of coordinates of a row."""
     return Integer(default, low, high, "dimension", corners=corners)

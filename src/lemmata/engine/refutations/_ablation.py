@@ -1,4 +1,4 @@
-"""The hypotheses that a statement needs, as far as a search can show."""
+"""Find which hypotheses a statement needs, as far as a search can show it."""
 
 import dataclasses
 import itertools
@@ -30,9 +30,9 @@ class Needed:
     """One hypothesis, and what happens to the statement without it.
 
     Args:
-        hypothesis: its name.
-        counterexample: a problem that breaks it, and the statement. None if the search found none, which does not prove
-            that the statement holds without the hypothesis.
+        hypothesis: the name of the hypothesis.
+        counterexample: a problem on which the hypothesis and the statement fail. None if the search found no such
+            problem, which does not prove that the statement holds without the hypothesis.
         untested: why no problem could be tested; empty if at least one was.
     """
 
@@ -59,9 +59,9 @@ def ablate(
 
     Args:
         claim: the claim.
-        budget: seconds for all of them together.
-        seed: of all randomness.
-        found: gets each result at once, so that an interruption does not lose it.
+        budget: the seconds for all hypotheses together.
+        seed: the seed of all randomness.
+        found: a function that is called with each result at once, so that an interruption does not lose it.
 
     Raises:
         PrecisionError: if float64 is off.
@@ -120,7 +120,7 @@ def _beyond(claim: Claim, name: str, seed: int) -> Counterexample | None:
 def _pushed(claim: Claim, name: str, problem: Any, ascent: Ascent, seed: int) -> list[Any]:
     """The problem, moved against the margin of a hypothesis until the hypothesis fails.
 
-    The climb repairs what else breaks.
+    The other hypotheses may then fail, too; the climb moves the problem back inside them.
     """
     z = ascent.point_of(problem)
     beside = lambda z: with_fields(problem, ascent.unravel(jnp.asarray(z)))

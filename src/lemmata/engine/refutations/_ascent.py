@@ -1,4 +1,4 @@
-"""The inner search: ascent on the pressure over the free fields of one problem, inside the hypotheses."""
+"""The inner search: gradient ascent of the pressure over the free fields of one problem, inside the hypotheses."""
 
 import dataclasses
 from typing import Any
@@ -27,7 +27,7 @@ _FAR = 1e6  # the value that the quadratic model gets if there is not a number
 
 @dataclasses.dataclass(frozen=True)
 class Point:
-    """The pressure and its slope at a point, the margins and theirs, and what the trial is there.
+    """The pressure and its gradient at a point, the margins of the hypotheses and their gradients, and the trial.
 
     The pressure is -inf if it is not a number.
     """
@@ -53,7 +53,7 @@ class Ascent:
 
     Args:
         claim: the claim; its methods are JAX functions.
-        like: a problem of the shape.
+        like: a problem with the shape.
         without: a hypothesis that need not hold.
     """
 
@@ -86,7 +86,7 @@ class Ascent:
         return with_fields(eqx.combine(arrays, self.static), self.unravel(z))
 
     def fits(self, problem: Any) -> bool:
-        """Whether a problem is of the shape that this was compiled for."""
+        """Whether a problem has the shape for which this ascent was compiled."""
         return eqx.tree_equal(self.static, eqx.partition(problem, eqx.is_array)[1]) is True
 
     def fields_of(self, problem: Any) -> dict[str, Any]:
@@ -98,11 +98,11 @@ class Ascent:
         return {name: np.asarray(value) for name, value in self.unravel(jnp.asarray(z)).items()}
 
     def point_of(self, problem: Any) -> Vector:
-        """The point that a problem is."""
+        """The point that represents a problem."""
         return np.asarray(ravel_pytree(self.fields_of(problem))[0], float)
 
     def at(self, z: Vector, arrays: Any, key: Key[Array, ""]) -> Point:
-        """Everything that is known at a point."""
+        """Evaluate pressure, margins and gradients at a point."""
         height, slope, left, normals, holds, *own = map(np.asarray, self._everything(jnp.asarray(z), arrays, key))
         known = np.isfinite(height) and np.isfinite(slope).all()
         slope = slope if known else np.zeros_like(z)
@@ -112,7 +112,7 @@ class Ascent:
         """Raise the pressure from a problem, first by projected gradient steps and then by a quadratic model.
 
         Returns:
-            The best point that was met inside the hypotheses.
+            The best point inside the hypotheses that the climb reached.
         """
         arrays = eqx.filter(problem, eqx.is_array)
         best = self._projected(self.at(self.point_of(problem), arrays, key), arrays, key, steps)
@@ -123,7 +123,7 @@ class Ascent:
         return best
 
     def _projected(self, best: Point, arrays: Any, key: Key[Array, ""], steps: int) -> Point:
-        """Gradient steps, longer after success and shorter after failure.
+        """Climb by gradient steps that become longer after success and shorter after failure.
 
         If a condition holds with equality, directions that would break it are projected onto it. A point that breaks a
         condition is moved back along the gradient of the condition's margin.
@@ -143,7 +143,7 @@ class Ascent:
         return best
 
     def _back(self, z: Vector, arrays: Any, key: Key[Array, ""]) -> Point | None:
-        """The point, moved to where every condition holds; None if a few corrections do not achieve this."""
+        """Move the point to where every condition holds; None if a few corrections do not achieve this."""
         for _ in range(_CORRECTIONS):
             here = self.at(z, arrays, key)
             broken = here.left < 0
@@ -185,7 +185,7 @@ class Ascent:
 
 
 def _inside(here: Point) -> Vector:
-    """The gradient without its part that leaves a condition whose margin is almost zero."""
+    """The gradient without the part that would break a condition whose margin is almost zero."""
     slope = here.slope
     for normal in here.normals[(here.left < _ACTIVE) & np.isfinite(here.normals).all(axis=1)]:
         across = float(normal @ slope)

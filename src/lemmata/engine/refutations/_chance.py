@@ -1,6 +1,6 @@
-"""Statements with a probability, in the mean or about a rate.
+"""Search for counterexamples to statements about a probability, a mean or a rate.
 
-One problem cannot contradict them, but many problems can.
+One problem cannot contradict such a statement, but many problems can.
 """
 
 import dataclasses
@@ -33,13 +33,13 @@ _FRESH = 50_000  # seeds of a search are below that
 
 @dataclasses.dataclass
 class Chances:
-    """A search over settings for one at which violations are too frequent, or a mean or a rate is another.
+    """A search for a setting at which violations are too frequent, or a mean or a rate differs from the statement.
 
     Args:
         claim: the claim.
-        seed: of the first setting; the next ones follow.
-        patience: seconds for one setting.
-        clock: that they are counted by.
+        seed: the seed of the first setting; each further setting has the next seed.
+        patience: the seconds for one setting.
+        clock: the clock that counts these seconds.
     """
 
     claim: Claim
@@ -66,7 +66,7 @@ class Chances:
         return relation.delta if isinstance(relation, AtMost | AtLeast) else 0.0
 
     def at(self, setting: dict[str, Any], number: int) -> Seen:
-        """How far the statement is from holding at a setting, and a place where it seems to fail."""
+        """How far the statement is from holding at a setting, and this place if the statement seems to fail there."""
         seen = self._seen(setting, number)
         self.settings += 1  # a setting that Ctrl-C cut short was not searched
         return seen
@@ -119,7 +119,7 @@ class Chances:
     def _counted(
         self, draws: Draws, seed: int, settings: list[dict[str, Any]], wanted: int, start: int
     ) -> tuple[np.ndarray, np.ndarray, float]:
-        """Violations and trials of each setting, and the largest margin of the hypotheses."""
+        """The numbers of violations and of trials of each setting, and the largest margin of the hypotheses."""
         failures, counted, margin = np.zeros(len(settings), int), np.zeros(len(settings), int), -1.0
         relation = self.claim.relation
         assert isinstance(relation, AtMost | AtLeast)
@@ -159,7 +159,7 @@ class Chances:
         return Seen(value, 0.0, setting, place if verdict.status is Status.REFUTED else None)
 
     def confirmed(self, place: Place) -> Counterexample | None:
-        """A statement that seems to fail is verified on new randomness.
+        """Verify a statement that seems to fail again, on new randomness.
 
         Each attempt spends half of the remaining level.
         """
@@ -177,7 +177,7 @@ class Chances:
 
 
 def confirming(delta: float, share: float, level: float) -> int | None:
-    """Trials after which an exact limit probably shows a share of violations above delta; None if that is too many.
+    """The number of trials after which an exact limit probably shows a violation rate above delta; None if too many.
 
     >>> confirming(0.1, 0.2, 1e-4)
     1024

@@ -1,4 +1,4 @@
-"""Whether a candidate is a counterexample: fresh randomness, and what rounding could have done."""
+"""Check whether a candidate is a counterexample, by fresh randomness and an estimate of rounding errors."""
 
 from collections.abc import Callable
 
@@ -21,11 +21,11 @@ _EPS = float(np.finfo(float).eps)
 
 
 def confirm(claim: Claim, place: Place, without: str | None = None) -> str | None:
-    """How a candidate was confirmed, in words; None if it was not.
+    """How a candidate was confirmed, in words; None if it was not confirmed.
 
-    The counterexample is evaluated again, operation by operation. It is measured again with other keys, and with inputs
-    that are moved by one rounding error each. Four times the change by this rounding must not explain the
-    contradiction. The slack by which hypotheses hold must not decide either.
+    The counterexample is evaluated again, operation by operation. It is measured again with other keys, and with
+    inputs that are moved by one rounding error each. Four times the change by this rounding must not explain the
+    contradiction. Nor may the rounding slack of the hypotheses explain it.
     """
     problem, key = place.problem(claim), place.keys(claim)[1]
     own = facts(claim, problem, key)
@@ -57,9 +57,9 @@ def confirm(claim: Claim, place: Place, without: str | None = None) -> str | Non
 
 
 def _leans(own: Facts, without: str | None) -> bool:
-    """Whether a contradiction is at most the root of the slack of hypotheses that hold only within their slack.
+    """Whether a contradiction is at most the square root of the slack of hypotheses that hold only within their slack.
 
-    A bound that is as steep as a root where a hypothesis ends moves by this amount.
+    A bound that changes like a square root at the limit of a hypothesis can move by this amount.
     """
     slack = [
         h.rounding for h in own.hypotheses if h.checkable and h.name != without and np.any(np.asarray(h.margin) < 0)
@@ -91,7 +91,7 @@ def _in_many_digits(claim: Claim, problem: object, key: jax.Array) -> list[np.nd
 
 
 def _both(claim: Claim, problem: object) -> Callable[[object, jax.Array], tuple[np.ndarray, np.ndarray]]:
-    """Prediction and measurement on problems of one shape, compiled if the claim is JAX."""
+    """A function that gives prediction and measurement on problems of one shape, compiled if the claim is in JAX."""
     rest = eqx.partition(problem, eqx.is_array)[1]
 
     def evaluated(arrays: object, key: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -110,9 +110,9 @@ def _both(claim: Claim, problem: object) -> Callable[[object, jax.Array], tuple[
 def _rounding(
     both: Callable[[object, jax.Array], tuple[np.ndarray, np.ndarray]], problem: object, key: jax.Array
 ) -> float | None:
-    """How far rounding of the inputs moves the largest difference, relative to this difference.
+    """The change of the largest difference by rounding of the inputs, relative to this difference.
 
-    None if rounding explains it.
+    None if rounding explains the difference.
     """
     difference = np.subtract(*both(problem, key))
     at = int(np.nanargmax(np.abs(difference)))
@@ -125,7 +125,7 @@ def _rounding(
 
 
 def shaken(problem: object, rng: np.random.Generator) -> object:
-    """The problem with every floating-point number moved up or down by a rounding error. Whole numbers stay."""
+    """The problem with every floating-point number moved up or down by one rounding error. Whole numbers stay."""
 
     def move(leaf: jax.Array) -> jax.Array:
         value = np.asarray(leaf)

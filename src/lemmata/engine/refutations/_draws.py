@@ -1,4 +1,4 @@
-"""Many problems of one shape at once: drawn, given special values, and judged by one compiled function."""
+"""Draw many problems of one shape at once, give them special values, and judge them by one compiled function."""
 
 import dataclasses
 from typing import Any
@@ -19,15 +19,15 @@ _AT_ONCE = 16  # rows that are computed in one batch
 
 @dataclasses.dataclass(frozen=True)
 class Drawn:
-    """The results on each of R problems.
+    """The results on R problems, one entry for each problem.
 
     Args:
-        places: where they are.
-        inside: where every hypothesis holds.
+        places: the places of the problems.
+        inside: whether every hypothesis holds.
         pressure: log of measured over predicted; -inf if it is not a number or a hypothesis fails.
         margin: the smallest margin of the hypotheses. predicted, measured, condition: of the trials.
-        failed: how many raised an error.
-        error: the first of these errors, in a line.
+        failed: the number of problems that raised an error.
+        error: the first of these errors, in one line.
     """
 
     places: list[Place]
@@ -48,9 +48,9 @@ class Draws:
 
     Args:
         claim: the claim; its methods are JAX functions.
-        setting: the integers and choices; its real numbers are not looked at.
+        setting: the setting that gives integers and choices; its real numbers are ignored.
         without: a hypothesis that need not hold.
-        free: whether free fields take various forms, and are kept.
+        free: whether free fields take various forms and are kept.
     """
 
     def __init__(self, claim: Claim, setting: dict[str, Any], without: str | None = None, free: bool = True):
@@ -83,7 +83,7 @@ class Draws:
     def judge(
         self, seed: int, numbers: Int[np.ndarray, " R"], forms: Int[np.ndarray, "R f"], settings: list[dict[str, Any]]
     ) -> Drawn:
-        """The problems for these numbers, forms of their free fields, and settings."""
+        """Judge the problems with these trial numbers, forms of their free fields, and settings."""
         real = {name: np.array([one[name] for one in settings], float) for name in self.real}
         found = self._run(root_key(self.claim, seed), (numbers, forms, real))
         fields, predicted, found, condition, holds, margin, value = jax.tree.map(np.asarray, found)
@@ -96,7 +96,7 @@ class Draws:
 
 
 def drawn_one_by_one(claim: Claim, setting: dict[str, Any], seed: int, count: int, without: str | None = None) -> Drawn:
-    """Problems of one setting from the engine's own trials. Used for claims or settings that cannot be traced by JAX.
+    """Problems of one setting from the engine's own trials, for claims or settings that JAX cannot trace.
 
     Raises:
         KeyboardInterrupt: if Ctrl-C cut the trials short.
@@ -121,7 +121,7 @@ def drawn_one_by_one(claim: Claim, setting: dict[str, Any], seed: int, count: in
 
 
 def unnumbered(drawn: Drawn) -> Bool[np.ndarray, " R"]:
-    """Which problems have a prediction or a measurement that is not a number."""
+    """Which problems have a prediction or a measurement that is NaN."""
     both = [np.isnan(np.asarray(own, float)).reshape(len(own), -1) for own in (drawn.predicted, drawn.measured)]
     return np.asarray(np.concatenate(both, axis=1).any(axis=1))
 
@@ -129,7 +129,7 @@ def unnumbered(drawn: Drawn) -> Bool[np.ndarray, " R"]:
 def formed(value: Float[Array, "..."], form: Int[Array, ""], key: Key[Array, ""]) -> Float[Array, "..."]:
     """A field in one of `FORMS` forms: unchanged, small, large, signs, sparse, equal, whole, and the like.
 
-    Extreme cases of classical inequalities are of such forms more often than chance meets them.
+    The extreme cases of classical inequalities often have such forms, which random draws rarely have.
     """
     size = jnp.abs(value)
     kept = jax.random.bernoulli(key, 0.5, value.shape)

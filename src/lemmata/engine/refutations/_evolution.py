@@ -13,13 +13,13 @@ Vector = Float[np.ndarray, " p"]
 
 
 def evolve(height: Callable[[Vector], float], start: Vector, seed: int, generations: int = 40) -> tuple[Vector, float]:
-    """The highest point that was met, and its height.
+    """The highest point that the strategy found, and its height.
 
     Args:
         height: a function of a point; -inf if the point does not count.
-        start: where the first generation is centred.
-        seed: of the strategy.
-        generations: at most.
+        start: the centre of the first generation.
+        seed: the seed of the strategy.
+        generations: the largest number of generations.
     """
     best, highest = start, height(start)
     if not 1 < len(start) <= _MOST or not np.all(np.abs(start) < _LARGE):

@@ -37,18 +37,18 @@ print(load_counterexample(Path(__file__).with_suffix(""), claim))
 
 @dataclasses.dataclass(frozen=True)
 class Counterexample:
-    """A problem inside the hypotheses on which a statement fails.
+    """A problem that satisfies all hypotheses, and on which the statement fails.
 
     Args:
-        claim: by which name it is found.
-        place: where the problem is. predicted, measured: the claim's value and the true value, at the component that
-            misses most.
+        claim: the name by which the claim is found.
+        place: the place of the problem. predicted, measured: the claim's value and the true value, at the component
+            that misses most.
         ratio: measured over predicted there, or predicted over measured for a lower bound. For an identity, it is the
             gap in units of the rounding error.
         hypotheses: name and margin of each condition that can be checked.
-        confirmed: how it was confirmed, in words.
-        trials: how many problems the search looked at.
-        steps: how often it was made simpler.
+        confirmed: how the counterexample was confirmed, in words.
+        trials: the number of problems that the search tested.
+        steps: the number of steps by which the problem was simplified.
         alone: whether one problem contradicts the statement. It is False for statements with a probability, or about
             means or rates. A verification at that setting and seed refutes such a statement. Then `predicted` and
             `measured` are the end of its band and its statistic. budget, level: the budget and the level of that
@@ -107,21 +107,22 @@ class Counterexample:
 
 @dataclasses.dataclass(frozen=True)
 class Survived:
-    """The tests of a search that found no counterexample. They are evidence and never a proof.
+    """The result of a search that found no counterexample. It is evidence, never a proof.
 
     Args:
-        claim: its name.
-        settings: how many settings were searched.
-        trials: how many problems were looked at.
-        climbed: from how many of them the pressure was raised.
+        claim: the name of the claim.
+        settings: the number of settings that were searched.
+        trials: the number of problems that were tested.
+        climbed: the number of problems from which the search climbed to a higher pressure.
         ratio: the largest ratio of measured to predicted that the search found, or of predicted to measured for a lower
             bound. None if ratios have no meaning.
         place: where this ratio was found; None if no problem could be judged.
-        failed: how many problems raised an error or gave no number.
+        failed: the number of problems that raised an error or gave no number.
         seconds: of the search.
-        unconfirmed: how many problems contradicted it until they were measured again, or rounded otherwise.
-        interrupted: whether Ctrl-C ended the search; the setting that it cut short does not count.
-        unstored: as of a `Counterexample`.
+        unconfirmed: the number of problems that contradicted the claim at first, but not after a new measurement or
+            other rounding.
+        interrupted: whether Ctrl-C ended the search; the interrupted setting does not count.
+        unstored: as in `Counterexample`.
     """
 
     claim: str
@@ -138,7 +139,7 @@ class Survived:
 
     @property
     def tightness(self) -> float | None:
-        """The share of the constant that the search could not break: at 1 a bound is attained."""
+        """The share of the constant that the search showed to be needed; at 1, the bound is attained."""
         return self.ratio
 
     def __str__(self) -> str:
@@ -166,11 +167,11 @@ class Untested:
     """A search that judged no problem, so it gives no information about the statement.
 
     Args:
-        claim: its name. settings, trials, failed: as in `Survived`.
+        claim: the name of the claim. settings, trials, failed: as in `Survived`.
         status: failed if problems raised an error or gave no number. It is inapplicable if no problem was inside the
             hypotheses, or if the data of an optional package are not installed. It is inconclusive if Ctrl-C was
             pressed while a contradiction was being confirmed.
-        reason: in words.
+        reason: the reason in words.
         seconds: of the search. interrupted, unstored: as in `Survived`.
     """
 
