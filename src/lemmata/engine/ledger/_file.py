@@ -245,7 +245,7 @@ def _recognised(path: Path) -> bool:
     if not head:
         return False
     if head != _HEADER:
-        raise DataError(f"ledger {path}", found="a file of another type", rule="a ledger that lemmata wrote",
+        raise DataError(f"ledger {path}", found="a file of another kind", rule="a ledger that lemmata wrote",
                         remedy="name another file with --ledger PATH")  # fmt: skip
     with _told(path), _reading(path, shortly=True) as own:
         application = own.execute("PRAGMA application_id").fetchone()[0]

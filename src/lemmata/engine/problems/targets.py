@@ -26,7 +26,7 @@ class AbstractTarget(eqx.Module):
 
     @abc.abstractmethod
     def log_density(self, schedule: Schedule, t: Float[Array, ""], x: Float[Array, " d"]) -> Float[Array, ""]:
-        """log p_t(x), where p_t is the density of x(t)."""
+        """The logarithm of p_t(x), where p_t is the density of x(t)."""
 
     @abc.abstractmethod
     def denoiser(self, schedule: Schedule, t: Float[Array, ""], x: Float[Array, " d"]) -> Float[Array, " d"]:

@@ -66,7 +66,7 @@ class Chances:
         return relation.delta if isinstance(relation, AtMost | AtLeast) else 0.0
 
     def at(self, setting: dict[str, Any], number: int) -> Seen:
-        """How far the statement is from holding at a setting, and this place if the statement seems to fail there."""
+        """How far the statement is from holding at a setting, and a place where it seems to fail, if there is one."""
         seen = self._seen(setting, number)
         self.settings += 1  # a setting that Ctrl-C cut short was not searched
         return seen
