@@ -24,7 +24,7 @@ import re
 
 
 class LemmataError(Exception):
-    """Base of every error that lemmata raises on purpose; the command line prints it without a traceback.
+    """The base class of every error that lemmata raises on purpose. The command line prints it without a traceback.
 
     Args:
         what: the input that is wrong, in the caller's words ("column 'age'", "setting n").
@@ -54,7 +54,7 @@ class MissingDataError(DataError, ImportError):
 
 
 class FileError(DataError, OSError):
-    """A file or folder cannot be read or written. The numbers and names that `OSError` has are None."""
+    """A file or folder cannot be read or written. The attributes of `OSError`, such as `errno`, are None."""
 
     __new__ = OSError.__new__  # pickles of Dask ask for this class, and would otherwise find the class of `ValueError`
 
@@ -89,11 +89,11 @@ class PrecisionError(LemmataError, TypeError):
 
 
 class NotPositiveDefiniteError(LemmataError, ValueError):
-    """A matrix that must be positive (semi)definite has an eigenvalue below its rounding floor."""
+    """A matrix that must be positive (semi)definite has an eigenvalue that is negative beyond rounding."""
 
 
 class MemoryPlanError(LemmataError, MemoryError):
-    """A computation was refused because its memory plan exceeds the machine."""
+    """A computation was refused because its memory plan needs more memory than the machine has free."""
 
     __new__ = Exception.__new__  # as above
 
@@ -115,18 +115,18 @@ class InterpolationWarning(UserWarning):
 
 
 class CalibrationWarning(UserWarning):
-    """There are so few rows that the probabilities of a classifier can only be those of chance."""
+    """There are too few rows to calibrate a classifier's probabilities, so they are those of chance."""
 
 
 class ApproximationWarning(UserWarning):
-    """A fit of many rows is approximate, because no exact fit was requested. It uses some rows as centres."""
+    """A fit of many rows is approximate: it uses some rows as centres, because no exact fit was requested."""
 
 
 def file_error(cause: Exception) -> type[DataError]:
-    """The class of an error about a file, by its reason: the file is missing, not accessible, or of another kind.
+    """The error class for a file that is missing, not accessible, or of the wrong kind.
 
     Args:
-        cause: the error of the system or of the file's reader.
+        cause: the error of the operating system or of the file's reader.
 
     >>> [file_error(cause).__name__ for cause in (FileNotFoundError(), PermissionError(), ValueError())]
     ['MissingFileError', 'FileError', 'DataError']
@@ -137,14 +137,14 @@ def file_error(cause: Exception) -> type[DataError]:
 
 
 class ClaimError(LemmataError, ValueError):
-    """A claim breaks the grammar: it names no source, has the wrong shapes, or does not refute its control."""
+    """A claim breaks the rules for claims. For example, it has no source, or its trials do not refute its control."""
 
 
 _COUNTED = r"\bone (class|entry|label|number|query|score|target|value|weight)\b.* (for each|in each|a)\b"
 
 
 def _reshaped(what: str, found: str, rule: str) -> str:
-    """What to do if an array of another shape than the required one was found."""
+    """The advice if an array does not have the required shape."""
     name = what if what.isidentifier() else "values"
     given = re.findall(r"\(([\w, ]*)\)", found)
     if "no axis of length 0" in rule or any("0" in re.split(", ?", shape) for shape in given):
@@ -168,7 +168,7 @@ def _reshaped(what: str, found: str, rule: str) -> str:
 
 
 def _axes(rule: str) -> int | None:
-    """The number of axes that a rule requires. None if the rule does not say it."""
+    """The number of axes that a rule requires; None if the rule does not state it."""
     if shape := re.search(r"^(?:shape |.*of shape )?\(([^()]*)\)", rule):
         parts = [part for part in shape[1].split(",") if part.strip()]
         return None if any(part.strip("*. ") != part.strip() for part in parts) else len(parts)
@@ -180,5 +180,5 @@ def _axes(rule: str) -> int | None:
 
 
 def shortened(text: str, most: int = 120) -> str:
-    """The text, or its beginning and its length where it is longer than a message should hold."""
+    """The text. If it is too long for a message, its beginning and its length."""
     return text if len(text) <= most else f"{text[: most // 2]}… ({len(text)} characters)"

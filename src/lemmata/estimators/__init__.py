@@ -1,4 +1,4 @@
-"""Scikit-learn faces of the solvers."""
+"""Scikit-learn estimators for the solvers of lemmata."""
 
 from lemmata.core import read_arguments as _read_arguments
 from lemmata.storage import storable as _storable

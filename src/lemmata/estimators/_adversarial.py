@@ -1,4 +1,4 @@
-"""An infinitely wide network stopped row by row against an adversary, as a scikit-learn classifier."""
+"""A scikit-learn classifier: an infinitely wide network, stopped early against an adversary, row by row."""
 
 import math
 from typing import Any
@@ -27,26 +27,26 @@ class AdversarialKernelClassifier(ClassifierMixin, BaseEstimator):
 
     An infinitely wide network is trained on centred indicators of the classes by the flow of its tangent kernel. Each
     training row has its own time, after which it no longer counts. The times are learned on validation rows, which are
-    set aside and attacked at each step (`lemmata.subjects.adversaries.learn_row_times`, Adv-NTK). `rows="common"` is
-    one time for all of them, early stopping.
+    set aside and attacked at each step (`lemmata.subjects.adversaries.learn_row_times`, Adv-NTK). `rows="common"` uses
+    one time for all rows, which is early stopping.
 
     Args:
         network: a layer of `lemmata.architectures`; None is three hidden ReLU layers with biases of standard deviation
             0.1.
-        radius: how far the adversary may move an input.
-        norm: "linf", every input by itself, or "l2", all of them.
+        radius: the largest distance by which the adversary may move an input.
+        norm: "linf" limits the move of each input coordinate, "l2" the length of the whole move.
         rows: "own" times for the rows, or a "common" one.
         validation_fraction: the share of rows set aside, between 0 and 1.
-        steps: of the search for times.
-        learning_rate: root mean square change of the logarithms of times in a step.
-        attack_steps: of each attack.
-        random_state: of the choice of validation rows.
+        steps: the number of steps of the search for times.
+        learning_rate: the root mean square change of the logarithms of times in one step.
+        attack_steps: the number of steps of each attack.
+        random_state: the seed for the choice of validation rows.
 
     Attributes:
         classes_: the labels.
-        times_: of the training rows that were not set aside.
+        times_: the times of the training rows that were not set aside.
         common_time_: the best single time.
-        validation_losses_: attacked losses along the search, the first one of the common time.
+        validation_losses_: the losses under attack along the search; the first is the loss of the common time.
 
     Example:
         >>> import numpy as np
@@ -81,7 +81,7 @@ class AdversarialKernelClassifier(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X, y):
-        """Set rows aside, and learn the times of the others.
+        """Set rows aside, and learn the times of the other rows.
 
         Args:
             X: inputs (n, d).
@@ -119,7 +119,7 @@ class AdversarialKernelClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def _split(self, rows: int) -> tuple[np.ndarray, np.ndarray]:
-        """Rows that are set aside, and the others, at least one of each."""
+        """The rows that are set aside and the other rows, at least one of each."""
         share: Any = self.validation_fraction
         if not (isinstance(share, int | float) and 0 < share < 1 and math.isfinite(share)):
             raise SettingError("validation_fraction", found=repr(share), rule="a number above 0 and below 1")
@@ -130,7 +130,7 @@ class AdversarialKernelClassifier(ClassifierMixin, BaseEstimator):
     def decision_function(self, X):
         """The outputs (m, k) for k > 2 classes.
 
-        For two classes, their difference (m,), which is positive for the second class.
+        For two classes, it is the difference (m,) of the two outputs, which is positive for the second class.
         """
         outputs = self._outputs(X)
         return outputs[:, 1] - outputs[:, 0] if len(self.classes_) == 2 else outputs

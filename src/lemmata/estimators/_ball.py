@@ -10,11 +10,12 @@ from lemmata.errors import DataError, SettingError
 
 
 def ball_scale(inputs: Float[np.ndarray, "n d"], normalise: Any) -> tuple[int, float, float]:
-    """The row of largest norm, its norm, and the number by which inputs are divided.
+    """The position of the row with the largest norm, this norm, and the number by which inputs are divided.
 
     Args:
         inputs: training rows.
-        normalise: True takes the largest norm, False refuses norms above 1, None takes a norm above 1 with a warning.
+        normalise: True divides inputs by the largest norm. False refuses norms above 1. None divides by a norm above 1
+            with a warning.
 
     Raises:
         SettingError: if `normalise` is not True, False or None.
@@ -44,11 +45,11 @@ def ball_scale(inputs: Float[np.ndarray, "n d"], normalise: Any) -> tuple[int, f
 
 
 def longest_row(rows: Float[np.ndarray, "n d"], what: str) -> tuple[int, float]:
-    """The row of largest norm, and its norm. They are right even if squares of the entries overflow or underflow.
+    """The position of the row with the largest norm, and this norm, even if squares of entries over- or underflow.
 
     Args:
         rows: a matrix.
-        what: its name in the error.
+        what: the name of the matrix in the error.
 
     Raises:
         DataError: if the norm overflows.

@@ -1,4 +1,4 @@
-"""The embedding that self-supervised learning of a kernel model ends at, as a scikit-learn transformer."""
+"""A scikit-learn transformer: the embedding to which self-supervised learning of a kernel model converges."""
 
 from typing import Any
 
@@ -19,20 +19,20 @@ from ._rows import float64_leaves, points_of
 
 
 class KernelBarlowTwins(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Embeddings whose cross-correlation between two views of every row is the identity, in the space of a kernel.
+    """Embed rows in a kernel's space so that the cross-correlation between two views of every row is the identity.
 
-    It is the limit of gradient flow on |C - I|² from a small start, where C is the cross-correlation of the embeddings.
-    This is an infinitely wide network with that tangent kernel, trained with Barlow Twins' loss without normalisation
-    (Simon et al., 2023). Components are the leading modes of the information that the views share, the fastest first.
-    Without views, each row is its own view, and the embedding is whitened kernel PCA without centring.
+    The embedding is the limit of gradient flow on |C - I|² from a small start, where C is the cross-correlation of the
+    embeddings. An infinitely wide network with this tangent kernel learns it by Barlow Twins' loss without
+    normalisation (Simon et al., 2023). Components are the leading modes of the information that the views share, the
+    fastest first. Without views, each row is its own view, and the embedding is whitened kernel PCA without centring.
 
     Args:
         kernel: a kernel of lemmata; None is an RBF kernel whose squared lengthscale is half the number of columns.
-        n_components: dimensions of the embedding.
+        n_components: the number of dimensions of the embedding.
 
     Attributes:
         kernel_: the kernel that is used.
-        eigenvalues_: of the modes, descending.
+        eigenvalues_: the eigenvalues of the modes, in descending order.
 
     Example:
         >>> import numpy as np
@@ -94,7 +94,7 @@ class KernelBarlowTwins(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             return np.asarray(cross @ jnp.asarray(self._coefficients))
 
     def step_times(self, start: Any) -> np.ndarray:
-        """When gradient flow learns each component, every mode of size `start` at time 0.
+        """The times at which gradient flow learns each component, if every mode has size `start` at time 0.
 
         Args:
             start: a small positive number.

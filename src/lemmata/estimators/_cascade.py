@@ -21,7 +21,7 @@ from ._rows import points_of, root_mean_square, training_rows
 
 
 class AbstractCascadeEstimator(BaseEstimator):
-    """The common part of cascades for any targets: the scale of inputs, the batches, the outputs."""
+    """The common part of cascade estimators: the scale of inputs, the batches and the outputs."""
 
     widths: Any
     damping: Any
@@ -32,7 +32,7 @@ class AbstractCascadeEstimator(BaseEstimator):
     random_state: Any
 
     def _train(self, points: Float[np.ndarray, "n d"], targets: Float[np.ndarray, "k n"]) -> None:
-        """Steps in function space on batches of one size. Each epoch has its own order of the rows."""
+        """Train by steps in function space on batches of one size, in a new order of the rows for each epoch."""
         widths, batch, epochs = self._checked()
         low, high = points.min(axis=0), points.max(axis=0)
         self.scale_ = np.where(high > low, high - low, 1.0)
@@ -81,13 +81,13 @@ class CascadeRegressor(MultiOutputMixin, RegressorMixin, AbstractCascadeEstimato
     from the inputs through `widths` to one number. Each column of the targets has its own cascade. Each step solves a
     linear system of the size of a batch for the function on the batch. It then moves the values of all packages by
     damped Gauss-Newton (`lemmata.subjects.splines.Cascade.step`). A cascade can find few directions on which targets
-    depend. If they depend on all directions, plain kernel regression with the same covariance is better.
+    depend. If the targets depend on all directions, plain kernel regression with the same covariance is better.
 
     Args:
         widths: the widths of the packages after the first one. () is a single package. Equal neighbours start as the
             identity.
         damping: alpha, added to the tangent kernel's diagonal; larger is slower and steadier.
-        batch: rows of a step, at most.
+        batch: the largest number of rows in a step.
         epochs: passes over the rows.
         slope: b of the covariance r² (ln r - b) + c.
         level: c.
@@ -149,14 +149,14 @@ class CascadeClassifier(ClassifierMixin, AbstractCascadeEstimator):
     """Classification with cascades of packages of polyharmonic splines, trained in the space of functions.
 
     For each class, one cascade is fitted to 1 for the rows of this class and -1 for all other rows. For two classes,
-    there is only one cascade. The class with the largest output is predicted. Inputs are divided by their range and
+    only one cascade is fitted. The class with the largest output is predicted. Inputs are divided by their range and
     centred. See `CascadeRegressor`.
 
     Args:
         widths: the widths of the packages after the first one. () is a single package. Equal neighbours start as the
             identity.
         damping: alpha, added to the tangent kernel's diagonal; larger is slower and steadier.
-        batch: rows of a step, at most.
+        batch: the largest number of rows in a step.
         epochs: passes over the rows.
         slope: b of the covariance r² (ln r - b) + c.
         level: c.

@@ -1,4 +1,4 @@
-"""Fits of many rows: kernel regression on some of them as centres, and what that is estimated to cost."""
+"""Fits of many rows by kernel regression on some rows as centres, with an estimate of the loss of accuracy."""
 
 import math
 import warnings
@@ -27,7 +27,7 @@ _BLOCK = 2**27
 
 
 def centres_for(setting: Any, rows: int) -> int | None:
-    """How many centres a fit has. None if the fit is exact.
+    """The number of centres of a fit; None if the fit is exact.
 
     Args:
         setting: "auto", a number, or None.
@@ -49,11 +49,12 @@ class OnCentres(NamedTuple):
     """Kernel regression on centres.
 
     Attributes:
-        centres: z (p, *shape).
+        centres: the centres z, of shape (p, *shape).
         modes: the solution in its eigenbasis.
         ridge: the ridge. It has no meaning after training for a time.
-        weights: of the moments.
-        price: the shares of the squared leave-one-out error that the exact fit is estimated to save, least and most.
+        weights: the weights of the moments.
+        price: the least and the largest share of the squared leave-one-out error that the exact fit is estimated to
+            save.
     """
 
     centres: Float[np.ndarray, "p *shape"]
@@ -64,7 +65,7 @@ class OnCentres(NamedTuple):
 
     @property
     def coefficients(self) -> Float[np.ndarray, "p k"]:
-        """Alpha of sum_j K(., z_j) alpha_j."""
+        """The coefficients alpha_j of the fit sum_j K(., z_j) alpha_j."""
         return self.modes.coefficients(self.weights)
 
 
@@ -77,16 +78,16 @@ def on_centres(
     ridges: Float[np.ndarray, " s"],
     time: float | None,
 ) -> OnCentres:
-    """The fit on random rows as centres, at the ridge of least leave-one-out error or after a time.
+    """Fit on random rows as centres, with the ridge of least leave-one-out error, or after a training time.
 
     Args:
-        kernel: with leaves of NumPy or JAX.
+        kernel: the kernel, with leaves of NumPy or JAX.
         points: inputs.
-        targets: centred, times the roots of the weights.
+        targets: the centred targets, times the roots of the weights.
         roots: the roots of the weights.
-        count: how many centres are drawn. Equal centres count once.
-        ridges: candidates.
-        time: of the gradient flow, in place of a ridge.
+        count: the number of centres to draw. Equal centres count once.
+        ridges: the candidate ridges.
+        time: the time of the gradient flow, in place of a ridge.
     """
     order = np.random.default_rng(0).permutation(len(points))
     chosen = _first_distinct(points, order, count)
@@ -123,7 +124,7 @@ def _best(
 
 
 def _first_distinct(points: np.ndarray, order: np.ndarray, count: int) -> Int[np.ndarray, " p"]:
-    """The first rows in an order that are different points. There are fewer if not enough points differ."""
+    """The first `count` different points in a given order; fewer if there are not enough different points."""
     taken = count
     while True:
         drawn = points[order[:taken]].reshape(min(taken, len(order)), -1)
@@ -136,13 +137,13 @@ def _first_distinct(points: np.ndarray, order: np.ndarray, count: int) -> Int[np
 def _price(errors: list[np.ndarray], doublings: float) -> tuple[float, float]:
     """The least and largest share of the mean error that further centres are estimated to save.
 
-    The last doubling of the number of centres has saved d, the one before c. At most, each further doubling saves d, or
-    the standard error of d if that is more. At least, each doubling saves d / c of what the doubling before saved, and
-    at most half of it.
+    Let d be the error that the last doubling of the number of centres saved, and c that of the doubling before. For
+    the upper estimate, each further doubling saves the larger of d and its standard error. For the lower estimate,
+    each doubling saves a share d / c, at most one half, of what the doubling before it saved.
 
     Args:
-        errors: of the rows set aside, from a quarter, a half and all of the centres.
-        doublings: from these centres to all rows.
+        errors: the errors of the rows set aside, with a quarter, a half and all of the centres.
+        doublings: the number of doublings from these centres to all rows.
     """
     mean = float(np.mean(errors[-1]))
     if len(errors) < 3 or mean == 0:
@@ -157,7 +158,7 @@ def _price(errors: list[np.ndarray], doublings: float) -> tuple[float, float]:
 
 
 def warn_of_centres(rows: int, found: OnCentres) -> None:
-    """Say that a fit is approximate.
+    """Warn that a fit is approximate.
 
     Args:
         rows: of the fit.
@@ -205,12 +206,12 @@ def crosses(
 ) -> Iterator[tuple[Int[np.ndarray, " r"], Float[Array, "r n"]]]:
     """The cross matrix K(x, points) in blocks of rows of at most 128 MiB, each with the numbers of its rows.
 
-    Nothing is compiled where NumPy takes less time.
+    If NumPy takes less time than compiling, nothing is compiled.
 
     Args:
         kernel: with leaves of JAX.
         x: other points.
-        points: of the fit.
+        points: the points of the fit.
     """
     rows, fitted = max(1, min(len(x), _BLOCK // (8 * len(points)))), jnp.asarray(points)
     by_numpy = takes_numpy(kernel, points, len(x) * len(points))
@@ -223,12 +224,12 @@ def crosses(
 
 
 def diagonal_mean(kernel: AbstractKernel, points: Float[np.ndarray, "n *shape"], weights: np.ndarray) -> float:
-    """The weighted mean of K(x_i, x_i), 1 if it is 0.
+    """The weighted mean of K(x_i, x_i), or 1 if this mean is 0.
 
     Args:
         kernel: with leaves of JAX.
         points: inputs.
-        weights: of the rows.
+        weights: the weights of the rows.
     """
     with jax.enable_x64(True):
         return float(weights @ np.asarray(kernel.diagonal(jnp.asarray(points))) / np.sum(weights)) or 1.0

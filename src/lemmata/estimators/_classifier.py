@@ -1,4 +1,4 @@
-"""An infinitely wide network trained on squared loss as a scikit-learn classifier."""
+"""A scikit-learn classifier: an infinitely wide network trained on squared loss."""
 
 import warnings
 from typing import Any
@@ -25,11 +25,11 @@ class TangentKernelClassifier(ClassifierMixin, BaseEstimator):
     `TangentKernelRegressor` is fitted to the indicators of the k classes (1 for the class of the row, 0 elsewhere), and
     the class of the largest output is predicted.
 
-    Outputs of a least-squares fit are no probabilities. `predict_proba` is the softmax of `sharpness_` times the
+    Outputs of a least-squares fit are not probabilities. `predict_proba` is the softmax of `sharpness_` times the
     outputs. The sharpness minimises the log loss of the leave-one-out outputs of the training rows. Each of these
-    outputs comes from a fit that has not seen the row, except for the offset. Every class counts with one row more than
+    outputs comes from a fit without the row, except that the offset includes it. Every class counts one row more than
     it has (Platt's smoothing). For a ridge, these outputs have a closed form. So calibration is possible if `time` is
-    None. Beyond 2,000 rows the outputs of 1,000 to 2,000 of them are used.
+    None. Beyond 2,000 rows, only 1,000 to 2,000 of these outputs are used.
 
     Args:
         network: a layer of `lemmata.architectures`; None is three hidden ReLU layers with biases of standard deviation
@@ -66,7 +66,7 @@ class TangentKernelClassifier(ClassifierMixin, BaseEstimator):
         Args:
             X: inputs (n, d), or what `network` reads, see `TangentKernelRegressor`.
             y: labels (n,), at least two different ones.
-            sample_weight: (n,) numbers of at least 0, see `TangentKernelRegressor.fit`; None is 1 for every row.
+            sample_weight: weights (n,) of at least 0, see `TangentKernelRegressor.fit`; None is 1 for every row.
 
         Raises:
             DataError: for labels of a single class among the rows of positive weight, and for the same reasons as
@@ -100,7 +100,7 @@ class TangentKernelClassifier(ClassifierMixin, BaseEstimator):
     def decision_function(self, X):
         """The outputs (m, k) for k > 2 classes.
 
-        For two classes, their difference (m,), positive for the second class.
+        For two classes, it is the difference (m,) of the two outputs, which is positive for the second class.
         """
         outputs = self._outputs(X)
         return outputs[:, 1] - outputs[:, 0] if len(self.classes_) == 2 else outputs
@@ -122,9 +122,9 @@ class TangentKernelClassifier(ClassifierMixin, BaseEstimator):
 
 
 def _sharpness(outputs: np.ndarray, index: np.ndarray, weights: np.ndarray) -> float:
-    """The minimiser over s >= 0 of the log loss of softmax(s outputs).
+    """The s >= 0 that minimises the log loss of softmax(s outputs).
 
-    The loss is convex in s, and its slope changes sign there.
+    The loss is convex in s, and its slope changes sign at the minimiser.
     """
     classes = outputs.shape[1]
     counts = np.bincount(index, weights, minlength=classes)[index, None]

@@ -1,4 +1,4 @@
-"""A convolutional deep kernel machine as a scikit-learn classifier."""
+"""A scikit-learn classifier: a convolutional deep kernel machine."""
 
 import math
 from typing import Any
@@ -27,23 +27,24 @@ class ConvolutionalDeepKernelMachineClassifier(ClassifierMixin, BaseEstimator):
     noise. For each matrix, `stiffness` times its divergence from the matrix that the previous block implies is
     subtracted. Adam maximises it over all rows at once, together with the inducing patches, the weights between
     inducing points, the noise and the scale. At an infinite stiffness the Gram matrices are those of random networks.
-    Images are pooled over all sites, and their class is that of the largest posterior mean. It is made for hundreds of
-    small images. A step takes time in proportion to the images, the sites, and the squares of inducing points.
+    Images are pooled over all sites, and their class is that of the largest posterior mean. The estimator is made for
+    hundreds of small images. The time of a step is proportional to the number of images, to the number of sites, and
+    to the square of the number of inducing points.
 
     Args:
-        shape: of an image, (h, w) or (h, w, c), if the rows of X are its entries in that order. None means a square of
-            one channel if possible, else a strip (1, d).
-        inducing: inducing patches of images, then inducing points of each block.
-        strides: of the sites that each block keeps, along both axes.
-        stiffness: nu, at least 0; math.inf learns no Gram matrix.
-        steps: of Adam.
-        learning_rate: of Adam.
-        random_state: seed, RandomState or None, for patches to start from.
+        shape: the shape of an image, (h, w) or (h, w, c), if a row of X has the entries of the image in this order.
+            None means a square of one channel if possible, else a strip (1, d).
+        inducing: the numbers of inducing patches of images, then of inducing points of each block.
+        strides: the distance between the sites that each block keeps, along both axes.
+        stiffness: the factor nu, at least 0; math.inf does not learn the Gram matrices.
+        steps: the number of steps of Adam.
+        learning_rate: the learning rate of Adam.
+        random_state: a seed, a RandomState or None, for the choice of the first patches.
 
     Attributes:
         classes_: the labels.
         machine_: the trained machine.
-        objective_: before each step.
+        objective_: the objective before each step.
         scale_: images are X / scale_.
 
     Example:
@@ -139,7 +140,7 @@ class ConvolutionalDeepKernelMachineClassifier(ClassifierMixin, BaseEstimator):
     def decision_function(self, X):
         """The posterior means (m, k) for k > 2 classes.
 
-        For two classes, their difference (m,), which is positive for the second class.
+        For two classes, it is the difference (m,) of the two means, which is positive for the second class.
         """
         check_is_fitted(self)
         images = self._images(points_of(self, X))

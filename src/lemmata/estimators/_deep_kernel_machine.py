@@ -1,4 +1,4 @@
-"""A deep kernel machine on inducing points as a scikit-learn classifier."""
+"""A scikit-learn classifier: a deep kernel machine on inducing points."""
 
 import math
 from typing import Any
@@ -22,27 +22,29 @@ from ._rows import points_of, root_mean_square, training_rows
 class DeepKernelMachineClassifier(ClassifierMixin, BaseEstimator):
     """Least-squares classification with a deep kernel machine of ReLU layers on inducing points.
 
-    A kernel method whose kernel is learned. The Gram matrix of every layer at the inducing points is free. It moves
-    away from the matrix of an infinitely wide network if this gains more for the labels than `nu` times the Gaussian
-    divergence (`lemmata.subjects.machines.SparseMachine`; Yang et al., 2023). Inputs are centred and divided by one
-    number. Adam trains factors, inducing points and noise on all rows. The time of a step and the memory are linear in
-    the rows.
+    This kernel method learns its kernel. The Gram matrix of every layer at the inducing points is free. It moves away
+    from the matrix of an infinitely wide network if this improves the fit of the labels by more than `nu` times the
+    Gaussian divergence (`lemmata.subjects.machines.SparseMachine`; Yang et al., 2023). Inputs are centred and divided
+    by one number. Adam trains factors, inducing points and noise on all rows. The time of a step and the memory are
+    linear in the rows.
 
     Args:
-        layers: of learned Gram matrices, at least 1.
+        layers: the number of layers with learned Gram matrices, at least 1.
         nu: the weight of each layer's divergence, in nats of all rows' log likelihood. 0 does not restrict the layers.
             Infinity keeps them at the prior, the sparse Gaussian process of an infinitely wide network.
-        inducing: how many inducing points, at most; rows chosen at random to start with.
-        steps: of Adam.
-        learning_rate: of Adam.
-        noise: the variance of the labels' noise to start with, of labels of mean square 1.
-        random_state: seed, RandomState or None, for the choice of inducing rows.
+        inducing: the largest number of inducing points, which start at rows that are chosen at random.
+        steps: the number of steps of Adam.
+        learning_rate: the learning rate of Adam.
+        noise: the first value of the variance of the labels' noise, for labels of mean square 1.
+        random_state: a seed, a RandomState or None, for the choice of inducing rows.
 
     Attributes:
         classes_: the labels.
         machine_: the trained machine.
-        weights_: of its outputs, (inducing, k), one column for each class; one column for two classes.
-        objective_: before each step, in nats per row. shift_, scale_: inputs are (X - shift_) / scale_.
+        weights_: the weights of its outputs, (inducing, k), with one column for each class, or one column for two
+            classes.
+        objective_: the objective before each step, in nats for each row. shift_, scale_: inputs are (X - shift_) /
+            scale_.
 
     Example:
         >>> import numpy as np

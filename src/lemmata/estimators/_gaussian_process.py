@@ -1,4 +1,4 @@
-"""An infinitely wide Bayesian network as a scikit-learn estimator."""
+"""A scikit-learn estimator: an infinitely wide Bayesian network."""
 
 import math
 from typing import Any
@@ -32,29 +32,31 @@ _LOG_2_PI = math.log(2 * math.pi)
 class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Bayesian regression with an infinitely wide network: a Gaussian process with the network's NNGP kernel.
 
-    Each column of the targets is centred and divided by its root mean square. Then it fits the prior, whose scale is
-    that of the network's initial outputs. Standard deviations are returned in the units of the targets.
+    Each column of the targets is centred and divided by its root mean square. Then its scale fits the prior, which has
+    the scale of the network's initial outputs. Standard deviations are returned in the units of the targets.
 
     On centres z, the posterior is the variational posterior (Titsias, 2009). It is the posterior of a process whose
-    values at z contain all information of the rows. Let psi(x) = G^T K(z, x), where sum_i psi_i psi_i^T is diagonal
-    with entries a_j. Its variance is K(x, x) - sum_j psi_j(x)² a_j / (a_j + noise). It is neither an upper nor a lower
-    bound of the posterior variance. Far from the centres, it equals the prior's variance, as it should.
+    values at z contain all information of the rows. Let psi(x) = G^T K(z, x), with G such that sum_i psi(x_i)
+    psi(x_i)^T over the rows is diagonal with entries a_j. The variance is K(x, x) - sum_j psi_j(x)² a_j / (a_j +
+    noise). It is neither an upper nor a lower bound of the exact posterior variance. Far from the centres, it equals
+    the prior's variance, as it should.
 
     Args:
         network: a layer of `lemmata.architectures`; None is three hidden ReLU layers with biases of standard deviation
             0.1.
-        noise: variance of the noise, for targets of mean square 1.
+        noise: the variance of the noise, for targets of mean square 1.
         centres: "auto", a number, or None; see `KernelRegressor`.
 
     Attributes:
         network_: the network that is used.
         log_evidence_: the log marginal likelihood of the scaled targets, summed over their columns; -inf for rows that
             contradict each other without noise. None on centres.
-        log_evidence_bound_: a lower bound of it (Titsias' on centres); equal to `log_evidence_` if the fit is exact.
+        log_evidence_bound_: a lower bound of the log marginal likelihood (on centres, that of Titsias); equal to
+            `log_evidence_` if the fit is exact.
         centres_: the number of centres; None if the fit is exact.
         price_: see `KernelRegressor`.
-        jitter_: the amount that had to be added to the diagonal besides the noise. On centres, it is added to the
-            diagonal of the centres' Gram matrix.
+        jitter_: the number that was added to the diagonal besides the noise. On centres, it is added to the diagonal
+            of the centres' Gram matrix.
         offset_: the mean of the targets, a number or (k,).
         target_scale_: the number by which centred targets are divided, a number or (k,). It is 1 for a column that is
             constant up to rounding.
@@ -88,7 +90,7 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Args:
             X: inputs (n, d), or what `network` reads, see `TangentKernelRegressor`.
             y: targets (n,) or (n, k).
-            sample_weight: (n,) numbers of at least 0; None is 1 for every row.
+            sample_weight: weights (n,) of at least 0; None means 1 for every row.
 
         Raises:
             SettingError: for a network that is not a layer, or a noise that is not a number of at least 0.
@@ -100,7 +102,7 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             ApproximationWarning: for a fit on centres with centres = "auto".
             ContradictionWarning: for equal inputs with different targets, if noise = 0.
             InterpolationWarning: if noise = 0 and the fit misses a row by more than a thousandth of the targets' root
-                mean square. The reason is that the Gram matrix is singular up to rounding.
+                mean square. This happens if the Gram matrix is singular up to rounding.
         """
         rows = training_rows(self, X, y, sample_weight, multi_output=True, y_numeric=True)
         count = centres_for(self.centres, len(rows.points))
@@ -137,7 +139,7 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return self
 
     def _condition_on_centres(self, count: int, volume: float) -> None:
-        """The variational posterior on centres, which take the place of the rows."""
+        """Compute the variational posterior on centres, which take the place of the rows."""
         kernel, flat = NNGPKernel(jax_leaves(self.network_)), self._targets.reshape(len(self._targets), -1)
         rows, shape, noise = len(flat), self._targets.shape[1:], float(self.noise)
         found = on_centres(kernel, self._points, flat, self._roots, count, np.array([noise]), None)
@@ -160,11 +162,11 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             warn_of_least_squares(found, "noise = 0")
 
     def predict(self, X, return_std=False):
-        """The posterior mean (m,) or (m, k) at the inputs X (m, d), and with `return_std` its standard deviation.
+        """The posterior mean (m,) or (m, k) at the inputs X (m, d); with `return_std`, also the standard deviation.
 
-        The deviation has the shape of the mean. It is the standard deviation of the function, without the noise;
-        columns differ only by their scale. On centres, mean and deviation are those of the variational posterior (see
-        the class).
+        The standard deviation has the shape of the mean. It is that of the function, without the noise. Its columns
+        differ only by their scale. On centres, mean and deviation are those of the variational posterior (see the
+        class).
         """
         check_is_fitted(self)
         X, fitted = of_one_shape(self.network, points_of(self, X), self._points)

@@ -1,4 +1,4 @@
-"""Points that are graphs or fields, in estimators of networks that read them."""
+"""Helpers for estimators of networks that read graphs or fields."""
 
 from typing import Any
 
@@ -10,10 +10,10 @@ from lemmata.architectures import AbstractLayer, OnGraphs, graph_points
 
 
 def as_points(network: Any, X: Any) -> Any:
-    """Graphs as points in float64 if the network reads graphs; other inputs unchanged.
+    """Turn graphs into points in float64 if the network reads graphs. Other inputs are not changed.
 
     Args:
-        network: of the estimator, or None.
+        network: the network of the estimator, or None.
         X: what was given.
 
     Raises:
@@ -23,10 +23,10 @@ def as_points(network: Any, X: Any) -> Any:
 
 
 def are_fields(network: Any, X: Any) -> bool:
-    """Whether inputs are fields or graphs, for a network of the user's.
+    """Whether inputs are fields or graphs for the network of the user.
 
     Args:
-        network: of the estimator, or None.
+        network: the network of the estimator, or None.
         X: inputs.
     """
     return isinstance(network, AbstractLayer) and getattr(X, "ndim", 2) > 2
@@ -38,7 +38,7 @@ def of_one_shape(
     """Two sets of points, with the same number of nodes if the network reads graphs.
 
     Args:
-        network: of the estimator, or None.
+        network: the network of the estimator, or None.
         x: points.
         y: other points.
     """

@@ -1,4 +1,4 @@
-"""A transformer that learns in context by construction, as a scikit-learn estimator."""
+"""A scikit-learn estimator: a transformer that learns in context by construction."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ _ENTRIES = 2**26
 
 
 class InContextRegressor(RegressorMixin, BaseEstimator):
-    """Prediction from a prompt: `fit` stores the examples, `predict` runs a transformer that was never trained.
+    """Predict from a prompt: `fit` stores the examples, and `predict` runs a transformer that was never trained.
 
     The transformer belongs to a class of functions and has explicit weights. Its layers compute universal features of
     the examples and of the query, run proximal gradient on the Lasso (1/N) |y - Phi rho|² + penalty |rho|_1, and return

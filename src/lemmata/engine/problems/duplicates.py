@@ -1,4 +1,4 @@
-"""Equal rows: the commonest cause of a singular Gram matrix."""
+"""Find equal rows, the most common cause of a singular Gram matrix."""
 
 import numpy as np
 from jaxtyping import Array, Float
@@ -7,7 +7,7 @@ from jaxtyping import Array, Float
 def duplicate_rows(x: Float[Array, "n d"] | Float[np.ndarray, "n d"]) -> list[tuple[int, int]]:
     """The rows that repeat an earlier row exactly, each with the first row that it repeats.
 
-    Every pair lowers the rank of any Gram matrix on these rows by one. A row with a nan equals no other.
+    Every pair lowers the rank of any Gram matrix on these rows by one. A row with a nan is not equal to any other row.
 
     Args:
         x: inputs, one row for each point.

@@ -46,7 +46,7 @@ class ImpulseResponse(eqx.Module):
 
 
 class ImpulseResponses(Population[ImpulseResponse]):
-    """Random signs at coefficients of size k^(-s-1/2) for k below half of the steps, where s is uniform in a range.
+    """Responses with coefficients of size k^(-s-1/2) and random signs, for k below steps/2; s is uniform in a range.
 
     Attributes:
         least, most: the range of s.

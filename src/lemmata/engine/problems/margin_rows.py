@@ -52,7 +52,7 @@ class MarginRows(eqx.Module):
         return float(np.clip(1 - margins / float(self.margin), 0.0, 1.0).mean())
 
     def true_loss(self, key: Key[Array, ""]) -> float:
-        """Its expectation on new rows, from many of their projections. Both classes of each row count."""
+        """The expectation of `loss` on new rows, from many projections of such rows, each with both classes."""
         towards, beside = sphere_shadows(generator_of(key), len(self.teacher), _DRAWS)
         cosine, flips = float(self.weights @ np.asarray(self.teacher)), float(self.flips)
         own = (cosine * towards + max(1 - cosine**2, 0.0) ** 0.5 * beside) * np.sign(towards)

@@ -102,11 +102,11 @@ def sampled_prompt(
         queries: other inputs.
         sigma: standard deviation of the noise.
         layers: the odd number L of layers.
-        penalty: lambda.
+        penalty: the penalty lambda.
         temperature: tau of the attention layers.
         sharpness: tau of the features.
         step: the step size eta; None means 1/(2(n + 1)).
-        accelerated: with momentum.
+        accelerated: whether the steps use momentum.
         as_printed: whether to leave out the factor N in Attn2.
     """
     shapes = function_class(family, jnp.ones((4, d)))
@@ -158,9 +158,9 @@ class Prompts(Population[Prompt]):
         free: which of n, N, T, family and sigma are settings. The others have the values of the fields. n, N, T,
             family, sigma: features, examples, steps, class of functions, standard deviation of the noise.
         queries: other inputs of each prompt.
-        penalty: lambda.
+        penalty: the penalty lambda.
         of_theory: if positive, lambda is this number times `penalty_of_theory`, and `penalty` is not used.
-        accelerated: with momentum.
+        accelerated: whether the steps use momentum.
     """
 
     free: tuple[str, ...] = ("n", "N", "family")

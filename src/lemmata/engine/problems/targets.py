@@ -189,7 +189,7 @@ class Cube(AbstractTarget):
         return jax.random.uniform(key, (n, self.dimension), minval=-self.half, maxval=self.half)
 
     def log_density(self, schedule: Schedule, t: Float[Array, ""], x: Float[Array, " d"]) -> Float[Array, ""]:
-        """Sum over coordinates of log of (Phi(upper) - Phi(lower)) / (2 half alpha)."""
+        """The sum over coordinates of the logarithm of (Phi(upper) - Phi(lower)) / (2 half alpha)."""
         _, lower, upper, _ = self._truncation(schedule, t, x)
         return jnp.sum(_log_mass(lower, upper) - jnp.log(2 * self.half * schedule.scale(t)))
 
@@ -201,7 +201,7 @@ class Cube(AbstractTarget):
         return sign * (jnp.abs(x) / schedule.scale(t) + spread * (edge(lower) - edge(upper)))
 
     def _truncation(self, schedule: Schedule, t: Float[Array, ""], x: Float[Array, " d"]) -> tuple[Array, ...]:
-        """Standard deviation of x(0) before truncation, the standardised ends seen from |x|, and the sign of x."""
+        """The standard deviation of x(0) before truncation, the standardised ends seen from |x|, and the sign of x."""
         alpha = schedule.scale(t)
         spread = jnp.sqrt(schedule.variance(t)) / alpha
         centre = jnp.abs(x) / alpha

@@ -28,7 +28,7 @@ def penalty_of_theory(
 
     Args:
         cost: the Barron constant C_F.
-        noise: sigma.
+        noise: the standard deviation sigma of the noise.
         discretisation: the discretisation error epsilon_dis.
         examples: the number N of examples.
         layers: the number L of layers.
@@ -57,7 +57,7 @@ def parameter_choices(error: float, barron: float, noise: float, log_cover: floa
     Args:
         error: the target mean squared error.
         barron: the Barron constant C_F.
-        noise: sigma.
+        noise: the standard deviation sigma of the noise.
         log_cover: log |N_epsilon|.
         constant: the hidden constant.
 

@@ -156,7 +156,7 @@ class Ascent:
         return None
 
     def _modelled(self, start: Point, arrays: Any, key: Key[Array, ""]) -> Point:
-        """Sequential quadratic programming from a point, which turns where gradient steps would go back and forth."""
+        """Climb by sequential quadratic programming, which does not oscillate where gradient steps would."""
         size = max(float(np.sqrt(np.mean(start.z**2))), 1e-3)
         best, last = start, start
 

@@ -118,7 +118,7 @@ class Survived:
             bound. None if ratios have no meaning.
         place: where this ratio was found; None if no problem could be judged.
         failed: the number of problems that raised an error or gave no number.
-        seconds: of the search.
+        seconds: the time of the search in seconds.
         unconfirmed: the number of problems that contradicted the claim at first, but not after a new measurement or
             other rounding.
         interrupted: whether Ctrl-C ended the search; the interrupted setting does not count.
@@ -172,7 +172,7 @@ class Untested:
             hypotheses, or if the data of an optional package are not installed. It is inconclusive if Ctrl-C was
             pressed while a contradiction was being confirmed.
         reason: the reason in words.
-        seconds: of the search. interrupted, unstored: as in `Survived`.
+        seconds: the time of the search in seconds. interrupted, unstored: as in `Survived`.
     """
 
     claim: str
@@ -194,7 +194,7 @@ Searched = Counterexample | Survived | Untested
 
 
 def address(claim: Claim) -> str:
-    """The name by which `find` returns a claim: its own name if it is registered, else its file and class."""
+    """The name by which `find` returns a claim: the claim's name if it is registered, else its file and class."""
     if claim.name in registry():
         return claim.name
     measures = filter(None, (getattr(type(claim), name) for name in ("measure", "measure_at")))
@@ -203,13 +203,13 @@ def address(claim: Claim) -> str:
 
 
 def load_counterexample(stem: str | Path, claim: Claim | None = None) -> Counterexample:
-    """Read a stored counterexample, and evaluate it afresh.
+    """Read a stored counterexample, and evaluate it again.
 
-    A record is data: if it names a Python file of the claim, that file does not run.
+    A record is only data. If it names a Python file with the claim, this file does not run.
 
     Args:
-        stem: the path without its ending, as the program has it.
-        claim: the claim; None for a claim of the catalogue, which is found by its name.
+        stem: the path without its extension, as in the stored program.
+        claim: the claim; None for a claim of the catalogue, which is then found by its name.
 
     Raises:
         MissingFileError: if there is no such file.
@@ -230,7 +230,7 @@ def load_counterexample(stem: str | Path, claim: Claim | None = None) -> Counter
 
 
 def _of_catalogue(name: str, path: Path, told_by: Told) -> Claim:
-    """The claim that a record names, unless it would be the code of a file."""
+    """The claim that a record names. Raise an error if the claim is in a Python file."""
     if ".py" in name:
         raise SettingError(
             f"counterexample {path}",
@@ -253,7 +253,7 @@ def evaluated(claim: Claim, found: Counterexample) -> Counterexample:
 
 
 def judged(claim: Claim, place: Place, budget: int | None = None, level: float = LEVEL) -> dict[str, Any]:
-    """The record of a verification at a place. The reason is empty if the verification does not refute."""
+    """The record of a verification at a place. Its reason is empty if the verification does not refute the claim."""
     verdict = verify(claim, place.setting, budget=budget, seed=place.seed, corners=0, level=level, progress=False)
     refuted = verdict.status is Status.REFUTED
     band, statistic = verdict.band or (math.nan, math.nan), math.nan if verdict.estimate is None else verdict.estimate
@@ -265,7 +265,7 @@ def judged(claim: Claim, place: Place, budget: int | None = None, level: float =
 
 
 def told(claim: Claim, own: Any) -> dict[str, Any]:
-    """The record of a trial: the component nearest to a contradiction, and the margins."""
+    """The record of a trial: the component nearest to a contradiction, and the margins of the hypotheses."""
     import jax.numpy as jnp
 
     from lemmata.engine.claims import Sample

@@ -1,4 +1,4 @@
-"""One setting: problems are drawn there, and from some of them the pressure is raised."""
+"""Search at one setting: draw problems, and climb from some of them to a higher pressure."""
 
 import dataclasses
 import math
@@ -27,13 +27,13 @@ _SHAPES = 8  # that stay compiled
 
 @dataclasses.dataclass(frozen=True)
 class Seen:
-    """What a setting showed.
+    """The result of a search at one setting.
 
     Args:
-        value: the largest pressure.
-        margin: of the hypotheses, where they are nearest to holding.
-        setting: where the largest pressure was; its real numbers may differ from the requested ones.
-        place: the place that contradicts the claim.
+        value: the largest pressure (see `pressure`) that was found.
+        margin: the margin of the hypotheses at the problem where they are nearest to holding.
+        setting: the setting with the largest pressure; its real numbers may differ from the requested ones.
+        place: the place that contradicts the claim; None if there is none.
     """
 
     value: float
@@ -128,7 +128,7 @@ class Look:
         return self.shapes[name]
 
     def ascent(self, setting: dict[str, Any], problem: Any) -> Ascent:
-        """The compiled ascent that fits a problem of a setting."""
+        """The compiled ascent that fits the shape of a problem of this setting."""
         known = self._shape(setting)[1]
         for one in known:
             if one.fits(problem):
@@ -197,7 +197,7 @@ class Look:
     def _note(self, value: float, place: Place, against: bool) -> None:
         """Remember the largest pressure.
 
-        For a bound, a pressure that rounding explains counts as 0, and a contradiction as none.
+        For a bound, a pressure that rounding explains counts as 0, and a contradiction is not remembered.
         """
         if not isinstance(self.claim.relation, Equal):
             value = -math.inf if against else min(value, 0.0)

@@ -1,7 +1,7 @@
-"""A JAX function in many digits. Its operations are carried out one by one on numbers of mpmath.
+"""Evaluate a JAX function in many digits, by carrying out its operations one by one on numbers of mpmath.
 
-JAX applies operations that move numbers without changing them (slices, gathers, transposes) to the places of the
-numbers. JAX itself runs operations without real numbers (random bits, indices).
+Operations that move numbers without changing them (slices, gathers, transposes) are run by JAX on the positions of the
+numbers. Operations without real numbers (random bits, indices) are also run by JAX.
 """
 
 import contextvars
@@ -23,7 +23,7 @@ Values = Any  # np.ndarray of objects if numbers are real, of JAX's own types el
 
 
 class Unsupported(Exception):
-    """An operation that is not known in many digits, or more of them than can be waited for."""
+    """Raised for an operation that is not implemented in many digits, or for more operations than can be computed."""
 
 
 def _sign(x: Any) -> Any:
@@ -59,11 +59,11 @@ _CALLS = ("pjit", "jit", "closed_call", "core_call", "custom_jvp_call", "custom_
 
 
 def precisely(function: Callable[..., Any], *arguments: Any) -> list[np.ndarray]:
-    """The leaves of a function's value in 50 digits, rounded at the end.
+    """The leaves of a function's value, computed in 50 digits and rounded at the end.
 
     Args:
-        function: of JAX arrays.
-        *arguments: its arguments; their numbers are taken as exact.
+        function: a function of JAX arrays.
+        *arguments: the arguments of the function; their numbers are treated as exact.
 
     Raises:
         Unsupported: for an operation without an implementation in many digits, or for too many operations.
@@ -187,7 +187,7 @@ def _other(name: str, params: dict[str, Any], values: list[Values]) -> Values:
 
 
 def _contracted(numbers: Any, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """A product of two arrays. It is summed over some axes, and done side by side over others."""
+    """A product of two arrays that is summed over some axes and batched over others."""
     (left, right), (left_batch, right_batch) = numbers
     free = lambda array, *used: [i for i in range(array.ndim) if not any(i in own for own in used)]
     own, other = free(a, left, left_batch), free(b, right, right_batch)
@@ -303,7 +303,7 @@ def _scan(params: dict[str, Any], values: list[Values]) -> list[Values]:
 
 
 def _solve(params: dict[str, Any], values: list[Values]) -> list[Values]:
-    """A linear system, by its own solver."""
+    """Solve a linear system by the solver that the operation contains."""
     lengths, jaxprs = params["const_lengths"], params["jaxprs"]
     counts = [lengths.matvec, lengths.vecmat, lengths.solve, lengths.transpose_solve]
     start = sum(counts[:2])

@@ -16,7 +16,7 @@ _LEAST = 1e-15
 def searchable(claim: Claim) -> bool:
     """Whether one trial alone can contradict the claim.
 
-    This holds for a sure bound, a sure construction, and an identity.
+    This holds for an identity, and for bounds and constructions without a failure probability.
     """
     relation = claim.relation
     if isinstance(relation, AtMost | AtLeast):
@@ -25,11 +25,11 @@ def searchable(claim: Claim) -> bool:
 
 
 def pressure(claim: Claim, predicted: Array, measured: Array, condition: Array) -> Float[Array, ""]:
-    """The logarithm of measured over predicted, of the component that is nearest to a contradiction.
+    """The logarithm of measured over predicted, in the component that is nearest to a contradiction.
 
     For lower bounds, it is the logarithm of predicted over measured. For an identity, it is the gap in units of the
-    rounding error. If the bound is not positive, or what it bounds is negative, it is their difference over the sum of
-    their sizes. Above 0 the statement fails, to rounding.
+    rounding error. If the bound is not positive, or the bounded value is negative, it is their difference divided by
+    the sum of their moduli. If the pressure is above 0, the statement fails, up to rounding.
     """
     above, below = (measured, predicted) if not isinstance(claim.relation, AtLeast | Witness) else (predicted, measured)
     size = jnp.maximum(jnp.abs(above), jnp.abs(below))
@@ -68,6 +68,6 @@ def margins(hypotheses: list[Hypothesis], without: str | None = None) -> Float[A
 
 
 def allowed(hypotheses: list[Hypothesis], without: str | None = None) -> bool:
-    """Whether every condition holds, except perhaps the condition `without`, by the hypotheses themselves."""
+    """Whether every condition holds, where the condition `without` is ignored."""
     own = [hypothesis for hypothesis in hypotheses if hypothesis.checkable and hypothesis.name != without]
     return all(bool(np.all(hypothesis.holds)) and not np.any(hypothesis.undefined) for hypothesis in own)

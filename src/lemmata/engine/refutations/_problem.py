@@ -1,4 +1,4 @@
-"""A problem that a search may change: where it was drawn, and the fields that are free."""
+"""A problem that a search may change: the place where it was drawn, and its free fields."""
 
 import dataclasses
 from typing import Any
@@ -13,14 +13,14 @@ from lemmata.engine.claims import Claim, hypotheses_of, measured, root_key
 
 
 def called_free(claim: Claim) -> tuple[str, ...]:
-    """The fields that the population's class lists as free. A field with the name `free` has another meaning."""
+    """The fields that the population's class lists as free. A dataclass field named `free` has another meaning."""
     population = claim.population
     own = dataclasses.is_dataclass(population) and any(field.name == "free" for field in dataclasses.fields(population))
     return () if own else tuple(getattr(population, "free", ()))
 
 
 def free_fields(claim: Claim, problem: Any) -> tuple[str, ...]:
-    """The array fields that the population calls free, and that this problem has as floating-point numbers."""
+    """The fields that the population lists as free and that are floating-point arrays in this problem."""
     return tuple(name for name in called_free(claim) if eqx.is_inexact_array_like(getattr(problem, name, None)))
 
 
@@ -34,11 +34,11 @@ def with_fields(problem: Any, fields: dict[str, Any]) -> Any:
 
 @dataclasses.dataclass(frozen=True)
 class Place:
-    """Where a problem is: a setting, a key, and values of free fields.
+    """The place of a problem: a setting, the key of a trial, and values of free fields.
 
     Args:
-        setting: of the population. seed, number: of the trial that drew it.
-        fields: values that replace what was drawn.
+        setting: the setting of the population. seed, number: the seed and number of the trial that drew the problem.
+        fields: values of free fields that replace the drawn values.
     """
 
     setting: dict[str, Any]
@@ -58,7 +58,7 @@ class Place:
 
 @dataclasses.dataclass(frozen=True)
 class Facts:
-    """A trial at a place: hypotheses, prediction, measurement, condition number."""
+    """The result of a trial at a place: hypotheses, prediction, measurement and condition number."""
 
     hypotheses: list[Any]
     predicted: np.ndarray
@@ -67,7 +67,7 @@ class Facts:
 
 
 def facts(claim: Claim, problem: Any, key: Key[Array, ""]) -> Facts:
-    """Evaluate a claim on a problem, one operation at a time and not compiled."""
+    """Evaluate a claim on a problem, one operation at a time, without compiling it."""
     condition = 1.0 if claim.condition is None else claim.condition(problem)
     values = (claim.predict(problem), measured(claim, problem, key), condition)
     return Facts(hypotheses_of(claim, problem), *(np.asarray(value, float) for value in values))

@@ -1,4 +1,4 @@
-"""The region of settings that is searched, and settings in it."""
+"""The region of settings that a search covers, and settings in this region."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ def ends(variable: Variable, reach: float = 4.0) -> tuple[Any, Any]:
 
 
 def beginnings(space: Space) -> list[dict[str, Any]]:
-    """Where a search begins: the default, the smallest of all, and both with each category in turn."""
+    """The first settings of a search: the default, the smallest, and both of these with each option of each choice."""
     smallest = {name: ends(one)[0] for name, one in space.variables.items()}
     found = [space.default, smallest]
     for name, variable in space.variables.items():
@@ -34,7 +34,7 @@ def beginnings(space: Space) -> list[dict[str, Any]]:
 
 
 def anywhere(space: Space, fixed: dict[str, Any], reach: float, rng: np.random.Generator) -> dict[str, Any] | None:
-    """A setting from the whole region, even or even in logarithms; None if the rules leave hardly any."""
+    """A setting from the whole region, uniform or log-uniform; None if the rules of the space exclude nearly all."""
     for _ in range(_TRIES):
         even, own = rng.random() < 0.5, {}
         for name, variable in space.variables.items():
@@ -56,13 +56,13 @@ def anywhere(space: Space, fixed: dict[str, Any], reach: float, rng: np.random.G
 
 
 def steps_of(space: Space, setting: dict[str, Any]) -> dict[str, Any]:
-    """A setting as Optuna knows it: whole numbers in steps."""
+    """A setting in Optuna's units, where whole numbers are counted in steps."""
     pairs = ((name, value, space.variables[name]) for name, value in setting.items())
     return {name: value // one.step if isinstance(one, Integer) else value for name, value, one in pairs}
 
 
 def suggested(space: Space, asked: optuna.Trial, fixed: dict[str, Any], reach: float) -> dict[str, Any] | None:
-    """A setting that obeys the space's rules, or None."""
+    """A setting that Optuna suggests; None if it breaks the space's rules."""
     own: dict[str, Any] = {}
     for name, variable in space.variables.items():
         low, high = ends(variable, reach)
@@ -83,7 +83,7 @@ def beside(
 ) -> list[dict[str, Any]]:
     """Settings that differ from one setting in real numbers, nearby or anywhere.
 
-    If the rules forbid this, the setting itself.
+    If the rules forbid such a setting, the given setting is used.
     """
     found = []
     for _ in range(count if moved else 0):

@@ -1,4 +1,4 @@
-"""The outer search: which settings, and how a candidate becomes a counterexample."""
+"""The outer search: choose settings, and turn a candidate into a counterexample."""
 
 import contextlib
 import dataclasses
@@ -64,17 +64,17 @@ def refute(
 
     Args:
         claim: the claim.
-        budget: seconds to search, once the storage is open; confirming takes additional time, and simplifying takes up
-            to `simplify`.
-        setting: settings that are fixed.
-        seed: of all randomness.
-        executor: where the searches run. There are as many seeds as workers. None runs one search, here.
+        budget: the seconds to search, once the storage is open; confirming takes additional time, and simplifying
+            takes up to `simplify` seconds.
+        setting: values of settings that are fixed.
+        seed: the seed of all randomness.
+        executor: where the searches run, one seed for each worker. None runs one search in this process.
         without: a hypothesis that need not hold.
         storage: a SQLite file, or the URL of another database of Optuna. It continues an earlier search for the same
             claim, code and hypotheses.
         progress: called with the number of settings and the largest ratio so far.
         clock: the function that measures the budget. Use `time.process_time` on a machine that other programs use, too.
-        simplify: seconds to make what was found simpler; None takes 0.4 of the budget.
+        simplify: the seconds for simplifying a counterexample; None takes 0.4 of the budget.
 
     Raises:
         PrecisionError: if float64 is off.
@@ -144,7 +144,7 @@ class _Run:
 
     @property
     def late(self) -> bool:
-        """Whether the budget is spent."""
+        """Whether the time budget is spent."""
         return self.clock() - self.begun >= self.budget
 
     def through(self, study: optuna.Study, progress: Progress) -> None:
@@ -176,7 +176,7 @@ class _Run:
                 return
 
     def look_at(self, setting: dict[str, Any], number: int) -> Seen:
-        """The result at a setting; it counts as failed if the claim's own code raises an error or exits there."""
+        """Search at a setting. It counts as failed if the claim's own code raises an error or exits there."""
         search = self.search
         try:
             seen = search.at(setting, number)
@@ -193,7 +193,7 @@ class _Run:
         return seen
 
     def ended(self, unstored: str, interrupted: bool = False) -> Searched:
-        """The result of the search."""
+        """The result of the finished search."""
         own, seconds = self.search, self.clock() - self.begun
         if self.found is not None:
             return dataclasses.replace(self.found, unstored=unstored)
@@ -212,10 +212,10 @@ class _Run:
                         unstored)  # fmt: skip
 
     def wander(self, study: optuna.Study) -> bool:
-        """Ask for a setting from anywhere soon. Nearly true statements at many small settings delay other settings.
+        """Queue a setting from anywhere, because Optuna may stay at small settings where statements are nearly false.
 
         Returns:
-            Whether there is one that is not known.
+            Whether there is such a setting that was not searched yet.
         """
         rng = np.random.default_rng([self.seed, len(study.trials)])
         for _ in range(_TRIES):
@@ -230,16 +230,16 @@ class _Run:
 
 
 def _ratio(search: Look | Chances) -> float | None:
-    """The largest ratio so far. None if ratios have no meaning, or if nothing was tested."""
+    """The largest ratio so far; None if ratios have no meaning, or if nothing was tested."""
     if isinstance(search, Chances) or not math.isfinite(search.best):
         return None
     return math.exp(min(search.best, 700.0))
 
 
 def _report(study: optuna.Study, asked: optuna.Trial, own: dict[str, Any], seen: Seen) -> None:
-    """Tell the study what a setting showed: its pressure, and by how much it is outside the hypotheses.
+    """Report a setting to the study: its pressure, and by how much its problems are outside the hypotheses.
 
-    If the largest pressure was at other real numbers than requested, these are reported to the study, too.
+    If the largest pressure was at real numbers other than the requested ones, these are reported to the study, too.
     """
     value = max(seen.value, -1e6)
     asked.set_constraint("hypotheses", max(-seen.margin, 0.0))

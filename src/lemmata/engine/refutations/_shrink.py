@@ -1,4 +1,4 @@
-"""Making a counterexample simpler while it stays one, by smaller settings, rounder numbers and zeros."""
+"""Simplify a counterexample by smaller settings, rounder numbers and zeros, as long as it stays a counterexample."""
 
 import dataclasses
 import time
@@ -35,12 +35,12 @@ def shrink(
     Args:
         claim: the claim.
         place: a counterexample.
-        said: how it was confirmed.
-        again: a short search at another setting.
-        until: the clock's time at which to stop.
+        said: how the counterexample was confirmed.
+        again: a function that runs a short search at another setting.
+        until: the time of the clock at which to stop.
         fixed: settings that are fixed.
         without: a hypothesis that need not hold.
-        clock: in seconds.
+        clock: a clock that counts seconds.
     """
     chain, found, tried = [place], True, set()
     space = claim.population.settings()
@@ -69,7 +69,7 @@ def shrink(
 def _rounder(
     claim: Claim, place: Place, until: float, without: str | None, clock: Callable[[], float]
 ) -> tuple[Place, int]:
-    """The same problem with fewer and rounder numbers, and how many changes led there."""
+    """The place of the problem with fewer and rounder numbers, and the number of changes that led to it."""
     steps, found = 0, True
     holds = holds_up(claim, place, without)
     while found and clock() < until:
@@ -84,7 +84,7 @@ def _rounder(
 
 
 def holds_up(claim: Claim, place: Place, without: str | None = None) -> Callable[[dict[str, np.ndarray]], bool]:
-    """Whether the claim still fails there with other values in the free fields, inside its hypotheses."""
+    """Whether the claim still fails at a place, inside its hypotheses, with other values in the free fields."""
     problem, key = place.problem(claim), place.keys(claim)[1]
     if claim.traced and place.fields:
         ascent, arrays = Ascent(claim, problem, without), eqx.filter(problem, eqx.is_array)
@@ -106,7 +106,7 @@ def holds_up(claim: Claim, place: Place, without: str | None = None) -> Callable
 
 
 def smaller(space: Space, setting: dict[str, Any], fixed: frozenset[str]) -> Iterator[dict[str, Any]]:
-    """Simpler settings that the space's rules allow. The boldest comes first: all at once, then one after the other."""
+    """Simpler settings that the space's rules allow, with the largest changes first: all variables, then one each."""
     least = {name: _simpler(one, setting[name]) for name, one in space.variables.items() if name not in fixed}
     whole = {name: values[0] for name, values in least.items() if values}
     sizes = {name: value for name, value in whole.items() if isinstance(space.variables[name], Integer)}
@@ -138,7 +138,7 @@ def _simpler(variable: Integer | Real | Choice, value: Any) -> list[Any]:
 
 
 def simpler(fields: dict[str, np.ndarray]) -> Iterator[dict[str, np.ndarray]]:
-    """Fields with fewer and rounder numbers, the boldest change first."""
+    """Fields with fewer and rounder numbers, with the largest change first."""
     for name, value in fields.items():
         size = float(np.max(np.abs(value), initial=0.0))
         if not size > 0:
@@ -163,5 +163,5 @@ def simpler(fields: dict[str, np.ndarray]) -> Iterator[dict[str, np.ndarray]]:
 
 
 def _weight(value: np.ndarray) -> int:
-    """How long the numbers are when they are written out: 0 for zeros, 1 for small whole numbers."""
+    """The total length of the numbers when they are written out: 0 for a zero, 1 for a small whole number."""
     return sum(0 if one == 0 else len(f"{float(one):.12g}") for one in np.ravel(value))

@@ -1,4 +1,4 @@
-"""Parallel searches: for several claims, or for one claim from several seeds, in an executor."""
+"""Parallel searches in an executor, for several claims, or for one claim from several seeds."""
 
 import dataclasses
 import warnings
@@ -13,11 +13,11 @@ from lemmata.workers import Lost, finished
 from ._found import Counterexample, Searched, Survived, Untested
 
 _APART = 10_007
-"""Between the seeds of two searches for the same claim."""
+"""The difference between the seeds of two successive searches for the same claim."""
 
 
 def seed_of(seed: int, number: int) -> int:
-    """The seed of a search: the first has the caller's own."""
+    """The seed of a search. The first search has the caller's seed."""
     return seed + number * _APART
 
 
@@ -27,19 +27,19 @@ def searches(
 ) -> Iterator[tuple[str, Searched | Lost]]:  # fmt: skip
     """Search claims, each several times from its own seeds, and yield each claim's outcome when it is known.
 
-    The first counterexample is a claim's outcome. If none is found, the searched settings are added up, and the largest
-    ratio of all searches is the claim's. A search that is lost with its worker is left out with a warning. If all
-    searches of a claim are lost, the claim is `Lost`.
+    The outcome is the first counterexample. If none is found, it has the total number of searched settings, and the
+    largest ratio of all searches. A search that is lost with its worker is left out with a warning. If all searches of
+    a claim are lost, the outcome is `Lost`.
 
     Args:
-        executor: where searches run, one task for each; None is here.
+        executor: where searches run, one task for each search; None means in this process.
         search: `refute`.
-        claims: of different names.
-        budget: seconds of a search.
-        each: searches for a claim.
-        seed: of all randomness.
-        told: called with the claim of each finished search.
-        options: as of `refute`.
+        claims: claims with different names.
+        budget: the seconds for each search.
+        each: the number of searches for each claim.
+        seed: the seed of all randomness.
+        told: called with the name of the claim after each search.
+        options: as in `refute`.
     """
     tasks = [
         ((claim.name, number), (search, sent(claim), budget, {"seed": seed_of(seed, number), **options}))
@@ -65,7 +65,7 @@ def _searched(search: Callable[..., Searched], claim: Claim | str, budget: float
 
 
 def _together(name: str, found: list[Searched | Lost]) -> Searched | Lost:
-    """The common result of several searches for one claim."""
+    """Combine the results of several searches for one claim."""
     for own in found:
         if isinstance(own, Counterexample):
             return own

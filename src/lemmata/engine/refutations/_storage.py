@@ -1,4 +1,4 @@
-"""Where a search over settings is stored: a study of Optuna, in a SQLite file or another database."""
+"""Store a search over settings as a study of Optuna, in a SQLite file or another database."""
 
 import contextlib
 import os
@@ -16,14 +16,14 @@ from ._region import beginnings, steps_of
 
 _HEADER = b"SQLite format 3\x00"
 _TABLES = {"studies", "trials", "version_info"}
-"""Tables that every database of Optuna has."""
+"""The tables that every database of Optuna has."""
 _RULE = "a new file, a SQLite file that an earlier search wrote, or the URL of a database"
 
 
 def study_name(claim: Claim, without: str | None = None) -> str:
     """The name of the searches for a claim in the database.
 
-    It contains the claim's code, because ratios of other code do not apply to it.
+    The name contains a digest of the claim's code, because ratios of other code do not apply to it.
     """
     return " ".join([claim.name, fingerprint_of(claim), *([f"without {without}"] if without else [])])
 
@@ -31,7 +31,7 @@ def study_name(claim: Claim, without: str | None = None) -> str:
 def open_study(
     claim: Claim, seed: int, without: str | None, space: Space, fixed: dict[str, Any], storage: str | None
 ) -> optuna.Study:
-    """Optuna's study of the claim. The default and the smallest setting come first.
+    """Open Optuna's study of the claim. The default and the smallest setting are searched first.
 
     Raises:
         SettingError: if the storage cannot be opened, or is a file of another program, which is not changed.
@@ -63,7 +63,7 @@ def storage_failure(error: Exception, storage: str | None) -> str:
 
     Args:
         error: the error of a search.
-        storage: as of `refute`.
+        storage: as in `refute`.
     """
     if storage is None or not type(error).__module__.startswith(("optuna.", "sqlalchemy.")):
         return ""

@@ -1,4 +1,4 @@
-"""The file of a counterexample: its record by its schema, and its arrays by the problem that they belong to."""
+"""Read a stored counterexample: check its record against a schema, and its arrays against the claim's problem."""
 
 import io
 import zipfile
@@ -30,7 +30,7 @@ class _StoredPlace(TypedDict):
 
 
 class StoredCounterexample(TypedDict):
-    """The fields of counterexample.json; those of `Counterexample`, with the digest of the file of its arrays."""
+    """The fields of counterexample.json: those of `Counterexample`, and the digest of the file of its arrays."""
 
     schema: int
     claim: str
@@ -49,14 +49,14 @@ class StoredCounterexample(TypedDict):
 
 
 def read_record(path: Path) -> tuple[StoredCounterexample, Told]:
-    """The record in a file, with every field in its range, and the beginning of errors about it.
+    """The record in a file, with every field checked, and the first words of errors about the file.
 
     Args:
-        path: of the JSON file.
+        path: the path of the JSON file.
 
     Raises:
         MissingFileError: if there is no such file.
-        DataError: if it is not such a record, or has another version.
+        DataError: if the file is not such a record, or has another version.
     """
     told = Told(f"counterexample {path}", "a record of a counterexample", _REMEDY)
     values = parsed(read_bytes(path, f"counterexample {path}", _WROTE), told, literals=True)
@@ -74,14 +74,14 @@ def read_record(path: Path) -> tuple[StoredCounterexample, Told]:
 
 
 def read_arrays(path: Path, told: str | None) -> dict[str, np.ndarray]:
-    """The arrays of a record; None if it has none. Headers are read first, so that none promises too much.
+    """The arrays of a record; None if it has none. Headers are read first, to refuse arrays that are too large.
 
     Args:
-        path: of the NPZ file.
+        path: the path of the NPZ file.
         told: the digest of the arrays in the record; None if the record has no arrays.
 
     Raises:
-        DataError: if the file is missing, damaged, or of another search, or holds Python objects.
+        DataError: if the file is missing, is damaged, belongs to another search, or holds Python objects.
     """
     if told is None:
         return {}
@@ -123,7 +123,7 @@ def placed(claim: Claim, record: StoredCounterexample, told: Told, arrays: dict[
     Args:
         claim: the claim.
         record: the content of the file.
-        told: the beginning of errors about it.
+        told: the first words of errors about the file.
         arrays: values of free fields.
 
     Raises:

@@ -1,4 +1,4 @@
-"""How much of a bound's constant is needed, by a search. This is the tightness that the catalogue records."""
+"""Search for the share of a bound's constant that is needed, the tightness that the catalogue records."""
 
 import dataclasses
 import math
@@ -27,15 +27,16 @@ class Tightness:
     """The largest share of a constant that a search found to be needed.
 
     Args:
-        claim: its name.
-        fingerprint: of its code.
+        claim: the name of the claim.
+        fingerprint: the fingerprint of the claim's code.
         ratio: measured over predicted, or predicted over measured for a lower bound, at the worst problem. For a
             statement with probability 1 - delta, it is the quantile of that order, at the worst setting. None if
             predictions are not positive numbers, if the largest ratio is a rounding error, and for refuted claims.
         refuted: how a counterexample was confirmed, in words; empty if the claim survived. settings, trials, climbed:
-            how many were searched. For a counterexample, only the number of trials is known.
+            the numbers of settings, problems and climbs of the search. For a counterexample, only the number of
+            problems is known.
         place: where the largest ratio or the counterexample is; None if nothing could be tested.
-        seconds: of processor time that the search was given.
+        seconds: the processor time in seconds that the search was given.
     """
 
     claim: str
@@ -49,7 +50,7 @@ class Tightness:
     seconds: float
 
     def to_json(self) -> dict[str, Any]:
-        """The record as the catalogue has it. The values of moved fields are left out, but not their names."""
+        """The record in the form of the catalogue, with the names of moved fields but without their values."""
         place = self.place
         where = None if place is None else {"setting": place.setting, "seed": place.seed, "number": place.number}
         told = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
@@ -57,13 +58,13 @@ class Tightness:
 
 
 def has_tightness(claim: Claim) -> bool:
-    """Whether the claim has a constant that bounds something. Identities, rates and means have no such constant."""
+    """Whether the claim is a bound with a constant. Identities, rates and means have no such constant."""
     relation = claim.relation
     return isinstance(relation, AtMost | AtLeast) or (isinstance(relation, Witness) and searchable(claim))
 
 
 def measure_tightness(claim: Claim, seconds: float = 5.0, *, seed: int = 0) -> Tightness:
-    """Search for the largest ratio of a bound, or for a counterexample to any claim, in a time of the processor.
+    """Search for the largest ratio of a bound, or for a counterexample to any claim, in a given processor time.
 
     The search is `refute`. For a true statement with probability 1 - delta, the ratio is the quantile of that order
     over 64 problems. It is the largest of these quantiles at the default and at settings around it. This is the best
@@ -71,8 +72,8 @@ def measure_tightness(claim: Claim, seconds: float = 5.0, *, seed: int = 0) -> T
 
     Args:
         claim: the claim.
-        seconds: of processor time, so that the search on a busy machine covers the same amount.
-        seed: of all randomness.
+        seconds: the processor time in seconds, so that a search on a busy machine covers the same amount.
+        seed: the seed of all randomness.
 
     Raises:
         PrecisionError: if float64 is off.
@@ -138,11 +139,11 @@ def _unjudged(claim: Claim, found: str) -> SolverError:
 
 
 def ratios_of(claim: Claim, own: Outcome | Facts) -> np.ndarray:
-    """The worst component's ratio in each trial; NaN if the bound is not positive, or what it bounds negative.
+    """The worst component's ratio in each trial; NaN if the bound is not positive or the bounded value is negative.
 
     Args:
         claim: a bound.
-        own: its finished trials, or one trial with a leading axis.
+        own: the finished trials of the claim, or one trial with a leading axis.
     """
     parts = (own.predicted, own.measured)
     predicted, measured = (np.asarray(part, float).reshape(len(own.predicted), -1) for part in parts)
@@ -161,7 +162,7 @@ def _ratio(claim: Claim, place: Place) -> float | None:
 
 
 def from_neighbour(claim: Claim, neighbours: list[Claim]) -> Claim:
-    """A claim entered as printed, on the population of the first claim that corrects it and has the same problems.
+    """A claim as printed, moved to the population of the first claim that corrects it and has the same problems.
 
     Args:
         claim: the claim as printed.

@@ -14,11 +14,11 @@ from lemmata.errors import UnknownNameError
 VERDICTS = ("true", "true but loose", "false", "ill-typed", "unverifiable", "contradictory")
 """The possible verdicts on a statement.
 
-Loose includes empty statements; contradictory means that another statement of the source denies it.
+"Loose" includes empty statements. "Contradictory" means that another statement of the source denies the statement.
 """
 
 _CALLED = {"figure": "caption", "example": "example"}
-"""The names of statements whose number shows no kind; they count as remarks."""
+"""First words of statement numbers that do not determine a kind. Such statements count as remarks."""
 
 REFERENCES = ("real", "altered", "missing")
 """The possible kinds of a work that a source cites."""
@@ -33,13 +33,13 @@ class Statement:
     """A numbered statement of a source, or a named place in its text.
 
     Args:
-        number: its number, exactly as the source has it.
-        kind: what it is.
+        number: the number of the statement, exactly as in the source.
+        kind: the kind of the statement.
         title: a name in lemmata's own words; may be empty.
-        reason: the reason why no claim tests it; None if a claim does.
+        reason: the reason why no claim tests the statement; None if a claim does.
         says: the statement in lemmata's own words; empty if its claims already say it.
         verdict: the verdict on the statement, one of `VERDICTS`; None if its claims give the verdict.
-        because: why that verdict.
+        because: the reason for this verdict.
     """
 
     number: str
@@ -53,11 +53,11 @@ class Statement:
 
 @dataclasses.dataclass(frozen=True)
 class Reference:
-    """An entry of a source's own bibliography, and whether there is such a work.
+    """An entry of a source's own bibliography, and whether the cited work exists.
 
     Args:
         number: its number there.
-        cited: authors, year and title as the source has them, shortened.
+        cited: authors, year and title as in the source, shortened.
         status: "real" as cited, "altered" (a work with other authors, title or year), or "missing".
         note: what is different.
     """
@@ -70,12 +70,12 @@ class Reference:
 
 @dataclasses.dataclass(frozen=True)
 class Reproduction:
-    """A result of a paper that was run here, with the size at which it was run, and the outcome.
+    """A result of a paper that was reproduced here, with the size at which it was run, and the outcome.
 
     Args:
         headline: the paper's result, in lemmata's own words.
-        ours: the measurement here.
-        size: data, sizes of models and how often.
+        ours: our own measurement.
+        size: the data, the sizes of models, and the number of runs.
         verdict: one of `REPRODUCED`.
     """
 
@@ -93,8 +93,8 @@ class Problem:
         number: its number there.
         title: a name in lemmata's own words.
         difficulty: the source's own rating, of 10.
-        statement: what is asked.
-        known: the known facts here.
+        statement: the question in words.
+        known: what is known about the problem here.
     """
 
     number: int
@@ -106,7 +106,7 @@ class Problem:
 
 @dataclasses.dataclass(frozen=True)
 class Judged:
-    """A row of a source's table: a statement, with the claims that test it or the reason why no claim does."""
+    """A row of a source's table: a statement, and the claims that test it or the reason why no claim does."""
 
     statement: Statement
     claims: tuple[Claim, ...]
@@ -141,7 +141,7 @@ def statements(key: str) -> tuple[Statement, ...]:
 
 @functools.cache
 def chapters(key: str) -> tuple[int, ...]:
-    """The listed chapters of a source, if only some of its chapters are listed. Empty if the source is listed whole.
+    """The chapters of a source that are listed; empty if the whole source is listed.
 
     >>> 17 in chapters("emergence2026"), chapters("gu2024softmax")
     (True, ())
@@ -154,7 +154,7 @@ def chapters(key: str) -> tuple[int, ...]:
 
 @functools.cache
 def unstated(key: str) -> tuple[str, ...]:
-    """Numbers between those of a source's statements that do not belong to listed statements.
+    """Numbers between the numbers of a source's statements that do not belong to listed statements.
 
     >>> unstated("li2025incontext")[0]
     '(5)'
@@ -220,12 +220,12 @@ def _statement(number: str, kind: str = "", **said: Any) -> Statement:
 
 
 def _word(number: str) -> str:
-    """The first word of a statement's number, in small letters."""
+    """The first word of a statement's number, in lower case."""
     return number.partition(" ")[0].lower()
 
 
 def judged(key: str, claims: Iterable[Claim]) -> tuple[Judged, ...]:
-    """The statements of a source. Each comes with those of the given claims that name it by its exact locator."""
+    """The statements of a source, each with those of the given claims that name it by its exact number."""
     judges: dict[str, list[Claim]] = {}
     for claim in claims:
         if claim.source.key == key:
@@ -237,7 +237,7 @@ def judged(key: str, claims: Iterable[Claim]) -> tuple[Judged, ...]:
 
 
 def tables() -> dict[str, list[dict[str, str | None]]]:
-    """The statements of every source as plain values, for the catalogue's file."""
+    """The statements of every source as plain values, for the file of the catalogue."""
     return {
         key: [
             {**dataclasses.asdict(statement), "kind": _CALLED.get(_word(statement.number), str(statement.kind))}
