@@ -1,6 +1,6 @@
-"""The facts that may be known of a trained model and of its training. Each fact is defined only here.
+"""The facts that a user may know about a trained model and its training. Each fact is defined only here.
 
-The command line, Python, the page and the documentation take their words from here. All facts are optional.
+The command line, Python, the page and the documentation use the words of this module. All facts are optional.
 """
 
 import dataclasses
@@ -15,19 +15,19 @@ from lemmata.errors import SettingError
 
 F = TypeVar("F", bound=Callable[..., Any])
 DOCUMENTS = "the rows are documents of a language model"
-"""The hypothesis of gauges that ask for a language model."""
+"""The hypothesis of checks that need a language model."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Fact:
-    """Something that may be known of a trained model.
+    """A fact that may be known about a trained model.
 
     Args:
-        what: it is, in words.
+        what: the fact in words.
         note: a remark for Python users.
         command: how to pass the fact on the command line.
-        given: the hypothesis of checks that need this fact, in words. Empty if no check needs it.
-        default: the meaning of leaving it out.
+        given: the hypothesis, in words, of checks that need this fact; empty if no check needs it.
+        default: what happens if the fact is left out.
     """
 
     what: str
@@ -38,12 +38,12 @@ class Fact:
 
     @property
     def sentence(self) -> str:
-        """The fact with a capital letter at its beginning, for a text that continues."""
+        """The fact in words with a capital first letter, as the beginning of a longer text."""
         return self.what[0].upper() + self.what[1:]
 
 
 class Facts(TypedDict, total=False):
-    """Known facts of a trained model, by their keywords in Python. `FACTS` has their words."""
+    """The known facts about a trained model, by their keywords in Python. `FACTS` describes them in words."""
 
     held: Annotated[
         Any,
@@ -187,11 +187,11 @@ def _read() -> dict[str, tuple[Any, Fact]]:
 
 
 FACTS: dict[str, Fact] = {name: fact for name, (_, fact) in _read().items()}
-"""Each fact by its keyword."""
+"""The facts by their keywords."""
 
 
 def with_defaults(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """All facts, those that are not given at their defaults.
+    """All facts, where those that are not given have their defaults.
 
     Raises:
         SettingError: if there is no such fact.
@@ -205,7 +205,7 @@ def with_defaults(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def states_facts(function: F) -> F:
-    """A function of **facts, whose signature and documentation name each fact."""
+    """Let the signature and the docstring of a function of **facts name each fact."""
     own = inspect.signature(function)
     plain = [each for each in own.parameters.values() if each.kind is not each.VAR_KEYWORD]
     named = [

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and read only if they are files. Without JAX, like the catalogue."""
+"""Write files whole or not at all, and read only regular files. This module does not need JAX."""
 
 import contextlib
 import errno
@@ -21,7 +21,7 @@ else:
     import fcntl
 
 FULL = tuple(getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG") if hasattr(errno, name))
-"""The system's errors for a disk that is full or broken."""
+"""The operating system's error numbers for a disk that is full or broken."""
 MODEL = ".skops"
 """The extension of a file with a fitted model."""
 _DRAFT = re.compile(r"\.lemmata-[0-9a-f]{32}\.draft")
@@ -34,13 +34,13 @@ _KINDS = (
 
 
 def open_file(path: str | Path) -> BinaryIO:
-    """Open a file for reading. Every reader of a file that a user names opens it here.
+    """Open a file for reading. Every file that a user names is opened by this function.
 
-    A named pipe would let its reader wait for ever, and a device may never end. The file is opened without waiting and
+    A reader of a named pipe could wait for ever, and a device may never end. The file is opened without waiting and
     then checked, so nothing can replace it in between.
 
     Args:
-        path: of the file.
+        path: the path of the file.
 
     Raises:
         OSError: if the file does not exist or cannot be read, or if the path is a directory, a named pipe, a socket or
@@ -62,10 +62,10 @@ def open_file(path: str | Path) -> BinaryIO:
 
 
 def check_file(path: str | Path) -> None:
-    """Refuse what is not a file, before a library that opens files by their names waits for it.
+    """Refuse a path that is not a file, because a library that opens it by its name could wait for ever.
 
     Args:
-        path: of the file.
+        path: the path of the file.
 
     Raises:
         OSError: as `open_file`.
@@ -84,7 +84,7 @@ def read_bytes(path: str | Path) -> bytes:
     """The content of a file.
 
     Args:
-        path: of the file.
+        path: the path of the file.
 
     Raises:
         OSError: as `open_file`.
@@ -97,19 +97,19 @@ def read_text(path: str | Path) -> str:
     """The text of a file in UTF-8.
 
     Args:
-        path: of the file.
+        path: the path of the file.
 
     Raises:
         OSError: as `open_file`.
-        UnicodeDecodeError: it is not UTF-8.
+        UnicodeDecodeError: if the file is not UTF-8.
     """
     return read_bytes(path).decode()
 
 
 def encoded(text: str) -> bytes:
-    r"""The text in UTF-8; characters that UTF-8 lacks are escaped as in Python and JSON.
+    r"""The text in UTF-8. Characters that UTF-8 cannot encode are escaped as in Python and JSON.
 
-    Python reads the bytes of a file name that is not UTF-8 as surrogates, which no encoding contains.
+    Python represents the bytes of a file name that is not UTF-8 by surrogates, which UTF-8 cannot encode.
 
     Args:
         text: any text.
@@ -121,11 +121,11 @@ def encoded(text: str) -> bytes:
 
 
 def unwritable(path: str | Path, error: OSError, rule: str = "") -> FileError:
-    """The error about a file that the system did not write.
+    """The error about a file that could not be written.
 
     Args:
-        path: of the file.
-        error: the error of the system.
+        path: the path of the file.
+        error: the error of the operating system.
         rule: the rule that must hold; by default, that a file is written completely or not at all.
     """
     full = "free space there, or choose another directory"
@@ -142,14 +142,14 @@ def unwritable(path: str | Path, error: OSError, rule: str = "") -> FileError:
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """A context in which a file is written. The file takes its name at the end, when it is on the disk.
 
-    Until then, it is a draft next to the file. Its name is shared with no other process of any machine. A draft is
+    Until then, it is a draft next to the file. Its name is unique among all processes of all machines. A draft is
     locked while it is written. So the next writer in its folder can remove the drafts of a process that was killed.
 
     Args:
-        path: of the file; its directory is made.
+        path: the path of the file; its directory is created.
 
     Raises:
-        OSError: the file cannot be written; no part of it remains.
+        OSError: if the file cannot be written; no part of it remains.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     sweep_drafts(path.parent)
@@ -169,7 +169,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def _opened_draft(folder: Path) -> tuple[Path, BinaryIO]:
-    """A new draft, open and locked. If a clean-up was faster than the lock, another draft is made."""
+    """A new draft, open and locked. If another process removes the draft before it is locked, a new one is made."""
     while True:
         draft = folder / f".lemmata-{uuid.uuid4().hex}.draft"
         file = draft.open("xb")
@@ -182,7 +182,7 @@ def try_lock(file: BinaryIO) -> bool | None:
     """Lock an open file until it is closed. Return whether this worked, or None if the file system has no locks.
 
     Args:
-        file: that no other process or thread may lock meanwhile.
+        file: the file, which other processes and threads then cannot lock.
     """
     try:
         if sys.platform == "win32":
@@ -199,10 +199,10 @@ def try_lock(file: BinaryIO) -> bool | None:
 def sweep_drafts(folder: Path) -> None:
     """Remove the drafts of files in a folder whose writers have ended.
 
-    If the system cannot tell this, remove drafts older than a day.
+    If the system cannot tell whether they have ended, remove drafts older than a day.
 
     Args:
-        folder: of which only files with the names of drafts are looked at.
+        folder: the folder; only files with the names of drafts are considered.
     """
     with contextlib.suppress(OSError):
         drafts = [folder / name for name in os.listdir(folder) if _DRAFT.fullmatch(name)]
@@ -217,7 +217,7 @@ def replace_bytes(path: str | Path, content: bytes) -> Path:
     """Write a file in one step, as `replace_text` does.
 
     Args:
-        path: the file; its directory is made.
+        path: the path of the file; its directory is created.
         content: the new content.
 
     Raises:
@@ -233,13 +233,13 @@ def replace_bytes(path: str | Path, content: bytes) -> Path:
 
 
 def replace_text(path: str | Path, text: str) -> Path:
-    """Write a text file in one step: at every moment, there is either the old file or the complete new one.
+    """Write a text file in one step, so that at every moment either the old or the complete new file exists.
 
-    The text is first written to a file next to it, down to the disk, and this file is then renamed. A failure leaves no
-    part of the text.
+    The text is first written to the disk as a file next to it, and this file is then renamed. A failure leaves no part
+    of the text.
 
     Args:
-        path: the file; its directory is made.
+        path: the path of the file; its directory is created.
         text: the new content, in UTF-8.
 
     Returns:
@@ -257,10 +257,10 @@ def replace_text(path: str | Path, text: str) -> Path:
 
 
 def check_model_file(path: str | Path, option: str) -> None:
-    """Refuse a file that no model can be written into, before anything is computed.
+    """Refuse a path to which no model can be written, before anything is computed.
 
     Args:
-        path: the file of the model. Its card is written next to it.
+        path: the file of the model. The model's card is written next to it.
         option: the name of the option, for the message.
 
     Raises:

@@ -88,7 +88,7 @@ class CascadeRegressor(MultiOutputMixin, RegressorMixin, AbstractCascadeEstimato
             identity.
         damping: alpha, added to the tangent kernel's diagonal; larger is slower and steadier.
         batch: the largest number of rows in a step.
-        epochs: passes over the rows.
+        epochs: the number of passes over the rows.
         slope: b of the covariance r² (ln r - b) + c.
         level: c.
         random_state: seed, RandomState or None, for first values and the order of rows.
@@ -157,7 +157,7 @@ class CascadeClassifier(ClassifierMixin, AbstractCascadeEstimator):
             identity.
         damping: alpha, added to the tangent kernel's diagonal; larger is slower and steadier.
         batch: the largest number of rows in a step.
-        epochs: passes over the rows.
+        epochs: the number of passes over the rows.
         slope: b of the covariance r² (ln r - b) + c.
         level: c.
         random_state: seed, RandomState or None, for first values and the order of rows.

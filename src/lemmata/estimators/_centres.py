@@ -31,7 +31,7 @@ def centres_for(setting: Any, rows: int) -> int | None:
 
     Args:
         setting: "auto", a number, or None.
-        rows: of the fit.
+        rows: the number of rows of the fit.
 
     Raises:
         SettingError: for another setting.
@@ -82,7 +82,7 @@ def on_centres(
 
     Args:
         kernel: the kernel, with leaves of NumPy or JAX.
-        points: inputs.
+        points: the inputs of the rows.
         targets: the centred targets, times the roots of the weights.
         roots: the roots of the weights.
         count: the number of centres to draw. Equal centres count once.
@@ -161,7 +161,7 @@ def warn_of_centres(rows: int, found: OnCentres) -> None:
     """Warn that a fit is approximate.
 
     Args:
-        rows: of the fit.
+        rows: the number of rows of the fit.
         found: the fit.
     """
     least, most = found.price
@@ -228,7 +228,7 @@ def diagonal_mean(kernel: AbstractKernel, points: Float[np.ndarray, "n *shape"],
 
     Args:
         kernel: with leaves of JAX.
-        points: inputs.
+        points: the inputs of the rows.
         weights: the weights of the rows.
     """
     with jax.enable_x64(True):

@@ -28,21 +28,21 @@ class InContextRegressor(RegressorMixin, BaseEstimator):
     the examples and of the query, run proximal gradient on the Lasso (1/N) |y - Phi rho|² + penalty |rho|_1, and return
     <phi, rho>. See Li et al. (2025), Lemma 4; their Attn2 lacks the factor N.
 
-    Its theory is about inputs in the unit ball. So inputs are divided by the largest norm of a training row; targets
+    The theory is about inputs in the unit ball. So inputs are divided by the largest norm of a training row; targets
     are centred and divided by their standard deviation.
 
     Args:
         functions: a class of `lemmata.functions`; None is Gaussian bumps of width 1/2 in the ball.
-        features: n, how many features are drawn for the class.
-        layers: L = 2T + 1, odd, for T iterations.
-        penalty: of the Lasso, in units of the scaled targets.
-        sharpness: slope of the features.
+        features: the number n of features that are drawn for the class.
+        layers: the odd number L = 2T + 1 of layers, for T iterations.
+        penalty: the penalty of the Lasso, in units of the scaled targets.
+        sharpness: the slope of the features.
         accelerated: whether the residual stream contains momentum (FISTA); otherwise plain proximal gradient.
         temperature: tau of the attention layers; None is 10^4.
         stable: whether logistic functions are evaluated without cancellation.
         normalise: True divides inputs by the largest norm of a training row. False refuses rows of norm above 1. None
             divides if a norm is above 1, with a warning.
-        random_state: seed, RandomState or None, for the features.
+        random_state: a seed, a RandomState or None, for the draw of the features.
 
     Attributes:
         transformer_: the transformer.
@@ -84,11 +84,11 @@ class InContextRegressor(RegressorMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X, y):
-        """Store the prompt and write down the transformer for its length.
+        """Store the prompt and build the transformer for its length.
 
         Args:
             X: inputs of the examples (N, d), N at least 2.
-            y: their targets (N,).
+            y: the targets (N,) of the examples.
 
         Raises:
             DataError: for a row of norm above 1 with `normalise=False`; the message gives the row and its norm.
@@ -130,7 +130,8 @@ class InContextRegressor(RegressorMixin, BaseEstimator):
     def predict(self, X):
         """Predictions (m,) at the inputs X (m, d). Each row takes one forward pass, in blocks of rows.
 
-        Rows outside the ball get predictions, too, although no theory covers them. Features are constant far outside.
+        Rows outside the ball get predictions, too, although no theory covers them. Far outside the ball, the features
+        are constant.
         """
         check_is_fitted(self)
         with refusing_in_one_line():

@@ -1,4 +1,4 @@
-"""Kernel ridge regression, and kernel gradient flow stopped at a time, as scikit-learn estimators."""
+"""Scikit-learn estimators for kernel ridge regression, and for kernel gradient flow that is stopped at a time."""
 
 import abc
 import math
@@ -46,7 +46,7 @@ _JUDGES = 1000
 
 
 class AbstractKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
-    """Regression with the kernel that `kernel_for` gives, in closed form; settings `ridge`, `time` and `centres`."""
+    """Regression in closed form with the kernel of `kernel_for` and the settings `ridge`, `time` and `centres`."""
 
     ridge: Any
     time: Any
@@ -63,13 +63,13 @@ class AbstractKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """Solve for the training rows.
 
         A row of weight w counts like w rows: it adds w (f - y)² to the squared loss, so its ridge is ridge / w. The
-        offset is the weighted mean. Rows of weight 0 are left out. If the ridge is chosen, the leave-one-out error
-        leaves a row out with all of its weight, and weights its error by this weight.
+        offset is the weighted mean of the targets. Rows of weight 0 are left out. If the ridge is chosen by
+        leave-one-out errors, a row is left out with its whole weight, and its error has this weight.
 
         Args:
             X: inputs (n, d).
             y: targets (n,) or (n, k).
-            sample_weight: (n,) numbers of at least 0; None is 1 for every row.
+            sample_weight: weights (n,) of at least 0; None means 1 for every row.
 
         Raises:
             NotPositiveDefiniteError: if the kernel is indefinite on these rows; the message states the smallest
@@ -84,16 +84,16 @@ class AbstractKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             ApproximationWarning: for a fit on centres with centres = "auto".
             ContradictionWarning: for equal inputs with different targets, if ridge = 0 or time = inf.
             InterpolationWarning: if ridge = 0 or time = inf and the fit misses a row by more than a thousandth of the
-            targets' root mean square. The reason is that the Gram matrix is singular up to rounding, or that there are
+            targets' root mean square. This happens if the Gram matrix is singular up to rounding, or if there are
             fewer centres than rows.
         """
         self._fit(X, y, sample_weight)
         return self
 
     def _fit(self, X, y, sample_weight, judges: int = 0) -> tuple[Rows, np.ndarray]:
-        """Solve, and return some of the rows with their leave-one-out residuals (m, k), times the roots of the weights.
+        """Solve, and return rows with their leave-one-out residuals (m, k), multiplied by the roots of the weights.
 
-        For few rows, these are all rows. For many rows, there are `judges` of them; 0 requests none.
+        For few rows, all rows are returned. For many rows, `judges` rows are returned; 0 requests no rows.
         """
         rows = training_rows(self, X, y, sample_weight, multi_output=True, y_numeric=True).merged()
         self._ridge, self._time = (not_negative(name, getattr(self, name)) for name in ("ridge", "time"))
@@ -128,7 +128,7 @@ class AbstractKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return np.asarray(leave_one_out_residuals(matrix, jnp.asarray(residual), self.ridge_))
 
     def _solve_on_centres(self, count: int, interpolating: str | None) -> tuple[np.ndarray, np.ndarray]:
-        """The fit on centres, which take the place of the rows."""
+        """Fit on centres, which take the place of the rows."""
         kernel, rows, shape = jax_leaves(self.kernel_), len(self._points), self._residual.shape[1:]
         ridges = np.array([0.0 if self._ridge is None else self._ridge])
         if self._time is None and self._ridge is None:
@@ -147,7 +147,7 @@ class AbstractKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return found.modes.aside, found.modes.modes.left_out(found.modes.targets, found.weights)
 
     def _solve_in_place(self, interpolating: str | None, judges: int) -> tuple[np.ndarray, np.ndarray]:
-        """The exact fit of many rows, for a ridge: the factor takes the place of the Gram matrix."""
+        """Fit many rows exactly for a ridge. The factor overwrites the Gram matrix."""
         system = weighted_system(jax_leaves(self.kernel_), self._points, self._roots)
         system.judge()
         flat, n = self._residual.reshape(len(self._residual), -1), len(self._points)
@@ -165,7 +165,7 @@ class AbstractKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return chosen, found.left_out
 
     def _missed(self, matrix: jax.Array) -> np.ndarray:
-        """Fitted values minus targets, both centred and times the roots of the weights."""
+        """Fitted values minus targets, both centred and multiplied by the roots of the weights."""
         if self._time is None:
             fitted = matrix @ jnp.asarray(self._coefficients)
         else:
@@ -213,8 +213,8 @@ def weighted_system(kernel: AbstractKernel, points: np.ndarray, roots: np.ndarra
     """The Gram matrix times the roots of weights on both sides, in one array that can be factorised.
 
     Args:
-        kernel: with leaves of JAX.
-        points: inputs.
+        kernel: the kernel, with leaves of JAX.
+        points: the inputs of the rows.
         roots: the roots of the weights.
     """
     matrix = writable_gram(kernel, jnp.asarray(points))
@@ -228,15 +228,15 @@ class KernelRegressor(AbstractKernelRegressor):
     """Regression with any lemmata kernel, in closed form.
 
     Predictions are K(x, X) (K + ridge I)^-1 (y - mean) + mean. If `time` is given, they are the predictions of the
-    gradient flow df/dt = -K (f - y) from the mean, stopped at that time. This is an infinitely wide network trained for
-    that long.
+    gradient flow df/dt = -K (f - y) from the mean, stopped at that time. For a tangent kernel, this is an infinitely
+    wide network trained for that time.
 
     Args:
         kernel: a kernel; None is an RBF kernel whose squared lengthscale is half the number of columns.
         ridge: the ridge on the diagonal of the Gram matrix; used if `time` is None. None chooses the ridge of least
             leave-one-out error out of 21, from 1e-8 to 100 times the mean of the diagonal. Each column of the targets
             is measured in units of its own root mean square.
-        time: training time, in units in which the flow is df/dt = -K (f - y); infinity is the interpolant.
+        time: the training time, in units in which the flow is df/dt = -K (f - y); infinity gives the interpolant.
         centres: "auto", a number, or None. None solves for all rows, which takes n² numbers of memory and n³ / 3
             operations. A number p below the number of rows n uses p random rows as centres. The solution minimises the
             same loss in the span of K(., z). This takes about n p² operations, and no n x n matrix. "auto" is exact up
@@ -245,13 +245,13 @@ class KernelRegressor(AbstractKernelRegressor):
     Attributes:
         kernel_: the kernel that is used.
         ridge_: the ridge that is used, if `time` is None.
-        jitter_: the amount that had to be added to the diagonal besides the ridge. On centres, it is added to the
-            diagonal of the centres' Gram matrix.
+        jitter_: the number that was added to the diagonal besides the ridge. On centres, it is added to the diagonal
+            of the centres' Gram matrix.
         offset_: the mean of the targets.
         centres_: the number of centres; None if the fit is exact.
         price_: the smallest and the largest share of the squared error that the exact fit is estimated to save. It is
-            (0, 0) if the fit is exact. They come from leave-one-out errors on 2,000 rows with a quarter, a half and all
-            of the centres.
+            (0, 0) if the fit is exact. The estimates come from leave-one-out errors on 2,000 rows with a quarter, a
+            half and all of the centres.
 
     Example:
         >>> import numpy as np
@@ -268,7 +268,7 @@ class KernelRegressor(AbstractKernelRegressor):
         self.centres = centres
 
     def kernel_for(self, columns: int) -> AbstractKernel:
-        """The kernel that was given, or the default one."""
+        """The given kernel, or the default kernel."""
         if not (self.kernel is None or isinstance(self.kernel, AbstractKernel)):
             raise SettingError(
                 "kernel", found=repr(self.kernel), rule="a kernel of lemmata (an AbstractKernel), or None"
@@ -279,13 +279,13 @@ class KernelRegressor(AbstractKernelRegressor):
 class TangentKernelRegressor(AbstractKernelRegressor):
     """An infinitely wide network trained by gradient flow on squared loss. This is regression with its tangent kernel.
 
-    With `time`, the network is trained for that long, from outputs at the mean of the targets (the mean over initial
-    draws). Infinity means training to the end, which interpolates. Otherwise, predictions are those of kernel ridge
-    regression, which is training with the penalty ridge |w - w_0|².
+    With `time`, the network is trained for that time. The outputs, averaged over initial draws, start at the mean of
+    the targets. Infinity means training to the end, which interpolates. Otherwise, predictions are those of kernel
+    ridge regression, which is training with the penalty ridge |w - w_0|².
 
-    With a network of your own, the inputs X of all methods may be the inputs that it reads. They may be fields (n,
-    *sites, channels). For `OnGraphs` (for example `graph_network(depth)`), they may be a list of graphs of any sizes,
-    in the forms that `graph_points` accepts.
+    With a network of your own, the inputs X of all methods may have any form that the network reads. They may be
+    fields (n, *sites, channels). For `OnGraphs` (for example `graph_network(depth)`), they may be a list of graphs of
+    any sizes, in the forms that `graph_points` accepts.
 
     Args:
         network: a layer of `lemmata.architectures`; None is three hidden ReLU layers with biases of standard deviation
@@ -293,19 +293,19 @@ class TangentKernelRegressor(AbstractKernelRegressor):
         ridge: the ridge on the diagonal of the Gram matrix; used if `time` is None. None chooses the ridge of least
             leave-one-out error out of 21, from 1e-8 to 100 times the mean of the diagonal. Each column of the targets
             is measured in units of its own root mean square.
-        time: training time, in units where the flow is df/dt = -K (f - y).
+        time: the training time, in units in which the flow is df/dt = -K (f - y).
         centres: "auto", a number, or None; see `KernelRegressor`.
 
     Attributes:
         kernel_: the tangent kernel.
         ridge_: the ridge that is used, if `time` is None.
-        jitter_: the amount that had to be added to the diagonal besides the ridge. On centres, it is added to the
-            diagonal of the centres' Gram matrix.
+        jitter_: the number that was added to the diagonal besides the ridge. On centres, it is added to the diagonal
+            of the centres' Gram matrix.
         offset_: the mean of the targets.
         centres_: the number of centres; None if the fit is exact.
         price_: the smallest and the largest share of the squared error that the exact fit is estimated to save. It is
-            (0, 0) if the fit is exact. They come from leave-one-out errors on 2,000 rows with a quarter, a half and all
-            of the centres.
+            (0, 0) if the fit is exact. The estimates come from leave-one-out errors on 2,000 rows with a quarter, a
+            half and all of the centres.
 
     Example:
         >>> import numpy as np
@@ -323,12 +323,12 @@ class TangentKernelRegressor(AbstractKernelRegressor):
         self.centres = centres
 
     def kernel_for(self, columns: int) -> AbstractKernel:
-        """The tangent kernel of the network that was given, or of the default one."""
+        """The tangent kernel of the given network, or of the default network."""
         return TangentKernel(chosen_network(self.network))
 
 
 def chosen_network(network: Any) -> AbstractLayer:
-    """The network that was given, or three hidden ReLU layers with biases of standard deviation 0.1 for None.
+    """The given network; for None, three hidden ReLU layers with biases of standard deviation 0.1.
 
     Args:
         network: a layer or None.
@@ -364,7 +364,7 @@ def not_negative(name: str, value: Any, rule: str = "a number, at least 0, or No
 
 
 def at_least_0(name: str, value: Any, rule: str = "a finite number, at least 0") -> float:
-    """The value as a float that is at least 0, which None is not.
+    """The value as a float that is at least 0. None is refused.
 
     Args:
         name: the name in the error.

@@ -1,4 +1,4 @@
-"""Trees of fitted estimators: NumPy arrays in storage, JAX arrays in computations."""
+"""Convert trees of fitted estimators between NumPy arrays (for storage) and JAX arrays (for computations)."""
 
 from typing import Any
 
@@ -8,13 +8,13 @@ import numpy as np
 
 
 def numpy_leaves(tree: Any) -> Any:
-    """The tree with NumPy arrays of numbers in place of JAX's.
+    """The tree with NumPy arrays in place of JAX arrays of numbers.
 
     A JAX array of float64 becomes float32 if it is copied to a process, or loaded in a process, in which JAX's x64 mode
-    is off. A NumPy array does not. Fitted arrays are stored in this way.
+    is off. A NumPy array stays float64, so fitted arrays are stored in this way.
 
     Args:
-        tree: a kernel, a spectrum, parameters.
+        tree: a kernel, a spectrum or parameters.
     """
     return jax.tree.map(lambda leaf: np.asarray(leaf) if _is_numeric(leaf, jax.Array) else leaf, tree)
 
@@ -23,7 +23,7 @@ def jax_leaves(tree: Any) -> Any:
     """The inverse of `numpy_leaves`, to be called if x64 is on.
 
     Args:
-        tree: what `numpy_leaves` gave.
+        tree: the result of `numpy_leaves`.
     """
     return jax.tree.map(lambda leaf: jnp.asarray(leaf) if _is_numeric(leaf, np.ndarray) else leaf, tree)
 

@@ -1,4 +1,4 @@
-"""The kernels of infinitely wide networks by their names, as kernels of scikit-learn."""
+"""The kernels of infinitely wide networks, given by their names, as kernels of scikit-learn."""
 
 import math
 import re
@@ -24,8 +24,8 @@ _NAME = re.compile(r"(relu|erf|gelu)-([1-9]\d?)|softmax")
 class NetworkKernel(Kernel):
     """The tangent kernel of an infinitely wide network, by its name, for estimators of scikit-learn.
 
-    It has no parameters to learn and two plain settings, so an estimator that contains it can be stored anywhere.
-    `SklearnKernel` takes any kernel of lemmata.
+    It has no parameters to learn, and its settings are texts and numbers. So an estimator that contains it can be
+    stored anywhere. `SklearnKernel` takes any kernel of lemmata.
 
     Args:
         network: "relu-DEPTH", "erf-DEPTH" or "gelu-DEPTH" for fully connected networks with DEPTH hidden layers, or
@@ -57,7 +57,8 @@ class NetworkKernel(Kernel):
     def __call__(self, X, Y=None, eval_gradient=False) -> Any:
         """The matrix K(X, Y) or K(X, X), of shape (n, m).
 
-        With `eval_gradient`, it also returns derivatives by no parameters, of shape (n, n, 0).
+        With `eval_gradient`, also return an empty array of derivatives, of shape (n, n, 0), because there are no
+        parameters.
         """
         x = numbers_of("X", X) / self.radius
         with jax.enable_x64(True):
@@ -71,7 +72,7 @@ class NetworkKernel(Kernel):
             return np.array(self._kernel().diagonal(jax.numpy.asarray(numbers_of("X", X) / self.radius)))
 
     def is_stationary(self) -> Any:
-        """False: the kernel depends on norms."""
+        """False, because the kernel depends on norms."""
         return False
 
     def _kernel(self) -> AbstractKernel:

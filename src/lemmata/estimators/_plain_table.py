@@ -13,21 +13,21 @@ WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", 
 YEAR = 365.2425
 _GAPS = "[ \u00a0\u202f'’]"
 _NEGATIVE = r"^\(\s*([^()]*\d[^()]*?)\s*\)$"
-"""A negative number as accountants write it: (12.50)."""
+"""A negative number in accountants' notation, such as (12.50)."""
 _WAVES = {"year": ("part of the year", YEAR), "day": ("time of day", 1.0)}
 _TRUTH = {"true": "1", "false": "0"}
 
 
 class PlainTable(TransformerMixin, BaseEstimator):
-    """A data frame of pandas or polars as a polars one that scikit-learn's encoders can use.
+    """Turn a data frame of pandas or polars into a polars data frame that scikit-learn's encoders can read.
 
-    A pipeline needs it only if its table has cells that scikit-learn cannot read. These are dates, numbers written as
-    texts (with decimal commas or units, or words for missing values), infinite cells, or names of columns that are not
-    texts.
+    A pipeline needs this step only if its table has something that scikit-learn cannot read. This can be dates,
+    numbers written as texts (with decimal commas or units, or words for missing values), infinite cells, or column
+    names that are not texts.
 
-    A date becomes the days since 1970-01-01. The parts of a date are further columns. "sold: Monday" and so on are 1 on
-    that weekday. "sold: part of the year (sine)" and the cosine give the part of the year. The time of day has two such
-    columns, too. They are 0 if the date is missing.
+    A date becomes the days since 1970-01-01. The parts of a date become further columns. "sold: Monday" and so on are
+    1 on that weekday. "sold: part of the year (sine)" and the cosine give the part of the year. The time of day has
+    two such columns, too. All these columns are 0 if the date is missing.
 
     Args:
         columns: the names of the columns to keep, as texts. A column whose name is a number or a tuple is named by
@@ -36,10 +36,10 @@ class PlainTable(TransformerMixin, BaseEstimator):
             it has a digit, there is a warning.
         decimal: the mark before decimals in texts, "." or ",".
         dates: for each column of dates, its parts, which are some of "weekday", "year" and "day".
-        formats: for each column of dates that are texts, their format, as in "%d/%m/%Y". Without a format, the year is
-            first.
-        missing: cells of number columns that mean a missing value, as texts: "999".
-        units: for each column whose numbers have a unit before or behind them, the unit, for example "€".
+        formats: for each column of dates written as texts, their format, as in "%d/%m/%Y". Without a format, the year
+            comes first.
+        missing: texts that mean a missing value in columns of numbers, such as "999".
+        units: for each column whose numbers have a unit before or after them, the unit, for example "€".
 
     Raises:
         DataError: if a column is missing from a table.
@@ -79,7 +79,7 @@ class PlainTable(TransformerMixin, BaseEstimator):
         return True
 
     def get_feature_names_out(self, input_features=None):
-        """The names of the columns that come out."""
+        """The names of the columns of the result."""
         dates = self.dates or {}
         names = [[name, *_part_names(name, dates.get(name, ()))] for name in self.columns]
         return np.array([each for own in names for each in own], dtype=object)
@@ -134,12 +134,12 @@ def _series(name: str, frame: Any, place: int) -> pl.Series:
 
 
 def _text(column: pl.Series) -> pl.Series:
-    """Texts without blanks around them."""
+    """The texts without blanks around them."""
     return column.cast(pl.String).str.strip_chars()
 
 
 def _bare(column: pl.Series, unit: str | None) -> pl.Series:
-    """Texts without the unit before or after them."""
+    """The texts without the unit before or after them."""
     if not unit or column.dtype not in (pl.String, pl.Categorical, pl.Enum):
         return column
     texts = column.cast(pl.String).str.strip_chars()
@@ -149,7 +149,7 @@ def _bare(column: pl.Series, unit: str | None) -> pl.Series:
 
 
 def _numbers(column: pl.Series, decimal: str, missing: Any) -> pl.Series:
-    """Texts as numbers. A text that is not a number, is infinite, or means a missing value becomes missing."""
+    """The texts as numbers. A text that is not a number, is infinite, or means a missing value becomes missing."""
     name = column.name
     if column.dtype in (pl.Categorical, pl.Enum):
         column = column.cast(pl.String)
@@ -171,7 +171,7 @@ def _numbers(column: pl.Series, decimal: str, missing: Any) -> pl.Series:
 
 
 def _warn_of_unread(name: str, cells: pl.Series) -> None:
-    """Warn of cells that have digits but are not numbers, because a number in another unit is not missing."""
+    """Warn of cells that have digits but are not numbers, because they may be numbers in another unit."""
     if len(cells):
         warnings.warn(
             (

@@ -1,4 +1,4 @@
-"""The rows of a fit: the estimator's own numbers, with weights, and without contradictions."""
+"""The rows of a fit, copied from the input, with weights, and without contradictions."""
 
 import warnings
 from typing import Any, NamedTuple
@@ -24,8 +24,8 @@ class Rows(NamedTuple):
 
     Attributes:
         points: inputs (n, d), or fields (n, *sites, channels).
-        targets: (n,) or (n, k).
-        weights: (n,), the number of times that a row counts; 1 by default.
+        targets: the targets (n,) or (n, k).
+        weights: the weights (n,), the number of times that each row counts; 1 by default.
     """
 
     points: Float[np.ndarray, "n *d"]
@@ -55,7 +55,8 @@ class Rows(NamedTuple):
     def merged(self) -> "Rows":
         """The rows, with equal inputs and targets merged into one row of summed weight, in order.
 
-        Least squares is the same, and a row that occurs twice is left out like one row of weight 2.
+        This does not change least squares. In leave-one-out errors, a row that occurs twice is left out as one row of
+        weight 2.
         """
         axis = 0 if self.targets.ndim > 1 else None  # NumPy below 2.3 takes no strings along an axis
         _, target = np.unique(self.targets, axis=axis, return_inverse=True)
@@ -68,9 +69,9 @@ class Rows(NamedTuple):
         return Rows(self.points[chosen], self.targets[chosen], weights)
 
     def averaged(self) -> "Rows":
-        """The rows, with equal inputs merged into one row of mean target and summed weight, in order.
+        """The rows in order, where rows of equal inputs become one row with their mean target and summed weight.
 
-        It is what a fit that interpolates tends to, since no function passes through two targets at one input.
+        A fit that interpolates tends to these targets, since no function passes through two targets at one input.
         """
         flat = self.points.reshape(len(self.points), -1)
         _, first, group = np.unique(flat, axis=0, return_index=True, return_inverse=True)
@@ -82,7 +83,7 @@ class Rows(NamedTuple):
         return Rows(self.points[first[order]], means[order], weights[order])
 
     def some(self, numbers: Int[np.ndarray, " m"]) -> "Rows":
-        """The rows of these numbers."""
+        """The rows with these numbers."""
         return Rows(self.points[numbers], self.targets[numbers], self.weights[numbers])
 
     def scaled(self, values: np.ndarray) -> np.ndarray:
@@ -90,7 +91,7 @@ class Rows(NamedTuple):
         return values * self.along(values, np.sqrt(self.weights))
 
     def along(self, values: np.ndarray, numbers: Float[np.ndarray, " n"]) -> np.ndarray:
-        """Numbers of the rows, shaped to broadcast with values (n, ...)."""
+        """One number for each row, reshaped to broadcast with values (n, ...)."""
         return numbers.reshape(-1, *[1] * (values.ndim - 1))
 
 
@@ -98,12 +99,12 @@ def training_rows(estimator: Any, X: Any, y: Any, sample_weight: Any, **rules: A
     """The rows of a fit, copied; rows of weight 0 are left out.
 
     Args:
-        estimator: the estimator whose fit it is. It learns the number of columns.
-        X: inputs (n, d). For a `network` of the estimator, they may also be fields, or a list of graphs if it reads
-            these.
+        estimator: the estimator that is fitted. The number of columns is stored in it.
+        X: inputs (n, d). If the estimator has a `network`, X may also be fields, or a list of graphs if the network
+            reads graphs.
         y: targets or labels.
-        sample_weight: None, or (n,) numbers of at least 0, not all 0.
-        rules: of scikit-learn's `validate_data`, for the targets.
+        sample_weight: None, or weights (n,) of at least 0, not all 0.
+        rules: options of scikit-learn's `validate_data` for the targets.
 
     Raises:
         DataError: for inputs that contain strings, and for invalid weights.
@@ -126,7 +127,7 @@ def training_rows(estimator: Any, X: Any, y: Any, sample_weight: Any, **rules: A
 
 
 def points_of(estimator: Any, X: Any) -> Float[np.ndarray, "m *d"]:
-    """Inputs of a prediction (m, d). They are refused for the same reasons as those of the fit."""
+    """The inputs (m, d) of a prediction. They are refused for the same reasons as the inputs of the fit."""
     network = getattr(estimator, "network", None)
     X = as_points(network, X)
     with refusing_in_one_line():
@@ -159,10 +160,10 @@ def _weights(given: Any, rows: int) -> Float[np.ndarray, " n"]:
 
 
 def without_contradictions(rows: Rows, setting: str) -> Rows:
-    """Rows for a fit that interpolates: if equal inputs have different targets, warn and average the targets.
+    """The rows for a fit that interpolates. If equal inputs have different targets, warn and average the targets.
 
     Args:
-        rows: of the fit.
+        rows: the rows of the fit.
         setting: the setting that requests interpolation, for the message.
     """
     if _all_differ(rows.points.reshape(len(rows.points), -1)):
@@ -188,7 +189,7 @@ def without_contradictions(rows: Rows, setting: str) -> Rows:
 
 
 def _all_differ(numbers: Float[np.ndarray, "n d"]) -> bool:
-    """Whether hashes show that no two rows are equal. Hashes are sorted faster than rows."""
+    """Whether hashes show that no two rows are equal. Sorting hashes is faster than sorting rows."""
     hashes = np.zeros(len(numbers), np.uint64)
     for column in numbers.T:
         bits = (column + 0.0).view(np.uint64)  # -0.0 + 0.0 is 0.0
@@ -198,11 +199,11 @@ def _all_differ(numbers: Float[np.ndarray, "n d"]) -> bool:
 
 
 def warn_of_missed_rows(missed: Any, targets: np.ndarray, setting: str) -> None:
-    """Warn if a fit that interpolates misses rows, which a matrix that is singular up to rounding makes it do.
+    """Warn if a fit that should interpolate misses rows, because its matrix is singular up to rounding.
 
     Args:
-        missed: fitted values minus targets, (n,) or (n, k).
-        targets: centred, of the same shape.
+        missed: the fitted values minus the targets, (n,) or (n, k).
+        targets: the centred targets, of the same shape.
         setting: the setting that requests interpolation, for the message.
     """
     size = np.asarray(root_mean_square(targets, np.ones(len(targets))))
@@ -220,11 +221,11 @@ def warn_of_missed_rows(missed: Any, targets: np.ndarray, setting: str) -> None:
 
 
 def root_mean_square(values: np.ndarray, weights: Float[np.ndarray, " n"]) -> Any:
-    """The weighted root mean square over rows, a number or (k,), if the squares may overflow or vanish.
+    """The weighted root mean square over rows, a number or (k,), even if squares would over- or underflow.
 
     Args:
-        values: (n,) or (n, k).
-        weights: (n,).
+        values: the values (n,) or (n, k).
+        weights: the weights (n,).
     """
     # Division by a power of 2 is exact.
     exponent = np.frexp(np.abs(values).max(axis=0))[1]
@@ -233,10 +234,10 @@ def root_mean_square(values: np.ndarray, weights: Float[np.ndarray, " n"]) -> An
 
 
 def float64_leaves(tree: Any) -> Any:
-    """`numpy_leaves` in float64: a number given while JAX's x64 was off is read as its shortest decimal.
+    """`numpy_leaves` in float64. A number that was given while JAX's x64 was off is read as its shortest decimal.
 
-    Such a number, for example 1.3, was rounded to the nearest one of float32, which is 1.2999999523. Its shortest
-    decimal is what was written, up to 7 digits. Arrays that were given as float32 keep their values.
+    Such a number, for example 1.3, was rounded to the nearest float32 number, 1.2999999523. Its shortest decimal is
+    the number that the user wrote, up to 7 digits. Arrays that were given as float32 keep their values.
 
     Args:
         tree: a kernel or a network.

@@ -1,4 +1,4 @@
-"""Any lemmata kernel as a kernel of scikit-learn, with its hyper-parameters and their gradients."""
+"""Use any lemmata kernel as a kernel of scikit-learn, with its hyper-parameters and their gradients."""
 
 import math
 from typing import Any
@@ -20,7 +20,7 @@ _SHOWN = 20
 
 
 class SklearnKernel(Kernel):
-    """A lemmata kernel in scikit-learn: for `GaussianProcessRegressor`, and as a function for `SVC` and `KernelRidge`.
+    """A lemmata kernel for scikit-learn's `GaussianProcessRegressor`, and as a function for `SVC` and `KernelRidge`.
 
     Its hyper-parameters are positive numbers inside the kernel, named by their paths. Examples are `"lengthscale"` of
     an RBF kernel, `"left.lengthscale"` in a sum, and `"network.layers.0.weight_std"` in the kernel of a network. An
@@ -30,11 +30,12 @@ class SklearnKernel(Kernel):
 
     Args:
         kernel: the kernel K.
-        learn: paths of the hyper-parameters, none by default. Numbers that must be equal are one hyper-parameter, as in
-            `"network.layers.0.weight_std = network.layers.2.weight_std"`. Arrays that are equal have one shape.
-        value_bounds: the least and the largest value, of all or of each hyper-parameter, shape (2,) or (k, 2).
+        learn: the paths of the hyper-parameters; none by default. Join numbers that must stay equal into one
+            hyper-parameter, as in `"network.layers.0.weight_std = network.layers.2.weight_std"`. Arrays that are
+            joined must have the same shape.
+        value_bounds: the least and the largest value, for all hyper-parameters or for each, of shape (2,) or (k, 2).
         values: the hyper-parameters, in the order of `learn`. None keeps the values of the kernel. scikit-learn sets
-            it.
+            this argument.
 
     Raises:
         SettingError: at any use, if the kernel is not a kernel of lemmata, or a path does not lead to a positive
@@ -64,7 +65,7 @@ class SklearnKernel(Kernel):
         self.values = values
 
     def __call__(self, X, Y=None, eval_gradient=False) -> Any:
-        """The matrix K(X, Y) or K(X, X), (n, m); with `eval_gradient` also its derivatives by theta, (n, n, k).
+        """The matrix K(X, Y) or K(X, X), (n, m). With `eval_gradient`, also its derivatives by theta, (n, n, k).
 
         Args:
             X: points (n, d).
@@ -78,7 +79,7 @@ class SklearnKernel(Kernel):
             raise SettingError(
                 "eval_gradient",
                 found="eval_gradient=True with other points Y",
-                rule="the gradient of K(X, X) only",
+                rule="eval_gradient=True only for K(X, X)",
                 remedy="leave Y out, or set eval_gradient=False",
             )
         with jax.enable_x64(True):
@@ -97,7 +98,7 @@ class SklearnKernel(Kernel):
             return np.array(self._current().diagonal(jnp.asarray(np.asarray(X, float))))
 
     def is_stationary(self) -> Any:
-        """False, since this is not known of the kernel."""
+        """False, because it is not known whether the kernel is stationary."""
         return False
 
     @property
@@ -147,7 +148,7 @@ class SklearnKernel(Kernel):
 
 
 def _rounded(leaf: Any) -> Any:
-    """Six digits of a JAX array with one number or a few; other leaves unchanged."""
+    """Round a JAX array with at most a few numbers to six digits. Other leaves are not changed."""
     if not (isinstance(leaf, jax.Array) and leaf.ndim <= 1 and leaf.size <= _SHOWN):
         return leaf
     rounded = [float(f"{float(number):.6g}") for number in jnp.atleast_1d(leaf)]
@@ -161,7 +162,7 @@ def _at(tree: Any, path: str) -> Any:
 
 
 def _values(kernel: AbstractKernel, paths: tuple[str, ...]) -> np.ndarray:
-    """The hyper-parameters at the first path; all of them must lead to equally many positive numbers."""
+    """The hyper-parameters at the first path. All paths must lead to equally many positive numbers."""
     found = [_positive(kernel, path) for path in paths]
     for path, values in zip(paths, found, strict=True):
         if values.shape != found[0].shape:

@@ -1,4 +1,4 @@
-"""The two-layer softmax network, of finite or infinite width, as a scikit-learn estimator."""
+"""A scikit-learn estimator: the two-layer softmax network of finite or infinite width."""
 
 import math
 import operator
@@ -36,21 +36,22 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Regression with a two-layer softmax network trained for a time, or with its kernel at infinite width.
 
     With `width=None`, predictions are exactly those of gradient flow df/dt = -K (f - y) with K(x, x') = <x, x'>
-    exp(sigma² <x, x'>). With a width, they are the predictions of a network with that many hidden units. It is drawn at
-    the symmetric initialisation and trained by gradient descent on all rows. It is trained m times as long, because its
-    tangent kernel is m times the kernel of one output at infinite width. So the same time means the same training.
+    exp(sigma² <x, x'>). With a width, they are the predictions of a network with that many hidden units. It is drawn
+    at the symmetric initialisation and trained by gradient descent on all rows. Its tangent kernel is K / m for width
+    m, in the limit, so it is trained m times as long. So the same `time` means the same training at every width.
     Training stops before it interpolates unless `time` is long.
 
     The theory of these networks is about inputs in the unit ball and targets of length at most 1. So inputs are divided
     by the largest norm of a training row. Targets are centred and then divided by their largest norm.
 
     Args:
-        width: hidden units, even; None is the limit of infinite width.
-        sigma: standard deviation of the weights at initialisation. With 0 the kernel is linear.
-        time: training time in units in which the flow is df/dt = -K (f - y). Infinity is allowed if `width` is None.
-            None takes 1 / ridge, for the ridge of smallest leave-one-out error in kernel ridge regression. The reason
-            is that ridge r and time 1/r shrink a mode of eigenvalue a by a/(a + r) and 1 - exp(-a/r). The time is
-            between 0.1 and 10,000 divided by the largest eigenvalue of K, and it is the same for every width.
+        width: the even number of hidden units; None means the limit of infinite width.
+        sigma: the standard deviation of the weights at initialisation. With 0 the kernel is linear.
+        time: the training time, in units in which the flow is df/dt = -K (f - y). Infinity is allowed if `width` is
+            None. None takes 1 / ridge, for the ridge of smallest leave-one-out error in kernel ridge regression. Ridge
+            r and time 1/r have similar effects: a mode of eigenvalue a is multiplied by a/(a + r) and by 1 -
+            exp(-a/r). The time is between 0.1 and 10,000 divided by the largest eigenvalue of K, and it is the same
+            for every width.
         normalise: True divides inputs by the largest norm of a training row, False refuses rows of norm above 1, and
             None divides if a norm is above 1, with a warning.
         random_state: seed, `numpy.random.RandomState` or None, for the network's initialisation.
@@ -60,7 +61,7 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         scale_: the divisor of inputs.
         offset_: the mean of the targets.
         target_scale_: the divisor of centred targets.
-        steps_: the number of gradient descent steps; 0 for infinite width or no time.
+        steps_: the number of gradient descent steps; 0 for infinite width or time 0.
 
     Example:
         >>> import numpy as np
@@ -83,7 +84,7 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X, y):
-        """Train for the time.
+        """Train for the training time.
 
         Args:
             X: inputs (n, d).
@@ -153,10 +154,10 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def predict_at(self, time, X):
         """Predictions of the same training at other times.
 
-        Exact for infinite width. For other times, a network either trains again from its first weights in the steps of
-        `fit`, or continues from its last weights. The continued steps are 1/2 divided by the largest eigenvalue of H at
-        initialisation. Between two steps, weights are interpolated, so an answer does not depend on the other requested
-        times.
+        For infinite width, the predictions are exact. For a finite width, the network either trains again from its
+        first weights in the steps of `fit`, or continues from its last weights. In the continued training, the step
+        size is 1/2 divided by the largest eigenvalue of H at initialisation. Between two steps, weights are
+        interpolated, so an answer does not depend on the other requested times.
 
         Args:
             time: one time, or several.
@@ -249,7 +250,7 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return {**params, "weight": weight}
 
     def _params(self, time: float) -> dict[str, np.ndarray]:
-        """The parameters at a time: whole steps from the start or the end of `fit`, then a part of one."""
+        """The parameters at a time, after whole steps from the start or the end of `fit` and then a part of a step."""
         if time < self.time_:
             start, elapsed, step = self._first, time, self.time_ / self.steps_
         else:
@@ -262,7 +263,7 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
 
 def default_time(kernel: Spectrum, y: Float[Array, "n k"]) -> float:
-    """1 / ridge for the ridge of smallest leave-one-out error among those of `_TIMES`; 0 if the kernel is 0.
+    """The time 1 / ridge of the ridge with the smallest leave-one-out error, among those of `_TIMES`; 0 for kernel 0.
 
     Args:
         kernel: the eigensystem of the Gram matrix.
@@ -281,7 +282,7 @@ def largest_eigenvalue(
 ) -> Float[Array, ""]:
     """The largest eigenvalue of H by 50 power iterations, without forming H.
 
-    It is a little too small, which is accurate enough for a step size.
+    The result is a little too small, but accurate enough for a step size.
 
     Args:
         network: the network.

@@ -1,4 +1,4 @@
-"""Any class of functions with a known bound on its spectrum. A random walk draws its frequencies."""
+"""Classes of functions with any known bound on their spectrum. A random walk draws the frequencies."""
 
 from collections.abc import Callable
 
@@ -18,18 +18,18 @@ Spectrum = Callable[[Float[Array, "n d"]], Float[Array, " n"]]
 class BoundedSpectrum(AbstractFunctionClass):
     """Functions with |F_f| <= F_sup for a bound that is given as a function. Make one with `bounded_spectrum`.
 
-    Frequencies come from a random walk of Metropolis on |omega| F_sup(omega), one walk each, that starts at a normal
-    vector. They are as good as independent draws once the walk has forgotten its start. Heavy tails and separated modes
-    take more steps.
+    Each frequency is the end of its own Metropolis random walk for the density |omega| F_sup(omega), which starts at a
+    normal vector. It is as good as an exact draw once the walk has forgotten its start. Heavy tails and separated
+    modes need more steps.
 
     Args:
-        bound: F_sup, even, one value per row.
+        bound: F_sup, an even function with one value for each row.
         original: its inverse transform, the integral of cos(<omega, x>) F_sup(omega), with one value for each row.
         dimension: d.
         mass: the integral of |omega| F_sup.
         scale: the standard deviation of a step, and of the start, in each coordinate.
-        steps: of the walk.
-        bumps: translates of the inverse transform in a drawn function.
+        steps: the number of steps of a walk.
+        bumps: the number of translates of the inverse transform in a drawn function.
     """
 
     bound: Spectrum = eqx.field(static=True)
@@ -56,12 +56,12 @@ class BoundedSpectrum(AbstractFunctionClass):
 
     @property
     def columns(self) -> int:
-        """Steps (d + 1)."""
+        """The number steps * (d + 1) of normal numbers that one frequency takes."""
         return self.steps * (self.dimension + 1)
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(bumps, d + 2)."""
+        """The shape (bumps, d + 2) of the normal numbers that one function takes."""
         return self.bumps, self.dimension + 2
 
     def frequencies(self, normal: Float[Array, "n e"]) -> Float[Array, "n d"]:
@@ -80,7 +80,7 @@ class BoundedSpectrum(AbstractFunctionClass):
         return jax.lax.scan(step, (start, density(start)), blocks[1:])[0][0]
 
     def function(self, normal: Float[Array, "k e"]) -> "TranslateSum":
-        """Centres uniform in the ball, weights that sum to 1 in absolute value."""
+        """A sum of translates with centres uniform in the ball, and weights that sum to 1 in absolute value."""
         radius = jax.scipy.stats.norm.cdf(normal[:, :1]) ** (1 / self.dimension)
         way = normal[:, 2:] / jnp.linalg.norm(normal[:, 2:], axis=1, keepdims=True)
         return TranslateSum(self.original, radius * way, normal[:, 1] / jnp.abs(normal[:, 1]).sum())
@@ -100,7 +100,7 @@ class TranslateSum(AbstractFunction):
     weights: Float[Array, " k"]
 
     def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """F at each row."""
+        """The value of f at each row."""
         apart = (x[:, None, :] - self.centres).reshape(-1, x.shape[1])
         return self.original(apart).reshape(len(x), -1) @ self.weights
 
@@ -112,14 +112,14 @@ class TranslateSum(AbstractFunction):
 def bounded_spectrum(
     bound: Spectrum, original: Spectrum, dimension: int, *, key: Key[Array, ""], steps: int = 64
 ) -> BoundedSpectrum:
-    """The class of a spectral bound: its moment by quasi Monte Carlo, steps of the size of its frequencies.
+    """The class of a spectral bound. Its moment is computed by quasi Monte Carlo; steps have the size of frequencies.
 
     Args:
-        bound: F_sup, even, one value per row.
+        bound: F_sup, an even function with one value for each row.
         original: its inverse transform, one value per row.
         dimension: d.
-        key: randomness of the moment.
-        steps: of the walk that draws frequencies.
+        key: the random key for the moment.
+        steps: the number of steps of a walk that draws a frequency.
 
     Raises:
         SettingError: for an infinite moment, or an inverse transform that differs from that of the bound at 0.

@@ -1,7 +1,7 @@
-"""Classes of functions with a bounded Fourier spectrum: their Barron parameter, and how to draw from them.
+"""Classes of functions with a bounded Fourier spectrum, their Barron parameters, and draws from them.
 
-This theory controls what a class costs by one number, C_F = sup |f(0)| + integral of |omega| F_sup(omega). It assumes
-functions on the unit ball with a Fourier representation; it leaves unexplained how a class should be chosen.
+The theory bounds the cost of a class by one number, C_F = sup |f(0)| + integral of |omega| F_sup(omega). It assumes
+functions on the unit ball with a Fourier representation. It does not explain how a class should be chosen.
 
 A function of a class is f(x) = f(0) + integral of (cos(<omega, x> + theta(omega)) - cos(theta(omega))) |F_f(omega)|,
 with F_f = ratio(omega) F_sup(omega), |ratio| <= 1. The spectrum bound defines the class; ratio and f(0) choose the
@@ -21,7 +21,7 @@ class AbstractFunction(eqx.Module):
 
     @abc.abstractmethod
     def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """F at each row."""
+        """The value of f at each row."""
 
     @abc.abstractmethod
     def ratio(self, omega: Float[Array, "s d"]) -> Complex[Array, " s"]:
@@ -33,16 +33,16 @@ class AbstractFunctionClass(eqx.Module):
 
     @abc.abstractmethod
     def moment(self) -> Float[Array, ""]:
-        """The integral of |omega| F_sup(omega): C_F without sup |f(0)|."""
+        """The integral of |omega| F_sup(omega), which is C_F without sup |f(0)|."""
 
     @abc.abstractmethod
     def offset(self) -> Float[Array, ""]:
-        """Sup |f(0)| over the class."""
+        """The supremum of |f(0)| over the class."""
 
     @property
     @abc.abstractmethod
     def columns(self) -> int:
-        """How many standard normal numbers one frequency takes."""
+        """The number of standard normal numbers that one frequency takes."""
 
     @abc.abstractmethod
     def frequencies(self, normal: Float[Array, "n e"]) -> Float[Array, "n d"]:
@@ -64,7 +64,7 @@ def draw_frequencies(key: Key[Array, ""], functions: AbstractFunctionClass, numb
     Args:
         key: randomness.
         functions: the class.
-        number: how many.
+        number: the number of frequencies.
     """
     return functions.frequencies(jax.random.normal(key, (number, functions.columns)))
 
@@ -80,7 +80,7 @@ def draw_function(key: Key[Array, ""], functions: AbstractFunctionClass) -> Abst
 
 
 def uniform_from_normal(normal: Float[Array, "*s"]) -> Float[Array, "*s"]:
-    """Uniform numbers in (0, 1) from normal ones.
+    """Turn normal numbers into uniform numbers in (0, 1).
 
     Args:
         normal: independent standard normal numbers.

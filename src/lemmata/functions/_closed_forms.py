@@ -1,6 +1,6 @@
 """Closed forms and bounds of the Barron parameter C_f = integral of |omega| |F_f(omega)| (barron1993, section IX).
 
-Each is only the moment, without |f(0)|.
+Each function gives only this moment, without |f(0)|.
 """
 
 import math
@@ -14,7 +14,7 @@ from lemmata.errors import SettingError, ShapeError
 
 
 def gaussian_moment(dimension: int, scale: float = 1.0) -> float:
-    """The moment of exp(-scale² |x - c|²/2): scale sqrt(2) Gamma((d+1)/2) / Gamma(d/2), at most scale sqrt(d).
+    """The moment scale sqrt(2) Gamma((d+1)/2) / Gamma(d/2) <= scale sqrt(d) of exp(-scale² |x - c|²/2).
 
     Args:
         dimension: d.
@@ -24,7 +24,7 @@ def gaussian_moment(dimension: int, scale: float = 1.0) -> float:
 
 
 def ridge_moment(direction: Float[Array, " d"], profile: float) -> float:
-    """The moment of g(<a, x> + b) for any b: |a| times the moment of g in one dimension.
+    """The moment of g(<a, x> + b) for any b, which is |a| times the moment of g in one dimension.
 
     Args:
         direction: a.
@@ -34,7 +34,7 @@ def ridge_moment(direction: Float[Array, " d"], profile: float) -> float:
 
 
 def logistic_moment(direction: Float[Array, " d"]) -> float:
-    """The moment of the logistic function of <a, x> + b: |a|/4, its largest slope. Its derivative is positive definite.
+    """The moment |a|/4 of the logistic function of <a, x> + b: its largest slope, as its slope is positive definite.
 
     Args:
         direction: a.
@@ -69,7 +69,7 @@ def radial_moment(transform: Callable[[Float[np.ndarray, " n"]], Array], dimensi
 
 
 def positive_definite_bound(value: float | Array, laplacian: float | Array) -> Float[Array, ""]:
-    """The bound of a positive definite function, F_f >= 0: at most sqrt(-f(0) times the Laplacian at 0).
+    """A bound on the moment of a positive definite function (F_f >= 0): sqrt(-f(0) times the Laplacian at 0).
 
     Args:
         value: f(0).
@@ -79,7 +79,7 @@ def positive_definite_bound(value: float | Array, laplacian: float | Array) -> F
 
 
 def combination_moment(weights: Float[Array, " m"], moments: Float[Array, " m"]) -> Float[Array, ""]:
-    """Of sum_i c_i f_i: at most sum_i |c_i| C_i, with equality if spectra do not overlap.
+    """A bound on the moment of sum_i c_i f_i: sum_i |c_i| C_i, with equality if the spectra do not overlap.
 
     Args:
         weights: c_i.
@@ -89,7 +89,7 @@ def combination_moment(weights: Float[Array, " m"], moments: Float[Array, " m"])
 
 
 def product_moment(first: tuple[float, float], second: tuple[float, float]) -> float:
-    """The moment of f_1 f_2 is at most V_1 C_2 + V_2 C_1, where V is the integral of |F|.
+    """A bound on the moment of f_1 f_2: V_1 C_2 + V_2 C_1, where V is the integral of |F| and C the moment.
 
     Args:
         first: V_1 and C_1.
@@ -101,12 +101,12 @@ def product_moment(first: tuple[float, float], second: tuple[float, float]) -> f
 def polynomial_extension(coefficients: Float[Array, " k"], period: float | Array) -> Float[Array, " four"]:
     """The cubic that continues p on [-1, 1] to one period with continuous slopes, as a function of t - 1.
 
-    It joins the value and slope of p at 1 to those at -1 over the length period - 2. Coefficients start with the lowest
-    power.
+    Over the length period - 2, it joins the value and the slope of p at 1 to the value and the slope of p at -1.
+    Coefficients start with the lowest power.
 
     Args:
-        coefficients: of p, lowest power first.
-        period: more than 2.
+        coefficients: the coefficients of p, lowest power first.
+        period: the period, more than 2.
     """
     powers = jnp.arange(len(coefficients))
     value = lambda t: jnp.sum(coefficients * t**powers)
@@ -121,13 +121,13 @@ def polynomial_extension(coefficients: Float[Array, " k"], period: float | Array
 def ridge_polynomial_bound(coefficients: Float[Array, " k"], period: float | Array = 4.0) -> Float[Array, ""]:
     """The bound of p(<u, x>) on the unit ball, |u| = 1: at most period / sqrt(12) times the root mean square of g''.
 
-    g is p on [-1, 1], continued by a cubic to a periodic function with continuous slopes. Its coefficients c_m at
+    Here g is p on [-1, 1], continued by a cubic to a periodic function with continuous slopes. Its coefficients c_m at
     omega_m = 2 pi m / period satisfy sum |omega_m| |c_m| <= sqrt(sum omega_m^-2) sqrt(sum omega_m^4 |c_m|²), by the
     Cauchy-Schwarz inequality. The first sum is period²/12, and the second is the mean of g''². On the ball p(<u, x>)
     and its extension agree.
 
     Args:
-        coefficients: of p, lowest power first.
+        coefficients: the coefficients of p, lowest power first.
         period: more than 2.
     """
     coefficients = jnp.asarray(coefficients, float)
@@ -144,14 +144,14 @@ def ridge_polynomial_bound(coefficients: Float[Array, " k"], period: float | Arr
 def polynomial_bound(
     polynomials: Sequence[Float[Array, " k"]], directions: Float[Array, "m d"], period: float = 4.0
 ) -> Float[Array, ""]:
-    """The bound of sum_j p_j(<a_j, x>) on the unit ball: the sum of the bounds of p_j(|a_j| t).
+    """A bound on the moment of sum_j p_j(<a_j, x>) on the unit ball: the sum of the bounds for p_j(|a_j| t).
 
     Every polynomial is such a sum: x y = ((x + y)² - (x - y)²)/4, and so on.
 
     Args:
         polynomials: the coefficients of each p_j, lowest power first.
         directions: a_j.
-        period: of the extension, more than 2.
+        period: the period of the extension, more than 2.
 
     Raises:
         ShapeError: if there is not one polynomial for each direction.

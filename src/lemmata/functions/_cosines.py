@@ -7,10 +7,10 @@ from ._classes import AbstractFunction, AbstractFunctionClass, uniform_from_norm
 
 
 class Cosines(AbstractFunctionClass):
-    """f(x) = sum_j a_j cos(<omega_j, x> + theta_j) with |a_j| <= sizes_j: C_F = sum_j sizes_j (1 + |omega_j|).
+    """Sums f(x) = sum_j a_j cos(<omega_j, x> + theta_j) with |a_j| <= sizes_j; C_F = sum_j sizes_j (1 + |omega_j|).
 
     Args:
-        atoms: omega_j, one in each row, where none is the negative of another.
+        atoms: the frequencies omega_j, one in each row; none may be the negative of another.
         sizes: the largest amplitudes.
     """
 
@@ -41,7 +41,7 @@ class Cosines(AbstractFunctionClass):
         return 2, len(self.sizes)
 
     def frequencies(self, normal: Float[Array, "n e"]) -> Float[Array, "n d"]:
-        """Atoms with probability proportional to sizes_j |omega_j|, with either sign."""
+        """Draw atoms with probability proportional to sizes_j |omega_j|, with a random sign."""
         uniform = uniform_from_normal(normal[:, 0])
         weight = jnp.cumsum(self.sizes * jnp.linalg.norm(self.atoms, axis=1))
         scaled = uniform * weight[-1] * 2
@@ -59,7 +59,7 @@ class CosineSum(AbstractFunction):
 
     Args:
         atoms: omega_j.
-        sizes: bounds of |a_j|.
+        sizes: the bounds of |a_j|.
         amplitudes: a_j.
         phases: theta_j.
     """
@@ -70,11 +70,11 @@ class CosineSum(AbstractFunction):
     phases: Float[Array, " m"]
 
     def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """F at each row."""
+        """The value of f at each row."""
         return jnp.cos(x @ self.atoms.T + self.phases) @ self.amplitudes
 
     def ratio(self, omega: Float[Array, "s d"]) -> Complex[Array, " s"]:
-        """a_j exp(i theta_j) / sizes_j at omega_j, its conjugate at -omega_j."""
+        """a_j exp(i theta_j) / sizes_j at omega_j, and its conjugate at -omega_j."""
         inner = omega @ self.atoms.T
         index = jnp.argmin(jnp.sum(self.atoms**2, axis=1) - 2 * jnp.abs(inner), axis=1)
         sign = jnp.sign(jnp.take_along_axis(inner, index[:, None], axis=1)[:, 0])

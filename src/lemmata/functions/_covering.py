@@ -1,4 +1,4 @@
-"""Covering numbers of the ball, of pairs (f, x) and of classes in the supremum norm, and the features they ask for.
+"""Covering numbers of the ball, of pairs (f, x) and of classes in the supremum norm, and numbers of features.
 
 The cover of pairs (f, x) in Theorem 1 (li2025incontext, definition 23) only counts values, for any class. The proof of
 Lemma 1 uses one function for all x. This needs a product of covers of the class and of the ball. So `required_features`
@@ -17,7 +17,7 @@ from ._logistic_networks import LogisticNetworks
 
 
 def log_ball_cover(dimension: int, epsilon: float) -> float:
-    """D log(1 + 2/epsilon): balls of radius epsilon that cover the unit ball, by volumes, in logarithms.
+    """The logarithm d log(1 + 2/epsilon) of how many balls of radius epsilon cover the unit ball, by volumes.
 
     Args:
         dimension: d.
@@ -28,10 +28,10 @@ def log_ball_cover(dimension: int, epsilon: float) -> float:
 
 
 def log_pair_cover(dimension: int, epsilon: float) -> float:
-    """D log(1 + 4/epsilon) + log(1 + 2/epsilon): an epsilon-cover (23) of all pairs (f, x), for any class.
+    """The logarithm d log(1 + 4/epsilon) + log(1 + 2/epsilon) of the size of an epsilon-cover (23) of pairs (f, x).
 
-    Since |f(x) - f(0)| <= C_F, this many cells are enough, with diameter epsilon in x and length C_F epsilon in f(x) -
-    f(0). One pair from each cell that is not empty gives a cover.
+    The cover holds for any class. Since |f(x) - f(0)| <= C_F, this many cells are enough, with diameter epsilon in x
+    and length C_F epsilon in f(x) - f(0). One pair from each cell that is not empty gives a cover.
 
     Args:
         dimension: d.
@@ -41,7 +41,7 @@ def log_pair_cover(dimension: int, epsilon: float) -> float:
 
 
 def log_class_cover(functions: AbstractFunctionClass, epsilon: float) -> float:
-    """A cover of a class: f - f(0) to within C_F epsilon in the supremum norm over the unit ball, in logarithms.
+    """The logarithm of a cover's size, for f - f(0) to within C_F epsilon in the supremum norm over the unit ball.
 
     Cosines: 2 m log(1 + 2/epsilon), amplitudes and phases in m discs. Logistic networks: m log(1 + 1/epsilon), for
     coefficients in intervals. Linear functions: d log(1 + 2/epsilon). Gaussian bumps: k log(1 + 4/epsilon) + k d log(1
@@ -70,7 +70,7 @@ def log_class_cover(functions: AbstractFunctionClass, epsilon: float) -> float:
 
 
 def required_features(functions: AbstractFunctionClass, epsilon: float, dimension: int) -> float:
-    """Log |N_epsilon| for hypotheses n >= log |N_epsilon|. It is for the product of covers of the class and the ball.
+    """The required number of features, log |N_epsilon|, for the product of covers of the class and of the ball.
 
     Args:
         functions: the class.

@@ -1,4 +1,4 @@
-"""Functions on the cube {-1, 1}^d: the transform to the products of coordinates, the degrees, and the influences."""
+"""Functions on the cube {-1, 1}^d: their transform to products of coordinates, degrees and influences."""
 
 import jax
 import jax.numpy as jnp

@@ -9,7 +9,7 @@ from ._classes import AbstractFunction, AbstractFunctionClass
 
 
 def ramp(z: Float[Array, "*s"]) -> Float[Array, "*s"]:
-    """phi(z) = relu(z + 1/2) - relu(z - 1/2): 0, then a slope of 1, then 1 (li2025incontext, equation 26).
+    """The ramp phi(z) = relu(z + 1/2) - relu(z - 1/2), which rises from 0 to 1 (li2025incontext, equation 26).
 
     Args:
         z: any array.
@@ -36,7 +36,7 @@ class UniversalFeatures(eqx.Module):
         return self.omega / jnp.linalg.norm(self.omega, axis=1, keepdims=True)
 
     def __call__(self, x: Float[Array, "m d"]) -> Float[Array, "m p"]:
-        """Phi, of p = n + 1 columns; the last is 1."""
+        """The matrix Phi of p = n + 1 columns, where the last column is 1."""
         ramps = ramp(self.sharpness * (x @ self.directions.T - self.thresholds))
         return jnp.concatenate([ramps, jnp.ones((len(x), 1), ramps.dtype)], axis=1)
 
@@ -49,7 +49,7 @@ def sample_features(
     Args:
         key: randomness.
         functions: the class.
-        number: n.
+        number: the number n of features.
         sharpness: tau.
     """
     return features_of(functions, jax.random.normal(key, (number, functions.columns + 1)), sharpness)
@@ -58,7 +58,7 @@ def sample_features(
 def features_of(
     functions: AbstractFunctionClass, normal: Float[Array, "n e"], sharpness: float | Array
 ) -> UniversalFeatures:
-    """The features of `features` from standard normal numbers: `columns` of the class and one more for each feature.
+    """Features from standard normal numbers; each feature takes `columns` of the class and one more number.
 
     Args:
         functions: the class.

@@ -12,7 +12,7 @@ from ._classes import AbstractFunction, AbstractFunctionClass, uniform_from_norm
 
 
 class GaussianBumps(AbstractFunctionClass):
-    """f(x) = size sum_k q_k exp(-scale² |x - c_k|²/2) with sum |q_k| <= 1 and any centres.
+    """Functions f(x) = size sum_k q_k exp(-scale² |x - c_k|²/2) with sum |q_k| <= 1 and any centres c_k.
 
     F_sup is size times the normal density of variance scale²:
     C_F = size (1 + scale sqrt(2) Gamma((d+1)/2) / Gamma(d/2)).
@@ -21,7 +21,7 @@ class GaussianBumps(AbstractFunctionClass):
         dimension: d.
         scale: one over the width of a bump.
         size: the largest value of a function.
-        bumps: how many bumps a drawn function has.
+        bumps: the number of bumps of a drawn function.
     """
 
     dimension: int = eqx.field(static=True)
@@ -37,7 +37,7 @@ class GaussianBumps(AbstractFunctionClass):
                 raise SettingError(f"{name} of the bumps", found=value, rule="a positive number")
 
     def moment(self) -> Float[Array, ""]:
-        """Size times the mean length of a normal vector of standard deviation scale."""
+        """`size` times the mean length of a normal vector of standard deviation `scale`."""
         half = self.dimension / 2
         mean = math.sqrt(2) * math.exp(math.lgamma(half + 0.5) - math.lgamma(half))
         return jnp.asarray(self.size * self.scale * mean, float)
@@ -48,21 +48,21 @@ class GaussianBumps(AbstractFunctionClass):
 
     @property
     def columns(self) -> int:
-        """2 d + 1."""
+        """The number 2 d + 1 of normal numbers that one frequency takes."""
         return 2 * self.dimension + 1
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(bumps, d + 2)."""
+        """The shape (bumps, d + 2) of the normal numbers that one function takes."""
         return self.bumps, self.dimension + 2
 
     def frequencies(self, normal: Float[Array, "n e"]) -> Float[Array, "n d"]:
-        """A uniform direction times scale times the length of a normal vector of d + 1 entries."""
+        """Uniform directions times `scale` times the length of a normal vector of d + 1 entries."""
         way, length = normal[:, : self.dimension], jnp.linalg.norm(normal[:, self.dimension :], axis=1, keepdims=True)
         return self.scale * length * way / jnp.linalg.norm(way, axis=1, keepdims=True)
 
     def function(self, normal: Float[Array, "k e"]) -> "BumpSum":
-        """Centres uniform in the ball, weights that sum to 1 in absolute value."""
+        """A sum of bumps with centres uniform in the ball, and weights that sum to 1 in absolute value."""
         radius = uniform_from_normal(normal[:, :1]) ** (1 / self.dimension)
         way = normal[:, 2:] / jnp.linalg.norm(normal[:, 2:], axis=1, keepdims=True)
         weights = normal[:, 1] / jnp.abs(normal[:, 1]).sum()
@@ -85,7 +85,7 @@ class BumpSum(AbstractFunction):
     size: Float[Array, ""]
 
     def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """F at each row."""
+        """The value of f at each row."""
         squares = jnp.sum((x[:, None, :] - self.centres) ** 2, axis=2)
         return self.size * jnp.exp(-(self.scale**2) * squares / 2) @ self.weights
 

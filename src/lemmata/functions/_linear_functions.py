@@ -1,4 +1,4 @@
-"""Linear functions: spectra at short frequencies approximate the one at 0."""
+"""Linear functions, approximated by functions whose spectrum is at short frequencies."""
 
 import math
 
@@ -11,7 +11,7 @@ from ._classes import AbstractFunction, AbstractFunctionClass
 
 
 def mean_projection(dimension: int) -> float:
-    """E |u_1| for u uniform on the unit sphere: Gamma(d/2) / (sqrt(pi) Gamma((d+1)/2)).
+    """The mean Gamma(d/2) / (sqrt(pi) Gamma((d+1)/2)) of |u_1| for u uniform on the unit sphere.
 
     Args:
         dimension: d.
@@ -22,15 +22,15 @@ def mean_projection(dimension: int) -> float:
 class LinearFunctions(AbstractFunctionClass):
     """f(x) = <a, x> + b with |a| <= slope and |b| <= shift: C_F = shift + slope / E|u_1|, u uniform on the sphere.
 
-    Linear functions have no spectrum away from 0, and features need one. On the unit ball, <a, x> is the mean of |a|
-    sign(<u, a>) sin(length <u, x>) / (length E|u_1|) over u, to within length² |a| / 6. These directions work for every
-    a. No bound on the spectra of all of them has a smaller moment.
+    Features need a spectrum away from 0, which linear functions do not have. On the unit ball, <a, x> is, to within
+    length² |a| / 6, the mean of |a| sign(<u, a>) sin(length <u, x>) / (length E|u_1|) over u uniform on the unit
+    sphere. These directions work for every a. No bound on the spectra of all of them has a smaller moment.
 
     Args:
         dimension: d.
         slope: the largest |a|.
         shift: the largest |b|.
-        length: of the frequencies.
+        length: the length of the frequencies.
     """
 
     dimension: int = eqx.field(static=True)
@@ -39,7 +39,7 @@ class LinearFunctions(AbstractFunctionClass):
     length: float = eqx.field(static=True, default=1e-4)
 
     def moment(self) -> Float[Array, ""]:
-        """Slope / E|u_1|, about slope sqrt(pi d / 2)."""
+        """The moment slope / E|u_1|, which is about slope sqrt(pi d / 2)."""
         return jnp.asarray(self.slope / mean_projection(self.dimension), float)
 
     def offset(self) -> Float[Array, ""]:
@@ -53,11 +53,11 @@ class LinearFunctions(AbstractFunctionClass):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(1, d + 2)."""
+        """The shape (1, d + 2) of the normal numbers that one function takes."""
         return 1, self.dimension + 2
 
     def frequencies(self, normal: Float[Array, "n e"]) -> Float[Array, "n d"]:
-        """Uniform on the sphere of radius `length`."""
+        """Frequencies uniform on the sphere of radius `length`."""
         return self.length * normal / jnp.linalg.norm(normal, axis=1, keepdims=True)
 
     def function(self, normal: Float[Array, "k e"]) -> "LinearFunction":
@@ -82,7 +82,7 @@ class LinearFunction(AbstractFunction):
     slope: Float[Array, ""]
 
     def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """F at each row."""
+        """The value of f at each row."""
         return x @ self.a + self.b
 
     def ratio(self, omega: Float[Array, "s d"]) -> Complex[Array, " s"]:

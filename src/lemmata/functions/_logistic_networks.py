@@ -8,13 +8,13 @@ from ._classes import AbstractFunction, AbstractFunctionClass, uniform_from_norm
 
 
 class LogisticNetworks(AbstractFunctionClass):
-    """f(x) = sum_j r_j sigma(<a_j, x>) with |r_j| <= sizes_j, sigma the logistic function.
+    """Functions f(x) = sum_j r_j sigma(<a_j, x>) with |r_j| <= sizes_j, where sigma is the logistic function.
 
     F_sup is concentrated on the lines through the a_j; C_F = sum_j sizes_j (|a_j| + 2) / 4 (li2025incontext, section
     2.3).
 
     Args:
-        atoms: a_j, one in each row, no two on one line.
+        atoms: the vectors a_j, one in each row, no two of them on one line through 0.
         sizes: the largest |r_j|.
     """
 
@@ -45,9 +45,9 @@ class LogisticNetworks(AbstractFunctionClass):
         return 1, len(self.sizes)
 
     def frequencies(self, normal: Float[Array, "n e"]) -> Float[Array, "n d"]:
-        """Choose line j with probability proportional to sizes_j |a_j|.
+        """Draw frequencies: choose line j with probability proportional to sizes_j |a_j|.
 
-        On it, take u a_j, where u has the density 2 u / sinh(pi u).
+        On this line, take u a_j, where u has the density 2 u / sinh(pi u).
 
         The characteristic function of that density is sech²(t/2), so u is the mean of two hyperbolic secant variables
         (2/pi) log tan(pi U/2).
@@ -59,7 +59,7 @@ class LogisticNetworks(AbstractFunctionClass):
         return u[:, None] * self.atoms[index]
 
     def function(self, normal: Float[Array, "k e"]) -> "LogisticSum":
-        """Coefficients uniform in their ranges."""
+        """A function with coefficients uniform in their ranges."""
         return LogisticSum(self.atoms, self.sizes, (2 * uniform_from_normal(normal[0]) - 1) * self.sizes)
 
 
@@ -68,7 +68,7 @@ class LogisticSum(AbstractFunction):
 
     Args:
         atoms: a_j.
-        sizes: bounds of |r_j|.
+        sizes: the bounds of |r_j|.
         coefficients: r_j.
     """
 
@@ -77,7 +77,7 @@ class LogisticSum(AbstractFunction):
     coefficients: Float[Array, " m"]
 
     def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """F at each row."""
+        """The value of f at each row."""
         return jax.nn.sigmoid(x @ self.atoms.T) @ self.coefficients
 
     def ratio(self, omega: Float[Array, "s d"]) -> Complex[Array, " s"]:

@@ -1,4 +1,4 @@
-"""Sobolev classes on the torus: norms and Kolmogorov widths without error, from Fourier coefficients."""
+"""Sobolev classes on the torus, with exact norms and Kolmogorov widths from Fourier coefficients."""
 
 import functools
 import itertools
@@ -13,7 +13,7 @@ from lemmata.errors import SettingError
 
 @functools.cache
 def lattice_norms(dimension: int, count: int) -> np.ndarray:
-    """The `count` least values of |k|² over the integer vectors k of a dimension, sorted, each as often as it occurs.
+    """The `count` least values of |k|² over integer vectors k of a dimension, sorted and with repetitions.
 
     Raises:
         SettingError: for a dimension or a count below 1.
@@ -60,14 +60,14 @@ class SobolevBall(eqx.Module):
     def width(self, n: int) -> Float[Array, ""]:
         """The squared Kolmogorov n-width in L2. It is the (n+1)-th of the eigenvalues (Kolmogorov, 1936).
 
-        It is the smallest possible value of the largest squared error over the ball for approximation from a linear
-        space of n dimensions. The span of the n smallest frequencies attains it.
+        The width is the largest squared error over the ball for approximation from a linear space of n dimensions,
+        minimised over these spaces. The span of the n smallest frequencies attains it.
         """
         return (1.0 + float(lattice_norms(self.dimension, n + 1)[-1])) ** -self.smoothness
 
 
 class PeriodicSeries(eqx.Module):
-    """f(x) = sum_k a_k cos(2 pi k x) + b_k sin(2 pi k x) over k = 1, 2, ...: mean zero, period 1.
+    """Series f(x) = sum_k a_k cos(2 pi k x) + b_k sin(2 pi k x) over k = 1, 2, ..., of mean zero and period 1.
 
     Args:
         cosines: a_1, a_2, ...
@@ -84,11 +84,11 @@ class PeriodicSeries(eqx.Module):
     sines: Float[Array, " m"]
 
     def __call__(self, x: Float[Array, " n"]) -> Float[Array, " n"]:
-        """F at each point."""
+        """The value of f at each point."""
         angles = 2 * jnp.pi * x[:, None] * jnp.arange(1, len(self.cosines) + 1)
         return jnp.cos(angles) @ self.cosines + jnp.sin(angles) @ self.sines
 
     def squared_norm(self, smoothness: Float[Array, ""] | float) -> Float[Array, ""]:
-        """sum_k (1 + k²)^s (a_k² + b_k²)/2, the squared norm of H^s; of L2 for s = 0."""
+        """sum_k (1 + k²)^s (a_k² + b_k²)/2, the squared norm in H^s, which is L2 for s = 0."""
         k = jnp.arange(1, len(self.cosines) + 1)
         return jnp.sum((1.0 + k**2) ** smoothness * (self.cosines**2 + self.sines**2)) / 2

@@ -1,4 +1,4 @@
-"""How near a trial is to contradicting its claim: one number that a search can raise."""
+"""The pressure of a trial: a number for a search to raise, which says how near the trial is to a contradiction."""
 
 from typing import Any
 
