@@ -122,7 +122,7 @@ def _far(degree: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _weights_of_sums(v: np.ndarray, start: float) -> tuple[np.ndarray, np.ndarray]:
-    """Weights at the orders v² J for sums over the even orders from J to 4 J, both ends halved, and over the odd."""
+    """Weights at the orders v² J, for sums over even orders from J to 4 J (both ends halved) and over odd orders."""
     basis = lambda root: np.polynomial.legendre.legvander(2.0 * root - 3.0, len(v) - 1)
     even, odd = np.arange(start, _RATIO * start + 1, 2.0), np.arange(start + 1, _RATIO * start, 2.0)
     ends = np.ones_like(even)

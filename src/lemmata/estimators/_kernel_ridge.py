@@ -210,7 +210,7 @@ class AbstractKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
 
 def weighted_system(kernel: AbstractKernel, points: np.ndarray, roots: np.ndarray) -> SystemInPlace:
-    """The Gram matrix times the roots of weights on both sides, in one array that can be factorised.
+    """The Gram matrix, times the roots of the weights on both sides, as an array that can be factorised in place.
 
     Args:
         kernel: the kernel, with leaves of JAX.

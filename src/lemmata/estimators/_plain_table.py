@@ -191,7 +191,7 @@ def _number(text: Any) -> float | None:
 
 
 def _days(column: pl.Series, format: str | None) -> pl.Series:
-    """Days since 1970-01-01. For a time of day, the part of a day. For a difference of times, its days."""
+    """The days since 1970-01-01; for a time of day, the part of a day; for a difference of times, its days."""
     name = column.name
     if column.dtype == pl.String:
         texts = column.str.strip_chars()

@@ -37,9 +37,9 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     With `width=None`, predictions are exactly those of gradient flow df/dt = -K (f - y) with K(x, x') = <x, x'>
     exp(sigma² <x, x'>). With a width, they are the predictions of a network with that many hidden units. It is drawn
-    at the symmetric initialisation and trained by gradient descent on all rows. Its tangent kernel is K / m for width
-    m, in the limit, so it is trained m times as long. So the same `time` means the same training at every width.
-    Training stops before it interpolates unless `time` is long.
+    at the symmetric initialisation and trained by gradient descent on all rows. For width m, its tangent kernel tends
+    to m K as m grows, so the learning rate is divided by m. Thus the same `time` means the same training at every
+    width. Training stops before it interpolates unless `time` is long.
 
     The theory of these networks is about inputs in the unit ball and targets of length at most 1. So inputs are divided
     by the largest norm of a training row. Targets are centred and then divided by their largest norm.

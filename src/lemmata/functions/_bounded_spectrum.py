@@ -16,7 +16,7 @@ Spectrum = Callable[[Float[Array, "n d"]], Float[Array, " n"]]
 
 
 class BoundedSpectrum(AbstractFunctionClass):
-    """Functions with |F_f| <= F_sup for a bound that is given as a function. Make one with `bounded_spectrum`.
+    """Functions f with |F_f| <= F_sup, where F_sup is a given function. Use `bounded_spectrum` to make this class.
 
     Each frequency is the end of its own Metropolis random walk for the density |omega| F_sup(omega), which starts at a
     normal vector. It is as good as an exact draw once the walk has forgotten its start. Heavy tails and separated

@@ -43,7 +43,7 @@ def logistic_moment(direction: Float[Array, " d"]) -> float:
 
 
 def radial_moment(transform: Callable[[Float[np.ndarray, " n"]], Array], dimension: int) -> float:
-    """The moment of a radial function, F(omega) = F(|omega|): the sphere's surface times the integral of r^d |F(r)|.
+    """The moment of a radial function with transform F(|omega|): the sphere's surface times integral of r^d |F(r)|.
 
     It is computed by the trapezoidal rule in the logarithm of r between 1e-8 and 1e8, to about ten digits for smooth F.
 

@@ -70,7 +70,7 @@ def features_of(
 
 
 def step_density(t: Float[Array, "*s"], length: Float[Array, "*#s"], theta: Float[Array, "*#s"]) -> Float[Array, "*s"]:
-    """gamma(t): how steps at t add up to g(z) = (cos(length z + theta) - cos(theta)) / length on [-1, 1].
+    """The density gamma of steps that add up to g(z) = (cos(length z + theta) - cos(theta)) / length on [-1, 1].
 
     g(z) is the integral of gamma over t < z. On [-1, 1], gamma = g'. On an interval of length |g(-1)| below -1, gamma =
     sign g(-1) (li2025incontext, equation 82). |gamma| <= 1.
@@ -88,7 +88,7 @@ def step_density(t: Float[Array, "*s"], length: Float[Array, "*#s"], theta: Floa
 def representing_coefficients(
     functions: AbstractFunctionClass, features: UniversalFeatures, function: AbstractFunction
 ) -> Float[Array, " p"]:
-    """rho*: gamma(t_i) |ratio(omega_i)| 3 moment / n, and f(0) for the constant (li2025incontext, 35 and 80).
+    """rho* = gamma(t_i) |ratio(omega_i)| 3 moment / n, and f(0) for the constant (li2025incontext, 35 and 80).
 
     Args:
         functions: the class that the features were drawn for.

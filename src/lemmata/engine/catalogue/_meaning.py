@@ -184,7 +184,7 @@ class _Writer:
     # Definitions
 
     def class_header(self, part: ast.ClassDef, claim: bool = False) -> None:
-        """A class without its methods, docstring and name. Claims and populations also lose their words."""
+        """Write a class without methods, docstring and name; claims and populations also without their words."""
         self.tokens.append("class")
         for each in (*part.decorator_list, *_counted_bases(self.module, part), *part.keywords):
             self.write(each)

@@ -1,4 +1,4 @@
-"""Answers of a class that are one value. A value and a method that returns it mean the same."""
+"""Answers of a class that are one value. An attribute with this value means the same as a method that returns it."""
 
 import ast
 import copy

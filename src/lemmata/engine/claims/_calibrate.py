@@ -85,7 +85,7 @@ def calibrate(
 
 
 def _calibrated(family: Family | int, number: int, repeats: int, seed: int) -> dict[str, Any]:
-    """The result for one family. It is sent as a position in `FAMILIES`, because families hold closures."""
+    """The result for one family. The position in `FAMILIES` is sent, as families hold closures."""
     family = FAMILIES[family] if isinstance(family, int) else family
     rng, level = np.random.default_rng([seed, number]), _level(family)
     right = sum(as_asked(family, family.sample(rng), level) for _ in range(repeats))

@@ -1,1 +1,1 @@
-"""The objects of claims: problems, populations of them, conditions. A user's data become a problem too."""
+"""Problems that claims are about, their generators and conditions. A user's data also become a problem."""

@@ -11,7 +11,7 @@ from lemmata.engine.problems.singular import singular_cause
 
 
 class KernelRegressions(Population[Regression]):
-    """Standard normal rows in five dimensions, a random target in the kernel's own space, normal noise.
+    """Standard normal rows in five dimensions, a random target in the kernel's own space, and normal noise.
 
     Args:
         rows: the number of training rows.

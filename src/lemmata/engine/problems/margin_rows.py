@@ -60,7 +60,7 @@ class MarginRows(eqx.Module):
 
 
 class SphericalMarginRows(Population[MarginRows]):
-    """More dimensions than rows, and a margin of 2.4 to 3.2 over sqrt(n); half of the labellings are random."""
+    """More dimensions than rows, and a margin from 2.4/sqrt(n) to 3.2/sqrt(n); half of the labellings are random."""
 
     def settings(self) -> Space:
         n = Integer(200, 50, 1000, "rows", corners=(150, 300))

@@ -31,7 +31,7 @@ class SetSystems(Population[SetSystem]):
     ).where("the radius is below the points", lambda s: s["radius"] < s["points"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SetSystem:
-        """A random family has more members than a ball of radius smaller by one, so it shatters as many points."""
+        """A random family has more members than a ball of radius r - 1, so it shatters at least r points."""
         rng, n, radius = generator_of(key), setting["points"], setting["radius"]
         masks = np.arange(2**n)
         sizes = np.bitwise_count(masks ^ rng.integers(2**n))

@@ -41,7 +41,7 @@ def penalty_of_theory(
 
 
 class Choices(NamedTuple):
-    """Sizes of a transformer and its prompts: n features, N examples, L layers; D = d + 2 n + 7."""
+    """Sizes of a transformer and its prompts: n features, N examples and L layers; the width is D = d + 2 n + 7."""
 
     number: int
     examples: int
