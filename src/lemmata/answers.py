@@ -116,7 +116,7 @@ def least_share(successes: float, failures: float, tail: float) -> float:
 
 
 def share_interval(successes: float, failures: float, level: float) -> tuple[float, float]:
-    """Clopper and Pearson's exact limits of a probability, each wrong with chance (1 - level)/2, rounded outward.
+    """Clopper and Pearson's exact limits of a probability, each wrong with chance <= (1 - level)/2, rounded outward.
 
     Args:
         successes: how often the event occurred; a fraction may be given for a survey's effective sample.

@@ -78,7 +78,7 @@ def _diagonal_of_fields(entries: NetworkEntries, x: Array) -> Array:
 
 
 def field_tile(network: AbstractLayer, sites: tuple[int, ...]) -> int:
-    """The number of rows of a square tile of pairs of fields; 8 or more if four tiles of 4 rows fit into the cache."""
+    """The number of rows of a square tile of pairs of fields; 8 or more if a tile of 4 rows fits into the cache."""
     positions = math.prod(sites) ** (2 if network.needs_pairs(False) else 1)
     side = math.isqrt(_FIELD_TILE // positions)
     return max(1, min(8, 2 * side) if side < 8 else side // 8 * 8)

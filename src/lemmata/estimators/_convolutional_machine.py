@@ -35,7 +35,7 @@ class ConvolutionalDeepKernelMachineClassifier(ClassifierMixin, BaseEstimator):
         shape: the shape of an image, (h, w) or (h, w, c), if a row of X has the entries of the image in this order.
             None means a square of one channel if possible, else a strip (1, d).
         inducing: the numbers of inducing patches of images, then of inducing points of each block.
-        strides: the distance between the sites that each block keeps, along both axes.
+        strides: for each block, the distance between neighbouring sites that it keeps, along both axes.
         stiffness: the factor nu, at least 0; math.inf does not learn the Gram matrices.
         steps: the number of steps of Adam.
         learning_rate: the learning rate of Adam.

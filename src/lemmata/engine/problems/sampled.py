@@ -16,7 +16,7 @@ NOISE = Real(0.5, 0.01, 100.0, "standard deviation of the noise in the targets")
 
 
 def sampled_kernel(name: str, dimension: int) -> AbstractKernel:
-    """The kernel with this name, scaled for standardised inputs of the given dimension."""
+    """The kernel with this name, of unit variance for standardised inputs of the given dimension."""
     if name == "linear":
         return Linear(float(dimension))
     return {"rbf": RBF, "laplace": Laplace}[name](float(dimension) ** 0.5)
