@@ -226,12 +226,12 @@ class QuadraticUnitsAdd(Claim[RandomUnits]):
     trials = 32
 
     def predict(self, problem: RandomUnits) -> Array:
-        """The mean at the right class, and N times the variance there and elsewhere, in units of the gain."""
+        """Return the mean of the right output, and N times the variances of right and other outputs, at gain 1."""
         rest = 2 * problem.half
         return jnp.asarray([1.0, 4.25, 4.5 - 0.75 / rest - 1 / rest**2])
 
     def measure(self, problem: RandomUnits, key: Key[Array, ""]) -> Array:
-        """Over all pairs and classes of some networks; the mean is the gain over independent phases of the readout."""
+        """Average over pairs, classes and networks; the mean is the difference to independent readout phases."""
         p, N = 2 * problem.half + 1, problem.width
         right = (jnp.arange(p)[:, None] + jnp.arange(p))[:, :, None] % p == jnp.arange(p)
         mean = lambda values, where: jnp.sum(jnp.where(where, values, 0.0)) / jnp.sum(where)

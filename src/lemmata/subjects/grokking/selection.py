@@ -30,7 +30,7 @@ _DOUBLINGS = 22  # descent takes 2^22 steps
 
 
 class LookupAndRule(eqx.Module):
-    """n examples with labels -1 and 1. Each example has its own feature a, and the shared feature b times its label."""
+    """n examples with labels -1 and 1. Each has a feature a of its own, and the shared feature b times its label."""
 
     labels: Float[Array, " n"]
     own: Float[Array, ""]

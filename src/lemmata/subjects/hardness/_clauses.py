@@ -1,4 +1,4 @@
-"""Clauses of at most k literals over binary columns: all of them, those that examples delete, and what is left."""
+"""Clauses of at most k literals over binary columns: all clauses, and those that are left after deletion."""
 
 import math
 from collections.abc import Iterator
@@ -89,7 +89,7 @@ def satisfied(rows: Bool[np.ndarray, "m n"], clauses: list[Clauses]) -> Bool[np.
 
 
 def shortest_first(n: int, clauses: list[Clauses]) -> list[tuple[int, ...]]:
-    """Return the clauses as tuples, for few columns a smaller number of them.
+    """Return the clauses as tuples; leave out clauses that are not needed.
 
     For up to 14 columns, return only clauses that together define the formula at all 2^n points.
 

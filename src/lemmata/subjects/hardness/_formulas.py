@@ -12,7 +12,7 @@ from lemmata.engine.problems.generators import generator_of
 
 
 class Terms(eqx.Module):
-    """A disjunction of conjunctions: entry (t, i) is 1 if term t requires that variable i is true, and -1 if false."""
+    """A disjunction of terms: entry (t, i) is 1 if term t requires variable i to be true, and -1 if false."""
 
     literals: Int[Array, "terms variables"]
 

@@ -132,8 +132,8 @@ class RuleLearner(ClassifierMixin, BaseEstimator):
         >>> y = (x[:, 0] & x[:, 1]) | (1 - x[:, 4])
         >>> print(RuleLearner(k=2).fit(x, y).rule_)
         1 if not x4 or (x0 and x1)
-        a 2-DNF from 300 rows: 0 are wrong, error 0 by leaving one out (bound for any target of this kind: 0.239) if
-        the labels follow some 2-DNF, only the answer 1 can be wrong
+        a 2-DNF from 300 rows: 0 are wrong, error 0 by leaving one out (bound for any target of this kind: 0.239)
+        if the labels follow some 2-DNF, only the answer 1 can be wrong
     """
 
     def __init__(self, k=3, form="auto", columns="median"):
@@ -188,7 +188,7 @@ class RuleLearner(ClassifierMixin, BaseEstimator):
         return self.classes_[np.where(true, len(self.classes_) - 1, 0)]
 
     def _delete(self, form: str, k: int, rows: np.ndarray, positive: np.ndarray):
-        """The rule and its clauses. For a DNF, the clauses are those of its negation, which negative rows delete."""
+        """Return the rule and its clauses; for a DNF these are the clauses of its negation."""
         m, n = rows.shape
         deleting = positive if form == "cnf" else ~positive
         clauses, alone = surviving(rows[deleting], k)
@@ -207,7 +207,7 @@ class RuleLearner(ClassifierMixin, BaseEstimator):
         total, guess = int(alone.sum()), min(positive.mean(), 1 - positive.mean())
         least = int(min(positive.sum(), (~positive).sum()))
         conditions += (
-            Condition("the leave-one-out error is below the error of always answering the more frequent label (ratio of the two errors)",
+            Condition("the leave-one-out error is below the error of the more frequent label (ratio of the two errors)",
                       (unfitted + total) / max(least, 1), unfitted + total < least,
                       "otherwise the formula predicts no better than a constant"),
         )  # fmt: skip

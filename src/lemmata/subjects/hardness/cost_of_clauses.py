@@ -32,7 +32,7 @@ class Examples(eqx.Module):
 def searched_terms(
     values: Bool[np.ndarray, "terms points"], positive: np.ndarray, negative: np.ndarray, rng: np.random.Generator
 ) -> Bool[np.ndarray, " points"]:
-    """The values of a disjunction of the fewest terms that fits the examples; all are tried, in a random order.
+    """Return the values of a disjunction that fits the examples with as few terms as possible.
 
     A term is only tried under two conditions. The term must be false on the negative examples. No other such term may
     be true on these and further positive examples, because that term could replace it.
