@@ -45,7 +45,7 @@ class Lattice(eqx.Module):
 
 
 class Lattices(Population[Lattice]):
-    """Bases that reduction does not change although the last vector is short, random bases, and checkerboards."""
+    """Random bases, checkerboard lattices, and bases that reduction leaves unchanged despite a short vector."""
 
     settings = Space(d=Integer(7, 2, 8, "dimension", corners=(5, 8)))
 
@@ -187,7 +187,7 @@ class OneCosineNeuron(Claim[CosineNeuron]):
     predict = (_DIGITS, _DIGITS, _DIGITS)
 
     def measure(self, problem: CosineNeuron, key: Key[Array, ""]) -> Float[Array, "3"]:
-        """Digits without noise. Then the differences from the digits with noise, and with exchanged values."""
+        """Return the digits without noise, and how many fewer there are with noise or with exchanged values."""
         points, direction = np.asarray(problem.points), np.asarray(problem.direction)
         frequency = float(problem.frequency)
         values = np.cos(2 * np.pi * frequency * (points @ direction))

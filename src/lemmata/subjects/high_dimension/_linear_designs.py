@@ -1,6 +1,4 @@
-"""Linear models with isotropic inputs. One kind tests a fit on fresh inputs, and the other takes rows in turn from
-tables.
-"""
+"""Linear models with isotropic inputs: one kind tests a fit on fresh inputs, the other fits parts of a table."""
 
 import equinox as eqx
 import jax
@@ -51,8 +49,7 @@ def draw_design(rows: int, columns: int, fresh: int, signal: float, noise: float
 
 
 def pose_design(problem: object, rows: int | None = None) -> LinearDesign | None:
-    """The linear model on the inputs of a regression and its first output. Least squares on all rows gives coefficients
-    and noise.
+    """Return the linear model of a regression's inputs and first output, with least squares coefficients and noise.
 
     If the problem states its noise, this value is kept. Otherwise the noise is the standard deviation of the
     residuals, so a nonlinear part of the target counts as noise. If `rows` is given, only so many first rows are used

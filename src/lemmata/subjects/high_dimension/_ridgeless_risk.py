@@ -33,7 +33,7 @@ class RidgelessRisk:
     """The squared error of least squares of smallest norm, for each number n of training rows.
 
     Args:
-        sizes: numbers of training rows.
+        sizes: the numbers of training rows.
         error: expected squared error at a new row, bias + variance + noise.
         bias: the part of the error that fits without noise would have.
         variance: the part of the error that the noise in the training rows adds.
@@ -92,7 +92,7 @@ class RidgelessRisk:
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
     def plot(self) -> Any:
-        """An Altair chart: the error against the rows with direct fits, and against columns per row for each size."""
+        """Return an Altair chart of the error against the rows, and against the columns per row for each size."""
         import altair as alt
 
         line = [

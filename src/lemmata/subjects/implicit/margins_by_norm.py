@@ -1,7 +1,7 @@
 """Margins by norm: every steepest descent maximises the margin in its own norm.
 
-This theory is about linear classifiers of separable rows under the exponential loss. It says which separating direction
-an optimiser tends to. It assumes steps that shrink. It does not explain rows that cannot be separated, or deep
+This theory is about linear classifiers of separable rows under the exponential loss. It gives the separating direction
+to which each optimiser tends. It assumes steps that shrink. It does not explain rows that cannot be separated, or deep
 networks.
 """
 
@@ -31,7 +31,7 @@ _DIRECTIONS = {"l_2": lambda g: g / jnp.linalg.norm(g), "l_1": _coordinate, "l_i
 
 @functools.partial(jax.jit, static_argnames=("method", "steps"))
 def steepest(z: Float[Array, "n d"], start: Float[Array, " d"], method: str, steps: int) -> Float[Array, " d"]:
-    """Weights after steps of size 2/sqrt(t) in the steepest direction of a norm."""
+    """Return the weights after steps of size 2/sqrt(t), t = 1, 2, ..., in the steepest direction of a norm."""
     slope = lambda w: -jax.nn.softmax(-z @ w) @ z
     one = lambda t, w: w - 2 / jnp.sqrt(t + 1.0) * _DIRECTIONS[method](slope(w))
     return jax.lax.fori_loop(0, steps, one, start)
@@ -39,7 +39,7 @@ def steepest(z: Float[Array, "n d"], start: Float[Array, " d"], method: str, ste
 
 @functools.partial(jax.jit, static_argnames=("steps",))
 def adam(z: Float[Array, "n d"], start: Float[Array, " d"], steps: int) -> Float[Array, " d"]:
-    """Weights after steps of Adam of size 1/sqrt(t); moments are kept in units of the loss, which would underflow."""
+    """Return the weights after Adam steps of size 1/sqrt(t); moments are divided by the loss to avoid underflow."""
     decays = jnp.array(_MOMENTS)[:, None]
 
     def one(t, carry):
@@ -56,12 +56,12 @@ def adam(z: Float[Array, "n d"], start: Float[Array, " d"], steps: int) -> Float
 
 
 class AbstractMarginOfOptimiser(Claim[SeparableRows]):
-    """Shared parts of the claims on optimisers. A new claim sets its method, the order of its norm, and a docstring."""
+    """The shared parts of claims on optimisers; a claim sets its method, the order of its norm, and a docstring."""
 
     population = SeparableProblems()
     relation = Limit("steps", _STEPS, margin=0.015, resolution=0.015)
     controls = "the margin to which an optimiser drives a linear classifier"
-    unexplained = "which of the norms is best for new rows"
+    unexplained = "which norm gives the best predictions for new rows"
     trials = 48
     traced = False  # the largest margins are SciPy's
     method = "l_2"
@@ -77,7 +77,7 @@ class AbstractMarginOfOptimiser(Claim[SeparableRows]):
 
 
 def _margin_of(problem: SeparableRows, chosen: int | float, order: int | float) -> Array:
-    """The margin in one norm of the direction that has the largest margin in another."""
+    """Find the direction of largest margin in the norm `chosen`; return its margin in the norm `order`."""
     return jnp.asarray(margin(problem.z, separator(problem.z, chosen), order))
 
 
