@@ -49,8 +49,8 @@ def of_noise(rows: Any, noise: float | None) -> tuple[Condition, ...]:
 def of_content(sizes: np.ndarray, predicted: np.ndarray, zero: float, rows: Any) -> tuple[Condition, ...]:
     """Check whether some fit is expected to predict better than 0, and whether the rows show a signal."""
     ratio = float(predicted.min() / zero) if zero > 0 else np.inf
-    useful = Condition("at some size, the fit has a smaller error than the prediction 0 (smallest ratio of the errors)", ratio, ratio < 1,
-                       "otherwise predicting 0 is better at every size")  # fmt: skip
+    useful = Condition("some size has a smaller error than the prediction 0 (smallest ratio of the errors)", ratio,
+                       ratio < 1, "otherwise predicting 0 is better at every size")  # fmt: skip
     if rows is None:
         return (useful,)
     x, y = rows

@@ -140,7 +140,9 @@ class TablesOfRows(Population[Regression]):
         # further than 3 rows from d (d >= 24) are also different numbers of rows.
         nearest = min(abs(round(rung * columns) - columns) for rung in self.rungs)
         last = self.rungs[-1]
-        why = "up to 1 row from d, the mean error is infinite; up to 3 rows, its variance is infinite, and sizes may coincide"
+        why = (
+            "up to 1 row from d, the error has an infinite mean; up to 3, an infinite variance, and sizes may coincide"
+        )
         return [
             Hypothesis("d is large enough (rows between d and the nearest size)", nearest, ">", 3, why),
             Hypothesis(

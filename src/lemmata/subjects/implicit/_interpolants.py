@@ -167,8 +167,8 @@ def interpolants(
         Condition("a solution w >= 0 exists", None, positive_solution, "the square network needs such a solution"),
         Condition("X sign(X'y) is a multiple of y (largest deviation)", share, ray is not None,
                   "the solution for Adam is known only under this condition"),
-        Condition("the sparse solution is unique (largest |x_j'nu| over columns outside its support)", eta, eta < 1 - 1e-9,
-                  "otherwise small starts select one of several solutions"),
+        Condition("the sparse solution is unique (largest |x_j'nu| over columns outside its support)", eta,
+                  eta < 1 - 1e-9, "otherwise small starts select one of several solutions"),
         Condition("the limit of every method was found (number of missing limits)", float(lost), lost == 0,
                   "otherwise some convex problems could not be solved"),
     ))  # fmt: skip
@@ -181,7 +181,7 @@ def _learned(found: Any, targets: np.ndarray, new: tuple[np.ndarray, np.ndarray]
     trivial = min(float(np.mean(new[1] ** 2)), float(np.mean((new[1] - targets.mean()) ** 2)))
     ratio = min(own.error for own in found.values()) / trivial if trivial > 0 else np.inf
     return (
-        Condition("some method predicts held-out rows better than the constants 0 and the mean target (ratio of the errors)", ratio,
+        Condition("some method predicts held-out rows better than 0 and than the mean target (ratio of errors)", ratio,
                   ratio < 1, "otherwise every interpolant predicts new rows no better than a constant"),
     )  # fmt: skip
 

@@ -215,8 +215,8 @@ def _freedom(last: LastLayer | None, separable: bool | None, rows: int) -> tuple
     if rows < 2 * free:
         free = max(int(np.linalg.matrix_rank(last.features)), 1)
     return (
-        Condition("there are at least twice as many rows as independent features (rows divided by features)", rows / free,
-                  rows >= 2 * free, "otherwise most labels can be separated, and a margin says little about these labels"),
+        Condition("there are at least twice as many rows as independent features (rows divided by features)",
+                  rows / free, rows >= 2 * free, "otherwise most labels can be separated, so the margin shows little"),
     )  # fmt: skip
 
 

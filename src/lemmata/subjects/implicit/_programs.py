@@ -119,7 +119,8 @@ def largest_separator(z: Float[np.ndarray, "m d"]) -> np.ndarray | None:
         if np.linalg.norm(residual) <= 1e-6:
             if _separable(z):
                 raise SolverError("the largest margin", found="a margin too small for double precision",
-                          rule="a margin above rounding error", remedy="scale the columns, or pass fewer rows")  # fmt: skip
+                          rule="a margin above rounding error",
+                          remedy="scale the columns, or pass fewer rows")  # fmt: skip
             return None
         w = -residual[:-1] / residual[-1]
         values = z @ w

@@ -101,8 +101,8 @@ class LayersStayBalanced(Claim[DeepLinear]):
 
 
 class StepsDriftFromBalance(Claim[DeepLinear]):
-    """Gradient descent with steps of size s on a linear network, up to the fixed time s times the number of steps = 1,
-    changes the differences W_(l+1)'W_(l+1) - W_l W_l' by
+    """Gradient descent on a linear network with 1/s steps of size s changes the differences W_(l+1)'W_(l+1) - W_l W_l'
+    by
 
         C s   in Frobenius norm, as s -> 0.
 
@@ -140,8 +140,9 @@ class Completion(eqx.Module):
         return (basis * jnp.sqrt(self.values)) @ basis.T
 
     def path(self, times: Float[Array, " s"], corner: float) -> tuple[Float[Array, "s 2 2"], Float[Array, " s"]]:
-        """The product at the times, and its loss, if w_22 is observed to be `corner`. The flow is M' = -M G for the
-        gradient G.
+        """Return the product at the times, and its loss, if w_22 is observed to be `corner`.
+
+        The flow is dM/dt = -M G, where G is the gradient of the loss by the product.
         """
 
         def loss(product: Array) -> Array:

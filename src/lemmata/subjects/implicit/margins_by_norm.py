@@ -93,9 +93,9 @@ class NormalisedDescentMargin(AbstractMarginOfOptimiser):
 
 
 class CoordinateDescentMargin(AbstractMarginOfOptimiser):
-    """Let rows z_i = y_i x_i be separable. In each step t = 1, 2, ..., change the coordinate of w with the largest
-    derivative of sum_i exp(-<w, z_i>), by 2/sqrt(t). From every start, the margin min_i <w, z_i> / |w|_1 tends to
-    its maximum over w, and not the margin in the l_2 norm. Boosting is such a coordinate descent.
+    """Let rows z_i = y_i x_i be separable. In each step t = 1, 2, ..., change one coordinate of w by 2/sqrt(t), the one
+    in which sum_i exp(-<w, z_i>) has the largest derivative. From every start, the margin min_i <w, z_i> / |w|_1 tends
+    to its maximum over w, and not the margin in the l_2 norm. Boosting is such a coordinate descent.
     """
 
     title = "Coordinate descent, and so boosting, tends to the largest l_1 margin"

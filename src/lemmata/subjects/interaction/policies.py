@@ -23,7 +23,7 @@ ABOUT = {"tool": "dynamical systems", "architecture": "any", "object": "training
 
 
 def _occupancy(process: DecisionProcess, policy: Float[Array, "s a"]) -> Float[Array, " s"]:
-    """(1 - gamma) sum_t gamma^t P(s_t = s)."""
+    """Return the occupancy (1 - gamma) sum_t gamma^t P(s_t = s)."""
     discounted = process.discount * process.followed(policy)[0]
     return (1 - process.discount) * process.start @ summed_powers(discounted)
 
@@ -34,7 +34,7 @@ def _action_values(process: DecisionProcess, policy: Float[Array, "s a"]) -> Flo
 
 
 def _gained(problem: PolicyPair, visits: Float[Array, " s"]) -> Array:
-    """The mean advantage of the other policy, over states with these probabilities."""
+    """Return the mean advantage of the actions of the other policy, over states with these probabilities."""
     policy, other = problem.policies
     values = _action_values(problem.process, policy)
     advantages = values - jnp.sum(policy * values, axis=1, keepdims=True)
@@ -65,12 +65,12 @@ class PerformanceDifference(Claim[PolicyPair]):
         return _gained(problem, _occupancy(problem.process, problem.policies[1]))
 
     def measure(self, problem: PolicyPair, key: Key[Array, ""]) -> Array:
-        """The values of both policies, by linear solves."""
+        """Return the difference of the values of both policies, by linear solves."""
         policy, other = problem.policies
         return problem.process.start @ (problem.process.solved(other) - problem.process.solved(policy))
 
     def condition(self, problem: PolicyPair) -> Array:
-        """Two values that cancel, each of a system with the condition number 2 / (1 - gamma)."""
+        """Bound the cancellation of two values, each from a system with the condition number 2 / (1 - gamma)."""
         left = 1 - problem.process.discount
         size = jnp.abs(problem.process.rewards).max() / left
         return len(problem.logits) / left * (1 + size / jnp.abs(self.predict(problem)))
