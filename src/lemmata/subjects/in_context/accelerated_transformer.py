@@ -40,7 +40,7 @@ def worth_of_steps(iterations: int) -> Float[Array, " t"]:
     c_{k-1}), and c_T is about T²/8.
 
     Args:
-        iterations: T.
+        iterations: the number of accelerated steps T.
 
     Example:
         >>> from lemmata.subjects.in_context.accelerated_transformer import worth_of_steps

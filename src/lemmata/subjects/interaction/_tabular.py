@@ -263,8 +263,8 @@ class TabularMDP:
         transient = int((law == 0).sum())
         bound, spread = float(best / np.sqrt(1 - self.discount**2)), length(goal - law @ goal)
         conditions = (
-            Condition("the policy keeps visiting every state (states that it leaves for ever)", float(transient), transient == 0,
-                      "the error does not include these states"),
+            Condition("the policy keeps visiting every state (states that it leaves for ever)", float(transient),
+                      transient == 0, "the error does not include these states"),
             Condition("the bound is below the error of the best constant", spread, bool(bound < spread or bound == 0),
                       "otherwise the bound does not show that these features are useful"),
         )  # fmt: skip

@@ -93,7 +93,7 @@ def stationary(moves: Float[np.ndarray, "s s"]) -> Float[np.ndarray, " s"]:
     if len(closed) > 1:
         raise DataError("policy", found=f"{len(closed)} sets of states that it never leaves",
                         rule="only one such set, so that the long run does not depend on the first state",
-                        remedy="give every action a positive probability, or let last states lead to the first")  # fmt: skip
+                        remedy="give every action some probability, or let last states lead to the first")  # fmt: skip
     own = np.flatnonzero(group == closed[0])
     part = moves[np.ix_(own, own)]
     law = np.zeros(len(moves))
