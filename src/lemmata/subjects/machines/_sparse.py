@@ -76,10 +76,11 @@ class SparseMachine(eqx.Module):
         return prior._replace(inducing=prior.inducing + extra * jnp.eye(len(prior.inducing)))
 
     def likelihood(self, x: Float[Array, "n d"], y: Float[Array, "n C"]) -> Float[Array, ""]:
-        """The bound on log p(Y | X) of the last layer's sparse Gaussian process at its best posterior, in nats.
+        """Return the bound on log p(Y | X) of the last layer's sparse Gaussian process, in nats.
 
-        Let B = L^-1 K_it with K_ii = L L'. The bound is sum_c log N(y_c; 0, B'B + s I) - C/(2s) sum_t (k_t - |B_t|²)
-        (Titsias, 2009). If the inducing points are all rows, the bound is log p itself.
+        The process has its best posterior. Let B = L^-1 K_it with K_ii = L L'. The bound is sum_c log N(y_c; 0, B'B +
+        s I) - C/(2s) sum_t (k_t - |B_t|²) (Titsias, 2009). If the inducing points are all rows, the bound is log p
+        itself.
 
         Args:
             x: rows.

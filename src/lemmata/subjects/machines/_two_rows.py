@@ -29,8 +29,8 @@ class Posterior(NamedTuple):
         """Return E[f⁴]/E[f²]² for f, the combination `along` of one feature's values at the two rows.
 
         The layer has `width` features. Given G, their values are a root of G times a random orthonormal frame times
-        sqrt(width). Let a be `along`. So f is distributed like a coordinate of a random vector of squared length width
-        a'G a. It has E[f²] = a'G a and E[f⁴] = 3 width (a'G a)²/(width + 2).
+        sqrt(width). With a = `along`, f is distributed like a coordinate of a random vector of squared length width
+        a'G a. So f has E[f²] = a'G a and E[f⁴] = 3 width (a'G a)²/(width + 2).
         """
         a, b = along
         squares = np.array([a * a, 2 * a * b, b * b]) @ self.grams

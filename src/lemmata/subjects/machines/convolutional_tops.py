@@ -266,7 +266,7 @@ class PoolingOfSpannedSites(Claim[PooledSites]):
         return _pooled(problem.carried, residuals="dropped").variance
 
     def condition(self, problem: PooledSites) -> Array:
-        """The condition of the inducing Gram matrix, and of sums over pairs of sites that cancel."""
+        """Multiply the conditions of the inducing Gram matrix and of sums over pairs of sites, which cancel."""
         return jnp.asarray(problem.spread * problem.inducing * problem.mean_variance / problem.exact)
 
 

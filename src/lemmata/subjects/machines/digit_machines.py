@@ -58,7 +58,7 @@ class DigitMachine(eqx.Module):
         return float(np.mean((found - self.y[n:]) ** 2)), self._wrong(found)
 
     def rescaled_error(self) -> float:
-        """The least mean square error on the other rows of the infinitely wide network's kernel times a factor."""
+        """Return the least mean squared error on test rows of the wide network's kernel, over its factors."""
         n, kernel = self.rows, rectified(rectified(self.x @ self.x.T / 64 + 1))
         found = []
         for factor in _FACTORS:

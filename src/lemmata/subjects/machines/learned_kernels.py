@@ -63,7 +63,7 @@ class MachineRows(eqx.Module):
 
     @eqx.filter_jit
     def sparse(self, points: Float[Array, "p d"], raw: Float[Array, "layers p p"]) -> Float[Array, ""]:
-        """The objective of the sparse machine with these inducing points and numbers, without added diagonals."""
+        """Return the sparse machine's objective for these inducing points and numbers, without added diagonals."""
         machine = SparseMachine(points, raw, jnp.log(jnp.asarray(self.level)), "relu", 0.0)
         return machine.objective(self.x, self.y, self.nu)
 
@@ -185,7 +185,7 @@ class AllRowsAsInducingPoints(Claim[MachineRows]):
         return problem.sparse(problem.x, problem.raw)
 
     def condition(self, problem: MachineRows) -> Array:
-        """The condition numbers of the layers' matrices multiply; sums of n terms over the noise cancel."""
+        """Bound the errors: condition numbers of layers multiply, and sums of n terms over the noise cancel."""
         return jnp.asarray(1e3 / problem.level)
 
 

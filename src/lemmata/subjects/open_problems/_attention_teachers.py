@@ -61,7 +61,7 @@ class RankOneTeachers(Population[TaughtHead]):
 
 
 class PromptLaw(eqx.Module):
-    """The law of prompts of N examples y = <w, x> + z in R^d, x and w ~ N(0, I), z of variance sigma²."""
+    """The distribution of prompts of N examples y = <w, x> + z in R^d, where x, w ~ N(0, I), var z = sigma²."""
 
     variance: Float[Array, ""]
     d: int = eqx.field(static=True)

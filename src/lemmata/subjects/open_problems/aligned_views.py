@@ -17,7 +17,7 @@ ABOUT = {"tool": "linear algebra", "architecture": "any", "object": "estimator",
 
 
 class PairedViews(eqx.Module):
-    """The joint distribution of two views, and an embedding of every value of the first (left) and second (right)."""
+    """The joint distribution of two views, with embeddings of all values of the first (left) and second (right)."""
 
     joint: Float[Array, "a b"]
     left: Float[Array, "a k"]

@@ -33,7 +33,7 @@ class ComposedTents(eqx.Module):
     accuracy: Float[Array, ""]
 
     def squared_error(self, folds: Int[Array, ""], points: Int[Array, ""]) -> Float[Array, ""]:
-        """Mean squared error of interpolation over the variance 1/12, on [0, 1]; for up to 256 points."""
+        """Return the mean squared error on [0, 1] in units of the variance 1/12, for up to 256 points."""
         index, kernel = jnp.arange(_MOST_POINTS), Laplace(self.lengthscale)
         used = index < points
         at = (index + self.offset) / points
@@ -43,7 +43,7 @@ class ComposedTents(eqx.Module):
         return 12 * jnp.mean((gram(kernel, test[:, None], at[:, None]) @ weights - _tents(test, folds)) ** 2)
 
     def points_needed(self, folds: int, sizes: tuple[int, ...]) -> Float[Array, ""]:
-        """The number of points at which the error first falls below the accuracy, between sizes by a power law."""
+        """Return where the error first falls below the accuracy, interpolated between sizes by a power law."""
         errors = [_squared_error(self, jnp.asarray(folds), jnp.asarray(size)) for size in sizes]
         logs = jnp.log(jnp.stack(errors) / self.accuracy)
         first = jnp.argmax((logs[:-1] >= 0) & (logs[1:] < 0))
@@ -72,7 +72,7 @@ _TEETH = (4.0, 8.0, 16.0)
 
 
 def _points_needed(problem: ComposedTents, teeth: float) -> Array:
-    """Check that each monotone piece takes between 2 and 13 points."""
+    """Return the number of points needed, found among sizes of 2 to 13 points for each monotone piece."""
     pieces = int(teeth)
     return problem.points_needed(pieces.bit_length() - 1, tuple(pieces * share for share in (2, 3, 5, 8, 13)))
 

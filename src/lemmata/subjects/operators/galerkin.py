@@ -1,7 +1,7 @@
-"""Galerkin attention: a kernel of low rank between points, its cost, and which functions it can make.
+"""Galerkin attention: a kernel of low rank between points, its cost, and the functions that it can produce.
 
-Let x(p) be the channels at m points p, and let q, k, v be affine in x. k and v are then normalised over the channels of
-a head. A head adds
+Let x(p) be the channels at m points p, and let q, k, v be affine in x. Then k and v are normalised over the channels
+of a head. A head adds
 
     z(p) = 1/m sum over points r of (q(p)·k(r)) v(r),
 
