@@ -290,8 +290,7 @@ class TemperatureAsked(AbstractSufficientTemperature):
         tau = N n² (L + n)(N + n) C_F
 
     suffices for |e_t|_1 <= C_F / ((L + n) n N), |rho_t|_1 <= n sqrt(N) C_F and (phi^T rho_T - y^)² <= sqrt(log N / N)
-    C_F² in all T steps. The trials measure the least power of 2 that suffices; the slack is log10 of tau over this
-    power.
+    C_F² in all T steps. Measured is the least sufficient power of 2; the slack is log10 of tau over it.
     """
 
     title = "The temperature of Lemma 7 suffices for its inequalities"
@@ -310,8 +309,7 @@ class TemperatureOfThirdOrder(AbstractSufficientTemperature):
         tau² = ((L + n) n N / (6 C_F)) {(max |y|³ + (1 + 2/N) R³) / (8 (n+1)²) + R³ / (2 N)},   R = n sqrt(N) C_F.
 
     Let rho_{t-1} be the coefficients before a proximal step, and e_t the error of this step. At this temperature,
-    (n + 1)|e_t|_inf <= C_F / ((L + n) n N) as long as |rho_{t-1}|_1 <= R. The trials measure the least sufficient
-    power of 2.
+    (n + 1)|e_t|_inf <= C_F / ((L + n) n N) as long as |rho_{t-1}|_1 <= R. Measured is the least sufficient power of 2.
     """
 
     title = "A lower temperature suffices, because errors are of third order"
