@@ -34,7 +34,9 @@ _LATE = 1e-5
 
 
 class LassoPath(eqx.Module):
-    """Proximal gradient from 0 on mean (y - Phi rho)² + lambda |rho|_1 with the step eta = 1/(2 p), and the minimum.
+    """A path from 0 of proximal gradient on mean (y - Phi rho)² + lambda |rho|_1, and the minimum.
+
+    The step is eta = 1/(2 p).
 
     Args:
         features: the features Phi.
@@ -124,8 +126,7 @@ def minimum_on(features: Array, y: Array, penalty: Array, signs: Float[Array, " 
 
 
 class IdentifiedPaths(Population[LassoPath]):
-    """Paths of 4000 proximal gradient steps, on examples of a function of two of eight ramps. The support is found
-    before the last K steps, in which (1 - eta mu)^K is at most 1/2.
+    """Paths of 4000 proximal gradient steps, on examples of a function of two ramps.
 
     The examples have eight ramps as features. Before the last K steps, with (1 - eta mu)^K at most 1/2, the support is
     found. The minimum comes from the normal equations on the support of the last iterate, and the hypotheses check it.

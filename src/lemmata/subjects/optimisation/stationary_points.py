@@ -109,10 +109,10 @@ class LeastGradient(Claim[TanhDescent]):
     relation = AtMost()
     control = Control("9/20 of the bound", lambda bound, problem: 0.45 * bound)
     controls = "the least squared gradient norm along gradient descent"
-    unexplained = "whether the stationary point is good"
+    unexplained = "whether the loss at the stationary point is low"
 
     def trivial(self, problem: TanhDescent) -> Array:
-        """The gradient after the first step alone."""
+        """Return the bound that the first step alone gives."""
         return 2 * problem.smoothness * problem.loss(problem.weights)
 
     def predict(self, problem: TanhDescent) -> Array:
