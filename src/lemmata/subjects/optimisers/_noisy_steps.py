@@ -54,7 +54,11 @@ class MixedMemories(Population[MixedMemory]):
     def hypotheses(self, problem: MixedMemory) -> list[Hypothesis]:
         return [
             Hypothesis(
-                "the slow memory is longer", problem.slow, ">", problem.fast, "otherwise the names "fast" and "slow" are exchanged"
+                "the slow memory is longer",
+                problem.slow,
+                ">",
+                problem.fast,
+                "otherwise the two memories exchange names",
             )
         ]
 
@@ -108,14 +112,16 @@ class RareFeatures(Population[TwoFeatures]):
     settings = Space(most=Real(12.0, 4.0, 15.0, "largest ratio of the sums of squares", corners=(6.0, 12.0)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> TwoFeatures:
-        """Moments over two orders of magnitude. The ratio of often * moment is between 2 and the largest."""
+        """Draw moments over two orders of magnitude; often * moment has a ratio from 2 to the largest ratio."""
         u = jax.random.uniform(key, (3,))
         ratio, moment = 2 * (setting["most"] / 2) ** u[0], 10 ** (2 * u[1] - 1)
         often, share = 0.5 + 0.5 * u[2], ratio ** -jnp.array([0.0, 0.7])
         return TwoFeatures(often * share, moment * ratio ** -jnp.array([0.0, 0.3]))
 
     def hypotheses(self, problem: TwoFeatures) -> list[Hypothesis]:
-        return [Hypothesis("both features occur", problem.often.min(), ">", 0.0, "otherwise one feature has no gradient")]
+        return [
+            Hypothesis("both features occur", problem.often.min(), ">", 0.0, "otherwise one feature has no gradient")
+        ]
 
 
 class StoredMatrix(eqx.Module):
@@ -137,4 +143,8 @@ class StoredMatrices(Population[StoredMatrix]):
 
     def hypotheses(self, problem: StoredMatrix) -> list[Hypothesis]:
         least = min(problem.rows, problem.columns)
-        return [Hypothesis("rows and columns are at least two", least, ">=", 2, "second moments of vectors are not factored")]
+        return [
+            Hypothesis(
+                "rows and columns are at least two", least, ">=", 2, "second moments of vectors are not factored"
+            )
+        ]

@@ -22,7 +22,7 @@ _ROUNDS = (300.0, 3000.0, 30000.0)
 
 
 def _mean_regrets(problem: PeriodicGame, method: optax.GradientTransformation) -> Float[Array, " rungs"]:
-    """The regret a round, against x = -1, of x <- clip(x - rate/sqrt(t) u_t), after each of the numbers of rounds."""
+    """Return the regret per round against x = -1 of x <- clip(x - rate/sqrt(t) u_t), for several numbers of rounds."""
     number = jnp.arange(1, int(_ROUNDS[-1]) + 1)
 
     def one(carry, row):

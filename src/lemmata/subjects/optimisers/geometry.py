@@ -139,7 +139,7 @@ class MetricChoosesInterpolant(Claim[MetricLeastSquares]):
         return jax.lax.fori_loop(0, problem.steps, one, jnp.zeros(problem.x.shape[1]))
 
     def condition(self, problem: MetricLeastSquares) -> Array:
-        """A residual is rounded in every step and forgotten in kappa of them; the solve has kappa itself."""
+        """Bound the errors: steps round the residual and forget it after kappa steps; the solve has kappa."""
         values = jnp.linalg.eigvalsh(problem.x @ problem.metric @ problem.x.T)
         return problem.x.shape[1] * values[-1] / values[0]
 

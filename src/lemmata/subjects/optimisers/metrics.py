@@ -150,7 +150,7 @@ class ChangedMetricMovesTheLimit(Claim[ChangedMetric]):
         return jax.lax.fori_loop(0, problem.early + problem.late, one, jnp.zeros(problem.x.shape[1]))
 
     def condition(self, problem: ChangedMetric) -> Array:
-        """A residual is rounded in every step and forgotten in kappa of them; the solve has kappa itself."""
+        """Bound the errors: steps round the residual and forget it after kappa steps; the solve has kappa."""
         values = jnp.linalg.eigvalsh(problem.grams)
         return problem.x.shape[1] * (values[:, -1] / values[:, 0]).max()
 

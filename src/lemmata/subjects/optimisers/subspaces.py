@@ -127,7 +127,7 @@ class GaloreLeavesTheTail(Claim[GradientMatrices]):
                 least,
                 ">",
                 2 * _rank(problem),
-                "then two bases leave a remainder",
+                "then two bases do not remove the whole loss",
             )
         ]
 
@@ -156,12 +156,12 @@ class GaloreStoredNumbers(Claim[StoredMatrix]):
 
         r (max(m, n) + 2 min(m, n))
 
-    values if it projects the longer side, as optax does. The stored values are the basis and two moments. If GaLore
+    values if it projects the longer side, as optax does. The stored values are a basis and two moments. If GaLore
     projects the shorter side, it stores r (min(m, n) + 2 max(m, n)) values. Adam alone stores 2 m n.
     """
 
     title = "The exact number of values that GaLore stores"
-    source = Source("zhao2024", note="the table of memory, for the other side")
+    source = Source("zhao2024", note="the table of memory, for the longer side")
     population = StoredMatrices()
     relation = Equal()
     control = Control(
@@ -177,7 +177,7 @@ class GaloreStoredNumbers(Claim[StoredMatrix]):
         return jnp.asarray(_STORED_RANK * (max(sides) + 2 * min(sides)), float)
 
     def measure(self, problem: StoredMatrix, key: Key[Array, ""]) -> Array:
-        """Leaves of the state with more than one number."""
+        """Count the numbers in the leaves of the state that have more than one number."""
         weights = jax.ShapeDtypeStruct((problem.rows, problem.columns), np.float64)
         state = jax.tree.leaves(jax.eval_shape(optax.contrib.scale_by_galore(_STORED_RANK).init, weights))
         return jnp.asarray(sum(leaf.size for leaf in state if leaf.size > 1), float)
