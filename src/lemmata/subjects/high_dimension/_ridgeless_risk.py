@@ -164,7 +164,7 @@ def ridgeless_risk(
     Args:
         x: rows (N, p), at least p + 10 of them; None if the covariance is given.
         y: targets (N,); None if the covariance is given.
-        sizes: numbers of training rows.
+        sizes: the numbers of training rows.
         covariance: the covariance of the columns (p, p), in place of rows.
         coefficients: the coefficients of the target (p,); pass them if you pass the covariance.
         noise: the variance of the noise. Pass it with the covariance, or if you know it.

@@ -193,8 +193,8 @@ class NormsDiverge(Claim[Completion]):
 
 
 class NormsGrowLikeTheCubeRoot(Claim[Completion]):
-    """In the completion of `norms_diverge`, let w_11 be the unobserved entry after time t, and let v_11 be that of the
-    same flow if w_22 = 1 is observed. For W_1 = W_2' at the start,
+    """In the completion of `norms_diverge`, let w_11 be the unobserved entry after time t, and let v_11 be the same
+    entry if w_22 = 1 is observed instead. For W_1 = W_2' at the start,
 
         w_11 / v_11 ~ C t^(1/3),
 

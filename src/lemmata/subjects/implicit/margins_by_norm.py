@@ -82,9 +82,9 @@ def _margin_of(problem: SeparableRows, chosen: int | float, order: int | float) 
 
 
 class NormalisedDescentMargin(AbstractMarginOfOptimiser):
-    """Let rows z_i = y_i x_i be separable, and let w follow the gradient of sum_i exp(-<w, z_i>), with steps of length
-    2/sqrt(t), t = 1, 2, .... From every start, the margin min_i <w, z_i> / |w|_2 tends to its maximum over w: the
-    direction becomes that of the l_2 support vector machine.
+    """Let rows z_i = y_i x_i be separable, and let w follow minus the gradient of sum_i exp(-<w, z_i>), with steps of
+    length 2/sqrt(t), t = 1, 2, .... From every start, the margin min_i <w, z_i> / |w|_2 tends to its maximum over w:
+    the direction becomes that of the l_2 support vector machine.
     """
 
     title = "Gradient descent tends to the largest l_2 margin from every start"

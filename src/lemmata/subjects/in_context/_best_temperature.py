@@ -13,7 +13,7 @@ def best_temperature(size: float | Array, dtype: Any) -> Array:
     """Return the tau that minimises truncation plus rounding, size³/(12 tau²) + eps tau; it is (size³/(6 eps))^(1/3).
 
     Args:
-        size: |x|.
+        size: the size |x| of the product.
         dtype: the type of the computation; eps is the distance from 1 to the next number.
 
     Example:

@@ -84,7 +84,7 @@ class DensePasses(Population[Prompt]):
     """Bumps in two dimensions and a transformer with concrete weights, whose matrices can be written down.
 
     Attributes:
-        layers: L by default.
+        layers: the default number of layers L.
         accelerated: whether the transformer uses momentum.
         as_printed: whether the weights leave out the factor N in Attn2, as in the source.
     """

@@ -180,7 +180,7 @@ class LayersAreDescent(Claim[LinearPrompt]):
         return jnp.stack([descent_layers(problem.x, problem.y, problem.query, gain, layers) for layers in (1, 5)])
 
     def condition(self, problem: LinearPrompt) -> Array:
-        """Sums of N products, whose terms may cancel; residuals grow by |I - eta H| in a step."""
+        """Bound the errors: sums of N products may cancel, and residuals grow by |I - eta H| in a step."""
         growth = jnp.maximum(1.0, 0.5 * jnp.sum(problem.x**2) / len(problem.x)) ** jnp.asarray([1.0, 5.0])
         size = jnp.abs(problem.y).sum() * jnp.linalg.norm(problem.x, axis=1).max() * jnp.linalg.norm(problem.query)
         return growth * size / jnp.maximum(jnp.abs(self.predict(problem)), 1e-12 * size)

@@ -102,7 +102,7 @@ def read_gymnasium(env: Any) -> tuple[Float[np.ndarray, "s a s"], Float[np.ndarr
         try:
             import gymnasium
         except ImportError as error:
-            raise MissingDataError("gymnasium", found="not installed", rule="environments that are named need "
+            raise MissingDataError("gymnasium", found="not installed", rule="naming an environment requires "
                 "this package",
                                    remedy="install it with pip install 'lemmata[agents]'") from error  # fmt: skip
         try:

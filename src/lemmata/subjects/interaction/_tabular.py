@@ -322,7 +322,7 @@ class EstimatedMDP(TabularMDP):
 
     @property
     def limits(self) -> Float[np.ndarray, "2 s a s"]:
-        """Lower and upper limits of each probability, by the beta distribution of this probability alone."""
+        """Return lower and upper limits of each probability, from the beta distribution of this probability."""
         own = self.counts + self.prior
         rest = np.maximum(own.sum(axis=2, keepdims=True) - own, 1e-300)
         return np.stack([stats.beta.ppf(p, own, rest) for p in ((1 - self.level) / 2, (1 + self.level) / 2)])

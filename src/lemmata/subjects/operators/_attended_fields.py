@@ -32,7 +32,7 @@ class Waves(eqx.Module):
 
 
 def _drawn(key: Key[Array, ""], like: Any) -> Any:
-    """Standard normal numbers in the shapes of a tree, by one draw, which compiles once and not once a leaf."""
+    """Draw standard normal numbers in the shapes of a tree at once, so compilation is needed only once."""
     leaves, tree = jax.tree.flatten(like)
     ends = [0]
     for leaf in leaves:

@@ -77,8 +77,8 @@ def _normed(x: Float[Array, "m d"], scale: Float[Array, " d"], shift: Float[Arra
 
 
 class GalerkinCost(Claim[AttendedField]):
-    """Apply Galerkin attention to m points. The compiler's count of floating-point operations grows like m. Forming the
-    matrix of m x m kernel values would take a number of operations of order m².
+    """Apply Galerkin attention to m points. The compiler's count of floating-point operations grows like m. Computing
+    the m x m matrix of kernel values would take a number of operations of order m².
     """
 
     title = "The cost of Galerkin attention is linear in the number of points"

@@ -139,7 +139,7 @@ class GaloreLeavesTheTail(Claim[GradientMatrices]):
         return _losses(problem.gradients[0], _rank(problem))
 
     def condition(self, problem: GradientMatrices) -> Array:
-        """A basis is wrong by single precision over a gap; the loss by its square, times how small the tail is."""
+        """Bound the errors: bases err by single precision over a gap, losses by its square relative to the tail."""
         values = np.linalg.svd(np.asarray(problem.gradients[0]), compute_uv=False)
         gap = np.abs(np.diff(values)).min(initial=values[-1])
         turned = (_SINGLE * 2.0**-26 * values[0] / gap) ** 2  # 2^-23 over the gap, squared, in units of 2^-52

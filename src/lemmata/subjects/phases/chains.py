@@ -104,7 +104,8 @@ class ChainsRememberTheirStart(Claim[FieldedUnit]):
     predict = 1.0
 
     def measure(self, problem: FieldedUnit, key: Key[Array, ""]) -> Array:
-        """Means over chains and the last half of the steps, for chains that start without and with the direction."""
+        """Return the mean shares of the last half of the steps, for chains that start without and with the
+        direction."""
         return shares(problem, key)[_STEPS // 20 :].reshape(-1, 2, _CHAINS).mean(axis=(0, 2))
 
 

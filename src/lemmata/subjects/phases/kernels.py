@@ -143,7 +143,7 @@ class RegressionSeesTheCubicThroughLengths(Claim[WideErfNetwork]):
         return jnp.asarray(through + cubic / (cubic + t))
 
     def measure(self, problem: WideErfNetwork, key: Key[Array, ""]) -> Array:
-        """Regression on drawn rows, and the part of its values at other rows along H_3, mean over the d axes v."""
+        """Fit drawn rows; return the part of the fit along H_3 at other rows, averaged over the d axes v."""
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         n, d = problem.rows, problem.dimension
         x, z = rng.normal(size=(n, d)), rng.normal(size=(2000, d))
