@@ -104,8 +104,7 @@ class ChainsRememberTheirStart(Claim[FieldedUnit]):
     predict = 1.0
 
     def measure(self, problem: FieldedUnit, key: Key[Array, ""]) -> Array:
-        """Return the mean shares of the last half of the steps, for chains that start without and with the
-        direction."""
+        """Return the mean shares of the last half of the steps, without and with the direction at the start."""
         return shares(problem, key)[_STEPS // 20 :].reshape(-1, 2, _CHAINS).mean(axis=(0, 2))
 
 
