@@ -110,20 +110,20 @@ VACUOUS = {
     ),
     "interpolants": (
         lambda: interpolants(SQUARE[0][:10], SQUARE[1][:10], held=(SQUARE[0][10:], SQUARE[1][10:])),
-        "held-out rows better than 0 and the mean target (ratio of errors): fails",
+        "held-out rows better than 0 and than the mean target (ratio of errors): fails",
     ),
     "interpolants, ties": (
         lambda: interpolants([[1.0, 1.0]], [1.0]),
-        "the sparse solution is unique (largest |x_j'nu| outside): fails (1)",
+        "the sparse solution is unique (largest |x_j'nu| over columns outside its support): fails (1)",
     ),
-    "margins": (separated, "twice as many rows as independent features (their ratio): fails"),
+    "margins": (separated, "twice as many rows as independent features (rows divided by features): fails"),
     "margins, constant": (
         lambda: margins(lambda x: 0 * x[:, 0], ROWS, ROWS[:, 0] > 0, layers=[np.eye(2)]),
         "all rows are fitted (smallest margin): fails",
     ),
     "ridgeless_risk": (
         lambda: ridgeless_risk(MORE, NOISE, [11, 12]),
-        "smaller error than the prediction 0 (least ratio): fails",
+        "smaller error than the prediction 0 (smallest ratio of the errors): fails",
     ),
     "ridgeless_risk, no signal": (
         lambda: ridgeless_risk(MORE, NOISE, [50]),
@@ -131,7 +131,7 @@ VACUOUS = {
     ),
     "ridgeless_risk, sizes": (
         lambda: ridgeless_risk(MORE, MORE[:, 0], [4000]),
-        "sizes are at most the number of rows given (largest size divided by it): fails (10)",
+        "sizes are at most the number of given rows (largest size divided by that number): fails (10)",
     ),
     "boolean_fourier": (lambda: boolean_fourier(np.ones(16)), "changes f (largest influence): fails (0)"),
     "boolean_fourier, parity": (lambda: boolean_fourier(lambda x: x.prod(axis=1), 4), "(vacuous: f has 16 points)"),

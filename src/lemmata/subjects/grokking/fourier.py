@@ -1,4 +1,4 @@
-"""Modular addition by waves: how many frequencies and how many units compute a + b mod p.
+"""Modular addition by waves: how many frequencies and how many units are needed to compute a + b mod p.
 
 This theory is about outputs that are sums of cosines of a + b - c, and about a network of quadratic units with random
 frequencies and phases. It assumes a prime modulus. It does not explain how training finds such waves.
@@ -33,15 +33,15 @@ _NETWORKS = 32  # over which a measurement averages
 
 
 def least_margin(powers: Float[np.ndarray, " modes"], p: int, firsts: int = 4) -> float:
-    """The smallest difference of the right output and another one, divided by the sum of the powers.
+    """Return the smallest difference between the right output and any other output, divided by the sum of the powers.
 
     The outputs are sum_k powers_k cos(2 pi k (a + b - c)/p). The characters of a and of b are multiplied pair by pair.
 
     Args:
         powers: the powers of the frequencies 1, 2, ...
         p: the modulus.
-        firsts: the number of values of a, each with all b. All p of them give all pairs, but a few are enough, because
-            only a + b - c matters.
+        firsts: how many values of a are tried, each with every b. With p values all pairs are tried, but a few values
+            are enough, because only a + b - c matters.
     """
     modes = np.flatnonzero(powers) + 1
     waves = np.exp(2j * np.pi * np.outer(np.arange(p), modes) / p)
@@ -56,11 +56,11 @@ def least_margin(powers: Float[np.ndarray, " modes"], p: int, firsts: int = 4) -
 
 
 class ModePowers(eqx.Module):
-    """Powers of the frequencies 1, ..., (p - 1)/2.
+    """The powers of the frequencies 1, ..., (p - 1)/2.
 
     Args:
-        powers: not negative.
-        count: how many are not 0.
+        powers: one power for each frequency, none of them negative.
+        count: how many powers are not 0.
         p: the modulus.
     """
 
@@ -70,12 +70,13 @@ class ModePowers(eqx.Module):
 
 
 class RandomModes(Population[ModePowers]):
-    """Random frequencies of power 1.
+    """Random frequencies, each of power 1.
 
-    Or any number of frequencies with random powers, a single frequency in half of the problems.
+    If `equal` is false, the powers are random and the number of frequencies is, too; half of the problems have a
+    single frequency.
 
     Args:
-        equal: whether all powers are 1, with the number of frequencies as the setting `modes`.
+        equal: whether all powers are 1. If they are, the setting `modes` is the number of frequencies.
     """
 
     equal: bool = True
@@ -106,14 +107,14 @@ class RandomModes(Population[ModePowers]):
 
 
 class AbstractMargin(Claim[ModePowers]):
-    """The least margin over all pairs."""
+    """The smallest margin of the right output over all pairs."""
 
-    controls = "by how much the right sum wins over every other sum"
+    controls = "by how much the output of the right sum exceeds every other output"
     unexplained = "how training finds the frequencies"
     traced = False
 
     def condition(self, problem: ModePowers) -> Array:
-        """Differences of outputs of size 1, against a margin that may be as small as (pi/p)²."""
+        """Return p²: outputs of size 1 are subtracted, and their difference may be as small as (pi/p)²."""
         return jnp.asarray(float(problem.p) ** 2)
 
 
@@ -136,7 +137,7 @@ class AnyFrequenciesAdd(AbstractMargin):
     population = RandomModes(equal=False)
     relation = AtLeast()
     control = Control("1.05 times the margin", lambda margin, problem: 1.05 * margin)
-    trivial = "without the products of characters no margin is known"
+    trivial = "without products of waves of a and b, no positive margin is known"
 
     def predict(self, problem: ModePowers) -> Array:
         return 2 * jnp.sin(jnp.pi / problem.p) ** 2 * problem.powers.sum()
@@ -174,7 +175,7 @@ class FewFrequenciesSuffice(AbstractMargin):
         return problem.count * (1 - least_margin(np.asarray(problem.powers), problem.p))
 
     def trivial(self, problem: ModePowers) -> Array:
-        """A bound for any frequencies."""
+        """Return a bound that holds for all frequencies."""
         return problem.count * jnp.cos(2 * jnp.pi / problem.p)
 
 
@@ -182,9 +183,9 @@ class RandomUnits(eqx.Module):
     """A network with N quadratic units.
 
     Args:
-        gain: by which its readout is multiplied.
+        gain: the factor of the network's readout.
         half: (p - 1)/2 for the modulus p.
-        width: N.
+        width: N, the number of units.
     """
 
     gain: Float[Array, ""]
@@ -225,12 +226,12 @@ class QuadraticUnitsAdd(Claim[RandomUnits]):
     trials = 32
 
     def predict(self, problem: RandomUnits) -> Array:
-        """The mean at the right class, and N times the variance there and elsewhere, in units of the gain."""
+        """Return the mean of the right output, and N times the variances of right and other outputs, at gain 1."""
         rest = 2 * problem.half
         return jnp.asarray([1.0, 4.25, 4.5 - 0.75 / rest - 1 / rest**2])
 
     def measure(self, problem: RandomUnits, key: Key[Array, ""]) -> Array:
-        """Over all pairs and classes of some networks; the mean is the gain over independent phases of the readout."""
+        """Average over pairs, classes and networks; the mean is the difference to independent readout phases."""
         p, N = 2 * problem.half + 1, problem.width
         right = (jnp.arange(p)[:, None] + jnp.arange(p))[:, :, None] % p == jnp.arange(p)
         mean = lambda values, where: jnp.sum(jnp.where(where, values, 0.0)) / jnp.sum(where)

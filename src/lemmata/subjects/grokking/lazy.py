@@ -1,4 +1,4 @@
-"""Modular addition in the lazy regime: what a network whose kernel does not change predicts for pairs it has not seen.
+"""Modular addition in the lazy regime: the predictions for new pairs of a network whose kernel does not change.
 
 This theory computes the predictions of kernel regression on concatenated one-hot codes of (a, b). It assumes that the
 kernel depends only on the inner product of two codes, as for every dense network of infinite width. It does not explain
@@ -42,14 +42,14 @@ KERNELS = {
 
 
 def codes(p: int) -> Float[np.ndarray, "pairs width"]:
-    """The one-hot code of a, followed by the one-hot code of b, in row p a + b."""
+    """Return the one-hot code of a, followed by the one-hot code of b, in row p a + b."""
     a, b = np.divmod(np.arange(p**2), p)
     return np.hstack([np.eye(p)[a], np.eye(p)[b]])
 
 
 @functools.cache
 def levels_of(kernel: str, p: int) -> tuple[float, float, float]:
-    """The kernel of two codes that share 0, 1 or 2 ones."""
+    """Return the kernel of two codes that share 0, 1 or 2 ones."""
     x, function = jnp.asarray(codes(p)), KERNELS[kernel]()
     none, one, both = (float(function(x[0], x[place])) for place in (p + 1, 1, 0))
     return none, one, both
@@ -57,7 +57,7 @@ def levels_of(kernel: str, p: int) -> tuple[float, float, float]:
 
 @functools.lru_cache(maxsize=4)
 def gram_of(kernel: str, p: int) -> Float[np.ndarray, "pairs pairs"]:
-    """The kernel of all pairs."""
+    """Return the kernel matrix of all pairs."""
     return np.asarray(gram(KERNELS[kernel](), jnp.asarray(codes(p))))
 
 
@@ -65,9 +65,9 @@ class SeenPairs(eqx.Module):
     """A table of the pairs (a, b) of residues modulo p, of which n are training pairs.
 
     Args:
-        order: the pairs p a + b, the seen ones first.
+        order: the indices p a + b of all pairs, with the seen pairs first.
         values: a real label of every pair.
-        kernel: a name in KERNELS.
+        kernel: the name of the kernel, one of KERNELS.
         p: the modulus.
         n: how many pairs are seen.
     """
@@ -80,7 +80,7 @@ class SeenPairs(eqx.Module):
 
     @property
     def levels(self) -> tuple[float, float, float]:
-        """k_0, k_1, k_2: the kernel of two codes that share 0, 1 or 2 ones."""
+        """The levels k_0, k_1 and k_2 of the kernel, for two codes that share 0, 1 or 2 ones."""
         return levels_of(self.kernel, self.p)
 
     @property
@@ -91,13 +91,13 @@ class SeenPairs(eqx.Module):
 
     @property
     def condition(self) -> float:
-        """An upper bound of the condition number of the Gram matrix."""
+        """Return an upper bound of the condition number of the Gram matrix."""
         k0, k1, _ = self.levels
         return 1 + (self.n * k0 + 2 * self.p * (k1 - k0)) / self.ridge
 
 
 class TablesOfPairs(Population[SeenPairs]):
-    """A random part of the table, with independent normal labels.
+    """A random part of the table is seen; the labels are independent and normal.
 
     Args:
         share: the default share of seen pairs; None means that one pair is left out.
@@ -124,14 +124,14 @@ class TablesOfPairs(Population[SeenPairs]):
         return SeenPairs(order, jax.random.normal(value_key, (p**2,)), setting["kernel"], p, n)
 
     def hypotheses(self, problem: SeenPairs) -> list[Hypothesis]:
-        why = "otherwise the Gram matrix of all pairs is singular"
+        why = "otherwise the Gram matrix of all pairs may be singular"
         return [Hypothesis("k_2 - 2 k_1 + k_0", jnp.asarray(problem.ridge), ">", 0.0, why)]
 
 
 def predictions(
     problem: SeenPairs, labels: Float[np.ndarray, "pairs *outputs"]
 ) -> Float[np.ndarray, "unseen *outputs"]:
-    """Predictions of kernel regression without a ridge, trained on n pairs, for the other pairs."""
+    """Train kernel regression without a ridge on the n seen pairs; return its predictions for the other pairs."""
     order, matrix = np.asarray(problem.order), gram_of(problem.kernel, problem.p)
     seen, unseen = order[: problem.n], order[problem.n :]
     flat = labels[seen].reshape(len(seen), -1)
@@ -140,16 +140,16 @@ def predictions(
 
 
 def sums(problem: SeenPairs) -> Int[np.ndarray, " pairs"]:
-    """a + b modulo p of the pairs p a + b."""
+    """Return a + b modulo p for each pair, in the order of the indices p a + b."""
     a, b = np.divmod(np.arange(problem.p**2), problem.p)
     return (a + b) % problem.p
 
 
 class AbstractLazyPrediction(Claim[SeenPairs]):
-    """The prediction of the kernel for pairs that it has not seen."""
+    """A statement about the kernel's prediction for pairs that are not training pairs."""
 
     population = TablesOfPairs()
-    controls = "what a lazy network predicts for pairs that it has not seen"
+    controls = "the predictions of a lazy network for pairs that are not training pairs"
     unexplained = "networks whose features change in training"
     traced = False
 
@@ -169,7 +169,8 @@ class LazyIsAdditive(AbstractLazyPrediction):
     where e_a is the one-hot code of a.
 
     Derivation: the kernel of two inputs is k_0 + (k_1 - k_0)([a = a'] + [b = b']) + c [a = a'][b = b'] with c = k_2 - 2
-    k_1 + k_0. On training pairs the last term is c I, a ridge. Between a training pair and another pair it is 0.
+    k_1 + k_0. On training pairs the last term gives the matrix c I, which is a ridge. Between a training pair and
+    another pair the last term is 0.
     """
 
     title = "On new pairs, a lazy network predicts a sum of a function of a and a function of b"
@@ -186,7 +187,7 @@ class LazyIsAdditive(AbstractLazyPrediction):
 
 
 def _additive_ridge(problem: SeenPairs, times: float) -> Array:
-    """At the unseen pairs; the ridge is k_2 - times k_1 + (times - 1) k_0."""
+    """Return the predictions at unseen pairs, with the ridge k_2 - times k_1 + (times - 1) k_0."""
     k0, k1, k2 = problem.levels
     shared = np.sqrt(k1 - k0) * codes(problem.p)
     features = np.hstack([np.full((len(shared), 1), np.sqrt(k0)), shared])[np.asarray(problem.order)]
@@ -197,9 +198,9 @@ def _additive_ridge(problem: SeenPairs, times: float) -> Array:
 
 class LazyIsBelowChance(AbstractLazyPrediction):
     """Let a lazy network be trained on the one-hot codes of a + b mod p, p >= 7, on a random share of at least 0.3 of
-    all pairs (a, b). Its accuracy on the other pairs is below chance: 0 on average, up to a tenth of 1/p. If
-    independent uniform labels replace the sums, the accuracy is 1/p, which is higher by 1/p. The reason is that the
-    output is a sum u(a) + v(b), and that every training pair with the same a or the same b has another class.
+    all pairs (a, b). Its accuracy on the other pairs is below chance, which is 1/p: the mean accuracy is 0, up to a
+    tenth of 1/p. If independent uniform labels replace the sums, the accuracy is 1/p. The reason is that the output is
+    a sum u(a) + v(b), and that every training pair with the same a or the same b has another class.
     """
 
     title = "A lazy network is below chance on modular addition, however large the share of training pairs"
@@ -231,8 +232,8 @@ class LazyRanksTheAnswerLast(AbstractLazyPrediction):
         m_1 = c + p (k_1 - k_0),   m_0 = c + 2p (k_1 - k_0) + p² k_0,   D = (1/m_0 + 2(p-1)/m_1 + (p-1)²/c)/p².
 
     At the pair that is left out, the output of the right class is 1 - (1/(p m_0) + (1 - 1/p)/c)/D, and that of every
-    other class is (1/(pc) - 1/(p m_0))/D. The first is always the smaller one, so the right class comes last. For large
-    k_0 and k_1 - k_0 the outputs are -1/(p-1) and p/(p-1)².
+    other class is (1/(pc) - 1/(p m_0))/D. The first output is always the smaller one, so the right class comes last.
+    For large k_0 and k_1 - k_0 the outputs are -1/(p-1) and p/(p-1)².
 
     Derivation: over all pairs the kernel matrix has the eigenvalues m_0 (constants), m_1 (functions of a or of b with
     mean 0) and c (the rest), so D is a diagonal entry of its inverse. The labels y of a class are 1/p plus a function
@@ -255,7 +256,7 @@ class LazyRanksTheAnswerLast(AbstractLazyPrediction):
         return jnp.asarray([1 - (1 / (p * both) + (1 - 1 / p) / c) / own, (1 / (p * c) - 1 / (p * both)) / own])
 
     def measure(self, problem: SeenPairs, key: Key[Array, ""]) -> Array:
-        """The outputs of the right class and of the next class."""
+        """Return the outputs of the right class and of the next class."""
         found = predictions(problem, np.eye(problem.p)[sums(problem)])[0]
         right = sums(problem)[int(problem.order[-1])]
         return jnp.asarray([found[right], found[(right + 1) % problem.p]])

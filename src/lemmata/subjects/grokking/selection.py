@@ -1,4 +1,4 @@
-"""Which of two solutions is selected: a table of answers or a rule, and when the training pairs force the rule.
+"""Whether a fit selects a table of answers or a rule, and when the training pairs force the rule.
 
 This theory computes the share of a shared rule in the least-norm fit, and the representations that the training pairs
 of an addition allow. It assumes a linear readout. It does not explain which rules a network can represent.
@@ -30,7 +30,7 @@ _DOUBLINGS = 22  # descent takes 2^22 steps
 
 
 class LookupAndRule(eqx.Module):
-    """n examples with labels -1 and 1. Each example has its own feature a, and the shared feature b times its label."""
+    """n examples with labels -1 and 1. Each has a feature a of its own, and the shared feature b times its label."""
 
     labels: Float[Array, " n"]
     own: Float[Array, ""]
@@ -44,8 +44,8 @@ class LookupOrRule(Claim[LookupAndRule]):
         b² n/(a² + b² n)
 
     times its label. A solution that uses only the features e_i has the squared norm n/a², and a solution that uses only
-    the rule has 1/b². The least squared norm is 1/(b² + a²/n). So the rule takes over smoothly around n = a²/b²
-    examples, where both have the same norm, and not at a threshold.
+    the rule has 1/b². The least squared norm is 1/(b² + a²/n). So the rule does not take over at a threshold, but
+    smoothly around n = a²/b² examples, where both solutions have the same norm.
 
     Derivation: the kernel matrix is a² I + b² y y', with the eigenvector y and the eigenvalue a² + b² n. The prediction
     is b² y'K^(-1) y times the new label, and the squared norm is y'K^(-1) y.
@@ -72,7 +72,7 @@ class LookupOrRule(Claim[LookupAndRule]):
         return _told(problem, 1)
 
     def measure(self, problem: LookupAndRule, key: Key[Array, ""]) -> Array:
-        """Computed from the Gram matrix of the features. The share is what exceeds a fit whose shared feature is 0."""
+        """Fit with and without the shared feature; the share of the rule is the difference of the two predictions."""
         labels, n = np.asarray(problem.labels), len(problem.labels)
 
         def fit(shared: float) -> tuple[float, float]:
@@ -107,11 +107,11 @@ class SeenSums(eqx.Module):
 
 
 class RandomSums(Population[SeenSums]):
-    """Each pair is seen with the same probability."""
+    """Each pair is seen with the same probability, independently of the other pairs."""
 
     settings = Space(
         p=Integer(10, 5, 20, "numbers", corners=(8, 14)),
-        share=Real(0.38, 0.25, 0.6, "probability of a pair to be seen"),
+        share=Real(0.38, 0.25, 0.6, "probability that a pair is seen"),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SeenSums:
@@ -119,11 +119,11 @@ class RandomSums(Population[SeenSums]):
         return SeenSums(jax.random.bernoulli(key, setting["share"], (p * (p + 1) // 2,)), p)
 
     def hypotheses(self, problem: SeenSums) -> list[Hypothesis]:
-        return [Hypothesis("seen pairs", jnp.sum(problem.seen), ">=", 2.0, "a single pair has no equation")]
+        return [Hypothesis("seen pairs", jnp.sum(problem.seen), ">=", 2.0, "one pair alone gives no equation")]
 
 
 def equations(problem: SeenSums, every: bool) -> Int[np.ndarray, "equations p"]:
-    """e_i + e_j - e_k - e_l for seen pairs of equal sums. All pairs of them are used, or each with the next one."""
+    """Return a row e_i + e_j - e_k - e_l for two seen pairs of equal sum: for every two, or for neighbours only."""
     found, pairs = [], problem.pairs
     unit = np.eye(problem.p, dtype=int)
     for total in range(2 * problem.p - 1):
@@ -134,7 +134,7 @@ def equations(problem: SeenSums, every: bool) -> Int[np.ndarray, "equations p"]:
 
 
 def nullity(rows: Int[np.ndarray, "equations p"], modulus: int = 2_147_483_647) -> int:
-    """The dimension of the solutions, by elimination modulo a large prime."""
+    """Return the dimension of the space of solutions, by elimination modulo a large prime."""
     left, rank = [[int(entry) % modulus for entry in row] for row in rows], 0
     for column in range(rows.shape[1]):
         pivot = next((row for row in left if row[column]), None)
@@ -175,7 +175,7 @@ class ParallelogramsForceALine(Claim[SeenSums]):
         return jnp.asarray(float(nullity(equations(problem, every=False))))
 
     def measure(self, problem: SeenSums, key: Key[Array, ""]) -> Array:
-        """2 plus the mean squared distance, from the ends of descent from every unit vector."""
+        """Return 2 plus the mean squared distance, computed from the ends of descent from all unit vectors."""
         rows, p = equations(problem, every=True).astype(float), problem.p
         curvature = rows.T @ rows
         steps = np.eye(p) - curvature / max(np.abs(curvature).sum(axis=1).max(), 1.0)
@@ -185,5 +185,5 @@ class ParallelogramsForceALine(Claim[SeenSums]):
         return jnp.asarray(2 + np.sum((steps - line @ (line.T @ steps)) ** 2))
 
     def condition(self, problem: SeenSums) -> Array:
-        """Each of the steps rounds the eigenvalue 1."""
+        """Return the number of steps, because each step rounds the eigenvalue 1."""
         return jnp.asarray(2.0**_DOUBLINGS)

@@ -1,4 +1,4 @@
-"""Clauses of at most k literals over binary columns: all of them, those that examples delete, and what is left."""
+"""Clauses of at most k literals over binary columns: all clauses, and those that are left after deletion."""
 
 import math
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ Clauses = Int[np.ndarray, "_ _"]
 
 
 def clause_count(n: int, k: int) -> int:
-    """How many clauses of 1 to k literals there are over n columns, none with a column twice.
+    """Return how many clauses of 1 to k literals there are over n columns, if no clause contains a column twice.
 
     >>> clause_count(4, 3)  # 8 C(4, 3) + 4 C(4, 2) + 2 * 4
     64
@@ -26,7 +26,7 @@ def clause_count(n: int, k: int) -> int:
 
 
 def all_clauses(n: int, size: int) -> Clauses:
-    """All clauses of exactly `size` literals, literals in ascending order."""
+    """Return all clauses of exactly `size` literals, with the literals in ascending order."""
     found = np.arange(2 * n, dtype=np.int32)[:, None]
     for _ in range(size - 1):
         room = 2 * n - 1 - found[:, -1]
@@ -39,16 +39,16 @@ def all_clauses(n: int, size: int) -> Clauses:
 
 
 def surviving(rows: Bool[np.ndarray, "m n"], k: int) -> tuple[list[Clauses], Bool[np.ndarray, " m"]]:
-    """The clauses that every row satisfies, without those that a shorter survivor implies.
+    """Return the clauses that every row satisfies, without those that a shorter such clause implies.
 
-    The second result is the rows that are the only ones to delete some clause.
+    The second result says for each row whether it alone deletes some clause.
 
-    Deletion begins with all clauses and removes those that a row violates. A row deletes alone if some clause is
-    violated by this row and by no other one.
+    Deletion begins with all clauses and removes those that a row violates. A row deletes a clause alone if no other
+    row violates this clause.
 
     Args:
-        rows: values of the columns.
-        k: the most literals of a clause.
+        rows: the values of the columns, true or false.
+        k: the largest number of literals in a clause.
 
     Raises:
         SettingError: if there are more clauses than can be enumerated.
@@ -58,7 +58,7 @@ def surviving(rows: Bool[np.ndarray, "m n"], k: int) -> tuple[list[Clauses], Boo
     if count > MOST:
         raise SettingError(
             "k", found=f"{k}, which gives {count:.3g} clauses over {n} columns", rule=f"at most {MOST:.3g} clauses",
-            remedy="choose a smaller k, or fewer columns",
+            remedy="choose a smaller k or use fewer columns",
         )  # fmt: skip
     false = _false_literals(rows)
     alone = np.zeros(m, bool)
@@ -79,7 +79,7 @@ def surviving(rows: Bool[np.ndarray, "m n"], k: int) -> tuple[list[Clauses], Boo
 
 
 def satisfied(rows: Bool[np.ndarray, "m n"], clauses: list[Clauses]) -> Bool[np.ndarray, " m"]:
-    """Whether each row satisfies every clause."""
+    """Return for each row whether it satisfies every clause."""
     false, m = _false_literals(rows), len(rows)
     violated = np.zeros(false.shape[1], np.uint64)
     for group in clauses:
@@ -89,11 +89,11 @@ def satisfied(rows: Bool[np.ndarray, "m n"], clauses: list[Clauses]) -> Bool[np.
 
 
 def shortest_first(n: int, clauses: list[Clauses]) -> list[tuple[int, ...]]:
-    """The clauses as tuples.
+    """Return the clauses as tuples; leave out clauses that are not needed.
 
-    Up to 14 columns, only the clauses that are needed to define the formula at all 2^n points.
+    For up to 14 columns, return only clauses that together define the formula at all 2^n points.
 
-    The clause that is violated at the most points that are not excluded yet is taken next, until all are.
+    The choice is greedy: the next clause is the one that excludes the most further points.
     """
     each = [tuple(int(literal) for literal in clause) for group in clauses for clause in group]
     if n > _EXHAUSTED or not each:
@@ -113,7 +113,7 @@ def shortest_first(n: int, clauses: list[Clauses]) -> list[tuple[int, ...]]:
 
 
 def _false_literals(rows: np.ndarray) -> UInt[np.ndarray, "literals words"]:
-    """For each literal, a bit a row: whether it is false there."""
+    """Return for each literal one bit per row: whether the literal is false in this row."""
     m, n = rows.shape
     false = np.zeros((2 * n, 64 * max(-(-m // 64), 1)), np.uint8)
     false[:n, :m], false[n:, :m] = ~rows.T, rows.T
@@ -136,7 +136,7 @@ def _keys(clauses: np.ndarray, n: int) -> np.ndarray:
 
 
 def _has_part(clauses: np.ndarray, alive: np.ndarray, n: int) -> np.ndarray:
-    """Whether a clause with one literal less survives, too. Every clause that contains a survivor survives."""
+    """Return for each clause whether it survives, too, after some literal is left out of it."""
     found = np.zeros(len(clauses), bool)
     if not len(alive) or clauses.shape[1] == 1:
         return found

@@ -1,4 +1,4 @@
-"""Formulas of a few variables, as clauses over literals, and examples that such formulas label."""
+"""Formulas of a few variables as terms or clauses of literals, and examples that such formulas label."""
 
 import itertools
 
@@ -12,13 +12,13 @@ from lemmata.engine.problems.generators import generator_of
 
 
 class Terms(eqx.Module):
-    """A disjunction of conjunctions: entry (t, i) is 1 if term t requires that variable i is true, and -1 if false."""
+    """A disjunction of terms: entry (t, i) is 1 if term t requires variable i to be true, and -1 if false."""
 
     literals: Int[Array, "terms variables"]
 
 
 class DisjointTerms(Population[Terms]):
-    """Terms of two or more literals each, no variable in two of them; signs and places are random."""
+    """Random terms of two or more literals each, in which every variable occurs only once."""
 
     settings = Space(terms=Integer(3, 3, 4, "terms"), longest=Integer(3, 2, 3, "literals in the longest term"))
 
@@ -39,7 +39,7 @@ class DisjointTerms(Population[Terms]):
 
 
 class LabelledSample(eqx.Module):
-    """Terms of a target, and examples, which the target labels."""
+    """The terms of a target function, and examples, which the target labels."""
 
     literals: Int[Array, "terms variables"]
     examples: Bool[Array, "m variables"]
@@ -67,17 +67,17 @@ class LabelledSamples(Population[LabelledSample]):
         return LabelledSample(jnp.asarray(literals), jnp.asarray(rng.random((setting["m"], variables)) < 0.5))
 
     def hypotheses(self, problem: LabelledSample) -> list[Hypothesis]:
-        """The examples are unchecked: two statements are about uniform examples, the others about any."""
+        """Leave the examples unchecked: two statements are about uniform examples, the others about all examples."""
         return [Hypothesis("terms of the target", len(problem.literals), "<=", 3, "its clauses have three literals")]
 
 
 def points_of(variables: int) -> Bool[np.ndarray, "points variables"]:
-    """All assignments of so many variables."""
+    """Return all assignments of true and false to this number of variables."""
     return (np.arange(2**variables)[:, None] >> np.arange(variables) & 1).astype(bool)
 
 
 def drawn_terms(terms: int, variables: int, rng: np.random.Generator) -> Int[np.ndarray, "t v"]:
-    """Terms of two or three random literals."""
+    """Draw terms of two or three random literals."""
     literals = np.zeros((terms, variables), int)
     for row in literals:
         row[rng.permutation(variables)[: rng.integers(2, 4)]] = 1
@@ -85,13 +85,13 @@ def drawn_terms(terms: int, variables: int, rng: np.random.Generator) -> Int[np.
 
 
 def term_values(literals: Int[np.ndarray, "t v"], points: Bool[np.ndarray, "p v"]) -> Bool[np.ndarray, " p"]:
-    """The value of a disjunction of terms at each point."""
+    """Return the value of a disjunction of terms at each point."""
     wrong = (literals[:, None, :] != 0) & ((literals[:, None, :] > 0) != points)
     return ~wrong.any(axis=2).all(axis=0)
 
 
 def short_clauses(variables: int, longest: int) -> Int[np.ndarray, "c v"]:
-    """All disjunctions of 1 to `longest` literals of different variables; -1 is the negation of a variable."""
+    """Return all disjunctions of 1 to `longest` literals of different variables; -1 stands for a negated variable."""
     found = []
     for size in range(1, longest + 1):
         for own in itertools.combinations(range(variables), size):
@@ -103,5 +103,5 @@ def short_clauses(variables: int, longest: int) -> Int[np.ndarray, "c v"]:
 
 
 def clause_values(clauses: Int[np.ndarray, "c v"], points: Bool[np.ndarray, "p v"]) -> Bool[np.ndarray, "c p"]:
-    """The value of each clause at each point: a literal is right if clause and point have the same sign."""
+    """Return the value of each clause at each point: a literal is true if clause and point have the same sign."""
     return np.maximum(clauses, 0) @ points.T + np.maximum(-clauses, 0) @ ~points.T > 0

@@ -1,4 +1,4 @@
-"""Lattices in exact integers: reduction of a basis, and the shortest vector by enumeration."""
+"""Lattices in exact integers: reduction of a basis, and search for the shortest vector by enumeration."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ def _dot(first: list[int], second: list[int]) -> int:
 
 
 class _Reduction:
-    """A basis and its Gram-Schmidt numbers as integers, d_k = prod_{i<k} |b*_i|² and lambda_kj = d_{j+1} mu_kj."""
+    """A basis and its Gram-Schmidt coefficients as integers d_k = prod_{i<k} |b*_i|² and lambda_kj = d_{j+1} mu_kj."""
 
     def __init__(self, basis: Basis):
         n = len(basis)
@@ -26,7 +26,7 @@ class _Reduction:
                     self.d[k + 1] = value
 
     def shorten(self, k: int, j: int) -> None:
-        """Subtract the multiple of vector j from vector k that leaves |mu_kj| <= 1/2."""
+        """Subtract from vector k the multiple of vector j that leaves |mu_kj| <= 1/2."""
         size = self.d[j + 1]
         times = (2 * self.scaled[k][j] + size) // (2 * size)
         if 2 * abs(self.scaled[k][j]) <= size or times == 0:
@@ -37,7 +37,7 @@ class _Reduction:
             self.scaled[k][i] -= times * self.scaled[j][i]
 
     def swapped(self, k: int) -> bool:
-        """Exchange vectors k - 1 and k where |b*_k|² < (3/4 - mu²) |b*_{k-1}|²."""
+        """Exchange vectors k - 1 and k if |b*_k|² < (3/4 - mu²) |b*_{k-1}|²; return whether they were exchanged."""
         d, scaled, n = self.d, self.scaled, len(self.basis)
         own = scaled[k][k - 1]
         if 4 * (d[k + 1] * d[k - 1] + own**2) >= 3 * d[k] ** 2:
@@ -55,7 +55,7 @@ class _Reduction:
 
 
 def reduced(basis: Basis) -> Basis:
-    """An LLL-reduced basis of the same lattice, with the constant 3/4; the rows must be independent.
+    """Return an LLL-reduced basis of the same lattice, with the constant 3/4; the rows must be independent.
 
     >>> reduced([[1, 0], [1000, 1]])
     [[1, 0], [0, 1]]
@@ -73,7 +73,7 @@ def reduced(basis: Basis) -> Basis:
 
 
 def shortest(basis: Basis) -> int:
-    """The |v|² of a shortest nonzero vector v, found by trying all vectors that are no longer than the basis vectors.
+    """Return |v|² for a shortest nonzero vector v, by trying all vectors that are not longer than the basis vectors.
 
     >>> shortest([[5, 0], [3, 4]])
     20

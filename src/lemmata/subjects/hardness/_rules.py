@@ -1,4 +1,4 @@
-"""Rules for Boolean tables by deletion: a readable formula that errs on one side only."""
+"""Rules for Boolean tables, learned by deletion: a readable formula of whose two answers only one can be wrong."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ _FORMS = ("auto", "cnf", "dnf")
 
 @dataclasses.dataclass(frozen=True)
 class Rule:
-    """A formula that was learned by deletion, and its error as estimated from its examples.
+    """A formula that was learned by deletion, and its error, estimated from the examples.
 
     Args:
         form: "cnf", an AND of clauses, or "dnf", an OR of terms.
@@ -34,15 +34,17 @@ class Rule:
             implies.
         label: the prediction if the formula is true.
         other: the prediction otherwise.
-        rows: of the training table.
-        unfitted: training rows that the formula gets wrong. If there are any, no k-CNF (or k-DNF) fits the table.
+        rows: the number of training rows.
+        unfitted: the number of training rows that the formula gets wrong. If it is not 0, no k-CNF (or k-DNF) fits the
+            table.
         guess: the training error of always answering the more frequent label.
-        alone: rows that delete a clause or term that no other row deletes.
-        leave_one_out: the share of rows that a rule learned without them predicts wrongly, (unfitted + alone)/rows.
+        alone: the number of rows that delete a clause or term that no other row deletes.
+        leave_one_out: the share of rows that are predicted wrongly by the rule learned from all other rows. It is
+            (unfitted + alone)/rows.
         bound: if the labels are some k-CNF (or k-DNF) of the columns, an upper bound of the expected error. It is the
-            number of all clauses divided by (the number of rows plus one). It is vacuous from `guess` on.
+            number of all clauses divided by (the number of rows plus one). It is vacuous if it is at least `guess`.
         conditions: the conditions for the results.
-        claims: names of the claims that state them.
+        claims: the names of the claims that state these results.
     """
 
     form: str
@@ -106,23 +108,23 @@ class RuleLearner(ClassifierMixin, BaseEstimator):
     the terms (ANDs) that are true on a negative row, and takes the OR of the remaining terms. If the labels are
     some k-DNF, this OR errs only on negative rows.
 
-    A row that is left out is an error exactly if the formula of all rows is wrong on it, or if this row alone deletes
-    some clause. Counting these rows gives the leave-one-out error without fitting again. For one form and fixed
-    thresholds, this is an unbiased estimate of the error of the rule learned from one row less. (The choice of the
-    better of two forms makes it a little too small.)
+    A row that is left out is predicted wrongly exactly if the formula learned from all rows is wrong on it, or if this
+    row alone deletes some clause. Counting these rows gives the leave-one-out error without fitting again. For one
+    form and fixed thresholds, this is an unbiased estimate of the error of the rule learned from one row less. (The
+    choice of the better of two forms makes it a little too small.)
 
     A column with two values is true at the larger one. A column with more values is true above its median, and the
     formula says so.
 
     Args:
         k: the largest number of literals in a clause or term.
-        form: "cnf", "dnf", or "auto" for the one with the smaller leave-one-out error.
+        form: "cnf", "dnf", or "auto" for the form with the smaller leave-one-out error.
         columns: "median", or "binary", which refuses columns with more than two values.
 
     Attributes:
-        classes_: both labels; formulas are about the second.
+        classes_: both labels; the formula says when the second label is predicted.
         rule_: the formula with its errors, a `Rule`.
-        thresholds_: above which a column is true.
+        thresholds_: one threshold for each column, which is true above its threshold.
 
     Example:
         >>> rng = np.random.default_rng(0)
@@ -140,11 +142,11 @@ class RuleLearner(ClassifierMixin, BaseEstimator):
         self.columns = columns
 
     def fit(self, X, y):
-        """Delete.
+        """Learn the formula.
 
         Args:
-            X: columns (n, d).
-            y: labels (n,), at most two different ones.
+            X: the columns, an array of shape (n, d).
+            y: one label for each row, at most two different labels.
 
         Raises:
             SettingError: for an invalid setting, or a k with too many clauses.
@@ -171,10 +173,10 @@ class RuleLearner(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X):
-        """Labels (m,): the second class if the formula is true.
+        """Predict one label for each row: the second class if the formula is true.
 
         Args:
-            X: columns (m, d).
+            X: the columns, an array of shape (m, d).
         """
         check_is_fitted(self)
         with refusing_in_one_line():
@@ -186,7 +188,7 @@ class RuleLearner(ClassifierMixin, BaseEstimator):
         return self.classes_[np.where(true, len(self.classes_) - 1, 0)]
 
     def _delete(self, form: str, k: int, rows: np.ndarray, positive: np.ndarray):
-        """The rule and its clauses. For a DNF, the clauses are those of its negation, which negative rows delete."""
+        """Return the rule and its clauses; for a DNF these are the clauses of its negation."""
         m, n = rows.shape
         deleting = positive if form == "cnf" else ~positive
         clauses, alone = surviving(rows[deleting], k)
@@ -205,7 +207,7 @@ class RuleLearner(ClassifierMixin, BaseEstimator):
         total, guess = int(alone.sum()), min(positive.mean(), 1 - positive.mean())
         least = int(min(positive.sum(), (~positive).sum()))
         conditions += (
-            Condition("the error by leaving one out is below that of the more frequent label (their ratio)",
+            Condition("the leave-one-out error is below the error of the more frequent label (ratio of the two errors)",
                       (unfitted + total) / max(least, 1), unfitted + total < least,
                       "otherwise the formula predicts no better than a constant"),
         )  # fmt: skip
@@ -214,7 +216,7 @@ class RuleLearner(ClassifierMixin, BaseEstimator):
         return rule, clauses
 
     def __sklearn_tags__(self):
-        """No more than two classes; rules of medians score poorly on data that is not Boolean."""
+        """Say that two classes are allowed, and that rules over medians score poorly on data that is not Boolean."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.classifier_tags.poor_score = True
@@ -231,19 +233,19 @@ def _two_classes(y: Any) -> tuple[np.ndarray, np.ndarray]:
             f"Only binary classification is supported. The type of the target is {kind}",
             found=f"{len(classes)} classes",
             rule="two classes",
-            remedy="learn one rule for each class, with y == label",
+            remedy="learn one rule for each class: pass y == label as y",
         )
     return classes, index
 
 
 def _readable(threshold: float, values: np.ndarray) -> str:
-    """The threshold in the fewest digits, at least 4, that divide these values at the same place."""
+    """Return the threshold in the fewest digits (4 or more) that still divide these values at the same place."""
     texts = (f"{threshold:.{digits}g}" for digits in range(4, 18))
     return next(text for text in texts if ((values > float(text)) == (values > threshold)).all())
 
 
 def _thresholds(x: np.ndarray, columns: Any, names: Sequence[str]) -> tuple[np.ndarray, tuple[list[str], list[str]]]:
-    """Thresholds above which columns are true, and the words for that and for its negation."""
+    """Return the thresholds above which columns are true, and the words for "above" and for "not above"."""
     found, true, false = thresholds_of(x, columns, names), [], []
     for place, (name, column) in enumerate(zip(names, x.T, strict=True)):
         values = np.unique(column)

@@ -24,7 +24,7 @@ _TARGETS = 8
 
 
 class Examples(eqx.Module):
-    """How many examples there are."""
+    """The number m of examples."""
 
     m: int = eqx.field(static=True)
 
@@ -32,10 +32,10 @@ class Examples(eqx.Module):
 def searched_terms(
     values: Bool[np.ndarray, "terms points"], positive: np.ndarray, negative: np.ndarray, rng: np.random.Generator
 ) -> Bool[np.ndarray, " points"]:
-    """The values of a disjunction of the fewest terms that fits the examples; all are tried, in a random order.
+    """Return the values of a disjunction that fits the examples with as few terms as possible.
 
-    A term is only tried under two conditions. It must be false on the negative examples, and no other such term may be
-    true on a strictly larger set of positive examples. They are enough, because a larger term can replace a smaller.
+    A term is only tried under two conditions. The term must be false on the negative examples. No other such term may
+    be true on these and further positive examples, because that term could replace it.
     """
     fitting = rng.permutation(values[~values[:, negative].any(axis=1)])
     covered, first = np.unique(fitting[:, positive], axis=0, return_index=True)
@@ -52,7 +52,7 @@ def searched_terms(
 
 
 def cost_of_clauses(variables: int, terms: int, m: int, rng: np.random.Generator) -> float:
-    """The error of deletion over clauses of `terms` literals, minus the error of the search for `terms` terms."""
+    """Return the error of deletion of clauses of `terms` literals, minus the error of the search for `terms` terms."""
     points, clauses = points_of(variables), short_clauses(variables, terms)
     true = clause_values(clauses, points)
     every = np.asarray(list(itertools.product((-1, 0, 1), repeat=variables)))
@@ -87,7 +87,7 @@ class ClausesCostExamples(Claim[Examples]):
     )
     relation = Order(along="variables", rungs=(5.0, 6.0, 7.0))
     control = Control("the difference falls", lambda sign, problem: -sign)
-    controls = "how many more examples an efficient learner of another representation needs"
+    controls = "how many more examples an efficient learner needs that returns another representation"
     unexplained = "whether another fast learner would need fewer examples"
     traced = False
     trials = 32

@@ -1,4 +1,4 @@
-"""Learning by deletion: start with every short clause, and delete the clauses that a positive example contradicts.
+"""Learning by deletion: start with all short clauses, and delete the clauses that a positive example contradicts.
 
 This theory is about a fast learner for disjunctions of three terms, which returns clauses instead of terms. It predicts
 which of the two answers can be wrong, and the mean error. It assumes that the labels have no noise. It does not explain
@@ -33,12 +33,12 @@ ABOUT = {
 def kept_clauses(
     clauses: Int[np.ndarray, "c v"], examples: Bool[np.ndarray, "m v"], labels: Bool[np.ndarray, " m"]
 ) -> Bool[np.ndarray, " c"]:
-    """Which clauses are left: those that are true on every positive example."""
+    """Return for each clause whether it is left, that is, whether it is true on every positive example."""
     return np.logical_and.reduce(clause_values(clauses, examples[labels]), axis=1)
 
 
 def target_clauses(literals: Int[np.ndarray, "3 v"]) -> set[tuple[int, ...]]:
-    """The clauses that choose one literal from each term, without those that contain a literal and its negation."""
+    """Return the clauses that choose one literal from each term, except those with a literal and its negation."""
     found = set()
     for places in itertools.product(*(np.nonzero(term)[0] for term in literals)):
         row = np.zeros(literals.shape[1], int)
@@ -51,7 +51,7 @@ def target_clauses(literals: Int[np.ndarray, "3 v"]) -> set[tuple[int, ...]]:
 
 
 def _seen_together(examples: Bool[np.ndarray, "m v"], size: int) -> Bool[np.ndarray, " points"]:
-    """For every point, whether each `size` of its coordinates occur together in some example."""
+    """Return for each point whether every `size` of its coordinates occur together in some example."""
     points = points_of(examples.shape[1])
     accepted = np.ones(len(points), bool)
     for own in itertools.combinations(range(points.shape[1]), size):
@@ -74,7 +74,8 @@ class DeletionIsOneSided(Claim[LabelledSample]):
 
         none of the clauses that choose one literal from each term of the target is deleted;
         h = 1 at x if and only if every three coordinates of x occur together in some positive example;
-        h implies the target f, so the number of points with h != f is the number with f = 1 minus that with h = 1.
+        h implies the target f, so the number of points with h != f is the number of points with f = 1, minus the
+        number of points with h = 1.
 
     The negated clauses are terms of the complement of f. So for the complement, deletion never removes a term of the
     target.
@@ -89,14 +90,14 @@ class DeletionIsOneSided(Claim[LabelledSample]):
         lambda counts, problem: jnp.asarray([_one_sided_counts(problem, 2)[0], counts[1] - 1]),
     )
     controls = "which errors a learner by deletion can make"
-    unexplained = "labels with noise, of which a single one can delete a target clause"
+    unexplained = "labels with noise: a single wrong label can delete a clause of the target"
     traced = False
 
     def predict(self, problem: LabelledSample) -> Float[Array, "2"]:
         return _one_sided_counts(problem, 3)
 
     def measure(self, problem: LabelledSample, key: Key[Array, ""]) -> Float[Array, "2"]:
-        """The learner is run, and its hypothesis is compared with the target at all points."""
+        """Run the learner, and compare its hypothesis with the target at all points."""
         literals, examples = np.asarray(problem.literals), np.asarray(problem.examples)
         points, clauses = points_of(literals.shape[1]), short_clauses(literals.shape[1], 3)
         kept = kept_clauses(clauses, examples, term_values(literals, examples))
@@ -135,7 +136,7 @@ class DeletionError(Claim[LabelledSample]):
         return jnp.asarray(alone.sum() / len(examples))
 
     def measure(self, problem: LabelledSample, key: Key[Array, ""]) -> Array:
-        """The exact error over all points of the hypothesis from m other examples."""
+        """Learn from m other examples, and return the exact error of the hypothesis over all points."""
         literals, (rows, variables) = np.asarray(problem.literals), problem.examples.shape
         examples = generator_of(key).random((rows - 1, variables)) < 0.5
         points, clauses = points_of(variables), short_clauses(variables, 3)

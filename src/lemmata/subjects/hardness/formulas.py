@@ -30,7 +30,7 @@ _NEEDS_FOUR = (
 
 
 class Graph(eqx.Module):
-    """Which pairs of vertices have an edge: a symmetric matrix without a diagonal."""
+    """A graph: a symmetric matrix that says which pairs of vertices have an edge, with an empty diagonal."""
 
     edges: Bool[Array, "v v"]
 
@@ -55,17 +55,17 @@ class Graphs(Population[Graph]):
 
 
 def colourable(edges: Bool[np.ndarray, "v v"], colours: int) -> bool:
-    """Whether the vertices can be coloured so that no edge has two ends of one colour. All colourings are tried."""
+    """Whether the vertices can be coloured so that the ends of every edge differ; all colourings are tried."""
     places = np.asarray(list(itertools.product(range(colours), repeat=len(edges))))
     first, second = np.nonzero(np.triu(edges))
     return bool((places[:, first] != places[:, second]).all(axis=1).any())
 
 
 def three_terms_fit(positive: Bool[np.ndarray, "p v"], negative: Bool[np.ndarray, "q v"]) -> bool:
-    """Whether three terms exist that are true on every positive example, and all false on the negative examples.
+    """Whether a disjunction of three terms is true on all positive and false on all negative examples.
 
-    A term that is true on some examples may have every literal that they share, because more literals only exclude
-    more. All ways to share the positive examples between three terms are tried.
+    A term that is true on some examples may contain all literals that these examples share, because more literals only
+    exclude more points. All ways to share the positive examples between three terms are tried.
     """
     chosen = points_of(len(positive))
     alone = np.empty(len(chosen), bool)
@@ -87,12 +87,15 @@ class ThreeTermDnf(Claim[Graph]):
 
     title = "Three terms fit a certain sample if and only if a graph has a colouring with three colours"
     source = Source(
-        "emergence2026", "Figure 9.10", "Definition 9.7", note="why another representation is needed: the reduction"
+        "emergence2026",
+        "Figure 9.10",
+        "Definition 9.7",
+        note="the reduction, which shows why another representation is needed",
     )
     population = Graphs()
     relation = Equal()
     control = Control(
-        "they fit if two colours are enough",
+        "three terms fit if two colours are enough",
         lambda value, problem: jnp.asarray(float(colourable(np.asarray(problem.edges), 2))),
     )
     controls = "whether a learner that must return three terms can fit its sample"
@@ -103,7 +106,7 @@ class ThreeTermDnf(Claim[Graph]):
         return jnp.asarray(float(colourable(np.asarray(problem.edges), 3)))
 
     def measure(self, problem: Graph, key: Key[Array, ""]) -> Array:
-        """Every division of the positive examples between three terms."""
+        """Try every division of the positive examples between three terms."""
         edges = np.asarray(problem.edges)
         single = np.eye(len(edges), dtype=bool)
         first, second = np.nonzero(np.triu(edges))
@@ -111,10 +114,10 @@ class ThreeTermDnf(Claim[Graph]):
 
 
 def prime_clauses(values: Bool[np.ndarray, " points"]) -> int:
-    """The number of clauses that a function implies and that imply it no longer if a literal is left out.
+    """Return the number of prime clauses: the function implies them, but not if any literal is left out.
 
-    A clause is false on a subcube, where the function must be 0, too. Axis i of the table of subcubes has the entries
-    0 and 1 for a fixed variable and 2 for a free variable.
+    A clause is false on a subcube, so the function must be 0 there. On axis i of the table of subcubes, the entries 0
+    and 1 mean that variable i is fixed, and 2 that it is free.
     """
     variables = len(values).bit_length() - 1
     zero = ~values.reshape((2,) * variables)
@@ -133,13 +136,15 @@ class DnfIsCnf(Claim[Terms]):
 
         |T_1| |T_2| ... |T_k|
 
-    such clauses, where |T| is the number of literals of T. They are exactly the prime clauses of the function, that is,
-    the clauses that it implies and of which no literal can be left out. So every conjunction of clauses that equals the
-    function has at least this number of clauses.
+    such clauses, where |T| is the number of literals of T. They are exactly the prime clauses of the function, that
+    is, the function implies them, and no longer does if a literal is left out. So every conjunction of clauses that
+    equals the function has at least this number of clauses.
     """
 
     title = "The number of clauses in the conjunctive form of a disjunction of terms"
-    source = Source("emergence2026", "Figure 9.11", note="with the number, and that none can be left out")
+    source = Source(
+        "emergence2026", "Figure 9.11", note="with the number of clauses, and the proof that none can be left out"
+    )
     population = DisjointTerms()
     relation = Equal()
     control = Control(
@@ -153,6 +158,6 @@ class DnfIsCnf(Claim[Terms]):
         return jnp.prod(jnp.abs(problem.literals).sum(axis=1)).astype(float)
 
     def measure(self, problem: Terms, key: Key[Array, ""]) -> Array:
-        """The prime clauses of the function, from its values at all points."""
+        """Count the prime clauses of the function from its values at all points."""
         literals = np.asarray(problem.literals)
         return jnp.asarray(float(prime_clauses(term_values(literals, points_of(literals.shape[1])))))

@@ -1,4 +1,4 @@
-"""Two halfspaces and an AND: a network with three units that is hard to fit, although it is easy to evaluate.
+"""The AND of two halfspaces: a network with three units that is easy to evaluate, but hard to fit.
 
 This theory turns a question about sets into a training sample for the AND of two halfspaces. So an efficient algorithm
 that fits the sample would also answer the question, which is NP-hard. The theory assumes that the algorithm must return
@@ -36,7 +36,7 @@ class Hypergraph(eqx.Module):
 
 
 class Hypergraphs(Population[Hypergraph]):
-    """Half of them random sets of two or three items, half with sets that no two parts split, in a random order."""
+    """Random sets of two or three items; half of the families also contain sets that no two parts split."""
 
     settings = Space(
         items=Integer(7, 5, 7, "items", corners=(6, 7)), sets=Integer(9, 1, 20, "random sets", corners=(6, 12))
@@ -59,7 +59,7 @@ class Hypergraphs(Population[Hypergraph]):
 
 
 def splits(sets: Int[np.ndarray, "sets items"], parts: int) -> bool:
-    """Whether the items can be divided into this many parts so that no set is inside one part; all ways are tried."""
+    """Whether the items can be divided into this number of parts so that no set is inside one part."""
     for places in itertools.product(range(parts), repeat=sets.shape[1]):
         inside = np.stack([sets @ (np.asarray(places) == part) for part in range(parts)])
         if (inside < sets.sum(axis=1)).all():
@@ -70,7 +70,8 @@ def splits(sets: Int[np.ndarray, "sets items"], parts: int) -> bool:
 def halfspace_excludes(positive: Float[np.ndarray, "p d"], negative: Float[np.ndarray, "q d"]) -> bool:
     """Whether a halfspace contains the positive points and none of the negative points.
 
-    It does if 0 is not a convex combination of the signed points (x, 1).
+    Such a halfspace exists if 0 is not a convex combination of the points (x, 1), with a minus sign for positive
+    points.
     """
     signed = np.concatenate([-np.c_[positive, np.ones(len(positive))], np.c_[negative, np.ones(len(negative))]])
     signed = signed / np.linalg.norm(signed, axis=1, keepdims=True)
@@ -78,7 +79,7 @@ def halfspace_excludes(positive: Float[np.ndarray, "p d"], negative: Float[np.nd
 
 
 def two_halfspaces_fit(sets: Int[np.ndarray, "sets items"]) -> bool:
-    """Whether two halfspaces contain 0 and all sets, so that each unit vector is outside at least one of them."""
+    """Whether two halfspaces both contain 0 and all sets, and each unit vector is outside at least one of them."""
     items = sets.shape[1]
     positive, negative = np.r_[np.zeros((1, items)), sets].astype(float), np.eye(items)
     known: dict[tuple[int, ...], bool] = {}
@@ -106,7 +107,7 @@ class BlumRivest(Claim[Hypergraph]):
     population = Hypergraphs()
     relation = Equal()
     control = Control(
-        "they fit if three parts split the sets",
+        "two halfspaces fit if three parts split the sets",
         lambda value, problem: jnp.asarray(float(splits(np.asarray(problem.sets), 3))),
     )
     controls = "whether a network with two threshold units and an AND can fit a sample"
@@ -117,7 +118,7 @@ class BlumRivest(Claim[Hypergraph]):
         return jnp.asarray(float(splits(np.asarray(problem.sets), 2)))
 
     def measure(self, problem: Hypergraph, key: Key[Array, ""]) -> Array:
-        """Every division of the negative points between the halfspaces, each halfspace by a convex programme."""
+        """Try every division of the negative points between the halfspaces, and solve a convex program for each."""
         return jnp.asarray(float(two_halfspaces_fit(np.asarray(problem.sets))))
 
 
@@ -158,12 +159,12 @@ class AndGate(Claim[HalfspaceTests]):
         return _labels(problem, 0)
 
     def measure(self, problem: HalfspaceTests, key: Key[Array, ""]) -> Array:
-        """The network of depth two, layer by layer."""
+        """Evaluate the network of depth two, layer by layer."""
         hidden = jnp.sign(problem.points @ problem.weights.T - problem.thresholds)
         return jnp.sign(hidden.sum(axis=1) - (len(problem.thresholds) - 1))
 
 
 def _labels(problem: HalfspaceTests, failing: int) -> Array:
-    """1 if at most so many tests fail, else -1."""
+    """Return 1 for each point at which at most `failing` tests fail, and -1 otherwise."""
     failed = jnp.einsum("nd,md->mn", problem.points, problem.weights) <= problem.thresholds[:, None]
     return jnp.where(failed.sum(axis=0) <= failing, 1.0, -1.0)

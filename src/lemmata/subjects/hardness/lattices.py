@@ -1,4 +1,4 @@
-"""Short vectors of lattices: the result of a fast reduction, and how it learns a neuron that gradient descent cannot.
+"""Short vectors of lattices: how short fast reduction makes them, and how it learns a neuron that descent cannot.
 
 This theory bounds the shortest vector of a lattice, and the vector that lattice reduction returns. Hardness results for
 networks assume that better approximations are hard. Without noise, reduction also recovers a periodic neuron from a few
@@ -39,18 +39,18 @@ ABOUT = {
 
 
 class Lattice(eqx.Module):
-    """A lattice of integer vectors, by the rows of a basis."""
+    """A lattice of integer vectors, given by the rows of a basis."""
 
     basis: Int[Array, "d d"]
 
 
 class Lattices(Population[Lattice]):
-    """Bases that reduction does not change although the last vector is short, random bases, and checkerboards."""
+    """Random bases, checkerboard lattices, and bases that reduction leaves unchanged despite a short vector."""
 
     settings = Space(d=Integer(7, 2, 8, "dimension", corners=(5, 8)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Lattice:
-        """Half of them are reduced bases with mu = 1/2 and |b*_{i+1}|² = 0.505 |b*_i|², rounded to integers."""
+        """Draw a basis; half are reduced with mu = 1/2 and |b*_{i+1}|² = 0.505 |b*_i|², rounded to integers."""
         rng, d = generator_of(key), setting["d"]
         kind = rng.integers(4)
         if kind == 0:
@@ -68,12 +68,14 @@ class Lattices(Population[Lattice]):
 
     def hypotheses(self, problem: Lattice) -> list[Hypothesis]:
         volume = jnp.abs(jnp.linalg.det(problem.basis.astype(float)))
-        return [Hypothesis("the volume of a cell of the lattice", volume, ">", 0.5, "the basis must be independent")]
+        return [
+            Hypothesis("the volume of a cell of the lattice", volume, ">", 0.5, "the basis vectors must be independent")
+        ]
 
 
 class LatticeReduction(Claim[Lattice]):
     """Let a lattice in d >= 2 dimensions have the determinant D, and let lambda be the length of its shortest vector
-    that is not 0. Reduce a basis by the algorithm of Lenstra, Lenstra and Lovász with the constant 3/4. The first
+    that is not 0. Reduce a basis with the algorithm of Lenstra, Lenstra and Lovász and the constant 3/4. The first
     vector b of the reduced basis satisfies
 
         |b| <= 2^(d/2) lambda / sqrt(3),    and    lambda <= 2 (D / V_d)^(1/d),
@@ -82,12 +84,15 @@ class LatticeReduction(Claim[Lattice]):
     bases come near it. The algorithm takes polynomial time, but its factor grows exponentially with d. The hardness of
     learning rests on the assumption that a polynomial factor is out of reach.
 
-    Proof of the factor: let k be the last basis vector in a shortest vector v. If its coefficient is 1 or -1, then
-    |v|² >= |b*_k|² + mu² |b*_{k-1}|² >= 3/4 |b*_{k-1}|², and |b*_{k-1}|² >= 2^(2-k) |b|². Otherwise |v|² >= 4 |b*_k|².
+    Proof of the factor: let k be the number of the last basis vector that a shortest vector v contains. If its
+    coefficient is 1 or -1, then |v|² >= |b*_k|² + mu² |b*_{k-1}|² >= 3/4 |b*_{k-1}|², and |b*_{k-1}|² >= 2^(2-k) |b|².
+    Otherwise |v|² >= 4 |b*_k|².
     """
 
     title = "Lattice reduction finds a vector within an exponential factor of the shortest vector"
-    source = Source("emergence2026", "Definition 9.17", "Figure 9.16", note="what is easy, with a sharp factor")
+    source = Source(
+        "emergence2026", "Definition 9.17", "Figure 9.16", note="the vectors that are easy to find, with a sharp factor"
+    )
     population = Lattices()
     relation = AtMost()
     control = Control(
@@ -105,13 +110,13 @@ class LatticeReduction(Claim[Lattice]):
         return jnp.asarray([(2**d * shortest(basis.tolist()) / 3) ** 0.5, 2 * cells ** (1 / d)])
 
     def measure(self, problem: Lattice, key: Key[Array, ""]) -> Float[Array, "2"]:
-        """Reduction in exact integers, and a shortest vector by enumeration."""
+        """Reduce in exact integers, and find a shortest vector by enumeration."""
         basis = np.asarray(problem.basis).tolist()
         return jnp.asarray([sum(value**2 for value in reduced(basis)[0]) ** 0.5, shortest(basis) ** 0.5])
 
 
 class CosineNeuron(eqx.Module):
-    """A unit vector w, a frequency, and points x at which cos(2 pi frequency <w, x>) is seen."""
+    """A unit vector w, a frequency, and points x at which cos(2 pi frequency <w, x>) is given."""
 
     direction: Float[Array, " d"]
     points: Float[Array, "n d"]
@@ -119,7 +124,7 @@ class CosineNeuron(eqx.Module):
 
 
 class CosineNeurons(Population[CosineNeuron]):
-    """Random directions, d + 1 standard normal points."""
+    """Random directions and d + 1 standard normal points."""
 
     settings = Space(
         d=Integer(4, 2, 5, "dimension", corners=(2, 5)), frequency=Real(2.0, 0.5, 4.0, "frequency", corners=(1.0, 3.0))
@@ -146,10 +151,11 @@ _NOISE = 1e-3
 def recovered(
     points: Float[np.ndarray, "n d"], values: Float[np.ndarray, " n"], frequency: float
 ) -> Float[np.ndarray, " d"]:
-    """The direction of a cosine neuron, from one point more than dimensions.
+    """Return the direction w of a cosine neuron, from d + 1 points x_i in d dimensions and its values y_i.
 
-    frequency <w, x_i> = e_i z_i + k_i with a sign e_i, an integer k_i and z_i = arccos(y_i)/(2 pi). Where sum_i c_i x_i
-    = 0, the signs and integers are a short relation sum_i e_i (c_i z_i) + k_i c_i = 0.
+    There are signs e_i and integers k_i with frequency <w, x_i> = e_i z_i + k_i, where z_i = arccos(y_i)/(2 pi). For
+    weights c_i with sum_i c_i x_i = 0, the signs and integers satisfy the short relation sum_i e_i (c_i z_i) + k_i c_i
+    = 0.
     """
     angles = np.arccos(np.clip(values, -1.0, 1.0)) / (2 * np.pi)
     weights = np.linalg.svd(points.T)[2][-1]
@@ -164,8 +170,9 @@ def recovered(
 class OneCosineNeuron(Claim[CosineNeuron]):
     """Let w be a unit vector in d dimensions, and let y = cos(2 pi g <w, x>) be given without noise at d + 1 normal
     points x, for a known frequency g. Lattice reduction recovers w up to its sign, to nine digits or more. If normal
-    noise of standard deviation 1/1000 is added to y, or if the values y are exchanged between the points, it recovers
-    less by nine digits. So the difficulty of learning such a neuron is due to noise, and to the kind of algorithm.
+    noise of standard deviation 1/1000 is added to y, or if the values y are exchanged between the points, reduction
+    recovers at least nine digits fewer. So such a neuron is hard to learn only with noise, or for other kinds of
+    algorithm.
     """
 
     title = "Lattice reduction recovers a cosine neuron from d + 1 examples without noise"
@@ -173,14 +180,14 @@ class OneCosineNeuron(Claim[CosineNeuron]):
     population = CosineNeurons()
     relation = Witness()
     control = Control("it recovers twice as many digits", lambda digits, problem: 2 * digits)
-    controls = "what an algorithm that does not follow gradients can learn"
+    controls = "the functions that an algorithm can learn without following gradients"
     unexplained = "many dimensions, which need more digits than a float has"
     trivial = "no digit of the direction is known in advance"
     traced = False
     predict = (_DIGITS, _DIGITS, _DIGITS)
 
     def measure(self, problem: CosineNeuron, key: Key[Array, ""]) -> Float[Array, "3"]:
-        """Digits without noise. Then the differences from the digits with noise, and with exchanged values."""
+        """Return the digits without noise, and how many fewer there are with noise or with exchanged values."""
         points, direction = np.asarray(problem.points), np.asarray(problem.direction)
         frequency = float(problem.frequency)
         values = np.cos(2 * np.pi * frequency * (points @ direction))
@@ -196,7 +203,7 @@ class OneCosineNeuron(Claim[CosineNeuron]):
 
 
 class TwoCosines(eqx.Module):
-    """Two cosine neurons whose unit vectors have this cosine, and their frequency."""
+    """The cosine of the unit vectors of two cosine neurons, and their common frequency."""
 
     cosine: Float[Array, ""]
     frequency: Float[Array, ""]
@@ -215,7 +222,7 @@ class CosinesAreUncorrelated(Claim[TwoCosines]):
     source = Source("song2021periodic", note="why gradients carry no signal, with the exact correlation")
     population = Drawn(
         TwoCosines,
-        positive("frequency", "the functions are then constant"),
+        positive("frequency", "at frequency 0 the functions are constant"),
         cosine=uniform(-0.9, 0.9),
         frequency=uniform(0.1, 1.0, times=Real(0.4, 0.1, 0.8, "largest frequency")),
     )
@@ -224,7 +231,7 @@ class CosinesAreUncorrelated(Claim[TwoCosines]):
         "a single exponential is enough",
         lambda value, problem: jnp.exp(-4 * jnp.pi**2 * problem.frequency**2 * (1 - problem.cosine)) / 2,
     )
-    controls = "how much of a cosine neuron a gradient method can see"
+    controls = "how much the gradient shows of a cosine neuron"
     unexplained = "other distributions of the inputs"
 
     def predict(self, problem: TwoCosines) -> Array:
@@ -232,7 +239,7 @@ class CosinesAreUncorrelated(Claim[TwoCosines]):
         return (jnp.exp(-rate * (1 - problem.cosine)) + jnp.exp(-rate * (1 + problem.cosine))) / 2
 
     def measure(self, problem: TwoCosines, key: Key[Array, ""]) -> Array:
-        """Gauss-Hermite quadrature in the plane of v and w."""
+        """Integrate by Gauss-Hermite quadrature in the plane of v and w."""
         nodes, weights = np.polynomial.hermite_e.hermegauss(80)
         weights = weights / weights.sum()
         across = problem.cosine * nodes[:, None] + jnp.sqrt(1 - problem.cosine**2) * nodes
@@ -240,5 +247,5 @@ class CosinesAreUncorrelated(Claim[TwoCosines]):
         return weights @ (jnp.cos(turn * nodes)[:, None] * jnp.cos(turn * across)) @ weights
 
     def condition(self, problem: TwoCosines) -> Array:
-        """Values of order 1 cancel to the correlation."""
+        """Return 1/correlation, because values of order 1 cancel to the correlation."""
         return 1 / self.predict(problem)

@@ -1,4 +1,4 @@
-"""The risk of least squares of smallest norm for any covariance. It is computed from the covariance or from rows."""
+"""The risk of the least squares fit of smallest norm for any covariance, from the covariance itself or from rows."""
 
 import math
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ _RANK = 1e-22  # share of the largest eigenvalue: the square of a singular value
 
 
 class LinearTarget(NamedTuple):
-    """The inputs of the risk: eigenvalues, the target in their directions, noise, and how these were estimated.
+    """What the risk depends on: the eigenvalues, the target in their directions, the noise, and the number of rows.
 
     Args:
         eigenvalues: the eigenvalues of the covariance of the columns, or of x'x/N for N rows.
@@ -29,7 +29,7 @@ class LinearTarget(NamedTuple):
 
 
 class Risk(NamedTuple):
-    """Of fits to n rows: bias and variance, the effective regularisation, and D, the sum of (l/(l + kappa))²."""
+    """Bias, variance and effective regularisation kappa of fits to n rows, and D = sum of (l/(l + kappa))²."""
 
     bias: float
     variance: float
@@ -40,12 +40,12 @@ class Risk(NamedTuple):
 def from_covariance(
     covariance: Float[np.ndarray, "p p"], coefficients: Float[np.ndarray, " p"], noise: float, columns: int
 ) -> LinearTarget:
-    """The problem of the first columns. The signal of the other columns that the first do not explain counts as noise.
+    """The problem of the first columns; signal that only the other columns explain counts as noise.
 
     Args:
         covariance: the covariance of all columns, positive definite.
         coefficients: the coefficients of the target.
-        noise: variance of the target around its linear function.
+        noise: the variance of the target around its linear function.
         columns: how many of the columns are used.
     """
     used = covariance[:columns, :columns]
@@ -58,13 +58,14 @@ def from_covariance(
 def from_rows(
     x: Float[np.ndarray, "N p"], y: Float[np.ndarray, " N"], noise: float | None
 ) -> LinearTarget | None:  # fmt: skip
-    """The problem estimated from N > p rows by least squares; None if columns are combinations of others.
+    """Estimate the problem from N > p rows by least squares; return None if columns are combinations of others.
 
-    The squared coefficient of least squares in a direction of eigenvalue l is too large by noise/(N l) on average.
+    In a direction with eigenvalue l, the squared coefficient of least squares is too large by noise/(N l) on average,
+    which is subtracted.
 
     Args:
-        x: rows.
-        y: targets.
+        x: the rows, an array of shape (N, p).
+        y: the target of each row.
         noise: the variance of the noise if it is known.
     """
     rows, p = x.shape
@@ -87,14 +88,14 @@ def ridgeless(problem: LinearTarget, n: int) -> Risk:
     kappa) = n. Let D = sum (l_i/(l_i + kappa))². The variance is noise D/(n - D), and the bias is kappa² sum l_i
     b_i²/(l_i + kappa)² / (1 - D/n). With n > p, kappa and the bias are 0 and D = p.
 
-    The eigenvalues from N rows are more widely spread than the eigenvalues of the covariance. If mu solves the equation
-    for them, then kappa = mu/(1 - n/N). The reason: mu (S_N + mu)^-1 is close to kappa (S + kappa)^-1 for kappa (1 -
-    D_1(kappa)/N) = mu with D_1 = sum l_i/(l_i + kappa). The derivative of this relation, d mu/d kappa = 1 - D/N, gives
-    D and the bias.
+    The eigenvalues from N rows are more widely spread than the eigenvalues of the covariance. If mu solves the
+    equation with the eigenvalues from the rows, then kappa = mu/(1 - n/N). The reason: mu (S_N + mu)^-1 is close to
+    kappa (S + kappa)^-1 for kappa (1 - D_1(kappa)/N) = mu with D_1 = sum l_i/(l_i + kappa). The derivative of this
+    relation, d mu/d kappa = 1 - D/N, gives D and the bias.
 
     Args:
-        problem: covariance, target and noise.
-        n: rows, not equal to p.
+        problem: the eigenvalues, the target and the noise.
+        n: the number of rows, not equal to p.
     """
     values, p, share = problem.eigenvalues, len(problem.eigenvalues), n / problem.rows
     if n > p:

@@ -1,4 +1,4 @@
-"""The conditions for the risk of ridgeless least squares: what the rows show of it, and whether it says anything."""
+"""Conditions for the risk of ridgeless least squares: which of them the rows show, and whether a fit is useful."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ _CHANCE = 0.05  # p-value from which on a signal is not distinguished from none
 
 
 def of_fits(sizes: np.ndarray, p: int, predicted: np.ndarray, measured: np.ndarray, spread: np.ndarray):
-    """Whether direct fits agree with the curve, at sizes where they can."""
+    """Check that direct fits agree with the predicted curve at the sizes that are not too near to p."""
     tested = ~np.isnan(measured) & (np.abs(sizes - p) > _NEAR)
     apart = np.abs(measured - predicted)[tested]
     allowed = np.fmax(_AGREES * predicted[tested], 3 * spread[tested])
@@ -33,7 +33,7 @@ def of_fits(sizes: np.ndarray, p: int, predicted: np.ndarray, measured: np.ndarr
 
 
 def of_noise(rows: Any, noise: float | None) -> tuple[Condition, ...]:
-    """Whether noise that is given is about the variance of the residuals of least squares on the rows."""
+    """Check a given noise against the variance of the residuals of least squares on the rows."""
     if rows is None or noise is None:
         return ()
     x, y = rows
@@ -41,16 +41,16 @@ def of_noise(rows: Any, noise: float | None) -> tuple[Condition, ...]:
     found = float(residual @ residual) / (len(y) - x.shape[1])
     ratio = found / noise if noise > 0 else np.inf
     return (
-        Condition("the noise given agrees with the rows (variance of residuals divided by it)", ratio,
+        Condition("the given noise agrees with the rows (variance of the residuals divided by the noise)", ratio,
                   1 / _LIKELY <= ratio <= _LIKELY, f"within a factor of {_LIKELY:g}"),
     )  # fmt: skip
 
 
 def of_content(sizes: np.ndarray, predicted: np.ndarray, zero: float, rows: Any) -> tuple[Condition, ...]:
-    """Whether a fit is expected to predict anything, and what the rows show of that."""
+    """Check whether some fit is expected to predict better than 0, and whether the rows show a signal."""
     ratio = float(predicted.min() / zero) if zero > 0 else np.inf
-    useful = Condition("some size has a smaller error than the prediction 0 (least ratio)", ratio, ratio < 1,
-                       "otherwise no size is worth a fit")  # fmt: skip
+    useful = Condition("some size has a smaller error than the prediction 0 (smallest ratio of the errors)", ratio,
+                       ratio < 1, "otherwise predicting 0 is better at every size")  # fmt: skip
     if rows is None:
         return (useful,)
     x, y = rows
@@ -62,6 +62,6 @@ def of_content(sizes: np.ndarray, predicted: np.ndarray, zero: float, rows: Any)
         useful,
         Condition("the target depends on the columns (p-value of the F test)", chance, chance <= _CHANCE,
                   "otherwise these rows do not distinguish the signal from 0"),
-        Condition("sizes are at most the number of rows given (largest size divided by it)",
+        Condition("sizes are at most the number of given rows (largest size divided by that number)",
                   float(sizes.max() / count), bool(sizes.max() <= count), "otherwise the curve is extrapolated"),
     )  # fmt: skip

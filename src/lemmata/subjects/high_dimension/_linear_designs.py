@@ -1,6 +1,4 @@
-"""Linear models with isotropic inputs. One kind tests a fit on fresh inputs, and the other takes rows in turn from
-tables.
-"""
+"""Linear models with isotropic inputs: one kind tests a fit on fresh inputs, the other fits parts of a table."""
 
 import equinox as eqx
 import jax
@@ -16,15 +14,15 @@ _FRESH = 512
 
 
 class LinearDesign(eqx.Module):
-    """A linear model y = x'beta + noise, and fresh inputs on which its fit is judged.
+    """A linear model y = x'beta + noise, and fresh inputs on which a fit is tested.
 
     Args:
         x: training inputs.
         y: training targets.
         x_test: fresh inputs of the same population.
         coefficients: beta.
-        noise: standard deviation of the noise.
-        known: whether beta and the noise are known, or estimated from data.
+        noise: the standard deviation of the noise.
+        known: True if beta and the noise are known, and False if they are estimated from data.
     """
 
     x: Float[Array, "n d"]
@@ -51,11 +49,11 @@ def draw_design(rows: int, columns: int, fresh: int, signal: float, noise: float
 
 
 def pose_design(problem: object, rows: int | None = None) -> LinearDesign | None:
-    """The linear model on the inputs of a regression and its first output. Least squares on all rows gives coefficients
-    and noise.
+    """Return the linear model of a regression's inputs and first output, with least squares coefficients and noise.
 
-    Noise that the problem declares is kept. Otherwise it is the residual standard deviation, so a nonlinear part of the
-    target counts as noise. `rows` keeps the first rows for training.
+    If the problem states its noise, this value is kept. Otherwise the noise is the standard deviation of the
+    residuals, so a nonlinear part of the target counts as noise. If `rows` is given, only so many first rows are used
+    for training.
     """
     if not isinstance(problem, Regression):
         return None
@@ -88,8 +86,8 @@ class LinearDesigns(Population[LinearDesign]):
     """Standard normal inputs, coefficients of norm 1 in a random direction, normal noise of deviation 1/2.
 
     Args:
-        rows: n.
-        gamma: d/n, on one side of 1.
+        rows: the setting n, the number of rows.
+        gamma: the setting d/n, with all values below 1 or all above 1.
     """
 
     rows: Integer = eqx.field(static=True)
@@ -102,7 +100,7 @@ class LinearDesigns(Population[LinearDesign]):
         return draw_design(setting["n"], round(setting["gamma"] * setting["n"]), _FRESH, 1.0, 0.5, key)
 
     def pose(self, problem: object) -> LinearDesign | None:
-        """The linear model on a regression's own inputs; for gamma > 1 on its first d/2 rows if there are more."""
+        """Return the linear model of a regression's inputs; for gamma > 1, of its first d/2 rows if it has more."""
         if self.gamma.low < 1 or not isinstance(problem, Regression):
             return pose_design(problem)
         return pose_design(problem, min(problem.x.shape[0], max(1, problem.x.shape[1] // 2)))
@@ -119,7 +117,7 @@ class TablesOfRows(Population[Regression]):
     held-out rows.
 
     Args:
-        rungs: numbers of rows over d that fits are made on.
+        rungs: the numbers of rows of the fits, divided by d.
     """
 
     rungs: tuple[float, ...] = eqx.field(static=True)
@@ -143,12 +141,16 @@ class TablesOfRows(Population[Regression]):
         nearest = min(abs(round(rung * columns) - columns) for rung in self.rungs)
         last = self.rungs[-1]
         why = (
-            "within 1 row of d, the mean error is infinite; within 3 rows, its variance is infinite, and sizes coincide"
+            "up to 1 row from d, the error has an infinite mean; up to 3, an infinite variance, and sizes may coincide"
         )
         return [
             Hypothesis("d is large enough (rows between d and the nearest size)", nearest, ">", 3, why),
             Hypothesis(
-                f"at least {last:g} d rows", rows, ">=", round(last * columns), "the largest size needs so many rows"
+                f"at least {last:g} d rows",
+                rows,
+                ">=",
+                round(last * columns),
+                "the largest size needs this number of rows",
             ),
             *isotropy(problem.x),
             Hypothesis.unchecked(

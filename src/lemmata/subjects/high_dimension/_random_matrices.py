@@ -1,4 +1,4 @@
-"""Matrices of independent entries: the ends of their spectra, checks that data look like them, a population."""
+"""Matrices of independent entries: how to draw them, the ends of their spectra, and checks that data look alike."""
 
 import math
 
@@ -13,7 +13,7 @@ from lemmata.engine.problems.regression import Regression
 # Mean of the Tracy-Widom distribution of order 1 (real matrices).
 _TRACY_WIDOM_MEAN = -1.2065
 STANDARD_ERRORS = 5.0
-"""How far a statistic may be from its value under the hypothesis."""
+"""How many standard errors a statistic may be away from its value under the hypothesis."""
 
 
 class Design(eqx.Module):
@@ -23,7 +23,7 @@ class Design(eqx.Module):
 
 
 def marchenko_pastur_edges(ratio: float) -> tuple[float, float]:
-    """(1 - sqrt(ratio))² and (1 + sqrt(ratio))²: the ends of the nonzero limiting spectrum of X'X/n, ratio = d/n.
+    """Return (1 - sqrt(ratio))² and (1 + sqrt(ratio))², the ends of the limiting spectrum of X'X/n for ratio = d/n.
 
     >>> marchenko_pastur_edges(0.25)
     (0.25, 2.25)
@@ -32,11 +32,11 @@ def marchenko_pastur_edges(ratio: float) -> tuple[float, float]:
 
 
 def tracy_widom_scales(rows: int, columns: int) -> tuple[float, float]:
-    """Sizes of the fluctuations of the smallest nonzero and the largest eigenvalue of X'X/n about the edges.
+    """Return how much the smallest nonzero and the largest eigenvalue of X'X/n fluctuate about the edges.
 
-    |sqrt(n) ∓ sqrt(d)| |1/sqrt(d) ∓ 1/sqrt(n)|^(1/3) / n, which is of order n^(-2/3). For Gaussian entries, the largest
-    eigenvalue is the upper edge plus the upper scale times a Tracy-Widom variable, which is of order 1, with mean
-    -1.2065 and standard deviation 1.268 (johnstone2001, Theorem 1.1).
+    The two scales are |sqrt(n) ∓ sqrt(d)| |1/sqrt(d) ∓ 1/sqrt(n)|^(1/3) / n, which is of order n^(-2/3). For Gaussian
+    entries, the largest eigenvalue is the upper edge plus the upper scale times a Tracy-Widom variable, which is of
+    order 1, with mean -1.2065 and standard deviation 1.268 (johnstone2001, Theorem 1.1).
 
     >>> round(tracy_widom_scales(200, 100)[1], 4)
     0.067
@@ -47,7 +47,7 @@ def tracy_widom_scales(rows: int, columns: int) -> tuple[float, float]:
 
 
 def mean_square_correlation(x: Float[Array, "n d"]) -> Float[Array, ""]:
-    """The mean over pairs of columns of n r² with their uncentred correlation r; 1 on average if independent."""
+    """The mean of n r² over pairs of columns, where r is the uncentred correlation; near 1 for independent columns."""
     rows, columns = x.shape
     inner = x.T @ x
     squares = rows * inner**2 / jnp.outer(jnp.diagonal(inner), jnp.diagonal(inner))
@@ -66,7 +66,7 @@ def isotropy(x: Float[Array, "n d"]) -> list[Hypothesis]:
     narrow = x if rows >= columns else x.T
     squares = jnp.linalg.eigvalsh(narrow.T @ narrow)[::-1] / rows
     kurtosis = jnp.mean(x**4) / jnp.mean(x**2) ** 2
-    why = "for isotropic inputs the spectrum of X'X/n has the ends of the Marchenko-Pastur law"
+    why = "for isotropic inputs the spectrum of X'X/n ends where the Marchenko-Pastur distribution ends"
     fewest = 24 * (STANDARD_ERRORS / (3 - 1.8)) ** 2
     return [
         Hypothesis(
@@ -92,7 +92,8 @@ class RandomMatrices(Population[Design]):
     """Matrices of independent entries of mean 0 and variance 1.
 
     Args:
-        margin: how far below the edge the mean of the largest eigenvalue may be at finite size, relative to the edge.
+        margin: how far the mean of the largest eigenvalue may be below the edge at finite size, as a share of the
+            edge.
     """
 
     margin: float = 0.04
@@ -111,11 +112,11 @@ class RandomMatrices(Population[Design]):
         return Design(jax.random.uniform(key, shape, minval=-math.sqrt(3), maxval=math.sqrt(3)))
 
     def pose(self, problem: object) -> Design | None:
-        """The training inputs of a regression."""
+        """Return the training inputs of a regression."""
         return Design(problem.x) if isinstance(problem, Regression) else None
 
     def hypotheses(self, problem: Design) -> list[Hypothesis]:
-        """Mean 0, variance 1, uncorrelated columns, a size at which the limit is near."""
+        """Check for mean 0, variance 1 and uncorrelated columns, and that the limit is near at this size."""
         x, (rows, columns) = problem.x, problem.x.shape
         square, fourth = jnp.mean(x**2), jnp.mean(x**4)
         gap = -_TRACY_WIDOM_MEAN * tracy_widom_scales(rows, columns)[1] / marchenko_pastur_edges(columns / rows)[1]
@@ -129,7 +130,7 @@ class RandomMatrices(Population[Design]):
                 jnp.abs(x.mean()),
                 "<=",
                 STANDARD_ERRORS * jnp.sqrt(square / x.size),
-                "a common mean makes an eigenvalue of order d mean²",
+                "a common mean of all entries adds an eigenvalue of order d mean²",
             ),
             Hypothesis(
                 "entries have variance 1",

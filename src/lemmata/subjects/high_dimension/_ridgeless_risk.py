@@ -33,26 +33,28 @@ class RidgelessRisk:
     """The squared error of least squares of smallest norm, for each number n of training rows.
 
     Args:
-        sizes: numbers of training rows.
+        sizes: the numbers of training rows.
         error: expected squared error at a new row, bias + variance + noise.
-        bias: the part that fits without noise would have.
-        variance: the part that the noise in the training rows adds.
+        bias: the part of the error that fits without noise would have.
+        variance: the part of the error that the noise in the training rows adds.
         noise: variance of the target that no linear function of the columns explains.
-        signal: variance that the best linear function explains; from rows an unbiased estimate, which may be negative.
+        signal: variance that the best linear function explains. From rows it is an unbiased estimate, which may be
+            negative.
         price: n/(n - D), the price of interpolation. The fit multiplies noise and bias by this factor.
         kappa: the effective regularisation; 0 from n = p on.
         parameters: p, the number of columns.
-        columns: numbers of leading columns that were compared.
-        errors: expected squared error for each size and each of these numbers.
-        best_columns: for each size, the number with the least error.
+        columns: the numbers of leading columns that were compared.
+        errors: expected squared error for each size and each of these numbers of columns.
+        best_columns: for each size, the number of columns with the least error.
         best_ratio: `best_columns` divided by the size.
         isotropic_ratio: the best ratio of columns to rows beyond 1 if the covariance were a multiple of the identity
             and more columns had the same signal: sqrt(SNR)/(sqrt(SNR) - 1) with SNR = signal/noise. None for SNR at
             most 1, because then, at every ratio beyond 1, the error is above that of the prediction 0.
-        measured: mean squared error at the other rows of direct fits to random rows; NaN if there were no fits.
-        spread: the standard error of that over fits; NaN for one fit.
+        measured: mean squared error of direct fits to random rows, measured at the other rows; NaN if there were no
+            fits.
+        spread: the standard error of `measured` over the fits; NaN for one fit.
         conditions: the conditions for the results.
-        claims: names of the claims that state them.
+        claims: names of the claims that state these results.
     """
 
     sizes: Int[np.ndarray, " s"]
@@ -90,7 +92,7 @@ class RidgelessRisk:
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
     def plot(self) -> Any:
-        """An Altair chart: the error against the rows with direct fits, and against columns per row for each size."""
+        """Return an Altair chart of the error against the rows, and against the columns per row for each size."""
         import altair as alt
 
         line = [
@@ -151,8 +153,8 @@ def ridgeless_risk(
 
         error = n/(n - D) (noise + kappa² sum l_i b_i²/(l_i + kappa)²).
 
-    The factor n/(n - D) is the price of interpolation. For p < n it is n/(n - p), and there is no bias. The covariance
-    is about 0: columns and target are used without centring and without an intercept.
+    The factor n/(n - D) is the price of interpolation. For p < n the factor is n/(n - p), and there is no bias. The
+    covariance is about 0: columns and target are used without centring and without an intercept.
 
     Noise and coefficients are estimated from N rows by least squares. The formula is corrected for the spread of the
     eigenvalues of N rows around those of the covariance. Direct fits to some of the rows test the curve. The errors of
@@ -162,13 +164,13 @@ def ridgeless_risk(
     Args:
         x: rows (N, p), at least p + 10 of them; None if the covariance is given.
         y: targets (N,); None if the covariance is given.
-        sizes: numbers of training rows.
+        sizes: the numbers of training rows.
         covariance: the covariance of the columns (p, p), in place of rows.
-        coefficients: the coefficients of the target (p,), with the covariance.
-        noise: variance of the noise, given with the covariance or where it is known.
-        columns: numbers of leading columns to compare; by default up to 16 of them up to p.
-        fits: direct fits at each size; 0 for none.
-        seed: the random seed of their rows.
+        coefficients: the coefficients of the target (p,); pass them if you pass the covariance.
+        noise: the variance of the noise. Pass it with the covariance, or if you know it.
+        columns: numbers of leading columns to compare; by default at most 16 numbers from 1 to p.
+        fits: how many direct fits are made at each size; 0 for none.
+        seed: the random seed for the rows of the direct fits.
 
     Raises:
         SettingError: for invalid sizes, columns, fits or noise, or a covariance without its target.
@@ -259,7 +261,7 @@ def _rows(x: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _moderate(name: str, values: np.ndarray) -> np.ndarray:
-    """Numbers whose squares are numbers, too."""
+    """Return the values as floats; raise DataError if their squares would overflow or underflow."""
     numbers = numbers_of(name, values).astype(float)
     largest = float(np.abs(numbers).max())
     if largest > _SQUARES or 0 < largest < 1 / _SQUARES:
@@ -286,7 +288,7 @@ def _population(x: Any, y: Any, covariance: Any, coefficients: Any, noise: float
         raise SettingError(
             "x and y",
             found="rows and a covariance",
-            rule="None for both if the covariance is given",
+            rule="both must be None if the covariance is given",
             remedy="leave out the rows or the covariance",
         )
     if coefficients is None or noise is None:
@@ -325,7 +327,7 @@ def _noise(noise: Any) -> float:
     if not number or not 0 <= noise < np.inf:
         found = " ".join(repr(noise).split())[:60]
         raise SettingError(
-            "noise", found=found, rule="a variance that is finite and not negative", remedy="pass a number like 1"
+            "noise", found=found, rule="a variance that is finite and not negative", remedy="pass a number such as 1"
         )
     return float(noise)
 
@@ -333,7 +335,7 @@ def _noise(noise: Any) -> float:
 def _wholes(name: str, given: Any) -> np.ndarray:
     values = np.atleast_1d(array_of(name, given))
     if values.ndim != 1 or not values.size:
-        raise SettingError(name, found=f"shape {values.shape}", rule="a list of whole numbers of at least 1",
+        raise SettingError(name, found=f"shape {values.shape}", rule="a list of whole numbers, each at least 1",
                            remedy="pass one list, for example [10, 100]")  # fmt: skip
     return np.array([whole(name, value, 1) for value in values.tolist()])
 
@@ -353,7 +355,7 @@ def _columns(given: Any, p: int) -> list[int]:
 
 
 def _direct(rows: Any, sizes: np.ndarray, fits: int, generator: np.random.Generator):
-    """Mean squared errors of fits to random rows at all others, and their standard errors."""
+    """Fit random rows, and return the mean squared errors at all other rows with their standard errors."""
     measured, spread = np.full(len(sizes), np.nan), np.full(len(sizes), np.nan)
     if rows is None or fits < 1:
         return measured, spread

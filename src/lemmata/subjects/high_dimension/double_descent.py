@@ -1,4 +1,4 @@
-"""Double descent in the number of rows: more data hurt until there are as many rows as features, and help beyond this.
+"""Double descent in the number of rows: with fewer rows than features more data hurt, and with more rows they help.
 
 This theory gives the sign of the change of the held-out error as rows are added, for the least squares fit of smallest
 norm. It assumes isotropic inputs, a linear target and, on the rising side, no more signal than noise. It does not
@@ -26,9 +26,9 @@ _DRAWS = 2
 
 @partial(jax.jit, static_argnames=("rows", "draws"))
 def held_out_risk(problem: Regression, rows: int, draws: int, key: Key[Array, ""]) -> Float[Array, ""]:
-    """The mean squared held-out error (first output) of ridgeless fits to `rows` random rows, over `draws` draws.
+    """Return the mean squared held-out error of ridgeless fits to `rows` random rows, averaged over `draws` draws.
 
-    The fit is pinv(X) y on the inputs themselves; the kernel of the problem is not used.
+    The fit is pinv(X) y for the inputs themselves and the first output; the kernel of the problem is not used.
     """
     columns = problem.x.shape[1]
 
@@ -41,7 +41,7 @@ def held_out_risk(problem: Regression, rows: int, draws: int, key: Key[Array, ""
 
 
 def signal_to_noise(x: Float[Array, "n d"], y: Float[Array, " n"]) -> Float[Array, ""]:
-    """|beta|²/sigma² from a least squares fit with n > d + 1 rows, without the fit's own share of noise.
+    """Estimate |beta|²/sigma² from a least squares fit b to n > d + 1 rows, and subtract the noise in b.
 
     On average over standard normal inputs, |b|² exceeds |beta|² by sigma² d/(n - d - 1). The residual variance with n -
     d degrees of freedom estimates sigma².
@@ -53,7 +53,7 @@ def signal_to_noise(x: Float[Array, "n d"], y: Float[Array, " n"]) -> Float[Arra
 
 
 def _risk_at(problem: Regression, rung: float, key: Key[Array, ""]) -> Array:
-    """The held-out error with rung * d rows, or with all rows if there are fewer."""
+    """Return the held-out error of fits to rung * d rows, or to all rows if there are fewer."""
     available, columns = problem.x.shape
     return held_out_risk(problem, min(available, max(1, round(rung * columns))), _DRAWS, key)
 
@@ -81,7 +81,10 @@ class MoreDataHurt(Claim[Regression]):
 
     def hypotheses(self, problem: Regression) -> list[Hypothesis]:
         rows, columns = problem.x.shape
-        name, why = "no more signal than noise", "with more signal the lost bias outweighs the variance at first"
+        name, why = (
+            "no more signal than noise",
+            "with more signal, the fall in bias outweighs the rise in variance at first",
+        )
         if rows <= columns + 1:
             return [Hypothesis.unchecked(name, "a fit with as many coefficients as rows has no residual")]
         # |b|²/sigma² of n - d degrees of freedom is known to about this (normal inputs, ratio up to 1).

@@ -1,4 +1,4 @@
-"""Ridgeless least squares at finite size: the exact mean risk, the risk given the rows, the best number of columns.
+"""Ridgeless least squares at finite size: exact mean risk, risk for given rows, and best number of columns.
 
 This theory gives the excess risk of the least squares fit b of smallest norm, that is, the mean of (x'b - x'beta)² over
 new rows x. For isotropic normal rows it gives the mean at every size, not only in the limit. It assumes a linear
@@ -23,7 +23,7 @@ _NOISES = 16
 
 
 class IsotropicModel(eqx.Module):
-    """Numbers of rows and columns, the norm of the coefficients, the standard deviation of the noise."""
+    """The numbers of rows and columns, the norm of the coefficients, and the standard deviation of the noise."""
 
     signal: Float[Array, ""]
     noise: Float[Array, ""]
@@ -32,7 +32,7 @@ class IsotropicModel(eqx.Module):
 
 
 class IsotropicModels(Population[IsotropicModel]):
-    """Half of them with fewer columns than rows, half with more; the two numbers differ by 6 or more."""
+    """Half of the models have fewer columns than rows, half have more; the numbers differ by 6 or more."""
 
     settings = Space(n=Integer(20, 14, 80, "rows", corners=(16, 30)))
 
@@ -44,7 +44,11 @@ class IsotropicModels(Population[IsotropicModel]):
 
     def hypotheses(self, problem: IsotropicModel) -> list[Hypothesis]:
         apart = abs(problem.rows - problem.columns)
-        return [Hypothesis("|n - p|", apart, ">=", 6, "at 1 the mean is infinite, and up to 3 the variance is")]
+        return [
+            Hypothesis(
+                "|n - p|", apart, ">=", 6, "at 1 the risk has an infinite mean, and up to 3 an infinite variance"
+            )
+        ]
 
 
 class FiniteSampleRidgeless(Claim[IsotropicModel]):
@@ -59,7 +63,9 @@ class FiniteSampleRidgeless(Claim[IsotropicModel]):
     """
 
     title = "The exact mean risk of ridgeless least squares at every size"
-    source = Source("emergence2026", "Theorem 9.3", "Figure 9.3", "Figure 9.7", note="exact before the limit")
+    source = Source(
+        "emergence2026", "Theorem 9.3", "Figure 9.3", "Figure 9.7", note="exact at every size, not only in the limit"
+    )
     population = IsotropicModels()
     relation = EqualInMean(resolution=0.03)
     control = Control("the risk is that of the limit", lambda value, problem: _isotropic_risk(problem, 0))
@@ -72,7 +78,7 @@ class FiniteSampleRidgeless(Claim[IsotropicModel]):
         return _isotropic_risk(problem, 1)
 
     def measure(self, problem: IsotropicModel, key: Key[Array, ""]) -> Array:
-        """Fits to noisy targets, averaged over draws of the rows, of coefficients of this norm, and of the noise."""
+        """Average the excess risk of fits over draws of the rows, the noise, and coefficients of this norm."""
         rng, (n, p) = generator_of(key), (problem.rows, problem.columns)
         x = rng.normal(size=(_DRAWS, n, p))
         beta = rng.normal(size=(_DRAWS, p, _NOISES))
@@ -82,7 +88,7 @@ class FiniteSampleRidgeless(Claim[IsotropicModel]):
 
 
 def _isotropic_risk(problem: IsotropicModel, less: int) -> Array:
-    """With `less` in the denominators of both variances."""
+    """Return the mean risk, with `less` subtracted in the denominator of the variance."""
     n, p = problem.rows, problem.columns
     if p < n:
         return problem.noise**2 * p / (n - p - less)
@@ -90,7 +96,7 @@ def _isotropic_risk(problem: IsotropicModel, less: int) -> Array:
 
 
 class GivenRows(eqx.Module):
-    """Rows, the variances of their columns in the population, coefficients, and the standard deviation of the noise."""
+    """Rows, the population variances of their columns, the coefficients, and the standard deviation of the noise."""
 
     x: Float[Array, "n p"]
     variances: Float[Array, " p"]
@@ -124,7 +130,7 @@ class ConditionalRisk(Claim[GivenRows]):
     )
     relation = EqualInMean(resolution=0.03)
     control = Control("the covariance is replaced by the identity", lambda value, problem: _given(problem, 1.0))
-    controls = "the risk of a given design, before any noise is drawn"
+    controls = "the mean risk for given rows, over the draws of the noise"
     unexplained = "covariances that are not known"
     traced = False
     trials = 128
@@ -133,7 +139,7 @@ class ConditionalRisk(Claim[GivenRows]):
         return _given(problem, problem.variances)
 
     def measure(self, problem: GivenRows, key: Key[Array, ""]) -> Array:
-        """Fits to noisy targets on these rows, compared on all directions of the population."""
+        """Fit noisy targets on these rows, and return the mean excess risk over the population."""
         x, beta = np.asarray(problem.x * jnp.sqrt(problem.variances)), np.asarray(problem.coefficients)
         noise = float(problem.noise) * generator_of(key).normal(size=(len(x), 64))
         fits = np.linalg.lstsq(x, (x @ beta)[:, None] + noise, rcond=None)[0]
@@ -152,7 +158,7 @@ _AROUND = 4
 
 
 class SignalToNoise(eqx.Module):
-    """Rows, and the squared norm of the coefficients divided by the variance of the noise."""
+    """The number of rows, and the squared norm of the coefficients divided by the variance of the noise."""
 
     ratio: Float[Array, ""]
     n: int = eqx.field(static=True)
@@ -181,7 +187,7 @@ class BestOverparameterisation(Claim[SignalToNoise]):
     )
     relation = EqualInMean(margin=0.03, resolution=0.04)
     control = Control(
-        "it is best at g = S/(S - 1), the best value is S, and S is also reached for S = 1/2",
+        "the risk is least at g = S/(S - 1), its least value is S, and S is also reached for S = 1/2",
         lambda best, problem: jnp.stack([problem.ratio / (problem.ratio - 1), problem.ratio, jnp.asarray(0.5)]),
     )
     controls = "how many columns an interpolating fit should have"
@@ -194,7 +200,7 @@ class BestOverparameterisation(Claim[SignalToNoise]):
         return jnp.stack([root / (root - 1), 2 * root - 1, jnp.asarray(0.5 * (1 - 1 / last) + 1 / (last - 1))])
 
     def measure(self, problem: SignalToNoise, key: Key[Array, ""]) -> Float[Array, "3"]:
-        """Fits for a ladder of p, smoothed by a cubic in log(g - 1) around the best one."""
+        """Fit for several values of p, and smooth the risks by a cubic in log(g - 1) around the best p."""
         rng, ladder = generator_of(key), _ladder(problem.n)
         risks = _risks(float(problem.ratio), problem.n, ladder, rng)
         at = np.log(ladder / problem.n - 1)
@@ -211,7 +217,7 @@ def _ladder(n: int) -> np.ndarray:
 
 
 def _risks(ratio: float, n: int, ladder: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Of fits to the first p columns for each p of the ladder, where the noise has variance 1."""
+    """Return the risks of fits to the first p columns, for each p of the list and noise of variance 1."""
     found = np.zeros((3, len(ladder)))
     for own in found:
         columns, noise = rng.normal(size=(n, ladder[-1])), rng.normal(size=(n, _NOISES))

@@ -1,9 +1,9 @@
 """Marchenko and Pastur: the spectrum of a sample covariance if there are about as many columns as rows.
 
-This theory is about the eigenvalues of X'X/n for an n x d matrix X of independent entries of variance 1. They fill [(1
-- sqrt(d/n))², (1 + sqrt(d/n))²], although the population covariance is the identity. The theory assumes that entries
-are independent with a finite fourth moment. It does not explain data with correlated columns, as real data have. It
-shows how much of their spectrum sampling alone would cause.
+This theory is about the eigenvalues of X'X/n for an n x d matrix X of independent entries of variance 1. The
+eigenvalues fill the interval [(1 - sqrt(d/n))², (1 + sqrt(d/n))²], although the population covariance is the identity.
+The theory assumes that entries are independent with a finite fourth moment. It does not explain data with correlated
+columns, as real data have. It shows how much of their spectrum sampling alone would cause.
 """
 
 import jax.numpy as jnp
@@ -45,6 +45,6 @@ class MarchenkoPasturEdge(Claim[Design]):
         return jnp.asarray(marchenko_pastur_edges(columns / rows)[1])
 
     def measure(self, problem: Design, key: Key[Array, ""]) -> Array:
-        """The largest eigenvalue of the smaller of X'X/n and XX'/n."""
+        """Return the largest eigenvalue, from the smaller of the matrices X'X/n and XX'/n."""
         x = problem.x if problem.x.shape[0] >= problem.x.shape[1] else problem.x.T
         return jnp.linalg.eigvalsh(x.T @ x)[-1] / problem.x.shape[0]

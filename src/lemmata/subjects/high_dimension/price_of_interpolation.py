@@ -1,9 +1,9 @@
 """The price of interpolating noise: consequences of the inputs' spectrum for ridgeless regression.
 
 This theory gives the risk of the least squares fit of smallest norm for normal rows of any covariance. For noise alone,
-the squared error on new rows divided by the variance of the noise is the price of interpolation. It is 1 if noise does
-no harm. The price depends only on how fast the spectrum decays. The theory assumes that the rows are normal. It does
-not explain which spectra real features have.
+the squared error on new rows divided by the variance of the noise is the price of interpolation. The price is 1 if
+noise does no harm. The price depends only on how fast the spectrum decays. The theory assumes that the rows are
+normal. It does not explain which spectra real features have.
 """
 
 import equinox as eqx
@@ -25,7 +25,7 @@ _WIDE = 50  # columns per row of a spectrum without an end
 
 
 class AnySpectrum(eqx.Module):
-    """Variances of more columns than rows, and coefficients."""
+    """The variances of the columns, of which there are more than rows, and the coefficients."""
 
     variances: Float[Array, " p"]
     coefficients: Float[Array, " p"]
@@ -33,7 +33,7 @@ class AnySpectrum(eqx.Module):
 
 
 def learned(variances: Float[np.ndarray, " p"], n: int) -> tuple[float, Float[np.ndarray, " p"]]:
-    """The kappa with sum_i v_i/(v_i + kappa) = n < p, and the terms of the sum."""
+    """Return the kappa with sum_i v_i/(v_i + kappa) = n < p, and the terms v_i/(v_i + kappa) of the sum."""
     shares = lambda log: variances / (variances + np.exp(log))
     ends = np.log(variances.min() * (len(variances) / n - 1)) - 1, np.log(variances.max() * len(variances) / n) + 1
     found = falling_root(lambda log: float(shares(log).sum()) - n, *ends)
@@ -54,7 +54,9 @@ class AnisotropicRisk(Claim[AnySpectrum]):
     population = Drawn(
         AnySpectrum,
         positive("variances", "a column without variance does not count"),
-        lambda own: Hypothesis("columns per row", len(own.variances) / own.n, ">", 1.2, "the risk is infinite at 1"),
+        lambda own: Hypothesis(
+            "columns per row", len(own.variances) / own.n, ">", 1.2, "with one column per row the risk is infinite"
+        ),
         n=rows(60, 40, 200, corners=(40, 80)),
         p=Integer(150, 100, 1000, "columns", corners=(120, 300)),
         variances=log_uniform(0.02, 2.0, "p"),
@@ -63,7 +65,7 @@ class AnisotropicRisk(Claim[AnySpectrum]):
     )
     relation = EqualInMean(margin=0.05, resolution=0.03)
     control = Control(
-        "the errors are not amplified: D/n, and no denominator of the bias",
+        "the errors are not amplified: the variance is sigma² D/n, and the bias is not divided by 1 - D/n",
         lambda risk, problem: (
             risk * (1 - np.sum(learned(np.asarray(problem.variances), problem.n)[1] ** 2) / problem.n)
         ),
@@ -80,7 +82,7 @@ class AnisotropicRisk(Claim[AnySpectrum]):
         return jnp.stack([spent / (1 - spent), lost / (1 - spent)])
 
     def measure(self, problem: AnySpectrum, key: Key[Array, ""]) -> Float[Array, "2"]:
-        """Fits to the noise alone and to the target alone, on four draws of the rows."""
+        """Fit the noise alone and the target alone, on four draws of the rows."""
         rng, values, beta = generator_of(key), np.asarray(problem.variances), np.asarray(problem.coefficients)
         found = np.empty((4, 2))
         for own in found:
@@ -91,7 +93,7 @@ class AnisotropicRisk(Claim[AnySpectrum]):
 
 
 class PowerDecay(eqx.Module):
-    """The exponent a of a spectrum i^-a, and rows."""
+    """The exponent a of a spectrum i^-a, and the number of rows."""
 
     decay: Float[Array, ""]
     n: int = eqx.field(static=True)
@@ -104,9 +106,9 @@ class TemperedInterpolation(Claim[PowerDecay]):
 
         a.
 
-    So the price of interpolation is the decay exponent of the spectrum. It is neither 1 nor infinite. Equal variances
-    on 3 n columns have the price 1 + n/(2 n - 1) for every a, because a flat spectrum has no exponent. The trials
-    measure both, and cut the power law at 50 n columns, which changes its price by about 1 % at a = 2.
+    So the price of interpolation is the decay exponent of the spectrum. The price is neither 1 nor infinite. Equal
+    variances on 3 n columns have the price 1 + n/(2 n - 1) for every a, because a flat spectrum has no exponent. The
+    trials measure both, and cut the power law at 50 n columns, which changes its price by about 1 % at a = 2.
     """
 
     title = "The price of interpolating noise is the decay exponent of the spectrum"
@@ -114,14 +116,14 @@ class TemperedInterpolation(Claim[PowerDecay]):
     population = Drawn(
         PowerDecay,
         lambda own: Hypothesis(
-            "the decay exponent a", own.decay, ">=", 2.0, "otherwise the cut at 50 n columns is felt"
+            "the decay exponent a", own.decay, ">=", 2.0, "otherwise the cut at 50 n columns changes the price"
         ),
         decay=uniform(2.0, 3.0),
         n=rows(60, 40, 150, corners=(40, 90)),
     )
     relation = EqualInMean(margin=0.03, resolution=0.03)
     control = Control(
-        "noise is not amplified: 1 + D/n, which is 2 - 1/a for a power law",
+        "noise is not amplified: the price is 1 + D/n, which is 2 - 1/a for a power law",
         lambda price, problem: jnp.stack([2 - 1 / problem.decay, jnp.asarray(4 / 3)]),
     )
     controls = "how much noise costs a kernel method that interpolates its data"
@@ -133,7 +135,7 @@ class TemperedInterpolation(Claim[PowerDecay]):
         return jnp.stack([problem.decay, jnp.asarray(1 + problem.n / (2 * problem.n - 1))])
 
     def measure(self, problem: PowerDecay, key: Key[Array, ""]) -> Float[Array, "2"]:
-        """Interpolating fits to noise, their predictions, and the noise of new rows."""
+        """Fit noise by interpolation, and compare the predictions with the noise of new rows."""
         rng, n = generator_of(key), problem.n
         power = np.arange(1.0, _WIDE * n + 1.0) ** -float(problem.decay)
         prices = [1 + noise_fits(values, n, 3, _NOISES, rng).mean() for values in (power, np.ones(3 * n))]
@@ -141,7 +143,7 @@ class TemperedInterpolation(Claim[PowerDecay]):
 
 
 class SpikesAndTail(eqx.Module):
-    """Rows, columns of large variance, columns of small variance."""
+    """The numbers of rows, of columns with a large variance, and of columns with a small variance."""
 
     n: int = eqx.field(static=True)
     spikes: int = eqx.field(static=True)
@@ -184,14 +186,14 @@ class BenignTail(Claim[SpikesAndTail]):
         return jnp.asarray((s + q) / (1 - s - q))
 
     def measure(self, problem: SpikesAndTail, key: Key[Array, ""]) -> Array:
-        """Fits to noise, where the small columns have a hundredth of n as their total variance."""
+        """Fit noise; the total variance of the small columns is a hundredth of n."""
         small = 0.01 * problem.n / problem.tail
         values = np.r_[np.ones(problem.spikes), np.full(problem.tail, small)]
         return jnp.asarray(noise_fits(values, problem.n, 4, _NOISES, generator_of(key)).mean())
 
 
 class BrokenPower(eqx.Module):
-    """A spectrum (i/m)^-first up to i = m and (i/m)^-second beyond."""
+    """A spectrum with the variances (i/m)^-first up to i = m and (i/m)^-second beyond m."""
 
     first: Float[Array, ""]
     second: Float[Array, ""]
@@ -238,9 +240,9 @@ class BrokenPowerLaw(Claim[BrokenPower]):
     population = Drawn(
         BrokenPower,
         lambda own: Hypothesis(
-            "the second exponent", own.second, ">=", 2.0, "otherwise the cut of the columns is felt"
+            "the second exponent", own.second, ">=", 2.0, "otherwise the cut of the columns changes the price"
         ),
-        positive("first", "the harmonic mean needs both exponents"),
+        positive("first", "both exponents of the harmonic mean must be positive"),
         first=uniform(0.5, 1.2),
         second=uniform(2.0, 3.0),
         m=Integer(50, 40, 80, "columns before the break", corners=(40, 60)),
@@ -250,17 +252,17 @@ class BrokenPowerLaw(Claim[BrokenPower]):
         "the weight is the share of the learned directions up to the break",
         lambda price, problem: _harmonic(problem, 0.0),
     )
-    controls = "how much noise costs an interpolating fit when the spectrum changes its decay"
+    controls = "how much noise costs an interpolating fit if the decay exponent of the spectrum changes at a break"
     unexplained = "breaks that are not sharp, and features that are not normal"
     traced = False
     trials = 32
 
     def predict(self, problem: BrokenPower) -> Float[Array, "3"]:
-        """The sums are integrals, which are hypergeometric functions."""
+        """Replace the sums by integrals, which are hypergeometric functions."""
         return _harmonic(problem, 1.0)
 
     def measure(self, problem: BrokenPower, key: Key[Array, ""]) -> Float[Array, "3"]:
-        """Interpolating fits to noise on each number of rows."""
+        """Fit noise by interpolation on each number of rows."""
         rng, place = generator_of(key), np.arange(1.0, _WIDE * 2 * problem.m + 1.0) / problem.m
         values = np.where(place <= 1, place ** -float(problem.first), place ** -float(problem.second))
         sizes = [round(ratio * problem.m) for ratio in _SHARES]

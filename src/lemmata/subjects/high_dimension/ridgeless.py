@@ -1,10 +1,10 @@
 """Ridgeless least squares: why the test error peaks if the numbers of parameters and rows are equal.
 
 This theory gives the excess risk E (x'b - x'beta)² of the least squares fit b of smallest norm, for d isotropic inputs
-and n rows at a fixed gamma = d/n. The variance explodes at gamma = 1 and falls again beyond it. The bias is zero below
-gamma = 1 and then rises towards the whole signal. The theory assumes a linear target, noise of known variance and a
-covariance that is the identity. It does not explain why fits with many parameters are good on real data, whose
-covariance is far from the identity. The report says how far.
+and n rows at a fixed gamma = d/n. The variance explodes at gamma = 1 and falls again beyond it. The bias is 0 below
+gamma = 1 and rises above it towards the whole signal. The theory assumes a linear target, noise of known variance and
+a covariance that is the identity. It does not explain why fits with many parameters are good on real data, whose
+covariance is far from the identity. The report says how far the covariance of your data is from the identity.
 """
 
 import jax
@@ -29,7 +29,7 @@ _BEYOND = LinearDesigns(Integer(40, 40, 100, "rows"), Real(2.0, 1.6, 3.0, "colum
 
 
 def ridgeless_variance(gamma: float, noise: Float[Array, ""] | float) -> Float[Array, ""]:
-    """noise² gamma/(1 - gamma) for gamma < 1, noise²/(gamma - 1) for gamma > 1; infinite at 1.
+    """Return noise² gamma/(1 - gamma) for gamma < 1, noise²/(gamma - 1) for gamma > 1, and infinity at 1.
 
     >>> float(ridgeless_variance(0.5, 2.0)), float(ridgeless_variance(3.0, 2.0))
     (4.0, 2.0)
@@ -40,12 +40,12 @@ def ridgeless_variance(gamma: float, noise: Float[Array, ""] | float) -> Float[A
 
 
 def ridgeless_bias(gamma: float, signal: Float[Array, ""] | float) -> Float[Array, ""]:
-    """signal² (1 - 1/gamma) for gamma > 1, else 0; signal is the norm of the coefficients."""
+    """Return signal² (1 - 1/gamma) for gamma > 1, and 0 otherwise, where signal is the norm of the coefficients."""
     return jnp.asarray(signal) ** 2 * max(0.0, 1 - 1 / gamma)
 
 
 def _variance(problem: LinearDesign, key: Key[Array, ""]) -> Array:
-    """The mean squared prediction on fresh inputs of least squares fits to noise alone."""
+    """Fit noise alone by least squares; return the mean squared prediction on fresh inputs."""
     noise = problem.noise * jax.random.normal(key, (problem.x.shape[0], _NOISES))
     return jnp.mean((problem.x_test @ (jnp.linalg.pinv(problem.x) @ noise)) ** 2)
 
@@ -143,7 +143,7 @@ class OverparameterisedBias(Claim[LinearDesign]):
         kept = min(1 / problem.gamma, 1.0)
         smaller, larger = min(kept, 1 - kept), max(kept, 1 - kept)
         spread = (2 * larger / (smaller * (problem.x.shape[1] + 2))) ** 0.5 if smaller > 0 else jnp.inf
-        why = "with few rows or columns one draw of rows shows little about the mean"
+        why = "with few rows or columns, one draw of rows can be far from the mean"
         return [Hypothesis("n and d are large enough (relative spread of a share)", spread, "<=", 0.25, why)]
 
     def predict(self, problem: LinearDesign) -> Array:

@@ -1,4 +1,4 @@
-"""Flows that are integrated to a stated tolerance, and the convex duals that give their limits."""
+"""Gradient flows, integrated to a stated tolerance, and a minimiser for the convex duals that give their limits."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 TOLERANCE = 1e-12
-"""Of each step of a flow, relative and absolute."""
+"""The relative and absolute tolerance of each step of a flow."""
 
 _MOST_STEPS = 100_000
 _HALVINGS = 2.0 ** -jnp.arange(24)
@@ -16,12 +16,12 @@ _NEWTON = 60
 
 
 def flow(velocity: Callable, start: Any, times: Float[Array, " s"], tolerance: float = TOLERANCE) -> Any:
-    """The states of y' = velocity(y) at increasing times, by steps of order 8 that end at the times.
+    """Return the states of y' = velocity(y) at increasing times, by steps of order 8 that end at these times.
 
     Args:
-        velocity: a function of the state.
+        velocity: the time derivative, a function of the state.
         start: the state at time 0, an array or a tree of arrays.
-        times: increasing and positive.
+        times: the times, increasing and positive.
         tolerance: the tolerance of each step.
     """
     import diffrax  # slow to import
@@ -41,11 +41,11 @@ def flow(velocity: Callable, start: Any, times: Float[Array, " s"], tolerance: f
 
 
 def lowest(objective: Callable[[Array], Array], start: Float[Array, " n"]) -> Float[Array, " n"]:
-    """The minimiser of a smooth, strictly convex function of few variables: Newton, each step the best of its halves.
+    """Minimise a smooth, strictly convex function of few variables by Newton's method, trying halved steps.
 
     Args:
-        objective: the objective of one vector.
-        start: where Newton begins.
+        objective: the function of one vector that is minimised.
+        start: the vector at which Newton's method begins.
     """
 
     def one(_, at):

@@ -1,4 +1,4 @@
-"""The interpolants that different optimisers and parameterisations reach on the user's rows."""
+"""The interpolating weights that different optimisers and parameterisations reach on the user's rows."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -27,13 +27,13 @@ _USED = 1e-3
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Interpolant:
-    """One w with X w = y.
+    """One weight vector w with X w = y.
 
     Args:
-        name: the name of the method that reaches it.
+        name: the name of the method that reaches w.
         w: the weights.
-        norms: l_1, l_2 and l_inf.
-        support: how many weights are above a thousandth of the largest.
+        norms: the l_1, l_2 and l_inf norms of w.
+        support: the number of weights whose size is above a thousandth of the largest.
         residual: largest |X w - y|, relative to the largest |y|.
         error: mean squared error on the held-out rows, or None.
     """
@@ -59,11 +59,11 @@ class Interpolants:
 
     Args:
         found: the interpolants, by name.
-        eta: the largest |x_j'nu| over columns outside the support of the l_1 solution, for the dual solution nu where
-            it is least. Below 1, the sparse solution is unique. If its support has as many columns as there are rows,
-            the excess l_1 norm of a diagonal network falls like alpha^(2 (1 - eta)).
+        eta: the largest |x_j'nu| over columns x_j outside the support of the l_1 solution, for the dual solution nu
+            that makes it least. If eta is below 1, the sparse solution is unique. If its support has as many columns
+            as there are rows, the excess l_1 norm of a diagonal network falls like alpha^(2 (1 - eta)).
         conditions: the conditions for the interpolants.
-        claims: names of the claims that state them.
+        claims: names of the claims that state these results.
     """
 
     found: dict[str, Interpolant]
@@ -84,7 +84,7 @@ class Interpolants:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """The weights of each interpolant by column, as an Altair chart."""
+        """Return an Altair chart of the weights of each interpolant by column."""
         import altair as alt
 
         rows = [
@@ -114,19 +114,20 @@ def interpolants(
     *,
     held: tuple[Any, Any] | Any = None,
 ) -> Interpolants:
-    """Which interpolant of X w = y each method reaches, for fewer rows than columns: norms, support, held-out error.
+    """Return the solution of X w = y that each method reaches, if there are fewer rows than columns.
 
     - `descent`: gradient descent from 0, which gives the solution of least l_2 norm.
-    - `diagonal ALPHA`: gradient flow on w = u² - v² from u = v = alpha. Large alpha gives least l_2, small alpha l_1.
+    - `diagonal ALPHA`: gradient flow on w = u² - v² from u = v = alpha. A large alpha gives the least l_2 norm, a
+        small alpha the least l_1 norm.
     - `square ALPHA`: gradient flow on w = u² from u = alpha, if a positive solution exists.
-    - `adam`: Adam, AdaGrad and sign descent from 0, if X sign(X'y) = c y. In this case they stay on one ray.
+    - `adam`: Adam, AdaGrad and sign descent from 0, if X sign(X'y) = c y. In this case these methods stay on one ray.
     - `least l_1` and `least l_inf`: by linear programs.
 
     Args:
         x: inputs, (n, p), with linearly independent rows and n < p.
         y: targets, (n,).
-        alphas: starts of the diagonal and of the square network.
-        held: inputs and targets of new rows, for the error.
+        alphas: the starts alpha of the diagonal network and of the square network.
+        held: the inputs and targets of held-out rows, for the error.
 
     Raises: ShapeError, DataError: for rows of different shapes, for dependent rows, or if there are not fewer rows than
         columns. SettingError: for a start that is not positive.
@@ -163,25 +164,25 @@ def interpolants(
     lost = len(candidates) - len(found)
     return Interpolants(found, eta, (
         *_learned(found, given[1], new),
-        Condition("a solution w >= 0 exists", None, positive_solution, "the square network needs one"),
+        Condition("a solution w >= 0 exists", None, positive_solution, "the square network needs such a solution"),
         Condition("X sign(X'y) is a multiple of y (largest deviation)", share, ray is not None,
-                  "only under this condition is the solution for Adam known"),
-        Condition("the sparse solution is unique (largest |x_j'nu| outside)", eta, eta < 1 - 1e-9,
-                  "otherwise small starts select one of several solutions"),
-        Condition("every limit was found (limits missing)", float(lost), lost == 0,
-                  "otherwise some convex problems were not solved"),
+                  "the solution for Adam is known only under this condition"),
+        Condition("the sparse solution is unique (largest |x_j'nu| over columns outside its support)", eta,
+                  eta < 1 - 1e-9, "otherwise small starts select one of several solutions"),
+        Condition("the limit of every method was found (number of missing limits)", float(lost), lost == 0,
+                  "otherwise some convex problems could not be solved"),
     ))  # fmt: skip
 
 
 def _learned(found: Any, targets: np.ndarray, new: tuple[np.ndarray, np.ndarray] | None) -> tuple[Condition, ...]:
-    """Whether any method predicts more than a constant does."""
+    """Check whether some method predicts held-out rows better than a constant does."""
     if new is None:
         return ()
     trivial = min(float(np.mean(new[1] ** 2)), float(np.mean((new[1] - targets.mean()) ** 2)))
     ratio = min(own.error for own in found.values()) / trivial if trivial > 0 else np.inf
     return (
-        Condition("some method predicts held-out rows better than 0 and the mean target (ratio of errors)", ratio,
-                  ratio < 1, "otherwise no interpolant has learned anything that new rows share"),
+        Condition("some method predicts held-out rows better than 0 and than the mean target (ratio of errors)", ratio,
+                  ratio < 1, "otherwise every interpolant predicts new rows no better than a constant"),
     )  # fmt: skip
 
 
@@ -236,7 +237,7 @@ def _interpolant(
 
 
 def _scaled(rows: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-    """The same equations for w / unit, with entries of at most 1: linear programs have absolute tolerances."""
+    """Scale the equations to entries of at most 1, because linear programs have absolute tolerances."""
     largest = np.abs(rows).max(axis=1)
     targets = targets / largest
     unit = float(np.abs(targets).max())
@@ -244,7 +245,7 @@ def _scaled(rows: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def _diagonal(rows: np.ndarray, targets: np.ndarray, alpha: float) -> np.ndarray | None:
-    """The limit 2 alpha² sinh(X'nu); the dual is followed from a large start down to alpha."""
+    """Return the limit 2 alpha² sinh(X'nu); the dual solution nu is followed from a large start down to alpha."""
     nu, least = np.zeros(len(rows)), np.linalg.lstsq(rows, targets, rcond=None)[0]
     first = max(np.sqrt(np.abs(least).max()), alpha)
     for start in np.geomspace(first, alpha, 1 + int(np.ceil(4 * np.log10(first / alpha)))):
@@ -259,14 +260,14 @@ def _diagonal(rows: np.ndarray, targets: np.ndarray, alpha: float) -> np.ndarray
 
 
 def _square(rows: np.ndarray, targets: np.ndarray, alpha: float) -> np.ndarray | None:
-    """The limit alpha² exp(X'nu)."""
+    """Return the limit alpha² exp(X'nu), where nu solves the dual problem."""
     grown = lambda s: (alpha**2 * np.exp(s),) * 3
     nu = dual_solution(rows, targets, np.zeros(len(rows)), grown)
     return None if nu is None else alpha**2 * np.exp(rows.T @ nu)
 
 
 def _ray(rows: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray | None, float]:
-    """The interpolant along sign(X'y), if there is one, and how far X sign(X'y) is from multiples of y."""
+    """Return the solution along sign(X'y), if there is one, and how far X sign(X'y) is from the multiples of y."""
     wide, high = np.abs(rows).max(), np.abs(targets).max()
     rows, targets, unit = rows / wide, targets / high, high / wide
     signs = np.sign(rows.T @ targets)

@@ -1,4 +1,4 @@
-"""The last layer of models of scikit-learn and torch: its weights and the features before it."""
+"""The last layer of scikit-learn and torch models: its weights and its input features."""
 
 import dataclasses
 import sys
@@ -20,11 +20,11 @@ _ACTIVATIONS = {
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class LastLayer:
-    """Scores that are linear in features.
+    """The last layer of a model, whose scores are linear in the features.
 
     Args:
-        weights: the weights of the layer, a row for each score; the bias, if any, is the last column.
-        features: the features of the rows, with a constant for the bias.
+        weights: the weights of the layer, one row for each score; if there is a bias, it is the last column.
+        features: the features of the rows; if there is a bias, the last feature is constant.
     """
 
     weights: Float[np.ndarray, "k m"]
@@ -37,7 +37,7 @@ class LastLayer:
 
 
 def weights_of(model: Any) -> list[np.ndarray]:
-    """The weight matrices of a model, the first layer first, or an empty list."""
+    """Return the weight matrices of a model, starting with the first layer, or an empty list."""
     if hasattr(model, "coefs_"):
         return [np.asarray(layer, float).T for layer in model.coefs_]
     if hasattr(model, "coef_"):
@@ -49,7 +49,7 @@ def weights_of(model: Any) -> list[np.ndarray]:
 
 
 def last_layer(model: Any, inputs: np.ndarray) -> LastLayer | None:
-    """The last layer of a linear model, an MLPClassifier or a torch.nn.Sequential that ends in Linear; else None."""
+    """Return the last layer of a linear model, an MLPClassifier or a torch.nn.Sequential ending in Linear, or None."""
     if hasattr(model, "coefs_") or hasattr(model, "coef_"):
         _check(model, inputs)
     if hasattr(model, "coefs_"):
@@ -84,15 +84,15 @@ def _with_bias(features: np.ndarray, weights: np.ndarray, bias: np.ndarray | Non
 
 
 def outputs_of_torch(model: Any, inputs: np.ndarray, part: Any = None) -> np.ndarray:
-    """The outputs of a module of PyTorch, or of a part of it, in evaluation mode.
+    """Return the outputs of a PyTorch module, or of a part of it, in evaluation mode.
 
     Args:
         model: the module.
-        inputs: rows.
-        part: the part of the module; the whole by default.
+        inputs: the input rows.
+        part: the part of the module; by default the whole module.
 
     Raises:
-        ShapeError: for inputs that the module does not take.
+        ShapeError: if the module does not accept the inputs.
     """
     import torch
 
@@ -133,6 +133,6 @@ def _check(model: Any, inputs: np.ndarray) -> None:
 
 
 def is_torch(model: Any) -> bool:
-    """Whether a model is a module of PyTorch."""
+    """Whether a model is a PyTorch module."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(model, torch.nn.Module)

@@ -1,4 +1,4 @@
-"""The margins of a trained classifier, and how far its last layer is from the separator of largest margin."""
+"""The margins of a trained classifier, and how close its last layer is to the separator of largest margin."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -39,18 +39,19 @@ class Margins:
     """The margins of one classifier on rows.
 
     Args:
-        values: the margin of each row. It is the score of its class minus the largest other score.
+        values: the margin of each row, that is, the score of its class minus the largest other score.
         norms: the spectral norm of each layer.
-        normalised: the values over the product of the norms.
-        smallest: the least value.
+        normalised: the margins divided by the product of the norms.
+        smallest: the smallest margin.
         errors: the share of rows with a margin of at most 0.
-        norm: in which a linear classifier's margin grows under the optimiser, or None if no optimiser is named.
-        attained: the margin of the last layer over the largest possible margin on its features, in the l_2 norm. None
-            if the last layer is not known, its features cannot be separated, or the margin cannot be computed.
+        norm: the norm in which the optimiser maximises a linear classifier's margin; None if no optimiser is named.
+        attained: the margin of the last layer, divided by the largest possible margin on its features, in the l_2
+            norm. None if the last layer is not known, its features cannot be separated, or the margin cannot be
+            computed.
         cosine: the cosine of the last layer with the separator of largest margin on its features.
-        largest: this largest margin.
+        largest: the largest possible margin on these features.
         conditions: the conditions for the results.
-        claims: names of the claims that state them.
+        claims: names of the claims that state these results.
     """
 
     values: Float[np.ndarray, " n"]
@@ -87,7 +88,7 @@ class Margins:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """The number of rows with each normalised margin; rows with a margin of at most 0 are errors.
+        """Return a histogram of the normalised margins; rows with a margin of at most 0 are errors.
 
         An Altair chart.
         """
@@ -114,11 +115,11 @@ class Margins:
 
 
 def margins(model: Any, x: Any, y: Any, *, layers: Sequence[Any] | Any = None, optimiser: str | Any = None) -> Margins:
-    """The normalised margins of a classifier, and how far its last layer is from the separator of largest margin.
+    """Return the normalised margins of a classifier, and how close its last layer is to the largest margin.
 
-    Gradient flow on a fitted network raises its normalised margin for ever, but only like 1/log t. `attained` shows how
-    far the last layer has come: 1 is the hard-margin support vector machine on the features before it. The bias of the
-    last layer counts as the weight of a constant feature.
+    Gradient flow on a fitted network raises its normalised margin for ever, but the remaining gap falls only like
+    1/log t. `attained` shows how far the last layer has come: at 1 it is the hard-margin support vector machine on its
+    features. The bias of the last layer counts as the weight of a constant feature.
 
     Args:
         model: a linear classifier or an MLPClassifier of scikit-learn, a torch.nn.Module, or a function of x that
@@ -127,8 +128,8 @@ def margins(model: Any, x: Any, y: Any, *, layers: Sequence[Any] | Any = None, o
         x: inputs, (n, ...).
         y: classes, one for each row. For a function or torch, they are whole numbers from 0, or -1 and 1 for scores
             (n,).
-        layers: weight matrices of a model that is a function, the first layer first.
-        optimiser: how it was trained: "sgd", "adam", "sign" or "boosting".
+        layers: the weight matrices, starting with the first layer, if the model is a function.
+        optimiser: how the model was trained: "sgd", "adam", "sign" or "boosting".
 
     Raises:
         ShapeError, DataError: for rows, classes or scores that do not fit each other, or rows of one class.
@@ -193,9 +194,9 @@ def margins(model: Any, x: Any, y: Any, *, layers: Sequence[Any] | Any = None, o
         values, norms, normalised, float(values.min()), float(np.mean(values <= 0)),
         None if optimiser is None else _NORMS[optimiser][0], attained, cosine, largest, (
             Condition("all rows are fitted (smallest margin)", float(values.min()), bool(values.min() > 0),
-                      "the theory of margins assumes it"),
+                      "the theory of margins assumes that every training row is fitted"),
             Condition("the features of the last layer can be separated", None, separable,
-                      "otherwise the weights do not diverge"),
+                      "otherwise the weights of this layer do not diverge"),
             *_freedom(last, separable, len(classes)),
             Condition("the largest margin can be computed", None, computed,
                       "pass fewer rows, or columns of similar scales"),
@@ -204,7 +205,7 @@ def margins(model: Any, x: Any, y: Any, *, layers: Sequence[Any] | Any = None, o
 
 
 def _freedom(last: LastLayer | None, separable: bool | None, rows: int) -> tuple[Condition, ...]:
-    """Whether separability says anything: n points in general position of p dimensions allow most labels for n < 2p.
+    """Check for n >= 2p, because n < 2p points in general position in p dimensions allow most labels.
 
     Cover, Geometrical and statistical properties of systems of linear inequalities (1965).
     """
@@ -214,8 +215,8 @@ def _freedom(last: LastLayer | None, separable: bool | None, rows: int) -> tuple
     if rows < 2 * free:
         free = max(int(np.linalg.matrix_rank(last.features)), 1)
     return (
-        Condition("there are at least twice as many rows as independent features (their ratio)", rows / free,
-                  rows >= 2 * free, "otherwise most labels can be separated, and a margin says little about these"),
+        Condition("there are at least twice as many rows as independent features (rows divided by features)",
+                  rows / free, rows >= 2 * free, "otherwise most labels can be separated, so the margin shows little"),
     )  # fmt: skip
 
 
@@ -240,7 +241,7 @@ def _scores(model: Any, inputs: np.ndarray) -> np.ndarray:
 
 
 def _numbers(scores: np.ndarray, classes: np.ndarray, known: Any) -> np.ndarray:
-    """Positions of the classes among the columns of scores. For scores of one column, 0 and 1."""
+    """Return the column of scores of each class; for scores with one column, return 0 and 1."""
     count = 2 if scores.ndim == 1 else scores.shape[1]
     if known is not None:
         places = {label: place for place, label in enumerate(np.asarray(known).tolist())}
@@ -260,7 +261,7 @@ def _numbers(scores: np.ndarray, classes: np.ndarray, known: Any) -> np.ndarray:
         rule = f"whole numbers from 0 to {count - 1}" + (", or -1 and 1" if scores.ndim == 1 else "")
         shown = ", ".join(repr(label) for label in sorted(present, key=str)[:5])
         raise DataError(
-            "y", found=f"classes {shown}", rule=rule, remedy="number the classes in the order of the scores"
+            "y", found=f"classes {shown}", rule=rule, remedy="number the classes in the order of the columns of scores"
         )
     return classes.astype(int)
 
@@ -282,7 +283,7 @@ def _layers(model: Any, layers: Any) -> list[np.ndarray]:
     for layer in found:
         if layer.ndim != 2:
             raise ShapeError(
-                "layers", found=f"a layer of shape {layer.shape}", rule="matrices, as layer.reshape(m, -1)"
+                "layers", found=f"a layer of shape {layer.shape}", rule="matrices, for example layer.reshape(m, -1)"
             )
     return found
 
@@ -299,7 +300,7 @@ def _listed(layers: Any) -> list[np.ndarray]:
 
 
 def _compared(last: LastLayer, labels: np.ndarray) -> tuple[float | None, float | None, float | None]:
-    """Attained share, cosine, and the largest margin, all for differences of scores in the l_2 norm of the weights."""
+    """Return the attained share, the cosine and the largest margin, for score differences and l_2 norms of weights."""
     features, weights = last.features, last.weights
     if len(weights) == 1:
         rows, flat = features * (2.0 * labels[:, None] - 1), weights[0]

@@ -1,4 +1,4 @@
-"""Linear and quadratic programs and convex duals of a user's rows, in NumPy and SciPy."""
+"""Linear programs, quadratic programs and convex duals for a user's rows, in NumPy and SciPy."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,12 +14,12 @@ _NEWTON = 200
 
 
 def least_sum(a: Float[np.ndarray, "n p"], b: Float[np.ndarray, " n"]) -> tuple[np.ndarray, float]:
-    """The solution w of A w = b of least l_1 norm, and how well its support is certified.
+    """Return the solution w of A w = b with the least l_1 norm, and a number that shows whether w is unique.
 
     Returns:
-        The results are w and a number. Let S be the support, and consider all nu with A_S'nu = sign(w_S). The number is
-        the least value of the largest |a'nu| over columns a outside S. If it is below 1 and the columns of the support
-        are independent, no other solution has a norm as small.
+        The solution w and a number. Let S be the support of w, and consider all nu with A_S'nu = sign(w_S). The number
+        is the least value of the largest |a'nu| over columns a outside S. If the number is below 1 and the columns of
+        the support are independent, no other solution has a norm as small.
     """
     n, p = a.shape
     w = _solved(np.ones(2 * p), None, None, np.concatenate([a, -a], axis=1), b, [(0, None)] * (2 * p))
@@ -43,7 +43,7 @@ def _solved(cost: Any, upper: Any, most: Any, equal: Any, value: Any, bounds: An
 
 
 def least_largest(a: Float[np.ndarray, "n p"], b: Float[np.ndarray, " n"]) -> np.ndarray:
-    """A solution w of A w = b of least l_inf norm."""
+    """Return a solution w of A w = b with the least l_inf norm."""
     n, p = a.shape
     upper = np.block([[np.eye(p), -np.ones((p, 1))], [-np.eye(p), -np.ones((p, 1))]])
     cost, equal = np.append(np.zeros(p), 1.0), np.concatenate([a, np.zeros((n, 1))], axis=1)
@@ -55,7 +55,7 @@ def nonnegative(a: Float[np.ndarray, "n p"], b: Float[np.ndarray, " n"]) -> bool
     try:
         return bool(nnls(a, b)[1] <= 1e-9 * np.linalg.norm(b))
     except RuntimeError as error:  # too many steps
-        found, remedy = "no decision whether a solution w >= 0 exists", "scale columns alike"
+        found, remedy = "the solver could not decide whether a solution w >= 0 exists", "scale columns alike"
         raise SolverError("non-negative least squares", found=found, remedy=remedy) from error
 
 
@@ -65,14 +65,14 @@ def dual_solution(
     start: Float[np.ndarray, " n"],
     primal: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]],
 ) -> np.ndarray | None:
-    """nu at which the primal solution w(A'nu) solves A w = b, by Newton steps, halved if needed. None if it is not
-    found.
+    """Return the nu at which the primal solution w(A'nu) solves A w = b, or None if Newton steps do not find it.
 
     Args:
         a: the matrix.
-        b: the right side.
-        start: the start of Newton.
-        primal: values whose sum, less b'nu, is minimised, their derivatives w, and their second derivatives, at A'nu.
+        b: the right-hand side.
+        start: the nu at which Newton's method starts.
+        primal: a function that returns three arrays at A'nu: values, their derivatives w, and their second
+            derivatives. The sum of the values minus b'nu is minimised.
     """
     nu, size = start, np.linalg.norm(b)
     for _ in range(_NEWTON):
@@ -100,9 +100,10 @@ def dual_solution(
 
 
 def largest_separator(z: Float[np.ndarray, "m d"]) -> np.ndarray | None:
-    """The shortest w with <w, z_i> >= 1 for all i, or None if the rows cannot be separated.
+    """Return the shortest w with <w, z_i> >= 1 for all i, or None if the rows cannot be separated.
 
-    Few rows decide it: the program is solved on a growing set of rows, until no other row is violated.
+    Few rows determine w: the program is solved on a growing set of rows, until all other rows satisfy the condition,
+    too.
 
     Raises:
         SolverError: if the margin is so small that rounding decides it.
@@ -118,7 +119,8 @@ def largest_separator(z: Float[np.ndarray, "m d"]) -> np.ndarray | None:
         if np.linalg.norm(residual) <= 1e-6:
             if _separable(z):
                 raise SolverError("the largest margin", found="a margin too small for double precision",
-                          rule="a margin above rounding", remedy="scale the columns, or pass fewer rows")  # fmt: skip
+                          rule="a margin above rounding error",
+                          remedy="scale the columns, or pass fewer rows")  # fmt: skip
             return None
         w = -residual[:-1] / residual[-1]
         values = z @ w
@@ -129,7 +131,7 @@ def largest_separator(z: Float[np.ndarray, "m d"]) -> np.ndarray | None:
 
 
 def _separable(z: Float[np.ndarray, "m d"]) -> bool:
-    """Whether <w, z_i> > 0 for some w and all i, from columns of one scale."""
+    """Whether some w has <w, z_i> > 0 for all i, found after scaling all columns alike."""
     scaled = z / np.maximum(np.abs(z).max(axis=0), 1e-300)
     d = z.shape[1]
     upper, bounds = np.concatenate([-scaled, np.ones((len(z), 1))], axis=1), [(-1, 1)] * d + [(0, 1)]

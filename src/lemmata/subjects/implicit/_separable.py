@@ -1,4 +1,4 @@
-"""Separable rows, their largest margins in the l_1, l_2 and l_inf norm, and long runs of training on them."""
+"""Separable rows, their largest margins in the l_1, l_2 and l_inf norms, and long training runs on them."""
 
 import equinox as eqx
 import jax
@@ -17,8 +17,8 @@ class SeparableRows(eqx.Module):
     """Rows z_i = y_i x_i that a linear rule without an intercept separates: some w has <w, z_i> > 0 for all i.
 
     Args:
-        z: rows, each times its class.
-        start: weights at which training begins.
+        z: the rows, each multiplied by its class of -1 or 1.
+        start: the weights at which training begins.
     """
 
     z: Float[Array, "n d"]
@@ -26,12 +26,12 @@ class SeparableRows(eqx.Module):
 
 
 class SeparableProblems(Population[SeparableRows]):
-    """Normal rows with a random rule as their class, moved by `gap` along the rule."""
+    """Normal rows whose class is given by a random linear rule; each row is moved by `gap` away from the boundary."""
 
     settings = Space(
         n=Integer(8, 3, 40, "rows", corners=(6, 12)),
         d=Integer(4, 2, 8, "coordinates", corners=(3, 5)),
-        gap=Real(0.5, 0.3, 2.0, "least distance from the plane", corners=(0.4, 0.8)),
+        gap=Real(0.5, 0.3, 2.0, "the least distance from the separating plane", corners=(0.4, 0.8)),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SeparableRows:
@@ -59,7 +59,7 @@ def margin(z: Table, w: Vector, order: float | int) -> float:
 
 
 def separator(z: Table, order: float | int) -> Float[np.ndarray, " d"]:
-    """The w with <w, z_i> >= 1 of least l_1, l_2 or l_inf norm, by linear programs and non-negative least squares."""
+    """Return the w of least l_1, l_2 or l_inf norm that satisfies <w, z_i> >= 1 for all i."""
     rows = np.asarray(z)
     n, d = rows.shape
     if order == 2:
@@ -76,5 +76,5 @@ def separator(z: Table, order: float | int) -> Float[np.ndarray, " d"]:
 
 
 def largest_margin(z: Table, order: float | int) -> float:
-    """The largest min_i <w, z_i> over |w| <= 1."""
+    """Return the largest value of min_i <w, z_i> over all w with |w| <= 1."""
     return 1 / norm(separator(z, order), order)

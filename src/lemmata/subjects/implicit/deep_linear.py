@@ -1,8 +1,8 @@
 """Deep linear networks: what gradient flow conserves, and whether every norm of their product diverges.
 
-This theory is about gradient flow on a product of matrices. It gives what stays constant in training, and an example in
-which the product tends to rank 1 while all its norms diverge. It assumes that the layers are balanced at the start. It
-does not explain which rank is found in general.
+This theory is about gradient flow on a product of matrices. It gives the quantities that stay constant in training,
+and an example in which the product tends to rank 1 while all its norms diverge. It assumes that the layers are
+balanced at the start. It does not explain which rank training finds in general.
 """
 
 import equinox as eqx
@@ -42,7 +42,7 @@ class DeepLinear(eqx.Module):
         return self.first, self.second, self.third
 
     def descent(self, layers: tuple) -> tuple:
-        """Minus the gradient of the mean squared error by all layers."""
+        """Return minus the gradient of the mean squared error with respect to all layers."""
         outputs = lambda layers: self.x @ layers[0].T @ layers[1].T @ layers[2].T
         loss = lambda layers: jnp.sum((outputs(layers) - self.y) ** 2) / len(self.y) / 2
         return jax.tree.map(jnp.negative, jax.grad(loss)(layers))
@@ -63,7 +63,7 @@ NETWORKS = Drawn(
 
 
 def outer(layers: tuple) -> Float[Array, "2 h h"]:
-    """W_1 W_1' and W_2 W_2'."""
+    """Return W_1 W_1' and W_2 W_2'."""
     return jnp.stack([layer @ layer.T for layer in layers[:-1]])
 
 
@@ -83,7 +83,7 @@ class LayersStayBalanced(Claim[DeepLinear]):
     population = NETWORKS
     relation = Equal(block=-1)
     control = Control("the sum is conserved", lambda rates, problem: -rates)
-    controls = "a difference of two layers during all of training"
+    controls = "the difference between two layers during all of training"
     unexplained = "the difference at the start"
 
     def predict(self, problem: DeepLinear) -> Array:
@@ -93,7 +93,7 @@ class LayersStayBalanced(Claim[DeepLinear]):
         return jax.jvp(inner, (problem.layers,), (problem.descent(problem.layers),))[1]
 
     def condition(self, problem: DeepLinear) -> Array:
-        """Sums without cancellation, over the largest rate."""
+        """Return the same sums with all terms positive, divided by the largest rate."""
         sizes = DeepLinear(jnp.abs(problem.x), -jnp.abs(problem.y), *map(jnp.abs, problem.layers))
         grown = jax.jvp(inner, (sizes.layers,), (jax.tree.map(jnp.abs, sizes.descent(sizes.layers)),))[1]
         rates = jax.jvp(inner, (problem.layers,), (problem.descent(problem.layers),))[1]
@@ -101,8 +101,8 @@ class LayersStayBalanced(Claim[DeepLinear]):
 
 
 class StepsDriftFromBalance(Claim[DeepLinear]):
-    """Gradient descent with steps of size s on a linear network, up to the fixed time s times the number of steps = 1,
-    changes the differences W_(l+1)'W_(l+1) - W_l W_l' by
+    """Gradient descent on a linear network with 1/s steps of size s changes the differences W_(l+1)'W_(l+1) - W_l W_l'
+    by
 
         C s   in Frobenius norm, as s -> 0.
 
@@ -114,7 +114,7 @@ class StepsDriftFromBalance(Claim[DeepLinear]):
     population = NETWORKS
     relation = Rate("s", _STEPS)
     control = Control("like sqrt(s)", lambda exponent, problem: exponent - 0.5)
-    controls = "how far discrete steps move the differences of layers"
+    controls = "how far discrete steps change the differences between layers"
     unexplained = "the constant"
     trials = 64
     predict = 1.0
@@ -127,7 +127,7 @@ class StepsDriftFromBalance(Claim[DeepLinear]):
 
 
 class Completion(eqx.Module):
-    """A start W_1 = M, W_2 = M' of W_2 W_1, with M'M of eigenvalues `values` and eigenvectors at an angle."""
+    """A start W_1 = M, W_2 = M' where M'M has the eigenvalues `values`, and `angle` turns its eigenvectors."""
 
     values: Float[Array, " 2"]
     angle: Float[Array, ""]
@@ -140,8 +140,9 @@ class Completion(eqx.Module):
         return (basis * jnp.sqrt(self.values)) @ basis.T
 
     def path(self, times: Float[Array, " s"], corner: float) -> tuple[Float[Array, "s 2 2"], Float[Array, " s"]]:
-        """The product at the times, and its loss, if w_22 is observed to be `corner`. The flow is M' = -M G for the
-        gradient G.
+        """Return the product at the times, and its loss, if w_22 is observed to be `corner`.
+
+        The flow is dM/dt = -M G, where G is the gradient of the loss by the product.
         """
 
         def loss(product: Array) -> Array:
@@ -169,7 +170,7 @@ class NormsDiverge(Claim[Completion]):
 
     So every norm of W diverges as l -> 0, although there are completions of bounded norm. The trials measure the ratio
     of the two sides at the times 100, 300 and 1000, and start at W_1 = W_2'. From time 100 to 1000, w_11 also grows at
-    least twice as much as in the same flow if w_22 = 1 is observed, where it stays bounded.
+    least twice as much as in the same flow with the observation w_22 = 1, for which w_11 stays bounded.
     """
 
     title = "A completion by a deep linear network, all of whose norms diverge"
@@ -178,7 +179,7 @@ class NormsDiverge(Claim[Completion]):
     relation = AtLeast()
     control = Control("1.5 times the bound holds", lambda ratio, problem: 1.5 * ratio)
     controls = "the unobserved entry as the loss falls"
-    unexplained = "starts out of balance, which can cross det W = 0 and stop at a finite entry"
+    unexplained = "unbalanced starts, from which W can cross det W = 0 and stop at a finite entry"
     trivial = "the observed entries allow every value of w_11"
 
     def predict(self, problem: Completion) -> Array:
@@ -192,8 +193,8 @@ class NormsDiverge(Claim[Completion]):
 
 
 class NormsGrowLikeTheCubeRoot(Claim[Completion]):
-    """In the completion of `norms_diverge`, let w_11 be the unobserved entry after time t, and let v_11 be that of the
-    same flow if w_22 = 1 is observed. For W_1 = W_2' at the start,
+    """In the completion of `norms_diverge`, let w_11 be the unobserved entry after time t, and let v_11 be the same
+    entry if w_22 = 1 is observed instead. For W_1 = W_2' at the start,
 
         w_11 / v_11 ~ C t^(1/3),
 
@@ -208,7 +209,7 @@ class NormsGrowLikeTheCubeRoot(Claim[Completion]):
     relation = Rate("t", _INSTANTS, margin=0.05, resolution=0.08)
     control = Control("like sqrt(t)", lambda exponent, problem: jnp.asarray(0.5))
     controls = "how fast the unobserved entry grows"
-    unexplained = "starts out of balance"
+    unexplained = "unbalanced starts"
     trials = 32
     predict = 1 / 3
 

@@ -42,22 +42,24 @@ class DiagonalNetwork(eqx.Module):
 
     @property
     def rates(self) -> Float[Array, " n"]:
-        """Eigenvalues of 8 alpha² A A': the flow is never slower than the least of these."""
+        """The eigenvalues of 8 alpha² A A'; the smallest is a lower bound on the rate of the flow."""
         return 8 * self.alpha**2 * jnp.linalg.eigvalsh(self.a @ self.a.T)
 
 
 def _resolved(problem: DiagonalNetwork) -> Hypothesis:
     values = jnp.linalg.eigvalsh(problem.a @ problem.a.T)
     ratio = values[-1] / jnp.maximum(values[0], 1e-300)
-    return Hypothesis("eigenvalues of A A' are within a factor 1000", ratio, "<", 1000.0, "the limit is reached")
+    return Hypothesis(
+        "the largest eigenvalue of A A' is below 1000 times the smallest", ratio, "<", 1000.0, "the limit is reached"
+    )
 
 
 class SparseSystems(Population[DiagonalNetwork]):
-    """Systems with a sparse solution of unique least l_1 norm. The distance of their dual certificate from 1 is known.
+    """Systems whose solution of least l_1 norm is sparse and unique, with a known dual certificate.
 
-    The matrix has n columns S on the support, near the identity, and further columns. Let nu be the dual solution, for
-    which A_S'nu is the sign of the solution. The further columns are scaled so that |a'nu| is `eta` for one of them and
-    at most 0.3 eta for the others.
+    The matrix has n columns S on the support, which are near the identity, and further columns. Let nu be the dual
+    solution, for which A_S'nu is the sign of the solution. The further columns are scaled so that |a'nu| is `eta` for
+    one of them and at most 0.3 eta for the others.
     """
 
     settings = Space(
@@ -83,8 +85,8 @@ class SparseSystems(Population[DiagonalNetwork]):
         values = jnp.linalg.svd(problem.a[:, :n], compute_uv=False)
         reach = _outside(problem)
         return [
-            Hypothesis("the used columns are independent", values[-1], ">", 0.2, "the support is then identified"),
-            Hypothesis("largest |a'nu| outside the support", reach, "<", 0.9, "the sparse solution is then unique"),
+            Hypothesis("the used columns are independent", values[-1], ">", 0.2, "then the support is identified"),
+            Hypothesis("largest |a'nu| outside the support", reach, "<", 0.9, "then the sparse solution is unique"),
             Hypothesis(
                 "longest column outside", jnp.abs(problem.a[:, n:]).max(), "<", 20.0, "otherwise the flow is stiff"
             ),
@@ -92,13 +94,13 @@ class SparseSystems(Population[DiagonalNetwork]):
 
 
 def _outside(problem: DiagonalNetwork) -> Array:
-    """The largest |a'nu| of the columns outside the support."""
+    """Return the largest |a'nu| over the columns a outside the support."""
     n = len(problem.b)
     return jnp.abs(problem.a[:, n:].T @ jnp.linalg.solve(problem.a[:, :n].T, jnp.sign(problem.truth[:n]))).max()
 
 
 def trained(problem: DiagonalNetwork, alpha: Array | float, time: Array) -> Float[Array, " p"]:
-    """w at a time, by gradient flow of |A (u² - v²) - b|²/2 in (u, v)."""
+    """Return w = u² - v² at a time, by gradient flow of |A (u² - v²) - b|²/2 in (u, v)."""
 
     def loss(state: tuple) -> Array:
         u, v = state
@@ -122,7 +124,7 @@ class DiagonalNetworkLimit(Claim[DiagonalNetwork]):
     source = Source("woodworth2020", note="main result for depth 2")
     population = Drawn(
         DiagonalNetwork,
-        positive("alpha", "zero weights have no gradient"),
+        positive("alpha", "at weights of 0 the gradient is 0"),
         _resolved,
         n=rows(2, 1, 4, corners=(1, 3)),
         p=dimension(8, 8, 20, corners=(8, 10)),
@@ -142,16 +144,16 @@ class DiagonalNetworkLimit(Claim[DiagonalNetwork]):
         return trained(problem, problem.alpha, _LONG / problem.rates[0])
 
     def condition(self, problem: DiagonalNetwork) -> Array:
-        """Each step is exact to the tolerance, and the number of steps is determined by the largest rate at the end.
+        """Return tolerance times number of steps; the largest rate at the end of the flow determines that number.
 
-        Rates are proportional to u² + v² = sqrt(w² + 4 alpha⁴), which is 2 alpha² at the start.
+        Rates are proportional to u² + v² = sqrt(w² + 4 alpha⁴), and u² + v² is 2 alpha² at the start.
         """
         growth = jnp.sqrt(1 + (jnp.abs(self.predict(problem)).max() / (2 * problem.alpha**2)) ** 2)
         return TOLERANCE / jnp.finfo(float).eps * problem.rates[-1] / problem.rates[0] * growth
 
 
 def _limit(problem: DiagonalNetwork, scale: Array) -> Float[Array, " p"]:
-    """2 scale sinh(A'nu), where nu solves the convex dual problem."""
+    """Return 2 scale sinh(A'nu), where nu solves the convex dual problem."""
     dual = lambda nu: 2 * scale * jnp.sum(jnp.cosh(problem.a.T @ nu)) - problem.b @ nu
     return 2 * scale * jnp.sinh(problem.a.T @ lowest(dual, jnp.zeros(len(problem.b))))
 
@@ -163,16 +165,16 @@ class SlowToSparse(Claim[DiagonalNetwork]):
 
         |w|_1 - |w*|_1 ~ C alpha^(2 (1 - eta)).
 
-    So if eta is near 1, sparsity needs a very small start. The excess is measured relative to that of the solution of
-    least l_2 norm, which direct gradient flow from 0 reaches for every alpha.
+    So if eta is near 1, sparsity needs a very small start. The trials divide this excess by the excess of the solution
+    of least l_2 norm, which direct gradient flow from 0 reaches.
     """
 
     title = "How fast a diagonal network becomes sparse as its start shrinks"
-    source = Source("woodworth2020", note="how small the start must be; here with the exponent")
+    source = Source("woodworth2020", note="how small the start must be, here with the exponent")
     population = SparseSystems()
     relation = Rate("alpha", _STARTS)
     control = Control("like alpha^(2 (1 - eta²))", lambda exponent, problem: 2 * (1 - _outside(problem) ** 2))
-    controls = "how far the l_1 norm of the limit is from the least one"
+    controls = "how far the l_1 norm of the limit is above the least l_1 norm"
     unexplained = "the constant, and columns with |a'nu| = 1"
     trials = 64
 

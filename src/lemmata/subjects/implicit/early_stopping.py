@@ -1,7 +1,7 @@
-"""Early stopping and vanishing ridge: two ways to regularise least squares that are nearly the same.
+"""Early stopping and ridge regression: two nearly equivalent ways to regularise least squares.
 
 This theory compares gradient flow from 0 with ridge regression, at every time and as the ridge vanishes. It assumes a
-linear model with independent noise. It does not explain how to choose the time, or steps that are random.
+linear model with independent noise. It does not explain how to choose the time, or what random steps change.
 """
 
 import equinox as eqx
@@ -28,10 +28,10 @@ class StoppedRegression(eqx.Module):
     """A linear model y = X beta + noise, and a time at which gradient flow stops.
 
     Args:
-        x: fixed rows.
+        x: the rows, which are fixed.
         beta: the true weights.
-        noise: its standard deviation.
-        time: t, for the flow of the loss |X w - y|²/(2 n).
+        noise: the standard deviation of the noise.
+        time: the time t at which the flow of the loss |X w - y|²/(2 n) stops.
     """
 
     x: Float[Array, "n d"]
@@ -46,7 +46,7 @@ class StoppedRegression(eqx.Module):
 
 
 class StoppedRegressions(Population[StoppedRegression]):
-    """Half of the draws are tight: orthogonal columns, mostly noise, and a time near 1.79 over the eigenvalue."""
+    """Half of the draws are near equality: orthogonal columns, mostly noise, and a time near 1.79/eigenvalue."""
 
     settings = Space(
         n=Integer(20, 8, 200, "rows", corners=(16, 40)),
@@ -69,12 +69,18 @@ class StoppedRegressions(Population[StoppedRegression]):
         values = jnp.linalg.eigvalsh(problem.covariance)
         return [
             Hypothesis("the time is positive", problem.time, ">", 0.0, "its inverse is the ridge"),
-            Hypothesis("the columns are independent", values[0] / values[-1], ">", 1e-6, "all weights are estimated"),
+            Hypothesis(
+                "the columns are independent",
+                values[0] / values[-1],
+                ">",
+                1e-6,
+                "only then are all weights determined by the rows",
+            ),
         ]
 
 
 def _risks(problem: StoppedRegression, shrink: Float[Array, "d d"], weights: Float[Array, "d n"]) -> Float[Array, " 2"]:
-    """The expected |X (w - beta)|²/n and |w - beta|² of w = weights y, where weights X = 1 - shrink."""
+    """Return the expected |X (w - beta)|²/n and |w - beta|² for w = weights y, where weights X = 1 - shrink."""
     bias = shrink @ problem.beta
     spread = problem.noise**2 * weights @ weights.T
     return jnp.stack([
@@ -88,7 +94,7 @@ class EarlyStoppingIsRidge(Claim[StoppedRegression]):
 
         risk of gradient flow <= 1.6862 (risk of ridge regression),
 
-    both for the risk E |X (w - beta)|²/n in the sample and for the risk E |w - beta|² of the weights. The maximum of
+    for the risk E |X (w - beta)|²/n in the sample, and also for the risk E |w - beta|² of the weights. The maximum of
     ((1 - e^-s)(1 + s)/s)² over s > 0 is 1.6859, at s = 1.79. This ratio is attained if there is only noise and all
     eigenvalues of X'X/n are 1.79/t.
     """
@@ -115,14 +121,14 @@ class EarlyStoppingIsRidge(Claim[StoppedRegression]):
         return _risks(problem, grown[:d, :d], grown[:d, d:])
 
     def trivial(self, problem: StoppedRegression) -> Array:
-        """The risks of least squares, the limit of the flow."""
+        """Return the risks of least squares, which is the limit of the flow."""
         return problem.noise**2 / len(problem.x) * jnp.stack(
             [jnp.asarray(1.0 * len(problem.beta)), jnp.trace(jnp.linalg.inv(problem.covariance))]
         )  # fmt: skip
 
 
 class Interpolation(eqx.Module):
-    """A system A w = b with more unknowns than rows."""
+    """A system A w = b with more unknowns than equations."""
 
     a: Float[Array, "n p"]
     b: Float[Array, " n"]
@@ -148,7 +154,7 @@ class VanishingRidge(Claim[Interpolation]):
     predict = 1.0
 
     def measure_at(self, problem: Interpolation, key: Key[Array, ""], r: float) -> Array:
-        """The ridge solution in the weights, and the interpolant by least squares."""
+        """Return the distance between the ridge solution and the interpolant of least norm."""
         a = problem.a
         ridged = jnp.linalg.solve(a.T @ a + r * jnp.eye(a.shape[1]), a.T @ problem.b)
         return jnp.linalg.norm(ridged - jnp.linalg.lstsq(a, problem.b)[0])

@@ -1,8 +1,8 @@
-"""Label noise: which minimum noisy gradient descent drifts to.
+"""Label noise: the minimum to which noisy gradient descent drifts.
 
-This theory is about descent on a product u v with fresh label noise in every step. It gives the drift along the minima
-to the flattest one, and the time that it takes. It assumes small steps. It does not explain networks whose minima have
-many directions.
+This theory is about descent on a product u v with fresh label noise in every step. It shows that descent drifts along
+the minima to the flattest minimum, and how long this takes. It assumes small steps. It does not explain networks whose
+minima have many directions.
 """
 
 import equinox as eqx
@@ -19,11 +19,11 @@ _INVERSE_STEPS = (12.5, 25.0, 50.0, 100.0)
 
 
 class Product(eqx.Module):
-    """A start of two weights u and v whose product is fitted to 1.
+    """The start of two weights u and v whose product is fitted to 1.
 
     Args:
-        u, v: the start.
-        noise: standard deviation of the label.
+        u, v: the weights at the start.
+        noise: the standard deviation of the label noise.
     """
 
     u: Float[Array, ""]
@@ -40,14 +40,14 @@ class LabelNoiseFlattens(Claim[Product]):
         R / R_0 -> 1/e   and   R_0 -> 1.
 
     Every step multiplies D by 1 - s² r², where r is the residual, and r² has mean sigma² up to O(s) once u v is near 1.
-    Gradient flow conserves D. So label noise, and not the discreteness of steps, flattens the minimum.
+    Gradient flow conserves D. So label noise flattens the minimum, and discrete steps alone do not.
     """
 
     title = "Label noise drives gradient descent to the flattest minimum"
     source = Source("blanc2020", note="the drift of a product of two weights, with its rate")
     population = Drawn(
         Product,
-        positive("u", "the start is then near the minima with u > 0"),
+        positive("u", "then the start is near the minima with u > 0"),
         u=log_uniform(0.6, 1.6),
         v=log_uniform(0.6, 1.6),
         noise=log_uniform(0.5, 1.0),

@@ -1,7 +1,7 @@
 """Margins by norm: every steepest descent maximises the margin in its own norm.
 
-This theory is about linear classifiers of separable rows under the exponential loss. It says which separating direction
-an optimiser tends to. It assumes steps that shrink. It does not explain rows that cannot be separated, or deep
+This theory is about linear classifiers of separable rows under the exponential loss. It gives the separating direction
+to which each optimiser tends. It assumes steps that shrink. It does not explain rows that cannot be separated, or deep
 networks.
 """
 
@@ -31,7 +31,7 @@ _DIRECTIONS = {"l_2": lambda g: g / jnp.linalg.norm(g), "l_1": _coordinate, "l_i
 
 @functools.partial(jax.jit, static_argnames=("method", "steps"))
 def steepest(z: Float[Array, "n d"], start: Float[Array, " d"], method: str, steps: int) -> Float[Array, " d"]:
-    """Weights after steps of size 2/sqrt(t) in the steepest direction of a norm."""
+    """Return the weights after steps of size 2/sqrt(t), t = 1, 2, ..., in the steepest direction of a norm."""
     slope = lambda w: -jax.nn.softmax(-z @ w) @ z
     one = lambda t, w: w - 2 / jnp.sqrt(t + 1.0) * _DIRECTIONS[method](slope(w))
     return jax.lax.fori_loop(0, steps, one, start)
@@ -39,7 +39,7 @@ def steepest(z: Float[Array, "n d"], start: Float[Array, " d"], method: str, ste
 
 @functools.partial(jax.jit, static_argnames=("steps",))
 def adam(z: Float[Array, "n d"], start: Float[Array, " d"], steps: int) -> Float[Array, " d"]:
-    """Weights after steps of Adam of size 1/sqrt(t); moments are kept in units of the loss, which would underflow."""
+    """Return the weights after Adam steps of size 1/sqrt(t); moments are divided by the loss to avoid underflow."""
     decays = jnp.array(_MOMENTS)[:, None]
 
     def one(t, carry):
@@ -56,12 +56,12 @@ def adam(z: Float[Array, "n d"], start: Float[Array, " d"], steps: int) -> Float
 
 
 class AbstractMarginOfOptimiser(Claim[SeparableRows]):
-    """Shared parts of the claims on optimisers. A new claim sets its method, the order of its norm, and a docstring."""
+    """The shared parts of claims on optimisers; a claim sets its method, the order of its norm, and a docstring."""
 
     population = SeparableProblems()
     relation = Limit("steps", _STEPS, margin=0.015, resolution=0.015)
     controls = "the margin to which an optimiser drives a linear classifier"
-    unexplained = "which of the norms is best for new rows"
+    unexplained = "which norm gives the best predictions for new rows"
     trials = 48
     traced = False  # the largest margins are SciPy's
     method = "l_2"
@@ -77,14 +77,14 @@ class AbstractMarginOfOptimiser(Claim[SeparableRows]):
 
 
 def _margin_of(problem: SeparableRows, chosen: int | float, order: int | float) -> Array:
-    """The margin in one norm of the direction that has the largest margin in another."""
+    """Find the direction of largest margin in the norm `chosen`; return its margin in the norm `order`."""
     return jnp.asarray(margin(problem.z, separator(problem.z, chosen), order))
 
 
 class NormalisedDescentMargin(AbstractMarginOfOptimiser):
-    """Let rows z_i = y_i x_i be separable, and let w follow the gradient of sum_i exp(-<w, z_i>), with steps of length
-    2/sqrt(t), t = 1, 2, .... From every start, the margin min_i <w, z_i> / |w|_2 tends to its maximum over w: the
-    direction becomes that of the l_2 support vector machine.
+    """Let rows z_i = y_i x_i be separable, and let w follow minus the gradient of sum_i exp(-<w, z_i>), with steps of
+    length 2/sqrt(t), t = 1, 2, .... From every start, the margin min_i <w, z_i> / |w|_2 tends to its maximum over w:
+    the direction becomes that of the l_2 support vector machine.
     """
 
     title = "Gradient descent tends to the largest l_2 margin from every start"
@@ -93,9 +93,9 @@ class NormalisedDescentMargin(AbstractMarginOfOptimiser):
 
 
 class CoordinateDescentMargin(AbstractMarginOfOptimiser):
-    """Let rows z_i = y_i x_i be separable. In each step t = 1, 2, ..., change the coordinate of w with the largest
-    derivative of sum_i exp(-<w, z_i>), by 2/sqrt(t). From every start, the margin min_i <w, z_i> / |w|_1 tends to
-    its maximum over w, and not the margin in the l_2 norm. Boosting is such a coordinate descent.
+    """Let rows z_i = y_i x_i be separable. In each step t = 1, 2, ..., change one coordinate of w by 2/sqrt(t), the one
+    in which sum_i exp(-<w, z_i>) has the largest derivative. From every start, the margin min_i <w, z_i> / |w|_1 tends
+    to its maximum over w, and not the margin in the l_2 norm. Boosting is such a coordinate descent.
     """
 
     title = "Coordinate descent, and so boosting, tends to the largest l_1 margin"

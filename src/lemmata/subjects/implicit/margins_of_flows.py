@@ -1,4 +1,4 @@
-"""Margins of flows: how fast a classifier that fits all rows approaches its largest margin, and what depth changes.
+"""Margins of gradient flows: how fast a classifier approaches its largest margin, and what depth changes.
 
 This theory is about gradient flow of the exponential loss after all rows are fitted. It gives the limit direction of
 linear classifiers and of two linear networks, and a margin that never falls in homogeneous networks. It does not
@@ -35,7 +35,7 @@ _SHORT = 0.005
 
 @jax.jit
 def in_log_time(z: Float[Array, "n d"], start: Float[Array, " d"]) -> Float[Array, "s d"]:
-    """Weights at times t = e^s of the flow of sum_i exp(-<w, z_i>) from t = 1: dw/ds = e^s sum_i z_i exp(-<w, z_i>)."""
+    """Follow the flow dw/ds = e^s sum_i z_i exp(-<w, z_i>), where t = e^s, from t = 1; return the weights at times."""
     velocity = lambda state: (jnp.exp(state[1] - z @ state[0]) @ z, jnp.ones(()))
     return flow(velocity, (start, jnp.zeros(())), jnp.asarray(_LOGARITHMS), 1e-9)[0]
 
@@ -58,7 +58,7 @@ class LogTimeMargin(Claim[SeparableRows]):
         lambda value, problem: jnp.asarray(margin(problem.z, problem.z.mean(axis=0), 2)),
     )
     controls = "the margin after long training"
-    unexplained = "training that stops early, when the direction still depends on the start"
+    unexplained = "training that stops while the direction still depends on the start"
     trials = 32
     traced = False  # the support vector machine is SciPy's
 
@@ -71,7 +71,8 @@ class LogTimeMargin(Claim[SeparableRows]):
 
 class MarginGapInLogTime(Claim[SeparableRows]):
     """Let rows z_i = y_i x_i be separable, let m be the largest margin min_i <w, z_i> / |w|, and let w follow gradient
-    flow of sum_i exp(-<w, z_i>) with at least two support vectors. The missing part of the margin falls only like
+    flow of sum_i exp(-<w, z_i>) with at least two support vectors. The relative distance of the margin from its
+    maximum falls only like
 
         1 - min_i <w, z_i> / (m |w|) ~ C / log t.
 
@@ -95,13 +96,13 @@ class MarginGapInLogTime(Claim[SeparableRows]):
 
 
 def _product(layers: tuple, diagonal: bool) -> Float[Array, " d"]:
-    """The linear classifier of a network: u² - v², or W_3 W_2 W_1."""
+    """Return the linear classifier that a network computes: u² - v², or W_3 W_2 W_1."""
     return layers[0] ** 2 - layers[1] ** 2 if diagonal else (layers[2] @ layers[1] @ layers[0])[0]
 
 
 @functools.partial(jax.jit, static_argnames=("diagonal", "steps"))
 def network(z: Float[Array, "n d"], layers: tuple, diagonal: bool, steps: int) -> Float[Array, " d"]:
-    """The classifier of a linear network after many short steps along the gradient of its exponential loss."""
+    """Return the classifier of a linear network after many short steps against the gradient of exponential loss."""
     loss = lambda layers: jax.nn.logsumexp(-z @ _product(layers, diagonal))
     total = lambda tree: sum(jnp.sum(part**2) for part in tree)
 
@@ -174,7 +175,7 @@ class DiagonalMargin(Claim[SeparableRows]):
 
 
 class FittedNetwork(eqx.Module):
-    """A network f(x) = a'phi(W x) of leaky ReLU units that fits the classes of all rows.
+    """A network f(x) = a'phi(W x) of leaky ReLU units phi that fits the classes of all rows.
 
     The classes are the signs of the network itself, and its weights are scaled so that the loss is below 1.
     """
@@ -184,7 +185,7 @@ class FittedNetwork(eqx.Module):
     second: Float[Array, " m"]
 
     def outputs(self, layers: tuple) -> Float[Array, " n"]:
-        """f at all rows, homogeneous of degree 2 in the layers."""
+        """Return f at all rows, which is homogeneous of degree 2 in the layers."""
         return jax.nn.leaky_relu(self.x @ layers[0].T, 0.1) @ layers[1]
 
     @property
@@ -194,18 +195,18 @@ class FittedNetwork(eqx.Module):
 
     @property
     def start(self) -> tuple:
-        """Weights at which sum_i exp(-y_i f(x_i)) is at most 1/2."""
+        """The weights, scaled so that sum_i exp(-y_i f(x_i)) is at most 1/2."""
         scale = jnp.sqrt(jnp.log(2.0 * len(self.x)) / self.margins.min())
         return scale * self.first, scale * self.second
 
     def log_loss(self, layers: tuple) -> Array:
-        """log sum_i exp(-y_i f(x_i))."""
+        """Return the logarithm of sum_i exp(-y_i f(x_i))."""
         classes = jnp.sign(self.outputs((self.first, self.second)))
         return jax.nn.logsumexp(-classes * self.outputs(layers))
 
 
 def _apart(problem: FittedNetwork) -> Hypothesis:
-    return Hypothesis("the least output", problem.margins.min(), ">", 1e-6, "scaled weights then have a loss below 1")
+    return Hypothesis("the least output", problem.margins.min(), ">", 1e-6, "then scaled weights have a loss below 1")
 
 
 class SmoothedMarginRises(Claim[FittedNetwork]):
@@ -215,9 +216,9 @@ class SmoothedMarginRises(Claim[FittedNetwork]):
 
         log(1/l) / |theta|^L
 
-    never falls. Larger weights alone raise it, too. So the trials subtract the smoothed margin of the weights at the
-    start, scaled to the same norm, and the difference rises as well. They use two layers of leaky ReLU units, observed
-    along the flow at equal parts of the path.
+    never falls. Scaling the weights up raises this quantity, too. So the trials scale the weights at the start to the
+    current norm and subtract their smoothed margin; the difference rises as well. The trials use two layers of leaky
+    ReLU units, and observe them at equal distances along the path.
     """
 
     title = "Once a homogeneous network fits all rows, its smoothed margin never falls"

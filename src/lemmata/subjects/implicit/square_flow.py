@@ -1,4 +1,4 @@
-"""Gradient flow through squares: which nonnegative solution of A x = b it reaches, and along which path.
+"""Gradient flow through squares: the nonnegative solution of A x = b that it reaches, and its path.
 
 This theory gives the limit and the path of gradient flow on y for x = y². It assumes a least-squares loss, positive
 starting values, and a positive solution. It does not explain discrete steps that are large, or losses without a
@@ -23,7 +23,7 @@ _SCALES = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
 
 
 class Start(eqx.Module):
-    """A start (scale, scale) for x_1 + 2 x_2 = 1."""
+    """A start x = (scale, scale) for the equation x_1 + 2 x_2 = 1."""
 
     scale: Float[Array, ""]
 
@@ -41,8 +41,8 @@ class SquareFlow(eqx.Module):
     Args:
         a: the matrix A, of full rank.
         truth: a positive solution, so that b = A truth.
-        start: x_0.
-        clock: at which mirror flow is observed, in units of its slowest time.
+        start: the start x_0 of the flow.
+        clock: the time at which mirror flow is observed, in units of its slowest time constant.
         step: the size of one step of descent.
     """
 
@@ -59,18 +59,20 @@ class SquareFlow(eqx.Module):
 
     @property
     def rates(self) -> Float[Array, " n"]:
-        """Eigenvalues of A diag(min(x_0, truth)) A', which are about the rates of mirror flow."""
+        """The eigenvalues of A diag(min(x_0, truth)) A', which are about the rates of mirror flow."""
         return jnp.linalg.eigvalsh((self.a * jnp.minimum(self.start, self.truth)) @ self.a.T)
 
 
 def _resolved(problem: SquareFlow) -> Hypothesis:
     ratio = problem.rates[-1] / jnp.maximum(problem.rates[0], 1e-300)
-    return Hypothesis("the rates of the flow are within a factor 1000", ratio, "<", 1000.0, "the limit is reached")
+    return Hypothesis(
+        "the largest rate of the flow is below 1000 times the smallest", ratio, "<", 1000.0, "the limit is reached"
+    )
 
 
 SYSTEMS = Drawn(
     SquareFlow,
-    positive("truth", "the limit is then positive"),
+    positive("truth", "then the limit is positive"),
     positive("start", "the flow of y does not leave y = 0"),
     _resolved,
     n=rows(2, 1, 4, corners=(1, 3)),
@@ -89,19 +91,19 @@ def divergence(x: Float[Array, " p"], z: Float[Array, " p"]) -> Float[Array, ""]
 
 
 def projection(problem: SquareFlow) -> Float[Array, " p"]:
-    """The x with A x = b of least divergence from x_0: x_0 exp(A'nu), where nu solves the convex dual problem."""
+    """Return the x with A x = b of least divergence from x_0; x = x_0 exp(A'nu) where nu solves the dual problem."""
     dual = lambda nu: jnp.sum(problem.start * jnp.exp(problem.a.T @ nu)) - problem.b @ nu
     return problem.start * jnp.exp(problem.a.T @ lowest(dual, jnp.zeros(len(problem.b))))
 
 
 def square_flow(problem: SquareFlow, times: Float[Array, " s"]) -> Float[Array, "s p"]:
-    """x = y² at the times, by gradient flow of |A y² - b|²/2 in y."""
+    """Return x = y² at the times, by gradient flow of |A y² - b|²/2 in y."""
     loss = lambda y: jnp.sum((problem.a @ y**2 - problem.b) ** 2) / 2
     return flow(lambda y: -jax.grad(loss)(y), jnp.sqrt(problem.start), times) ** 2
 
 
 def _integration(problem: SquareFlow) -> Array:
-    """The tolerance of a step, in units of rounding, and the ratio of the rates."""
+    """Return the tolerance of a step in units of rounding error, times the ratio of largest to smallest rate."""
     return TOLERANCE / jnp.finfo(float).eps * problem.rates[-1] / problem.rates[0]
 
 
@@ -133,7 +135,7 @@ class ToySegment(Claim[Start]):
         return jnp.stack([squares, flow(lambda x: -jax.grad(loss)(x), jnp.zeros(2), time)[0]])
 
     def condition(self, problem: Start) -> Array:
-        """Steps are exact to the tolerance, which is absolute too: it counts against the smallest coordinate."""
+        """Return the tolerance in units of rounding error; it is absolute, so it matters for small coordinates."""
         return TOLERANCE / jnp.finfo(float).eps * jnp.array(100.0) * (1 + problem.scale)
 
 
@@ -171,7 +173,7 @@ class SquareFlowIsProjection(Claim[SquareFlow]):
 
         D(x, x_0) = sum_i x_i log(x_i / x_0i) - x_i + x_0i.
 
-    It has the form x_0 exp(A'nu), coordinate by coordinate.
+    This x has the form x_0 exp(A'nu), coordinate by coordinate.
     """
 
     title = "The flow of squares converges to the entropy projection of its start"
@@ -195,7 +197,7 @@ class SquareFlowIsProjection(Claim[SquareFlow]):
 
 
 def _reversed_projection(problem: SquareFlow) -> Float[Array, " p"]:
-    """The x with A x = b of least D(x_0, x): x_0 / (1 - A'nu)."""
+    """Return the x with A x = b of least D(x_0, x), which has the form x_0 / (1 - A'nu)."""
 
     def dual(nu: Array) -> Array:
         left = 1 - problem.a.T @ nu
@@ -235,7 +237,7 @@ def _instants(problem: SquareFlow) -> Float[Array, " 3"]:
 
 
 def _mirror_path(problem: SquareFlow, speed: float) -> Float[Array, "3 p"]:
-    """Mirror flow by its dual variable: x = x_0 exp(A'nu), nu' = b - A x."""
+    """Follow mirror flow in its dual variable nu, with x = x_0 exp(A'nu) and dnu/dt = b - A x."""
     at = lambda nu: problem.start * jnp.exp(problem.a.T @ nu)
     path = flow(lambda nu: problem.b - problem.a @ at(nu), jnp.zeros(len(problem.b)), speed * _instants(problem))
     return jax.vmap(at)(path)
@@ -247,7 +249,8 @@ class Pythagoras(Claim[SquareFlow]):
 
         D(u, x_0) = D(u, x*) + D(x*, x_0),
 
-    because the gradient of D(., x_0) at x* is orthogonal to the solutions' differences. The flow of squares ends at x*.
+    because the gradient of D(., x_0) at x* is orthogonal to the difference of any two solutions. The flow of squares
+    ends at x*.
     """
 
     title = "The divergence of a solution from the start splits at the projection"
@@ -268,20 +271,20 @@ class Pythagoras(Claim[SquareFlow]):
         return divergence(problem.truth, end) + divergence(end, problem.start)
 
     def condition(self, problem: SquareFlow) -> Array:
-        """Logarithms of the start are as large as the sum, up to a factor."""
+        """Bound the terms of the sum: logarithms of the start are as large as the sum, up to a factor."""
         slopes = jnp.abs(jnp.log(problem.truth / problem.start)).sum() + len(problem.start)
         return _integration(problem) * slopes / divergence(problem.truth, problem.start)
 
 
 class StepIsProximal(Claim[SquareFlow]):
     """Let g be the gradient of |A x - b|²/2 at x_0 > 0, let s > 0 be a step, and let D be the Kullback-Leibler
-    divergence. The step x_0 - s g of descent and the step x_0 exp(-s g) of mirror descent are the minimisers over x of
+    divergence. The descent step to x_0 - s g and the mirror descent step to x_0 exp(-s g) are the minimisers over x of
 
         <g, x> + |x - x_0|²/(2 s)   and of   <g, x> + D(x, x_0)/s.
     """
 
     title = "Steps of descent and of mirror descent minimise a linear model with a penalty"
-    source = Source("emergence2026", "Figure 6.8", note="and the step of mirror descent")
+    source = Source("emergence2026", "Figure 6.8", note="with the step of mirror descent, too")
     population = SYSTEMS
     relation = Equal(block=1)
     control = Control("without the factor 1/2 of the penalty", lambda steps, problem: _steps(problem, 0.5))
@@ -292,7 +295,7 @@ class StepIsProximal(Claim[SquareFlow]):
         return _steps(problem, 1.0)
 
     def measure(self, problem: SquareFlow, key: Key[Array, ""]) -> Array:
-        """The minimisers, each coordinate by bisection of its slope."""
+        """Find the minimisers, each coordinate by bisection of its derivative."""
         start, slope = problem.start, problem.a.T @ (problem.a @ problem.start - problem.b)
         square = lambda x: slope @ x + jnp.sum((x - start) ** 2) / (2 * problem.step)
         entropy = lambda x: slope @ x + divergence(x, start) / problem.step
@@ -310,7 +313,7 @@ class StepIsProximal(Claim[SquareFlow]):
         return jnp.stack([minimiser(square, start - reach, start + reach), minimiser(entropy, start / 1e30, far)])
 
     def condition(self, problem: SquareFlow) -> Array:
-        """Rounding of the gradient, a product with A'A."""
+        """Bound the rounding errors of the gradient, which is a product with A'A."""
         a, size = problem.a, problem.start + problem.truth
         sums = jnp.abs(a.T) @ (jnp.abs(a) @ size)
         steps = jnp.abs(_steps(problem, 1.0))

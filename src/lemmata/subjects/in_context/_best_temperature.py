@@ -1,4 +1,4 @@
-"""The best temperature of a product in finite precision, and its error."""
+"""The best temperature of a product by logistic functions in finite precision, and the error at this temperature."""
 
 from typing import Any
 
@@ -10,11 +10,10 @@ PRECISIONS = (jnp.bfloat16, jnp.float32, jnp.float64)
 
 
 def best_temperature(size: float | Array, dtype: Any) -> Array:
-    """(size³ / (6 eps))^(1/3), which minimises size³ / (12 tau²) + eps tau, the sum of truncation and rounding of one
-    product.
+    """Return the tau that minimises truncation plus rounding, size³/(12 tau²) + eps tau; it is (size³/(6 eps))^(1/3).
 
     Args:
-        size: |x|.
+        size: the size |x| of the product.
         dtype: the type of the computation; eps is the distance from 1 to the next number.
 
     Example:
@@ -26,20 +25,20 @@ def best_temperature(size: float | Array, dtype: Any) -> Array:
 
 
 def least_error(size: float | Array, dtype: Any) -> Array:
-    """3/2 eps tau at the best temperature, which is size (9 eps² / 16)^(1/3). It is the accuracy of a product.
+    """Return the error of a product at the best temperature: 3/2 eps tau, which is size (9 eps² / 16)^(1/3).
 
     Args:
-        size: |x|.
+        size: the size |x| of the product.
         dtype: the type of the computation.
     """
     return 1.5 * float(jnp.finfo(dtype).eps) * best_temperature(size, dtype)
 
 
 def rounded_product(x: Float[Array, "*s"], temperature: Float[Array, ""], dtype: Any) -> Float[Array, "*s"]:
-    """4 tau (sigma(x/tau) - 1/2) with every number rounded to the type, as float64.
+    """Return 4 tau (sigma(x/tau) - 1/2) as float64, with every intermediate number rounded to the type.
 
     Args:
-        x: numbers.
+        x: the numbers x, which the result approximates.
         temperature: tau.
         dtype: the type.
     """

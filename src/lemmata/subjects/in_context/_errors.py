@@ -1,4 +1,4 @@
-"""Errors of the steps that a forward pass takes, and the temperature at which they are small."""
+"""The errors of the steps of a forward pass, and the temperature at which they are small."""
 
 import equinox as eqx
 import jax
@@ -14,7 +14,7 @@ from ._passes import exact_update, inexact_update, path_of
 
 
 def query_gaps(prompt: Prompt) -> Array:
-    """|y^ - phi^T rho| of the query before each step, 0 before the first.
+    """Return |y^ - phi^T rho| of the query before each step, which is 0 before the first step.
 
     Args:
         prompt: examples, the query and a transformer.
@@ -24,7 +24,7 @@ def query_gaps(prompt: Prompt) -> Array:
 
 
 def powers_at_tokens(prompt: Prompt, power: int) -> Array:
-    """sum |y_i|^power + sum |phi_i^T rho|^power + |y^|^power, over all N + 1 tokens, before each step.
+    """Return sum |y_i|^power + sum |phi_i^T rho|^power + |y^|^power, over all N + 1 tokens, before each step.
 
     Args:
         prompt: examples, the query and a transformer.
@@ -38,7 +38,7 @@ def powers_at_tokens(prompt: Prompt, power: int) -> Array:
 
 
 def steps_of_the_pass(prompt: Prompt) -> tuple[Array, Array]:
-    """(118) and (108) before each step of the pass, the first from rho = 0.
+    """Return the updates of equations (118) and (108) at the rho before each step; the first rho is 0.
 
     Args:
         prompt: examples, the query and a transformer.
@@ -48,13 +48,13 @@ def steps_of_the_pass(prompt: Prompt) -> tuple[Array, Array]:
 
 
 def cancellation(prompt: Prompt, bound: Array) -> Array:
-    """Condition numbers of differences that cancel but for their third order: the size of rho and y over the bound."""
+    """Return the largest |rho| or |y|, divided by the bound, because terms of this size cancel up to third order."""
     rho, _ = path_of(prompt)
     return jnp.maximum(jnp.abs(rho).max(), jnp.abs(prompt.y).max()) / jnp.maximum(bound, 1e-12)
 
 
 def step_errors(prompt: Prompt) -> Float[Array, "t p"]:
-    """e_t = rho_t - ST(rho_{t-1} + exact gradient step), for t = 1, ..., T.
+    """Return e_t = rho_t - ST(rho_{t-1} + exact gradient step), t = 1, ..., T, where ST is the soft threshold.
 
     Args:
         prompt: examples, the query and a transformer.
@@ -64,7 +64,7 @@ def step_errors(prompt: Prompt) -> Float[Array, "t p"]:
 
 
 def error_allowed(prompt: Prompt) -> Array:
-    """C_F / ((L + n) n N), inequality (58b) with a constant of 1.
+    """Return C_F / ((L + n) n N), the bound of inequality (58b) with a constant of 1.
 
     Args:
         prompt: examples and a transformer.
@@ -74,7 +74,7 @@ def error_allowed(prompt: Prompt) -> Array:
 
 
 def norm_allowed(prompt: Prompt) -> Array:
-    """n sqrt(N) C_F, the second inequality of Lemma 7 with a constant of 1.
+    """Return n sqrt(N) C_F, the bound of the second inequality of Lemma 7 with a constant of 1.
 
     Args:
         prompt: examples and a transformer.
@@ -84,7 +84,7 @@ def norm_allowed(prompt: Prompt) -> Array:
 
 
 def gap_allowed(prompt: Prompt) -> Array:
-    """sqrt(log N / N) C_F², inequality (59b) with a constant of 1.
+    """Return sqrt(log N / N) C_F², the bound of inequality (59b) with a constant of 1.
 
     Args:
         prompt: examples and a transformer.
@@ -94,7 +94,7 @@ def gap_allowed(prompt: Prompt) -> Array:
 
 
 def at_temperature(prompt: Prompt, temperature: Array) -> Prompt:
-    """The same prompt and weights at another temperature.
+    """Return the prompt and its transformer with another temperature.
 
     Args:
         prompt: examples, the query and a transformer.
@@ -104,7 +104,7 @@ def at_temperature(prompt: Prompt, temperature: Array) -> Prompt:
 
 
 def value_at_the_end(prompt: Prompt) -> Array:
-    """phi^T rho_T of the query.
+    """Return phi^T rho_T for the features phi of the query and the last coefficients rho_T.
 
     Args:
         prompt: examples, the query and a transformer.
@@ -113,7 +113,7 @@ def value_at_the_end(prompt: Prompt) -> Array:
 
 
 def found_at(prompt: Prompt, temperature: Array) -> Float[Array, " 3"]:
-    """max |e_t|_1, max |rho_t|_1 and (phi^T rho_T - y^)² of the pass at another temperature.
+    """Return max |e_t|_1, max |rho_t|_1 and (phi^T rho_T - y^)² of the pass at another temperature.
 
     Args:
         prompt: examples, the query and a transformer.
@@ -126,11 +126,11 @@ def found_at(prompt: Prompt, temperature: Array) -> Float[Array, " 3"]:
 
 
 def sufficient_temperature(prompt: Prompt, ladder: Float[Array, " k"]) -> Array:
-    """The least temperature of a ladder from which on all three of Lemma 7 and (59b) hold.
+    """Return the least temperature from which on the three bounds of Lemma 7 and (59b) hold.
 
     Args:
         prompt: examples, the query and a transformer.
-        ladder: increasing temperatures; if the last is too low the answer is infinite.
+        ladder: increasing temperatures to try; if even the last is too low, the result is infinite.
     """
     allowed = jnp.stack([error_allowed(prompt), norm_allowed(prompt), gap_allowed(prompt)])
     held = jax.vmap(lambda tau: jnp.all(found_at(prompt, tau) <= allowed))(ladder)

@@ -1,4 +1,4 @@
-"""Forward passes of the transformer in context: prompts with penalty, temperature and depth; populations."""
+"""Random prompts for forward passes of the in-context transformer, with their penalty, temperature and depth."""
 
 import dataclasses
 import math
@@ -18,7 +18,7 @@ _drawn = eqx.filter_jit(sampled_prompt)
 
 
 def sizes_of(prompt: Prompt) -> tuple[int, int, int]:
-    """n, N and L: features without the constant, examples, layers.
+    """Return n, N and L: the numbers of features (without the constant), of examples, and of layers.
 
     Args:
         prompt: examples and a transformer.
@@ -27,7 +27,7 @@ def sizes_of(prompt: Prompt) -> tuple[int, int, int]:
 
 
 def discrepancy(prompt: Prompt) -> Array:
-    """The largest |phi(x)^T rho* - f(x)| over the inputs of the prompt. It is at most eps_dis.
+    """Return the largest |phi(x)^T rho* - f(x)| over the inputs of the prompt, which is at most eps_dis.
 
     Args:
         prompt: examples, queries, a function and the features of its class.
@@ -38,7 +38,7 @@ def discrepancy(prompt: Prompt) -> Array:
 
 
 def penalty_asked(prompt: Prompt) -> Array:
-    """sqrt(log N / N) (C_F + sigma) + eps_dis² / C_F, with the discrepancy at the inputs for eps_dis.
+    """Return sqrt(log N / N) (C_F + sigma) + eps_dis² / C_F, with `discrepancy` as eps_dis.
 
     Args:
         prompt: examples and a transformer.
@@ -48,16 +48,16 @@ def penalty_asked(prompt: Prompt) -> Array:
 
 
 def reachable(dtype: Any, number: int, layers: int) -> int:
-    """The largest N at which the temperature of Lemma 7 does not round the targets away completely. 0 if there is none.
+    """Return the largest N at which the temperature of Lemma 7 does not round all targets away, or 0.
 
-    A logistic function at |z| <= eps/2 is 1/2, rounded. Targets up to C_F enter it as eta y / tau. Here eta =
-    1/(2(n+1)) and tau = N n² (L + n)(N + n) C_F. So they are not rounded away if N (N + n) n² (L + n)(n + 1) is below
-    1/eps.
+    At |z| <= eps/2, a logistic function is rounded to 1/2. Targets y of size up to C_F enter this function as eta y /
+    tau. Here eta = 1/(2(n+1)) and tau = N n² (L + n)(N + n) C_F. So the targets are not rounded away if N (N + n) n²
+    (L + n)(n + 1) is below 1/eps.
 
     Args:
         dtype: the type of the computation; eps is the distance from 1 to the next number.
-        number: n.
-        layers: L.
+        number: n, the number of features.
+        layers: L, the number of layers.
 
     Example:
         >>> from lemmata.subjects.in_context.finite_precision import reachable
@@ -72,7 +72,7 @@ def reachable(dtype: Any, number: int, layers: int) -> int:
 
 
 def features_are_fractions(prompt: Prompt) -> Hypothesis:
-    """Features between 0 and 1.
+    """Check that all features are between 0 and 1.
 
     Args:
         prompt: examples and a transformer.
@@ -84,9 +84,9 @@ class DensePasses(Population[Prompt]):
     """Bumps in two dimensions and a transformer with concrete weights, whose matrices can be written down.
 
     Attributes:
-        layers: L by default.
-        accelerated: with momentum.
-        as_printed: without the factor N in Attn2.
+        layers: the default number of layers L.
+        accelerated: whether the transformer uses momentum.
+        as_printed: whether the weights leave out the factor N in Attn2, as in the source.
     """
 
     layers: int = 5
@@ -102,7 +102,7 @@ class DensePasses(Population[Prompt]):
         ).where("L is odd", lambda setting: setting["layers"] % 2 == 1)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Prompt:
-        """A function of the class, inputs uniform in the ball, noise."""
+        """Draw a function of the class, inputs uniform in the ball, and noise."""
         return _drawn(
             key,
             n=setting["n"],
@@ -121,13 +121,13 @@ class ForwardPasses(Population[Prompt]):
     """A random function of a random class, noise of standard deviation 1/10, and the transformer's own numbers.
 
     Attributes:
-        layers: L by default.
-        penalty: lambda.
-        of_inputs: lambda is this times `penalty_asked` instead, where it is positive.
-        of_theory: lambda is this times `penalty_of_theory` instead, where it is positive.
-        temperature: tau; 0 means the temperature that the construction requires.
+        layers: the default number of layers L.
+        penalty: the penalty lambda.
+        of_inputs: if positive, lambda is this factor times `penalty_asked` instead.
+        of_theory: if positive, lambda is this factor times `penalty_of_theory` instead.
+        temperature: the temperature tau; 0 means the temperature that the construction requires.
         unreached: use only sizes at which the targets in float32 are lost to rounding at that temperature.
-        families: the classes of other settings. If none is named, all classes.
+        families: the classes of functions for the extra settings. If empty, all classes are used.
     """
 
     layers: int = 41
@@ -148,10 +148,13 @@ class ForwardPasses(Population[Prompt]):
         if not self.unreached:
             return space
         reach = lambda setting: reachable(jnp.float32, setting["n"], setting["layers"])
-        return space.where("N is above what float32 reaches", lambda setting: setting["examples"] > reach(setting))
+        return space.where(
+            "N is above the largest N that `reachable` gives for float32",
+            lambda setting: setting["examples"] > reach(setting),
+        )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Prompt:
-        """The prompt, then lambda and tau from the prompt's own numbers."""
+        """Draw the prompt, then set lambda and tau from the sizes of this prompt."""
         prompt = sampled_prompt(
             key,
             family=setting["family"],
@@ -183,7 +186,7 @@ class ForwardPasses(Population[Prompt]):
             n, count, layers = sizes_of(problem)
             found.append(
                 Hypothesis(
-                    "the number N of examples is out of reach of float32",
+                    "the number N of examples is too large for float32",
                     count,
                     ">",
                     reachable(jnp.float32, n, layers),
@@ -196,11 +199,11 @@ class ForwardPasses(Population[Prompt]):
 class MomentumPasses(Population[Prompt]):
     """The accelerated transformer of 17 layers at the temperature 10^9, at which truncation is below rounding.
 
-    The extra settings do not have a smaller penalty or more features. The objective would then be flatter, and rates
-    along a few depths would differ from the rates of the whole path.
+    The extra settings do not have a smaller penalty or more features, because the objective would then be flatter. Its
+    rates at a few depths would differ from the rates along the whole path.
 
     Attributes:
-        penalty, n: lambda and features by default.
+        penalty, n: the default penalty lambda and the default number of features.
     """
 
     penalty: float = 0.01
@@ -215,7 +218,7 @@ class MomentumPasses(Population[Prompt]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Prompt:
-        """A function of the class, noise, and 32 queries."""
+        """Draw a function of the class, noise, and 32 queries."""
         return sampled_prompt(
             key,
             family=setting["family"],
@@ -229,6 +232,6 @@ class MomentumPasses(Population[Prompt]):
         )
 
     def hypotheses(self, problem: Prompt) -> list[Hypothesis]:
-        """A step that is short enough: lambda_max(Phi^T Phi)/N is at most the largest |phi_i|²."""
+        """Check that the step is short enough, since lambda_max(Phi^T Phi)/N is at most the largest |phi_i|²."""
         curvature = 2 * problem.model.step * jnp.max(jnp.sum(problem.prompt**2, axis=1))
         return [Hypothesis("the step is at most 1/(2 lambda_max)", curvature, "<=", 1 + 1e-12, "2 eta |phi|²")]

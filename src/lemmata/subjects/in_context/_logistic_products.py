@@ -1,4 +1,4 @@
-"""Numbers that a logistic function is to return, and populations of them."""
+"""Numbers that a logistic function should approximate, and how they are drawn."""
 
 import equinox as eqx
 import jax
@@ -9,7 +9,7 @@ from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
 
 
 class Products(eqx.Module):
-    """Numbers x that a logistic function is to return, and its temperature tau."""
+    """Numbers x that a logistic function should approximate, and its temperature tau."""
 
     x: Float[Array, " s"]
     tau: Float[Array, ""]
@@ -20,7 +20,7 @@ def _positive(problem: Products) -> Hypothesis:
 
 
 class ProductsAroundTau(Population[Products]):
-    """64 numbers from tau/100 to 10 tau with either sign. Their logarithms are uniform."""
+    """64 numbers of size tau/100 to 10 tau with either sign; the logarithms of their sizes are uniform."""
 
     free = ("x",)
     settings = Space(tau=Real(3.0, 0.01, 1e3, "temperature", corners=(0.01, 1e3)))
@@ -35,10 +35,10 @@ class ProductsAroundTau(Population[Products]):
 
 
 class UniformProducts(Population[Products]):
-    """Numbers uniform between `low` and 1, at the temperature 1: claims along a ladder set their own.
+    """Numbers that are uniform between `low` and 1. The temperature is 1; scaling claims set it themselves.
 
     Attributes:
-        low: the least number.
+        low: the lower end of the numbers.
     """
 
     free = ("x",)

@@ -1,4 +1,4 @@
-"""Forward passes of the transformer of this chapter, with its matrices, and what each row of its tokens should hold."""
+"""Forward passes of the in-context transformer with its matrices, and the intended contents of its token rows."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -10,11 +10,11 @@ from lemmata.subjects.in_context._forward_passes import sizes_of
 
 
 def dense_tokens(prompt: Prompt, layers: int | None = None) -> Float[Array, "L D T"]:
-    """H(0), ..., H(L) from the D x D matrices, for the first query.
+    """Return the tokens H(0), ..., H(L) that the D x D matrices give for the first query.
 
     Args:
         prompt: examples, queries and a transformer with concrete weights.
-        layers: how many layers; None is all.
+        layers: the number of layers that are applied; None means all.
     """
     tokens = prompt.model.tokens(prompt.x, prompt.y, prompt.queries[0])
     return jnp.stack(transformer(transformer_layers(prompt.model)[:layers], tokens))
@@ -22,7 +22,7 @@ def dense_tokens(prompt: Prompt, layers: int | None = None) -> Float[Array, "L D
 
 @eqx.filter_jit
 def intended_tokens(prompt: Prompt) -> Float[Array, "L D T"]:
-    """H(0), ..., H(L) as intended: features, proximal steps and predictions, in equal columns.
+    """Return the intended tokens H(0), ..., H(L): features, proximal steps and predictions, in equal columns.
 
     Args:
         prompt: examples, queries and a transformer.
@@ -50,13 +50,14 @@ def intended_tokens(prompt: Prompt) -> Float[Array, "L D T"]:
 def inexact_update(
     prompt: Prompt, points: Float[Array, "t p"], predictions: Float[Array, " t"], errors_only: bool = False
 ) -> Float[Array, "t p"]:
-    """The right side of equation (118) at each row of rho. The query is the last of N + 1 tokens.
+    """Return the right side of equation (118) at each row of rho, where the query is the last of N + 1 tokens.
 
     Args:
         prompt: examples, the query and a transformer.
-        points: values of rho.
-        predictions: the prediction that is in the tokens at each.
-        errors_only: 4 tau (sigma(x / tau) - 1/2) - x in place of the first, so (108) is left out.
+        points: the values of rho, one in each row.
+        predictions: for each value of rho, the prediction that the tokens hold.
+        errors_only: if true, use the error 4 tau (sigma(x / tau) - 1/2) - x of each product in place of the product.
+            The gradient step of (108) is then left out.
     """
     model, examples = prompt.model, len(prompt.y)
     tau, eta = model.temperature, model.step
@@ -73,18 +74,18 @@ def inexact_update(
 
 
 def exact_update(prompt: Prompt, points: Float[Array, "t p"]) -> Float[Array, "t p"]:
-    """The gradient step of equation (108) without its error, at each row of rho.
+    """Return the gradient step of equation (108) without its error, at each row of rho.
 
     Args:
         prompt: examples and a transformer.
-        points: values of rho.
+        points: the values of rho, one in each row.
     """
     residual = prompt.y - points @ prompt.prompt.T
     return points + 2 * prompt.model.step / len(prompt.y) * residual @ prompt.prompt
 
 
 def path_of(prompt: Prompt) -> tuple[Float[Array, "t p"], Float[Array, " t"]]:
-    """rho_0 = 0, ..., rho_T and the predictions of the first query, the first of them 0.
+    """Return rho_0 = 0, ..., rho_T and the predictions for the first query, of which the first is 0.
 
     Args:
         prompt: examples, the query and a transformer.
@@ -95,7 +96,7 @@ def path_of(prompt: Prompt) -> tuple[Float[Array, "t p"], Float[Array, " t"]]:
 
 
 def attention_alone(layer: TransformerLayer) -> TransformerLayer:
-    """The layer without its feed-forward map.
+    """Return the layer without its feed-forward map.
 
     Args:
         layer: the layer.
@@ -104,16 +105,17 @@ def attention_alone(layer: TransformerLayer) -> TransformerLayer:
 
 
 def dense_rounding(prompt: Prompt, steps: int, accelerated: bool = False) -> Array:
-    """The rounding error of a dense pass with 32 eps is at most T p (N + 8) tau, for tokens with an entry of 1.
+    """Return T p (N + 8) tau; times 32 eps, it bounds the rounding error of a dense pass (tokens have an entry 1).
 
     A head adds up N + 1 terms of size 8 tau sigma(.) phi / N, in total at most 4 tau (1 + 1/N). The error is (N + 4)
     eps/2 of this total. Four heads and their sum make an error of 8 (N + 8) tau (1 + 1/N) eps in each entry of rho. A
-    proximal step does not enlarge distances of its p entries, momentum at most by 3.
+    proximal step does not enlarge distances between vectors of p entries; momentum enlarges them by a factor of at
+    most 3.
 
     Args:
         prompt: examples and a transformer.
-        steps: T.
-        accelerated: with momentum.
+        steps: the number of steps T.
+        accelerated: whether the steps use momentum.
     """
     n, count, _ = sizes_of(prompt)
     factor = 3.0**steps if accelerated else steps

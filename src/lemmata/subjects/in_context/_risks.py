@@ -1,4 +1,4 @@
-"""The bound of Theorem 1, and risks that are measured on a grid of sizes."""
+"""The risk bound of Theorem 1, and risks that are measured on a grid of sizes."""
 
 import functools
 import math
@@ -20,17 +20,17 @@ from lemmata.solvers import accelerated_proximal_gradient
 def theorem_risk(
     cost: Number, noise: Number, cover: Number, *, examples: int, layers: int, number: int, constant: float = 1.0
 ) -> Float[Array, ""]:
-    """The bound of the risk (li2025incontext, Theorem 1, inequality 24).
+    """Return the upper bound on the risk (li2025incontext, Theorem 1, inequality 24).
 
-    constant times (sqrt(log N/N) + n/L) C_F (C_F + sigma) + C_F² log|cover|/n.
+    The bound is constant times the sum (sqrt(log N/N) + n/L) C_F (C_F + sigma) + C_F² log|cover|/n.
 
     Args:
-        cost: C_F.
-        noise: sigma.
-        cover: log |N_epsilon|.
-        examples: N.
-        layers: L.
-        number: n.
+        cost: C_F, the Barron parameter of the class.
+        noise: sigma, the standard deviation of the noise.
+        cover: log |N_epsilon|, the logarithm of the size of a cover.
+        examples: the number of examples N.
+        layers: the number of layers L.
+        number: the number of features n.
         constant: the hidden constant.
     """
     order = math.sqrt(math.log(examples) / examples) + number / layers
@@ -41,10 +41,10 @@ class Risks(NamedTuple):
     """Mean squared errors on a grid of N, n and L.
 
     Args:
-        transformer: of the transformer.
-        lasso: of the Lasso that its layers solve, for each N and n.
-        theorem: the bound with the constant 1.
-        zero: of predicting 0.
+        transformer: the errors of the transformer.
+        lasso: the errors of the Lasso that the layers solve, for each N and n.
+        theorem: the bound of the theorem with the constant 1.
+        zero: the error of predicting 0.
     """
 
     transformer: Float[np.ndarray, "N n L"]
@@ -65,21 +65,21 @@ def measured_risks(
     repeats: int = 16,
     queries: int = 16,
 ) -> Risks:
-    """Risks of the transformer and of the Lasso, averaged over functions, features, prompts and queries.
+    """Return the risks of the transformer and the Lasso, averaged over functions, features, prompts and queries.
 
-    The penalty is that of the theory at the largest L times `constant`. Prompts and features of smaller sizes are parts
-    of those of the largest size.
+    The penalty is `constant` times the penalty of the theory at the largest L. Prompts and features of smaller sizes
+    are parts of the prompts and features of the largest size.
 
     Args:
-        functions: the class.
-        key: randomness.
-        examples: every N.
-        numbers: every n.
-        layers: every L, odd.
+        functions: the class of functions.
+        key: the source of randomness.
+        examples: the values of N that are tried.
+        numbers: the values of n that are tried.
+        layers: the values of L that are tried, all odd.
         sigma: standard deviation of the noise.
         constant: the hidden constant of the penalty.
-        repeats: functions, each with features and a prompt.
-        queries: other inputs of each prompt.
+        repeats: the number of functions that are drawn, each with features and a prompt.
+        queries: the number of further inputs for each prompt.
 
     Raises:
         SettingError: for an L that is even or below 3.

@@ -1,7 +1,7 @@
-"""The accelerated transformer: the same layers with momentum in Attn2 and FF2, and the depth that momentum saves.
+"""The accelerated transformer: the layers with momentum in Attn2 and FF2, and how many layers momentum saves.
 
 The theory covers a transformer of D = d + 3n + 8 rows that runs accelerated proximal gradient (FISTA). Its objective
-falls as 1/T² in the place of 1/T. It assumes eta <= 1/(2 lambda_max(Phi^T Phi)/N), and weights of Attn2 and FF2 that
+falls like 1/T² instead of 1/T. It assumes eta <= 1/(2 lambda_max(Phi^T Phi)/N), and weights of Attn2 and FF2 that
 change from block to block. It leaves open how the risk depends on the objective along the way. The construction is not
 in the source, in which the depth enters the risk as n C_F² / L.
 """
@@ -33,14 +33,14 @@ LONGEST = 1024
 
 
 def worth_of_steps(iterations: int) -> Float[Array, " t"]:
-    """c_1, ..., c_T: how many plain steps T accelerated steps are worth if the objective is flat.
+    """Return c_1, ..., c_T: where the objective is flat, t accelerated steps are worth c_t plain steps.
 
     Consider an eigenvector with small curvature h / eta. A plain step removes a share h of the distance from the
     minimum along it, and T accelerated steps remove c_T h, to first order in h. Here c_{k+1} = 1 + c_k + beta_k (c_k -
     c_{k-1}), and c_T is about T²/8.
 
     Args:
-        iterations: T.
+        iterations: the number of accelerated steps T.
 
     Example:
         >>> from lemmata.subjects.in_context.accelerated_transformer import worth_of_steps
@@ -59,12 +59,11 @@ def worth_of_steps(iterations: int) -> Float[Array, " t"]:
 
 
 def steps_to(values: Float[Array, " t"], level: Float[Array, ""]) -> Float[Array, ""]:
-    """The first index at which positive values reach a level, interpolated in the logarithm. If none does, the last
-    index.
+    """Return the first index at which values fall to a level, interpolated in their logarithms, or the last index.
 
     Args:
-        values: one for every step, the first before any.
-        level: the level.
+        values: positive values, the first before any step, and one after each step.
+        level: the level that is reached.
     """
     after = jnp.where((values <= level).any(), jnp.argmax(values <= level), len(values) - 1)
     before = jnp.maximum(after - 1, 0)
@@ -81,17 +80,17 @@ def layers_saved(
     iterations: int,
     longest: int = LONGEST,
 ) -> Float[Array, ""]:
-    """How many layers fewer the accelerated transformer has than the plain one of the same objective.
+    """Return how many layers the accelerated transformer saves against the plain one at the same objective.
 
-    Two layers for each step saved: plain steps needed to reach the objective of the accelerated method after T steps,
-    minus T.
+    Each saved step saves two layers. The number of saved steps is the number of plain steps that reach the objective
+    of T accelerated steps, minus T.
 
     Args:
         features: Phi, one row per example.
         y: targets.
         penalty: lambda.
         step: eta.
-        iterations: T.
+        iterations: the number of accelerated steps T.
         longest: how many plain steps are tried.
     """
     gaps = gaps_along(features, y, penalty, step, longest)
@@ -99,7 +98,7 @@ def layers_saved(
 
 
 def gaps_along(features: Array, y: Array, penalty: Array | float, step: Array | float, longest: int) -> Array:
-    """Objectives of the plain and the accelerated path above the least of both, after 0, ..., `longest` steps."""
+    """Return by how much the objectives of both paths exceed their common minimum, after 0, ..., `longest` steps."""
     paths = jnp.stack(
         [method(features, y, penalty, step, longest) for method in (proximal_gradient, accelerated_proximal_gradient)]
     )
@@ -108,7 +107,7 @@ def gaps_along(features: Array, y: Array, penalty: Array | float, step: Array | 
 
 
 def not_moved_ahead(tokens: Array, problem: Prompt) -> Array:
-    """The tokens without momentum: rho is the last iterate itself."""
+    """Return the tokens without momentum, in which rho is the last iterate itself."""
     rows = problem.model.rows
     return tokens.at[3::2, rows["rho"]].set(tokens[3::2, rows["last"]])
 
@@ -156,12 +155,12 @@ OBJECTIVE, RISK = "the objective along accelerated proximal gradient", "how the 
 
 
 def gaps_of(problem: Prompt) -> Array:
-    """Objectives of the plain and the accelerated path, above the least."""
+    """Return by how much the objectives of the plain and the accelerated path exceed the minimum."""
     return gaps_along(problem.prompt, problem.y, problem.model.penalty, problem.model.step, LONGEST)
 
 
 def iterates(method: Callable[..., Array], problem: Prompt) -> Array:
-    """The iterates of a solver after 1, ..., T steps, the same for every query."""
+    """Return the iterates of a solver after 1, ..., T steps, which are the same for every query."""
     model = problem.model
     path = method(problem.prompt, problem.y, model.penalty, model.step, model.iterations)
     return jnp.repeat(path[1:, :, None], len(problem.queries), axis=2)
@@ -198,7 +197,7 @@ class AcceleratedPassIsFista(Claim[Prompt]):
         return problem.model.path(problem.x, problem.y, problem.queries)[0]
 
     def condition(self, problem: Prompt) -> Array:
-        """A step with momentum enlarges distances of p entries at most by 3."""
+        """Bound the rounding error: a step with momentum enlarges distances by a factor of at most 3."""
         n, _, _ = sizes_of(problem)
         return jnp.asarray(3.0**problem.model.iterations * (n + 1))
 
@@ -212,8 +211,8 @@ class ObjectiveOfFista(Claim[Prompt]):
 
         2 |rho|_2² / (eta (T + 1)²),
 
-    where rho is any vector. The test uses T = 16 and 32, and takes as rho the minimiser that 1024 steps find. At T = 8
-    the bound is above the objective at the start, and at T = 64 the bound is loose.
+    where rho is any vector. The test uses T = 16 and 32, and rho is the minimiser that 1024 steps find. At T = 8 the
+    bound is above the objective at the start, and at T = 64 the bound is loose.
     """
 
     title = "An upper bound on the Lasso objective after T accelerated steps"
@@ -307,7 +306,7 @@ class LayersToEqualRisk(Claim[Prompt]):
     predict = -1.0
 
     def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
-        """2 t + 1, where t is the first step that reaches this risk, for both methods."""
+        """Return the layers 2 t + 1 for both methods, where t is the first step that reaches this risk."""
         model, targets = problem.model, problem.function(problem.queries)
         asked = model.features(problem.queries).T
         methods = (proximal_gradient, accelerated_proximal_gradient)

@@ -1,10 +1,10 @@
-"""A step that depends on the curvature of the prompt, and the number of layers that it saves.
+"""A step size that depends on the curvature of the prompt, and the number of layers that it saves.
 
 The theory covers proximal gradient with the step 1/lambda_max(H), H = (2/N) Phi^T Phi. The source uses the step 1/(2
-(n+1)) for n + 1 features. Each of its steps is worth gamma = 2 (n+1)/lambda_max(H) steps of the source. It assumes that
-the largest eigenvalue of the prompt's H is known. The weights of the construction do not compute this eigenvalue from
-the prompt: the step is one of the transformer's parameters. The theory leaves open how to find the eigenvalue, except
-for a bound from the trace.
+(n+1)) for n + 1 features. Each step of size 1/lambda_max(H) is worth gamma = 2 (n+1)/lambda_max(H) steps of the
+source. The theory assumes that the largest eigenvalue of the prompt's H is known. The weights of the construction do
+not compute this eigenvalue from the prompt: the step is one of the transformer's parameters. The theory leaves open
+how to find the eigenvalue, except for a bound from the trace.
 """
 
 import jax.numpy as jnp
@@ -18,7 +18,7 @@ from .accelerated_transformer import steps_to
 
 ABOUT = {"tool": "convex optimisation", "architecture": "transformer in context", "object": "cost"}
 
-_SOURCE = Source("li2025incontext", "Lemma 3", "(41)", note="with the step 1/lambda_max(H); not in the source")
+_SOURCE = Source("li2025incontext", "Lemma 3", "(41)", note="with the step 1/lambda_max(H), which is not in the source")
 _GAIN, _FINDING = "the number of steps that a longer step saves", "how a transformer finds the largest eigenvalue"
 _TIMES = (32, 64)
 _COMPARED, _LONG = 128, 1024
@@ -34,7 +34,7 @@ def curvatures(features: Float[Array, "N p"]) -> Float[Array, " p"]:
 
 
 def gain(features: Float[Array, "N p"]) -> Float[Array, ""]:
-    """How much longer the step 1/lambda_max(H) is than 1/(2 p), as the ratio gamma = 2 p/lambda_max(H).
+    """Return gamma = 2 p/lambda_max(H), the ratio of the steps 1/lambda_max(H) and 1/(2 p).
 
     Args:
         features: Phi, one row per example.
@@ -70,7 +70,7 @@ class GainIsAtMost(Claim[Prompt]):
         return gain(problem.prompt)
 
     def trivial(self, problem: Prompt) -> Array:
-        """The constant alone has lambda_max(H) >= 2."""
+        """Return p, because the constant feature alone gives lambda_max(H) >= 2."""
         return jnp.asarray(1.0 * problem.prompt.shape[1])
 
 
@@ -126,13 +126,13 @@ class StepsAlongEigenvectors(Claim[Prompt]):
         return jnp.full(problem.prompt.shape[1] - 1, gain(problem.prompt))
 
     def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
-        """At eigenvalues that are above rounding, and at 1e-9 of the largest if they are not."""
+        """Measure at the eigenvalues; replace those below 1e-9 of the largest, which rounding hides, by this value."""
         values, size = curvatures(problem.prompt), 2 * problem.prompt.shape[1]
         values, largest = jnp.maximum(values[:-1], 1e-9 * values[-1]), values[-1]
         return jnp.log1p(-values / largest) / jnp.log1p(-values / size)
 
     def trivial(self, problem: Prompt) -> Array:
-        """A longer step is worth at least one step."""
+        """Return 1, because a longer step is worth at least one step."""
         return jnp.ones(problem.prompt.shape[1] - 1)
 
 
@@ -144,7 +144,7 @@ class ObjectiveOfTheStep(Claim[Prompt]):
         l(rho_T) - l(rho) <= lambda_max(H) |rho|_2² / (2 T),
 
     which is Lemma 3 of the source with lambda_max(H)/2 in place of the number n + 1 of features. The test uses T = 32
-    and 64, and takes the minimiser as rho. For fewer steps the bound is above the objective at the start.
+    and 64, and rho is the minimiser. For fewer steps the bound is above the objective at the start.
     """
 
     title = "An upper bound on the Lasso objective after T steps of 1/lambda_max(H)"

@@ -1,9 +1,9 @@
-"""Outside the hypotheses: other functions, other noise, and weights built for another number of examples.
+"""Outside the hypotheses: other functions, other noise, and weights that are built for another number of examples.
 
 No theorem covers these cases. The source assumes functions of the class, sub-Gaussian noise and the N for which the
-weights are built. The claims say what happens if one of these assumptions fails. The risk grows with the frequency, and
-averages of heavy noise fall more slowly than 1/sqrt(N). Predictions are wrong by the ratio of the two N. It is open how
-a model could notice this.
+weights are built. The claims say what happens if one of these assumptions fails. The risk grows with the frequency,
+and averages of heavy-tailed noise fall more slowly than 1/sqrt(N). Predictions are wrong by the ratio of the two
+numbers N. It is open how a model could notice this.
 """
 
 import dataclasses
@@ -38,12 +38,12 @@ class FrequencyOutside(Claim[Prompt]):
     relation = Order("w", _FREQUENCIES)
     control = Control("the error falls with w", lambda sign, problem: -sign)
     controls = "the risk on functions outside the class"
-    unexplained = "at which frequency the prediction becomes useless"
+    unexplained = "the frequency at which the prediction becomes useless"
     trials = 48
     predict = 1.0
 
     def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
-        """Mean squared error at the queries for waves along the first feature's direction."""
+        """Return the mean squared error at the queries for waves along the first feature's direction."""
         way = problem.model.features.directions[0]
         prompt, asked = problem.prompt, problem.model.features(problem.queries)
 
@@ -75,12 +75,12 @@ class NoiseAverages(Claim[NoiseOnFeatures]):
     relation = Rate("N", _COUNTS, margin=0.05, resolution=0.08)
     control = Control("it falls like N^(-1/2)", lambda exponent, problem: exponent - 1 / 6)
     controls = "the noise in the gradient of the Lasso"
-    unexplained = "which loss would be robust"
+    unexplained = "which loss would be robust to such noise"
     trials = 32
     predict = -1 / 3  # 1/1.5 - 1
 
     def measure_at(self, problem: NoiseOnFeatures, key: Key[Array, ""], rung: float) -> Array:
-        """The median over repetitions, for the first N examples."""
+        """Return the median over repetitions, computed from the first N examples."""
         count = int(rung)
         return jnp.median(jnp.abs(problem.noise[:, :count] @ problem.features[:count]).max(axis=1) / count)
 
@@ -105,12 +105,12 @@ class AnotherLength(Claim[Prompt]):
     relation = Rate("N", _LENGTHS, margin=0.05, resolution=0.1)
     control = Control("the relative error falls like N^(-1/2)", lambda exponent, problem: exponent + 0.5)
     controls = "predictions on prompts of another length"
-    unexplained = "attention that divides by the number of tokens that it attends to"
+    unexplained = "attention that divides by the number of tokens to which it attends"
     trials = 48
     predict = -1.0
 
     def measure_at(self, problem: Prompt, key: Key[Array, ""], rung: float) -> Array:
-        """The distance from twice the prediction, root mean square over queries and relative, for the first N."""
+        """Return the relative root mean square distance from twice the correct value, for the first N examples."""
         count, asked = int(rung), problem.model.features(problem.queries)
         prompt, y = problem.prompt[:count], problem.y[:count]
         built = lambda examples: dataclasses.replace(problem.model, examples=examples)

@@ -1,4 +1,4 @@
-"""A transformer that executes proximal gradient on the Lasso, and the results of its layers, row by row.
+"""A transformer that executes proximal gradient on the Lasso, and what each of its layers writes, row by row.
 
 The theory covers every row of the tokens of the constructed transformer, layer by layer. It assumes examples and a
 query as columns, with features in [0, 1]. It leaves open whether training would find such weights.
@@ -27,7 +27,7 @@ ABOUT = {"tool": "linear algebra", "architecture": "transformer in context", "ob
 
 
 class AbstractTokens(Claim[Prompt]):
-    """Statements about the matrices of the transformer. Each trial has a class, its transformer and one prompt."""
+    """Statements about the matrices of the transformer; each trial has a class, its transformer and one prompt."""
 
     population = DensePasses()
     controls = "the tokens of the transformer, row by row"
@@ -36,7 +36,7 @@ class AbstractTokens(Claim[Prompt]):
 
 
 def rho_one_step_late(tokens: Array, problem: Prompt) -> Array:
-    """The tokens with the rho of the block before."""
+    """Return the tokens with the rho of the previous block."""
     rho = problem.model.rows["rho"]
     return tokens.at[2:, rho].set(tokens[:-2, rho])
 
@@ -89,11 +89,11 @@ class FeaturesFromTwoRamps(AbstractTokens):
     control = Control(
         "1 is written as relu(1) - relu(1)",
         lambda found, problem: found.at[-2].set(0.0),
-        loose="it breaks only one of the three identities",
+        loose="the change breaks only one of the three identities",
     )
 
     def predict(self, problem: Prompt) -> Array:
-        """A ramp that is cut off at 0 and 1."""
+        """Return the ramps, cut off at 0 and 1."""
         features, points = problem.model.features, jnp.concatenate([problem.x, problem.queries[:1]])
         lengths = jnp.linalg.norm(features.omega, axis=1)
         z = features.sharpness * (points @ features.omega.T / lengths - features.thresholds)
@@ -139,18 +139,18 @@ class FeedForwardIsSoftThreshold(AbstractTokens):
         return jnp.concatenate([after[rows["rho"]], after[rows["prediction"]]])
 
     def _before(self, problem: Prompt) -> Array:
-        """Tokens with a prediction, after the gradient step of the second block."""
+        """Return tokens with a prediction, after the gradient step of the second block."""
         return transformer([attention_alone(transformer_layers(problem.model)[3])], dense_tokens(problem, 3)[3])[1]
 
 
 def step_intended(problem: Prompt) -> Array:
-    """The right side of (118), for tokens that hold rho_1 and its prediction."""
+    """Return the right side of (118), for tokens that hold rho_1 and its prediction."""
     rho, predictions = path_of(problem)
     return inexact_update(problem, rho[1:2], predictions[1:2])[0]
 
 
 def without_the_query(found: Array, problem: Prompt) -> Array:
-    """Equation (118) without its last term. This term removes the query, which has no target, from the sum."""
+    """Return equation (118) without its last term, which would remove the query from the sum."""
     rho, predictions = path_of(problem)
     return inexact_update(problem, rho[1:2], 0 * predictions[1:2])[0]
 
@@ -179,12 +179,12 @@ class GradientStepOfFourHeads(AbstractTokens):
         return step_intended(problem)
 
     def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
-        """The column of rho after the attention of the fourth layer."""
+        """Return the column of rho after the attention of the fourth layer."""
         layer = attention_alone(transformer_layers(problem.model)[3])
         return transformer([layer], dense_tokens(problem, 3)[3])[1][problem.model.rows["rho"], 0]
 
     def condition(self, problem: Prompt) -> Array:
-        """Cancellation in one layer, relative to the size of the result."""
+        """Bound the cancellation in one layer, relative to the size of the result."""
         return dense_rounding(problem, 1) / jnp.maximum(jnp.abs(self.predict(problem)).max(), 1e-6)
 
 
@@ -199,20 +199,20 @@ class AbstractPrediction(AbstractTokens):
 
     @abc.abstractmethod
     def predict(self, problem: Prompt) -> Array:
-        """A multiple of g(phi^T rho_1)."""
+        """Return a multiple of g(phi^T rho_1)."""
 
     def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
-        """The last entry of the query's column after the attention of the third layer."""
+        """Return the last entry of the query's column after the attention of the third layer."""
         after = transformer([attention_alone(transformer_layers(problem.model)[2])], dense_tokens(problem, 2)[2])[1]
         return after[-1, -1]
 
     def condition(self, problem: Prompt) -> Array:
-        """Cancellation in one layer, relative to the size of the result."""
+        """Bound the cancellation in one layer, relative to the size of the result."""
         return dense_rounding(problem, 1) / jnp.maximum(jnp.abs(self.predict(problem)), 1e-6)
 
 
 def product_with_rho(problem: Prompt) -> Array:
-    """g(phi^T rho_1) of the query."""
+    """Return g(phi^T rho_1) for the features phi of the query."""
     value, tau = problem.model.features(problem.queries[:1])[0] @ path_of(problem)[0][1], problem.model.temperature
     return 2 * tau * jnp.tanh(value / (2 * tau))
 

@@ -1,10 +1,11 @@
 """Products by logistic functions, 4 tau (sigma(x/tau) - 1/2), in finite precision, with their truncation, rounding and
 reach.
 
-The theory gives the error of one product. Truncation falls as tau^-2, rounding grows as eps tau, and the two balance at
-the best temperature. It assumes rounding to nearest, and a logistic function that is accurate to a unit in the last
-place. It leaves open how errors of many products cancel. At the temperature of Lemma 7, the error is only the rounding
-error. Above a size that `reachable` gives, the product is only rounding.
+The theory gives the error of one product. With the temperature tau, truncation falls like tau^-2 and rounding grows
+like eps tau. They balance at the best temperature. It assumes rounding to nearest, and a logistic function that is
+accurate to a unit in the last place. It leaves open how errors of many products cancel. At the temperature of Lemma 7,
+the error is only the rounding error. If N exceeds the size that `reachable` gives, the product consists of rounding
+errors only.
 """
 
 import abc
@@ -37,17 +38,17 @@ PRODUCT, CANCEL = "the product that logistic functions compute", "how the errors
 
 
 def logistic_product(x: Array, tau: Array) -> Array:
-    """4 tau (sigma(x/tau) - 1/2), with cancellation."""
+    """Return 4 tau (sigma(x/tau) - 1/2), computed with cancellation."""
     return 4 * tau * (jax.nn.sigmoid(x / tau) - 0.5)
 
 
 def root_mean_square(errors: Array) -> Array:
-    """Of the last axis."""
+    """Return the root mean square over the last axis."""
     return jnp.sqrt(jnp.mean(errors**2, axis=-1))
 
 
 class AbstractLinearisation(Claim[Products]):
-    """How far 4 tau (sigma(x/tau) - 1/2) is from x, for numbers x from tau/100 to 10 tau."""
+    """Statements on how far 4 tau (sigma(x/tau) - 1/2) is from x, for numbers x from tau/100 to 10 tau."""
 
     population = ProductsAroundTau()
     relation = AtMost()
@@ -56,13 +57,13 @@ class AbstractLinearisation(Claim[Products]):
 
     @abc.abstractmethod
     def predict(self, problem: Products) -> Array:
-        """The bound for each number."""
+        """Return the bound for each number."""
 
     def measure(self, problem: Products, key: Key[Array, ""]) -> Array:
         return jnp.abs(problem.x - logistic_product(problem.x, problem.tau))
 
     def trivial(self, problem: Products) -> Array:
-        """|x|: the product lies between 0 and x."""
+        """Return |x|, because the product lies between 0 and x."""
         return jnp.abs(problem.x)
 
 
@@ -113,7 +114,7 @@ class FormWithoutCancellation(Claim[Products]):
     """
 
     title = "The product that logistic functions compute equals 2 tau tanh(x / (2 tau))"
-    source = Source("li2025incontext", "(117)", note="as a hyperbolic tangent")
+    source = Source("li2025incontext", "(117)", note="written as a hyperbolic tangent")
     population = ProductsAroundTau()
     relation = Equal()
     # Equal to second order.
@@ -129,7 +130,7 @@ class FormWithoutCancellation(Claim[Products]):
         return 2 * problem.tau * jnp.tanh(problem.x / (2 * problem.tau))
 
     def measure(self, problem: Products, key: Key[Array, ""]) -> Array:
-        """The left side in 40 digits."""
+        """Compute the left side with 40 digits."""
         with mp.workdps(40):
             tau = mp.mpf(float(problem.tau))
             exact = [4 * tau * (1 / (1 + mp.exp(-mp.mpf(float(x)) / tau)) - mp.mpf("0.5")) for x in problem.x]
@@ -183,13 +184,13 @@ class RoundingGrows(Claim[Products]):
     condition = 0.0  # the measurement is rounding itself
 
     def measure_at(self, problem: Products, key: Key[Array, ""], rung: float) -> Array:
-        """Root mean square of the difference to the form without cancellation."""
+        """Return the root mean square difference from the form without cancellation."""
         exact = 2 * rung * jnp.tanh(problem.x / (2 * rung))
         return root_mean_square(logistic_product(problem.x, jnp.asarray(rung)) - exact)
 
 
 def searched(problem: Products) -> tuple[Array, Array]:
-    """The temperature of least error, in a ladder around `best_temperature`, and that error, for each precision."""
+    """Return the temperature of least error, tried around `best_temperature`, and this error, for each precision."""
     multiples, found = 2.0 ** np.arange(-4, 4.5, 0.5), []
     for dtype in PRECISIONS:
         ladder = multiples * best_temperature(1.0, dtype)
@@ -274,12 +275,12 @@ class ErrorAtBestTemperature(Claim[Products]):
     condition = 0.0  # the measurement is rounding itself
 
     def predict(self, problem: Products) -> Array:
-        """One bound for each precision."""
+        """Return one bound for each precision."""
         eps, tau = jnp.asarray(EPSILONS), jnp.stack([best_temperature(1.0, dtype) for dtype in PRECISIONS])
         return 1 / (12 * tau**2) + 2 * eps * tau + 2 * eps
 
     def measure(self, problem: Products, key: Key[Array, ""]) -> Array:
-        """The largest error in each precision."""
+        """Return the largest error in each precision."""
         found = []
         for dtype in PRECISIONS:
             off = rounded_product(problem.x, best_temperature(1.0, dtype), dtype) - problem.x.astype(dtype)
@@ -287,7 +288,7 @@ class ErrorAtBestTemperature(Claim[Products]):
         return jnp.stack(found)
 
     def trivial(self, problem: Products) -> Array:
-        """A product of 0."""
+        """Return the error of a product that is 0."""
         return jnp.full(len(PRECISIONS), jnp.abs(problem.x).max())
 
 
@@ -304,7 +305,7 @@ class NothingIsLeft(Claim[Prompt]):
     population = ForwardPasses(temperature=0.0, unreached=True)
     relation = Equal()
     control = Control(
-        "it predicts the value of exact arithmetic",
+        "the transformer predicts the value of exact arithmetic",
         lambda found, problem: problem.model(problem.x, problem.y, problem.queries[:1])[0],
     )
     controls = "the prediction of the transformer in float32"
@@ -317,7 +318,7 @@ class NothingIsLeft(Claim[Prompt]):
         return [Hypothesis("targets are at most C_F", largest, "<=", 1.0, "relative to C_F")]
 
     def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
-        """The prediction at the query, in float32 and by logistic functions."""
+        """Return the prediction at the query, computed in float32 with logistic functions."""
         small = jax.tree.map(lambda leaf: leaf.astype(jnp.float32), (problem.model, problem.x, problem.y))
         return small[0](*small[1:], problem.queries[:1].astype(jnp.float32), stable=False)[0].astype(float)
 
@@ -360,6 +361,6 @@ class RoundingOfThePass(Claim[Prompt]):
         return jnp.abs(self._predictions(problem)).sum()
 
     def _predictions(self, problem: Prompt) -> Array:
-        """Without and with cancellation."""
+        """Return the predictions without and with cancellation."""
         passes = [problem.model(problem.x, problem.y, problem.queries[:1], stable)[0] for stable in (True, False)]
         return jnp.stack(passes)

@@ -1,9 +1,9 @@
-"""Linear attention on linear regression: layers that are steps of gradient descent, and the least risk they can have.
+"""Linear attention on linear regression: its layers are steps of gradient descent with a known least risk.
 
 The theory covers transformers without activation on prompts of a linear function. A layer is a step of (preconditioned)
 gradient descent from 0, and the best preconditioner and the risk of one layer are known. It assumes normal inputs and
-weights for statements about the risk. It leaves open what training finds. Linear attention is the baseline for the
-transformer of this chapter, because it is limited to linear functions and to the columns of the prompt.
+weights for statements about the risk. It leaves open which weights training finds. Linear attention is the baseline
+for the transformer of this chapter, because it is limited to linear functions and to the columns of the prompt.
 
 Let inputs have covariance S. Let y = <w, x> + z, where w ~ N(0, I) and the noise z has variance sigma². The squared
 error of a prediction at x ~ N(0, S) is then |S^(1/2) (w - w_hat)|².
@@ -35,11 +35,11 @@ class LinearPrompt(eqx.Module):
 
     Args:
         x: inputs, normal with the variances `covariance`.
-        weights: w.
-        noise: z.
-        query: another input.
-        covariance: eigenvalues of S, the axes being its eigenvectors.
-        variance: of the noise.
+        weights: the weights w.
+        noise: the noise z of each example.
+        query: a further input.
+        covariance: the eigenvalues of S, whose eigenvectors are the axes.
+        variance: the variance of the noise.
     """
 
     x: Float[Array, "N d"]
@@ -55,12 +55,12 @@ class LinearPrompt(eqx.Module):
         return self.x @ self.weights + self.noise
 
     def risk(self, found: Float[Array, " d"]) -> Float[Array, ""]:
-        """|S^(1/2) (w - found)|²."""
+        """Return |S^(1/2) (w - found)|², the risk of the weights `found`."""
         return jnp.sum(self.covariance * (self.weights - found) ** 2)
 
 
 class LinearPrompts(Population[LinearPrompt]):
-    """Normal inputs of variances 1, 1/2, ..., 1/d, normal weights of variance 1, normal noise."""
+    """Normal inputs with the variances 1, 1/2, ..., 1/d, normal weights of variance 1, and normal noise."""
 
     settings = Space(
         N=Integer(16, 4, 256, "examples"),
@@ -86,24 +86,24 @@ PREDICTION, TRAINING = "the prediction of linear attention", "what training find
 def linear_attention(
     tokens: Float[Array, "e T"], value: Float[Array, "e e"], product: Float[Array, "e e"]
 ) -> Float[Array, "e T"]:
-    """H + V H_N (H_N^T (Q^T K) H) / N with the N examples H_N: attention without activation, over the examples.
+    """Return H + V H_N (H_N^T (Q^T K) H) / N, attention without activation over the tokens H_N of N examples.
 
     Args:
-        tokens: H, examples and then the query.
-        value: V.
-        product: Q^T K.
+        tokens: the tokens H of the examples, and then of the query.
+        value: the matrix V.
+        product: the matrix Q^T K.
     """
     examples = tokens[:, :-1]
     return tokens + value @ examples @ (examples.T @ product @ tokens) / examples.shape[1]
 
 
 def regression_tokens(x: Float[Array, "N d"], y: Float[Array, " N"], query: Float[Array, " d"]) -> Float[Array, "e T"]:
-    """Columns (x_i, y_i), then (query, 0); after the layers the last entry is minus the prediction.
+    """Return the columns (x_i, y_i) and (query, 0); after the layers the last entry is minus the prediction.
 
     Args:
         x: inputs of the examples.
         y: their targets.
-        query: where to predict.
+        query: the input at which to predict.
     """
     return jnp.concatenate([jnp.concatenate([x, query[None]]).T, jnp.append(y, 0.0)[None]])
 
@@ -111,14 +111,14 @@ def regression_tokens(x: Float[Array, "N d"], y: Float[Array, " N"], query: Floa
 def descent_layers(
     x: Float[Array, "N d"], y: Float[Array, " N"], query: Float[Array, " d"], gain: Float[Array, "d d"], layers: int
 ) -> Float[Array, ""]:
-    """The prediction of `layers` layers of linear attention with Q^T K = gain on x and V = -1 on y.
+    """Return the prediction of linear attention with `layers` layers, Q^T K = gain on x, and V = -1 on y.
 
     Args:
         x: inputs of the examples.
-        y: their targets.
+        y: the targets of the examples.
         query: where to predict.
         gain: the preconditioner; a multiple of the identity is plain descent.
-        layers: how many.
+        layers: the number of layers.
     """
     tokens, d = regression_tokens(x, y, query), x.shape[1]
     value = jnp.zeros((d + 1, d + 1), x.dtype).at[d, d].set(-1.0)
@@ -129,21 +129,20 @@ def descent_layers(
 
 
 def best_gain(covariance: Float[Array, " d"], examples: int, noise: float | Array) -> Float[Array, " d"]:
-    """The preconditioner of one layer with the least risk. It is 1 / (s (1 + 1/N) + (tr S + sigma²)/N) for each
-    eigenvalue s.
+    """Return the least-risk preconditioner of a layer: 1 / (s (1 + 1/N) + (tr S + sigma²)/N) for each eigenvalue s.
 
-    From E H² = S² (1 + 1/N) + S tr S / N for the sample covariance H of N normal inputs.
+    This follows from E H² = S² (1 + 1/N) + S tr S / N, where H is the sample covariance of N normal inputs.
 
     Args:
-        covariance: eigenvalues of S.
-        examples: N.
-        noise: sigma².
+        covariance: the eigenvalues of S.
+        examples: the number of examples N.
+        noise: the variance sigma² of the noise.
     """
     return 1 / (covariance * (1 + 1 / examples) + (covariance.sum() + noise) / examples)
 
 
 def inverse_covariance(found: Array, problem: LinearPrompt) -> Array:
-    """The risk of G = S^-1, which is best where N is infinite, and what a tenth of it in either direction costs."""
+    """Return the risk of G = S^-1, the best G for infinite N, and the cost of changing G by a tenth."""
     s, count = problem.covariance, len(problem.x)
     second = s * (1 + 1 / count) + (s.sum() + problem.variance) / count  # of X^T y / N, over s
     return jnp.stack([jnp.sum(s - 2 * s + second), 0.01 * jnp.sum(second)])
@@ -181,7 +180,7 @@ class LayersAreDescent(Claim[LinearPrompt]):
         return jnp.stack([descent_layers(problem.x, problem.y, problem.query, gain, layers) for layers in (1, 5)])
 
     def condition(self, problem: LinearPrompt) -> Array:
-        """Sums of N products, whose terms may cancel; residuals grow by |I - eta H| in a step."""
+        """Bound the errors: sums of N products may cancel, and residuals grow by |I - eta H| in a step."""
         growth = jnp.maximum(1.0, 0.5 * jnp.sum(problem.x**2) / len(problem.x)) ** jnp.asarray([1.0, 5.0])
         size = jnp.abs(problem.y).sum() * jnp.linalg.norm(problem.x, axis=1).max() * jnp.linalg.norm(problem.query)
         return growth * size / jnp.maximum(jnp.abs(self.predict(problem)), 1e-12 * size)
@@ -222,7 +221,7 @@ class BestPreconditioner(Claim[LinearPrompt]):
 
 
 def risk_at_the_covariance(found: Array, problem: LinearPrompt) -> Array:
-    """The posterior variance if X^T X were N S, its mean: too small, as the inverse is convex."""
+    """Return the posterior variance with X^T X replaced by its mean N S; it is too small, as the inverse is convex."""
     s = problem.covariance
     return jnp.sum(problem.variance * s / (len(problem.x) * s + problem.variance))
 
@@ -248,21 +247,21 @@ class RidgeIsBayes(Claim[LinearPrompt]):
     trials = 2000
 
     def predict(self, problem: LinearPrompt) -> Array:
-        """The posterior variance of a prediction, given these inputs."""
+        """Return the posterior variance of a prediction, given these inputs."""
         precision = problem.x.T @ problem.x + problem.variance * jnp.eye(problem.x.shape[1])
         return problem.variance * jnp.sum(problem.covariance * jnp.diag(_inverse(precision)))
 
     def measure(self, problem: LinearPrompt, key: Key[Array, ""]) -> Array:
-        """The squared error of ridge regression by conjugate gradients."""
+        """Return the squared error of ridge regression, computed by conjugate gradients."""
         return problem.risk(ridge_by_descent(problem))
 
 
 def ridge_by_descent(problem: LinearPrompt, steps: int = 60) -> Float[Array, " d"]:
-    """Ridge regression by conjugate gradients: w in the Krylov space of X^T y.
+    """Return ridge regression weights w by conjugate gradients, in the Krylov space of X^T y.
 
     Args:
         problem: the prompt.
-        steps: iterations.
+        steps: the number of iterations.
     """
     target = problem.x.T @ problem.y
     apply = lambda w: problem.x.T @ (problem.x @ w) + problem.variance * w
@@ -277,7 +276,7 @@ def ridge_by_descent(problem: LinearPrompt, steps: int = 60) -> Float[Array, " d
 
 
 def _inverse(matrix: Float[Array, "d d"]) -> Float[Array, "d d"]:
-    """The inverse of a small positive definite matrix by Gauss-Jordan elimination, which needs no LAPACK under vmap."""
+    """Invert a small positive definite matrix by Gauss-Jordan elimination, which avoids LAPACK under vmap."""
     d = len(matrix)
     both = jnp.concatenate([matrix, jnp.eye(d, dtype=matrix.dtype)], axis=1)
     for j in range(d):

@@ -1,9 +1,9 @@
-"""The risk of the transformer in context: the bound of Theorem 1, its parameter choices, and the measured risk.
+"""The risk of the in-context transformer: the bound of Theorem 1, its choices of sizes, and the measured risk.
 
 The theory bounds the mean squared error of the constructed transformer by sqrt(log N/N) + n/L + log|cover|/n, up to a
 constant and C_F (C_F + sigma). It assumes a class of finite C_F and inputs in the unit ball. It leaves open why the
 risk is so much smaller. With the constant 1, the bound exceeds the risk of predicting 0 on most classes. For a smaller
-bound, N must be at least of the order of C_F^4 over the square of the target error.
+bound, N must be at least of the order of C_F^4 divided by the square of the target error.
 """
 
 import math
@@ -36,7 +36,7 @@ class AbstractRiskClaim(Claim[Prompt]):
         return jnp.mean((found - problem.function(problem.queries)) ** 2)
 
     def trivial(self, problem: Prompt) -> Array:
-        """The better of 0 and the best constant."""
+        """Return the smaller of the errors of predicting 0 and of the best constant."""
         values = problem.function(problem.queries)
         return jnp.minimum(jnp.mean(values**2), jnp.var(values))
 
@@ -58,7 +58,7 @@ class RiskBelowTheBound(AbstractRiskClaim):
     population = Prompts(free=("n", "N", "T", "family", "sigma"), T=40, queries=8, of_theory=0.01)
     control = Control(
         "the constant is 1/1000", lambda bound, problem: bound / 1000,
-        loose="the bound is hundreds of times the risk, so that no nearer control is refuted",
+        loose="the bound is hundreds of times the risk, so a control nearer to the bound would not be refuted",
     )  # fmt: skip
     unexplained = "why the risk is so much smaller"
     reading = "the constant hidden in O(.) is 1; the penalty has the constant 1/100"

@@ -1,8 +1,8 @@
-"""How the risk in context scales with examples, layers and features, each alone and all together.
+"""How the risk in context scales with the numbers of examples, layers and features, each alone and all together.
 
-The theory gives the orders of the three terms of Theorem 1: sqrt(log N/N), n/L and log|cover|/n. They are upper bounds,
-so only a slower decay refutes them. It assumes that the other terms are small. It leaves open why the risk falls
-faster.
+The theory gives the orders of the three terms of Theorem 1: sqrt(log N/N), n/L and log|cover|/n. These orders are
+upper bounds, so only a slower decay refutes them. For each term, the theory assumes that the other terms are small. It
+leaves open why the risk falls faster.
 """
 
 import dataclasses
@@ -30,13 +30,13 @@ _SCALES = (1.0, 2**0.75, 2**1.5)
 
 
 def predictions(problem: Prompt, examples: int, number: int, **changes: Any) -> Float[Array, "t m"]:
-    """Predictions of the transformer at the queries after each step, from the first examples and features.
+    """Return the transformer's predictions at the queries after each step, from the first examples and features.
 
     Args:
         problem: a prompt of the largest sizes.
-        examples: N.
-        number: n.
-        changes: other fields of the transformer.
+        examples: how many of the examples are used, N.
+        number: how many of the features are used, n.
+        changes: values for other fields of the transformer.
     """
     chosen = jnp.append(jnp.arange(number), len(problem.model.features.thresholds))
     prompt, asked = problem.prompt[:examples, chosen], problem.model.features(problem.queries)[:, chosen]
@@ -46,17 +46,17 @@ def predictions(problem: Prompt, examples: int, number: int, **changes: Any) -> 
 
 
 def _errors(problem: Prompt, found: Float[Array, "*t m"]) -> Float[Array, "*t"]:
-    """Mean squared difference from the function at the queries."""
+    """Return the mean squared difference from the function at the queries."""
     return jnp.mean((found - problem.function(problem.queries)) ** 2, axis=-1)
 
 
 def _sizes(scale: float) -> tuple[int, int, int]:
-    """N = 16 s², n = 8 s, L = 32 s² + 1."""
+    """Return the sizes N = 16 s², n = 8 s and L = 32 s² + 1."""
     return round(16 * scale**2), round(8 * scale), 2 * round(16 * scale**2) + 1
 
 
 class AbstractRiskClaim(Claim[Prompt]):
-    """Statements about the orders of the terms of the theorem, each if the others are small."""
+    """Statements about the order of each term of the theorem, if the other terms are small."""
 
     controls = "the mean squared error of the transformer's predictions"
     unexplained = "why the risk falls faster than the bound"
@@ -102,13 +102,13 @@ class RiskAgainstLayers(AbstractRiskClaim):
     control = Control(
         "it falls like 1/L²",
         lambda exponent, problem: exponent - 1,
-        loose="single prompts converge linearly, so that the mean slope is near -1.4",
+        loose="single prompts converge linearly, so the mean slope is near -1.4",
     )
     trials = 64
     predict = -1.0
 
     def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
-        """The difference from the Lasso's predictions, which 4000 accelerated steps find, for each L."""
+        """Return, for each L, the difference from the Lasso's predictions, which 4000 accelerated steps find."""
         found = predictions(problem, len(problem.y), problem.prompt.shape[1] - 1)
         known = (problem.prompt, problem.y, problem.model.penalty, problem.model.step)
         lasso = problem.model.features(problem.queries) @ accelerated_proximal_gradient(*known, 4000)[-1]
@@ -155,14 +155,14 @@ class RiskAlongTheChoices(AbstractRiskClaim):
     )  # fmt: skip
     relation = Rate("s", _SCALES, upper=True)
     control = Control(
-        "it falls like the bound over s^(3/2)",
+        "the risk falls like the bound divided by s^(3/2)",
         lambda exponent, problem: exponent - 1.5,
-        loose="the risk falls faster than the bound, like the bound over s^(3/4)",
+        loose="the risk falls faster than the bound, like the bound divided by s^(3/4)",
     )
     predict = 0.0
 
     def measure_at(self, problem: Prompt, key: Key[Array, ""], rung: float) -> Array:
-        """Risk over bound, with a hundredth of the penalty of the theory."""
+        """Return the risk divided by the bound, with a hundredth of the penalty of the theory."""
         cost, (examples, number, layers) = barron_parameter(problem.functions), _sizes(rung)
         sizes = {"examples": examples, "layers": layers, "number": number}
         cover = log_pair_cover(problem.x.shape[1], 1 / rung)

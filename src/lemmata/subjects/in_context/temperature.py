@@ -1,9 +1,9 @@
-"""The errors of steps that use logistic attention in the place of products, and the temperature that bounds them.
+"""The errors of steps in which logistic attention replaces products, and the temperature that bounds them.
 
 The theory bounds how far a step of the transformer is from a step of proximal gradient, by eta, tau and the size of
 rho. It assumes features in [0, 1], the fourth head of Attn1 and the factor N in Attn2 (`in_context.emulation`). It
-leaves open why the temperature of the construction is far above the least temperature that suffices. Bounds with tau in
-the place of tau² come from a bound on the second derivative, which is 0 where it matters.
+leaves open why the temperature of the construction is far above the least temperature that suffices. Bounds with tau
+in place of tau² come from a bound on the second derivative, which is in fact 0 at 0.
 """
 
 import abc
@@ -51,11 +51,11 @@ class AbstractErrorBound(Claim[Prompt]):
 
 
 class AbstractGradientError(AbstractErrorBound):
-    """The largest entry of e^(l) = (118) - (108), before each step of the pass, the first from rho = 0."""
+    """Bounds on the largest entry of e^(l), the difference of (118) and (108), before each step of the pass."""
 
     @abc.abstractmethod
     def predict(self, problem: Prompt) -> Array:
-        """The bound before each step."""
+        """Return the bound before each step."""
 
     def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
         inexact, exact = steps_of_the_pass(problem)
@@ -85,7 +85,7 @@ class GradientError(AbstractGradientError):
     source = Source("li2025incontext", "(120)", note="proof of Lemma 4, first line")
     control = Control("only the query contributes an error",
                       lambda bound, problem: 2 * problem.model.step / len(problem.y) * query_gaps(problem),
-                      loose="the bound is 1e3 times too large or more, because errors are of third order")  # fmt: skip
+                      loose="the bound is at least 1e3 times too large, because errors are of third order")  # fmt: skip
 
     def predict(self, problem: Prompt) -> Array:
         step, count = problem.model.step, len(problem.y)
@@ -129,7 +129,7 @@ class PredictionError(AbstractErrorBound):
     title = "A bound of order 1/tau² on the error of the prediction by attention"
     source = Source("li2025incontext", "(125)", note="proof of Lemma 4, with the third derivative")
     # x - 2 tau tanh(x / (2 tau)) is x³/(12 tau²) to lowest order.
-    control = Control("1/14 takes the place of 1/12", lambda bound, problem: bound * 12 / 14)
+    control = Control("the constant is 1/14 instead of 1/12", lambda bound, problem: bound * 12 / 14)
     stated = Kind.OWN
 
     def predict(self, problem: Prompt) -> Array:
@@ -148,17 +148,17 @@ class PredictionError(AbstractErrorBound):
 
 
 class AbstractStepError(AbstractErrorBound):
-    """The largest entry of e_t, the error of a proximal step, for t = 1, ..., T."""
+    """Bounds on the largest entry of e_t, the error of the proximal step t = 1, ..., T."""
 
     @abc.abstractmethod
     def predict(self, problem: Prompt) -> Array:
-        """The bound at each step."""
+        """Return the bound at each step."""
 
     def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
         return jnp.abs(step_errors(problem)).max(axis=1)
 
     def trivial(self, problem: Prompt) -> Array:
-        """The sum of the sizes of rho_t and of its intended value."""
+        """Return the sum of the sizes of rho_t and of its intended value."""
         rho, model = path_of(problem)[0], problem.model
         meant = soft_threshold(exact_update(problem, rho[:-1]), model.step * model.penalty)
         return jnp.abs(rho[1:]).max(axis=1) + jnp.abs(meant).max(axis=1)
@@ -235,7 +235,7 @@ class ErrorsAtTheTemperatureAsked(AbstractErrorBound):
     population = ForwardPasses(of_inputs=SHARE)
     control = Control("|rho_t|_1 <= C_F / sqrt(N)",
                       lambda bound, problem: bound.at[1].divide(sizes_of(problem)[0] * sizes_of(problem)[1]),
-                      loose="the bounds are 1e3, 1e12 and 1e33 too large: no nearer one is refuted")  # fmt: skip
+                      loose="1e3, 1e12 and 1e33 times too large, so no nearer control is refuted")  # fmt: skip
     reading = READING
     expected = Status.VACUOUS
 
@@ -243,11 +243,11 @@ class ErrorsAtTheTemperatureAsked(AbstractErrorBound):
         return jnp.stack([error_allowed(problem), norm_allowed(problem), gap_allowed(problem)])
 
     def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
-        """Maximal |e_t|_1, maximal |rho_t|_1 and the squared difference at the end."""
+        """Return the maximal |e_t|_1, the maximal |rho_t|_1 and the squared difference at the end."""
         return found_at(problem, self._asked(problem))
 
     def trivial(self, problem: Prompt) -> Array:
-        """2 R with R = mean y² / lambda, since the objective falls; (phi^T rho_T)², since y^ is nearer to 0."""
+        """Return 2 R, R = mean y² / lambda, as the objective falls, R, and (phi^T rho_T)², as y^ is nearer to 0."""
         size = jnp.mean(problem.y**2) / problem.model.penalty
         value = value_at_the_end(at_temperature(problem, self._asked(problem)))
         return jnp.stack([2 * size, size, value**2])
@@ -258,7 +258,7 @@ class ErrorsAtTheTemperatureAsked(AbstractErrorBound):
 
 
 class AbstractSufficientTemperature(AbstractErrorBound):
-    """The least power of 2 from which |e_t|_1, |rho_t|_1 and (59b) satisfy Lemma 7."""
+    """Temperatures that suffice for Lemma 7, against the least power of 2 from which on its inequalities hold."""
 
     population = ForwardPasses(of_inputs=SHARE)
     control = Control(
@@ -278,7 +278,7 @@ class AbstractSufficientTemperature(AbstractErrorBound):
         """tau."""
 
     def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
-        """The least of the ladder 2^-8, ..., 2^8."""
+        """Return the least sufficient temperature among 2^-8, ..., 2^8."""
         return sufficient_temperature(problem, jnp.asarray(LADDER))
 
 
@@ -290,7 +290,7 @@ class TemperatureAsked(AbstractSufficientTemperature):
         tau = N n² (L + n)(N + n) C_F
 
     suffices for |e_t|_1 <= C_F / ((L + n) n N), |rho_t|_1 <= n sqrt(N) C_F and (phi^T rho_T - y^)² <= sqrt(log N / N)
-    C_F² in all T steps. The measured value is the least power of 2 that suffices; the slack is log10 of their ratio.
+    C_F² in all T steps. Measured is the least sufficient power of 2; the slack is log10 of tau over it.
     """
 
     title = "The temperature of Lemma 7 suffices for its inequalities"
@@ -309,11 +309,11 @@ class TemperatureOfThirdOrder(AbstractSufficientTemperature):
         tau² = ((L + n) n N / (6 C_F)) {(max |y|³ + (1 + 2/N) R³) / (8 (n+1)²) + R³ / (2 N)},   R = n sqrt(N) C_F.
 
     Let rho_{t-1} be the coefficients before a proximal step, and e_t the error of this step. At this temperature,
-    (n + 1)|e_t|_inf <= C_F / ((L + n) n N) as long as |rho_{t-1}|_1 <= R. Measured is the least power of 2 for Lemma 7.
+    (n + 1)|e_t|_inf <= C_F / ((L + n) n N) as long as |rho_{t-1}|_1 <= R. Measured is the least sufficient power of 2.
     """
 
     title = "A lower temperature suffices, because errors are of third order"
-    source = Source("li2025incontext", "Lemma 7", note="the temperature, with the third derivative")
+    source = Source("li2025incontext", "Lemma 7", note="the temperature of Lemma 7, with the third derivative")
     stated = Kind.OWN
 
     def predict(self, problem: Prompt) -> Array:
@@ -324,7 +324,7 @@ class TemperatureOfThirdOrder(AbstractSufficientTemperature):
 
 
 def square_of_the_sizes(bound: Array, problem: Prompt) -> Array:
-    """C_F² / (n L)², which is a faster rate in depth and width, without noise."""
+    """Return C_F² / (n L)², a faster rate in depth and width, without a term for the noise."""
     n, _, layers = sizes_of(problem)
     return (barron_parameter(problem.functions) / (n * layers)) ** 2
 
@@ -347,7 +347,7 @@ class ObjectiveAtTheEnd(AbstractErrorBound):
     control = Control("the excess is at most C_F² / (n L)²", square_of_the_sizes,
                       loose="the bound is too large by a factor of 1e3 or more")  # fmt: skip
     controls = "the objective of the Lasso at the end of the pass"
-    unexplained = "how much smaller it is, since C_F is many times the length of the coefficients"
+    unexplained = "how much smaller the excess is, since C_F is many times the length of the coefficients"
     reading = READING
     expected = Status.VACUOUS
 
@@ -369,7 +369,7 @@ class ObjectiveAtTheEnd(AbstractErrorBound):
 
 
 def with_less_penalty(found: Array, problem: Prompt) -> Array:
-    """The result of the pass with 1/32 of the penalty."""
+    """Return the result of the pass with 1/32 of the penalty."""
     lower = eqx.tree_at(lambda p: p.model.penalty, problem, problem.model.penalty / 32)
     rho, predictions = path_of(lower)
     return jnp.stack([jnp.abs(rho).max(), predictions[-1]])
@@ -387,7 +387,7 @@ class PenaltyOfTheConstruction(Claim[Prompt]):
     source = Source("li2025incontext", "Lemma 4, part ii", "(58a)", "(58c)")
     population = ForwardPasses(of_theory=1.0, families=("bumps", "cosines"))
     relation = Equal()
-    control = Control("the values at a constant of 1/32", with_less_penalty)
+    control = Control("the values are those at a constant of 1/32", with_less_penalty)
     controls = "the coefficients and the prediction of the transformer"
     unexplained = "sizes at which (58a) allows coefficients other than 0, and how small its constant may be"
     reading = "the constant in O(.) is 1"
@@ -395,6 +395,6 @@ class PenaltyOfTheConstruction(Claim[Prompt]):
     predict = (0.0, 0.0)
 
     def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
-        """The largest coefficient along the pass, and the prediction."""
+        """Return the largest coefficient along the pass, and the prediction."""
         rho, predictions = path_of(problem)
         return jnp.stack([jnp.abs(rho).max(), predictions[-1]])

@@ -1,4 +1,4 @@
-"""Solutions of a Markov decision process: values, best policies, losses of greedy policies, fixed points."""
+"""Results for a Markov decision process: values, best policies, losses of greedy policies, and fixed points."""
 
 import dataclasses
 from typing import Any
@@ -13,7 +13,7 @@ _SHOWN = 12
 
 
 def by_state(numbers: Float[np.ndarray, " s"], name: str) -> Any:
-    """One bar for each state, as an Altair chart."""
+    """Return an Altair chart with one bar for each state."""
     import altair as alt
 
     rows = [{"state": state, name: value} for state, value in enumerate(numbers.tolist())]
@@ -24,7 +24,7 @@ def by_state(numbers: Float[np.ndarray, " s"], name: str) -> Any:
 
 
 def certain(error: float, numbers: np.ndarray, name: str = "values") -> Condition:
-    """That an error is small, against the largest of the numbers."""
+    """Check that an error is small, relative to the largest of the numbers."""
     share = error / (float(np.abs(numbers).max()) or 1.0)
     return Condition(f"the {name} are exact (error divided by the largest value)", share, share <= 1e-6,
                      "for exact numbers, use a discount nearer to 0 or a shorter horizon")  # fmt: skip
@@ -35,10 +35,10 @@ class PolicyValue:
     """The value of a policy.
 
     Args:
-        values: expected discounted sums of rewards from each state.
-        action_values: the same after each first action.
-        expected: the mean over the distribution of the first state.
-        error: the values are within this of the exact ones, by the residual of their equation.
+        values: the expected discounted sum of rewards from each state.
+        action_values: the expected discounted sum after each first action in each state.
+        expected: the mean value over the distribution of the first state.
+        error: an upper bound on the distance of the values from the exact values, from the residual of their equation.
         conditions: the conditions for the results.
         claims: names of the claims that state what policies gain over each other.
     """
@@ -59,20 +59,20 @@ class PolicyValue:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """The value of each state, as an Altair chart."""
+        """Return an Altair chart of the value of each state."""
         return by_state(self.values, "value")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Advantage:
-    """The gain of each first action over a policy that is followed afterwards; NumPy reads it as the array of gains.
+    """The gain of each first action over a policy that is followed afterwards; NumPy reads the object as `gains`.
 
     Args:
-        gains: of each action in each state; their mean over the actions of the policy is 0.
-        error: the gains are within this of the exact ones, by the residual of their equation.
+        gains: the gain of each action in each state; their mean over the actions of the policy is 0.
+        error: an upper bound on the distance of the gains from the exact gains, from the residual of their equation.
         improvable: the number of states in which some action gains.
         conditions: the conditions for the results.
-        claims: names of the claims that state what gains are worth.
+        claims: names of the claims that state how gains change the value.
     """
 
     gains: Float[np.ndarray, "s a"]
@@ -96,7 +96,7 @@ class Advantage:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """The gain of each action in each state, as an Altair chart."""
+        """Return an Altair chart of the gain of each action in each state."""
         import altair as alt
 
         rows = [
@@ -119,11 +119,11 @@ class OptimalPolicy:
     Args:
         policy: the action in each state.
         values: the values of the states.
-        action_values: the action values of each first action.
+        action_values: the value of each first action in each state.
         expected: the mean value over the distribution of the first state.
-        error: the values are within this of the optimal ones, by a sweep of value iteration.
+        error: an upper bound on the distance of the values from the optimal values, from a sweep of value iteration.
         rounds: the number of rounds of policy iteration.
-        ties: states in which several actions are best.
+        ties: the number of states in which several actions are best.
         conditions: the conditions for the results.
         claims: names of the claims that state how values and policies are related.
     """
@@ -156,7 +156,7 @@ class OptimalPolicy:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """The value of each state and the action that is taken there, as an Altair chart."""
+        """Return an Altair chart of the value of each state and the action that is taken there."""
         import altair as alt
 
         rows = [
@@ -181,11 +181,11 @@ class GreedyLoss:
     """The loss of a policy that is greedy for estimated values.
 
     Args:
-        policy: the greedy action in each state, the first of equal ones.
-        loss: against the optimal value, in each state.
+        policy: the greedy action in each state; among equal actions, the first.
+        loss: the optimal value minus the value of this policy, in each state.
         error: the largest error of an estimate.
         bound: 2 discount error / (1 - discount), which no loss exceeds.
-        shifted_bound: the same for the error after the best constant is added to all estimates.
+        shifted_bound: the same bound, with the error that is left after the best constant is added to all estimates.
         conditions: the conditions for the results.
         claims: names of the claims that state the bound.
     """
@@ -210,7 +210,7 @@ class GreedyLoss:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """The loss in each state, and the bounds as lines, as an Altair chart."""
+        """Return an Altair chart of the loss in each state, with the bounds as lines."""
         import altair as alt
 
         bounds = [{"bound": self.bound}, {"bound": self.shifted_bound}]
@@ -224,11 +224,11 @@ class TDSolution:
 
     Args:
         weights: the weights of the features.
-        fitted: the values that they give.
+        fitted: the values that these weights give.
         values: the values of the policy.
-        law: the share of time that the policy spends in each state in the long run.
-        error: the root mean square error of the fitted values over this law.
-        best: that of the best linear fit.
+        law: the stationary distribution: the share of time that the policy spends in each state in the long run.
+        error: the root mean square error of the fitted values over this distribution.
+        best: the root mean square error of the best linear fit.
         bound: best / sqrt(1 - discount²), which the error does not exceed.
         conditions: the conditions for the results.
         claims: names of the claims that state the bound.
@@ -255,7 +255,7 @@ class TDSolution:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """Fitted against true values, as an Altair chart; the area of a point is the state's share of time."""
+        """Return an Altair chart of fitted against true values; the area of a point is the state's share of time."""
         import altair as alt
 
         numbers = zip(self.values.tolist(), self.fitted.tolist(), self.law.tolist(), strict=True)

@@ -26,26 +26,26 @@ class DecisionProcess(eqx.Module):
     start: Float[Array, " s"]
 
     def followed(self, policy: Float[Array, "s a"]) -> tuple[Float[Array, "s s"], Float[Array, " s"]]:
-        """The transition matrix and the mean rewards under a policy, a table of probabilities."""
+        """Return the transition matrix and the mean rewards under a policy, given as a table of probabilities."""
         return jnp.einsum("sa,sat->st", policy, self.moves), jnp.sum(policy * self.rewards, axis=1)
 
     def solved(self, policy: Float[Array, "s a"]) -> Float[Array, " s"]:
-        """The value of a policy in each state, by a linear solve."""
+        """Solve a linear system for the value of a policy in each state."""
         transition, reward = self.followed(policy)
         return jnp.linalg.solve(jnp.eye(len(reward)) - self.discount * transition, reward)
 
     def hypotheses(self) -> list[Hypothesis]:
-        """Probabilities, and a discount below 1."""
+        """Check that probabilities sum to 1, and that the discount is below 1."""
         gap = jnp.abs(jnp.concatenate([self.moves.sum(axis=2).ravel(), self.start.sum()[None]]) - 1).max()
         return [
             Hypothesis("the largest distance of a sum of probabilities from 1", gap, "<=", 1e-12, "they are laws"),
             Hypothesis("the least probability", jnp.minimum(self.moves.min(), self.start.min()), ">=", 0.0),
-            Hypothesis("the discount", self.discount, "<", 1.0, "sums of rewards converge"),
+            Hypothesis("the discount", self.discount, "<", 1.0, "then sums of rewards converge"),
         ]
 
 
 def summed_powers(matrix: Float[Array, "s s"]) -> Float[Array, "s s"]:
-    """I + M + M² + ..., 2^14 terms by doubling."""
+    """Return I + M + M² + ..., a sum of 2^14 terms, by doubling."""
 
     def double(_, carry):
         total, power = carry
@@ -55,13 +55,13 @@ def summed_powers(matrix: Float[Array, "s s"]) -> Float[Array, "s s"]:
 
 
 def best_values(process: DecisionProcess) -> Float[Array, " s"]:
-    """The optimal values, by sweeps of value iteration."""
+    """Return the optimal values, by sweeps of value iteration."""
     look = lambda _, values: jnp.max(process.rewards + process.discount * process.moves @ values, axis=1)
     return jax.lax.fori_loop(0, _SWEEPS, look, jnp.zeros(len(process.start)))
 
 
 def random_process(setting: dict, key: Key[Array, ""]) -> DecisionProcess:
-    """Moves of a Dirichlet distribution with parameter 0.1, normal rewards, a uniform start."""
+    """Draw moves from a Dirichlet distribution with parameter 0.1, normal rewards, and a uniform start."""
     s, a = setting["states"], setting["actions"]
     one, two, three = jax.random.split(key, 3)
     moves = jax.random.dirichlet(one, jnp.full(s, 0.1), (s, a))
@@ -70,7 +70,7 @@ def random_process(setting: dict, key: Key[Array, ""]) -> DecisionProcess:
 
 
 def sizes(discount: float = 0.9, most: float = 0.99) -> Space:
-    """Numbers of states and actions, and the discount."""
+    """Return the settings: the numbers of states and actions, and the discount."""
     return Space(
         states=Integer(8, 4, 20, "states", corners=(5, 12)),
         actions=Integer(3, 3, 6, "actions", corners=(3, 5)),
@@ -79,7 +79,7 @@ def sizes(discount: float = 0.9, most: float = 0.99) -> Space:
 
 
 class PolicyPair(eqx.Module):
-    """A process with two policies, by logits."""
+    """A process with two policies, each given by logits."""
 
     process: DecisionProcess
     logits: Float[Array, "s a"]
@@ -87,7 +87,7 @@ class PolicyPair(eqx.Module):
 
     @property
     def policies(self) -> tuple[Float[Array, "s a"], Float[Array, "s a"]]:
-        """The action probabilities of both policies."""
+        """Return the action probabilities of both policies."""
         return jax.nn.softmax(self.logits, axis=1), jax.nn.softmax(self.other, axis=1)
 
 
@@ -107,7 +107,7 @@ class PolicyPairs(Population[PolicyPair]):
 
 
 class ValueGuess(eqx.Module):
-    """A process, a guess of its optimal values, and by how much the guess may be off in any state."""
+    """A process, a guess of its optimal values, and the largest error that the guess may have in a state."""
 
     process: DecisionProcess
     guess: Float[Array, " s"]
@@ -117,14 +117,14 @@ class ValueGuess(eqx.Module):
 class ValueGuesses(Population[ValueGuess]):
     """Half of the problems are random.
 
-    In the others, state 0 has an action that stays at the reward -2 gamma eps, an action that leaves at no reward, and
-    bad actions. The guess makes the first action look as good as the second.
+    In the others, state 0 has three kinds of action: one stays at the reward -2 gamma eps, one leaves with reward 0,
+    and the rest are bad. The guess makes the first action look as good as the second.
     """
 
     settings = sizes(most=0.95)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ValueGuess:
-        """Errors of a random sign, with eps between 0.05 and 0.5."""
+        """Draw errors of random sign, with eps between 0.05 and 0.5."""
         own, kind_key, sign_key, size_key = jax.random.split(key, 4)
         process = random_process(setting, own)
         s, a = process.rewards.shape
@@ -142,5 +142,5 @@ class ValueGuesses(Population[ValueGuess]):
 
     def hypotheses(self, problem: ValueGuess) -> list[Hypothesis]:
         off = jnp.abs(problem.guess - best_values(problem.process)).max()
-        near = Hypothesis("the largest error of the guess", off, "<=", problem.error, "the bound is in its terms")
+        near = Hypothesis("the largest error of the guess", off, "<=", problem.error, "the bound is a multiple of it")
         return [*problem.process.hypotheses(), near]

@@ -1,4 +1,4 @@
-"""Tables of Markov decision processes from steps of an agent, and from Gymnasium."""
+"""Tables of Markov decision processes, estimated from an agent's steps or read from Gymnasium."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from ._inputs import as_steps
 
 
 def estimated(steps: Any, *, states: Any, actions: Any, unseen: Any, prior: Any, level: Any) -> dict[str, Any]:
-    """The fields of `TabularMDP.from_trajectories`, whose documentation has the arguments."""
+    """Return the fields for `TabularMDP.from_trajectories`, which documents the arguments."""
     places, rewards, ended, first_steps = as_steps(steps)
     level = inside("level", level, 0.0, 1.0)
     count = int(places[:, [0, 2]].max()) + 1
@@ -22,7 +22,7 @@ def estimated(steps: Any, *, states: Any, actions: Any, unseen: Any, prior: Any,
     total = s + int(ended.any())  # the end is a separate state, the last
     if 24 * total**2 * a > available_bytes():
         raise MemoryPlanError("steps", found=f"{s} states and {a} actions", rule="tables that fit into memory",
-                              remedy="number the states and actions that occur from 0")  # fmt: skip
+                              remedy="number only the states and actions that occur, starting from 0")  # fmt: skip
     following = np.where(ended, s, places[:, 2])
     counts = np.zeros((total, a, total), np.int64)
     np.add.at(counts, (places[:, 0], places[:, 1], following), 1)
@@ -53,11 +53,11 @@ def estimated(steps: Any, *, states: Any, actions: Any, unseen: Any, prior: Any,
     fewest = int(tried[tried > 0].min())
     conditions = (
         Condition("steps are those of a Markov chain", None, None, "the next state depends only on state and action"),
-        Condition("pairs of a state and an action without a step", float(missing), missing == 0,
+        Condition("every pair of a state and an action has a step (pairs without one)", float(missing), missing == 0,
                   "their reward is `unseen`, and every next state is possible"),
         Condition("every pair that was tried has at least 5 steps (fewest)", float(fewest), fewest >= 5,
-                  "the limits of the probabilities of fewer steps say little"),
-        Condition("rewards equal their means", None, None, "the intervals ignore the noise of rewards"),
+                  "with fewer steps, the limits of the probabilities are wide"),
+        Condition("rewards equal their means", None, None, "the intervals ignore noise in the rewards"),
     )  # fmt: skip
     return {
         "transitions": transitions, "rewards": means, "start": first, "counts": counts, "prior": weight, "level": level,
@@ -75,7 +75,7 @@ def _number(name: str, given: Any, least: int) -> int:
 
 
 def _check_table(table: dict[Any, Any]) -> None:
-    """Refuse a table of Gymnasium whose states and actions are not numbered from 0, or whose steps are invalid."""
+    """Raise an error if a Gymnasium table does not number states and actions from 0, or has invalid steps."""
     rule = "P[state][action] as a list of (probability, next state, reward, end), counted from 0"
     refuse = lambda place, found: DataError(f"P{place}", found=found, rule=rule)
     if set(table) != set(range(len(table))):
@@ -97,12 +97,12 @@ def _check_table(table: dict[Any, Any]) -> None:
 
 
 def read_gymnasium(env: Any) -> tuple[Float[np.ndarray, "s a s"], Float[np.ndarray, "s a"], np.ndarray | None]:
-    """Transitions, mean rewards and the first state's distribution of an environment of Gymnasium, or of its name."""
+    """Return transitions, mean rewards and first-state distribution of a Gymnasium environment or its name."""
     if isinstance(env, str):
         try:
             import gymnasium
         except ImportError as error:
-            raise MissingDataError("gymnasium", found="not installed", rule="environments that are named need "
+            raise MissingDataError("gymnasium", found="not installed", rule="naming an environment requires "
                 "this package",
                                    remedy="install it with pip install 'lemmata[agents]'") from error  # fmt: skip
         try:

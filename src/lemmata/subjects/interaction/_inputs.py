@@ -1,6 +1,6 @@
-"""User input for a Markov decision process: probabilities, rewards, policies, steps.
+"""Check and convert user input for a Markov decision process: probabilities, rewards, policies and steps.
 
-It also raises the errors for invalid input.
+Every function raises an error for invalid input.
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ SUMS = 1e-6  # how far the sum of probabilities may be from 1; they are then div
 
 
 def as_discount(value: Any) -> float:
-    """A discount of at least 0 and below 1."""
+    """Return the discount, which must be at least 0 and below 1."""
     if isinstance(value, bool | str | bytes) or np.ndim(value) != 0:
         raise SettingError("discount", found=" ".join(repr(value).split())[:60], rule="a number")
     try:
@@ -29,7 +29,7 @@ def as_discount(value: Any) -> float:
 
 
 def as_laws(name: str, table: Float[np.ndarray, "... k"]) -> Float[np.ndarray, "... k"]:
-    """Probabilities along the last axis, each row divided by its sum, which is 1 up to rounding."""
+    """Return probabilities along the last axis, divided by their sum, which must be 1 up to rounding."""
     places = np.argwhere(table < 0)
     if places.size:
         place = tuple(int(index) for index in places[0])
@@ -45,7 +45,7 @@ def as_laws(name: str, table: Float[np.ndarray, "... k"]) -> Float[np.ndarray, "
 
 
 def as_transitions(given: Any) -> Float[np.ndarray, "s a s"]:
-    """Probabilities of next states by state and action."""
+    """Return the probabilities of next states, by state and action."""
     table = numbers_of("transitions", given).astype(float)
     if table.ndim != 3 or table.shape[0] != table.shape[2]:
         swapped = table.ndim == 3 and table.shape[1] == table.shape[2]
@@ -56,7 +56,7 @@ def as_transitions(given: Any) -> Float[np.ndarray, "s a s"]:
 
 
 def as_rewards(given: Any, transitions: Float[np.ndarray, "s a s"]) -> Float[np.ndarray, "s a"]:
-    """Mean rewards by state and action, from those by state, by state and action, or by next state."""
+    """Return mean rewards by state and action, from rewards by state, by state and action, or by next state, too."""
     table = numbers_of("rewards", given).astype(float)
     states, actions = transitions.shape[:2]
     if table.shape == (states,):
@@ -71,7 +71,7 @@ def as_rewards(given: Any, transitions: Float[np.ndarray, "s a s"]) -> Float[np.
 
 
 def as_start(given: Any, states: int) -> Float[np.ndarray, " s"]:
-    """The distribution of the first state; uniform without one."""
+    """Return the distribution of the first state; if none is given, it is uniform."""
     if given is None:
         return np.full(states, 1 / states)
     law = numbers_of("start", given).astype(float)
@@ -81,7 +81,7 @@ def as_start(given: Any, states: int) -> Float[np.ndarray, " s"]:
 
 
 def as_policy(given: Any, states: int, actions: int) -> Float[np.ndarray, "s a"]:
-    """Probabilities of actions, from a table of them or from one action for each state."""
+    """Return the probabilities of actions, from a table of probabilities or from one action for each state."""
     array = array_of("policy", given)
     if array.shape == (states,) and array.dtype.kind in "iu":
         wrong = array[(array < 0) | (array >= actions)]
@@ -96,7 +96,7 @@ def as_policy(given: Any, states: int, actions: int) -> Float[np.ndarray, "s a"]
 
 
 def as_values(name: str, given: Any, states: int) -> Float[np.ndarray, " s"]:
-    """One number for each state."""
+    """Return one number for each state."""
     values = numbers_of(name, given).astype(float)
     if values.shape != (states,):
         raise ShapeError(name, found=f"shape {values.shape}", rule=f"shape ({states},), one number for each state")
@@ -104,7 +104,7 @@ def as_values(name: str, given: Any, states: int) -> Float[np.ndarray, " s"]:
 
 
 def as_features(given: Any, states: int) -> Float[np.ndarray, "s k"]:
-    """One row of features per state. Each column is later divided by its largest entry."""
+    """Return one row of features for each state; each column is later divided by its largest entry."""
     table = numbers_of("features", given).astype(float)
     if table.ndim != 2 or len(table) != states:
         rule = f"shape ({states}, k), one row for each state"
@@ -120,7 +120,7 @@ def _is_table(part: Any) -> bool:
 
 
 def as_steps(given: Any) -> tuple[Int[np.ndarray, "n 3"], Float[np.ndarray, " n"], np.ndarray, np.ndarray]:
-    """State, action and next state of each step, its reward, and whether an episode ended with it or a table starts."""
+    """Return state, action, next state, reward of each step, and whether an episode ends or a table starts there."""
     tables = list(given) if isinstance(given, list | tuple) and len(given) and _is_table(given[0]) else [given]
     parts = [numbers_of("steps", table) for table in tables]
     if any(part.ndim != 2 or part.shape[1] not in (4, 5) or part.shape[1] != parts[0].shape[1] for part in parts):

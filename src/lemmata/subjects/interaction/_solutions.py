@@ -10,16 +10,16 @@ def solved(
     transitions: Float[np.ndarray, "... s a t"], rewards: Float[np.ndarray, "s a"], policy: Float[np.ndarray, "s a"],
     discount: float,
 ) -> tuple[Float[np.ndarray, "... s"], Float[np.ndarray, "... s a"]]:  # fmt: skip
-    """Values of a policy, and what each action gains over it.
+    """Return the values of a policy, and the gain of each action over the policy.
 
-    A constant in all rewards, and the value of state 0, which is large for a discount near 1, are solved for
-    separately. So rounding errors do not hide the differences between actions.
+    A constant in all rewards and the value of state 0 are computed separately, because they are large for a discount
+    near 1. So rounding errors do not hide the differences between actions.
 
     Args:
         transitions: the probability of each next state, of one process or of several.
         rewards: the mean rewards of all processes.
         policy: the probability of each action.
-        discount: below 1.
+        discount: the discount, below 1.
 
     Raises:
         DataError: for values that are too large for double precision.

@@ -1,4 +1,4 @@
-"""Finite Markov decision processes: values, best policies, visits, and what approximate values cost."""
+"""Finite Markov decision processes: values, best policies, visits, and the cost of approximate values."""
 
 import dataclasses
 from typing import Any
@@ -31,10 +31,10 @@ class TabularMDP:
         transitions: the probability of each next state, (states, actions, states).
         rewards: the mean reward, (states, actions); or (states,), or (states, actions, states).
         discount: the discount of rewards per step, below 1.
-        start: the distribution of the first state; uniform without one.
+        start: the distribution of the first state; by default uniform.
 
     Raises:
-        DataError: for probabilities that are negative or have another sum than 1, or numbers that are not finite.
+        DataError: for probabilities that are negative or do not sum to 1, or numbers that are not finite.
         ShapeError, SettingError: for shapes that do not fit each other, or a discount outside [0, 1).
 
     Example:
@@ -91,12 +91,14 @@ class TabularMDP:
         Args:
             steps: one row for each step, with the columns state, action, reward, next state, and optionally whether the
                 episode ended. It may also be a list of such tables, each of which starts an episode. States and actions
-                are whole numbers from 0. An end leads to a further state, the last, which has no rewards.
+                are whole numbers from 0. After the end of an episode comes an additional last state, whose rewards are
+                0.
             discount: the discount of rewards per step, below 1.
             states: the number of states; by default, those that occur in the steps.
             actions: the number of actions; by default, those that occur in the steps.
-            unseen: the reward of pairs of a state and an action without a step, and every next state is as likely.
-            prior: the Dirichlet parameter of each next state; 1 / states without it.
+            unseen: the reward of each pair of a state and an action without a step. After such a pair, all next states
+                are equally likely.
+            prior: the Dirichlet parameter of each next state; by default 1 / states.
             level: the confidence level of the limits.
 
         Raises:
@@ -121,7 +123,7 @@ class TabularMDP:
     def from_gymnasium(env: Any, discount: float | int = 0.99) -> "TabularMDP":
         """The process of a tabular environment of Gymnasium.
 
-        Steps that end an episode lead to a further state, the last, which has no rewards.
+        Steps that end an episode lead to an additional last state, whose rewards are 0.
 
         Args:
             env: an environment with a table `env.unwrapped.P`, or its name.
@@ -135,7 +137,7 @@ class TabularMDP:
         return TabularMDP(transitions, rewards, discount, start)
 
     def value(self, policy: Any) -> PolicyValue:
-        """The value of a policy in each state, by a linear solve.
+        """Return the value of a policy in each state, by a linear solve.
 
         Args:
             policy: probabilities of actions, (states, actions), or one action for each state as whole numbers.
@@ -148,7 +150,7 @@ class TabularMDP:
         )
 
     def advantage(self, policy: Any) -> Advantage:
-        """The gain of each action over the policy, if the policy is followed afterwards.
+        """Return the gain of each action over the policy, if the policy is followed afterwards.
 
         Args:
             policy: as for `value`.
@@ -165,7 +167,7 @@ class TabularMDP:
         return Advantage(gains, error, int((gains.max(axis=1) > least).sum()), (certain(error, gains, "gains"),))
 
     def occupancy(self, policy: Any) -> Occupancy:
-        """The discounted share of time in each state, (1 - discount) sum_t discount^t P(s_t = s).
+        """Return the discounted share of time in each state, (1 - discount) sum_t discount^t P(s_t = s).
 
         Args:
             policy: as for `value`.
@@ -174,7 +176,7 @@ class TabularMDP:
         return occupied(np.einsum("sa,sat->st", chosen, self.transitions), self.start, self.discount)
 
     def optimal(self) -> OptimalPolicy:
-        """A best policy, by policy iteration; the values are certified by a sweep of value iteration.
+        """Return a best policy by policy iteration; a sweep of value iteration bounds the error of its values.
 
         Example:
             >>> import numpy as np
@@ -203,7 +205,7 @@ class TabularMDP:
         )  # fmt: skip
 
     def greedy_loss_bound(self, estimate: Any) -> GreedyLoss:
-        """The loss of the greedy policy for estimated values, and the bound 2 discount error / (1 - discount).
+        """Return the loss of the greedy policy for estimated values, and the bound 2 discount error / (1 - discount).
 
         A constant that is added to all estimates does not change the policy. So the bound also holds for the error
         after the best constant is added.
@@ -224,15 +226,15 @@ class TabularMDP:
         ties = int(((looked >= looked.max(axis=1, keepdims=True) - tie).sum(axis=1) > 1).sum())
         most = float((best.values + TabularMDP(self.transitions, -self.rewards, self.discount).optimal().values).max())
         conditions = (
-            Condition("states in which several actions look best", float(ties), ties == 0,
-                      "the loss depends on the chosen action, and the bound does not"),
+            Condition("one action looks best in each state (states with several)", float(ties), ties == 0,
+                      "the loss depends on which of these actions is chosen, and the bound does not"),
             Condition("the smaller bound is below the loss of the worst policy", most, bool(factor * shifted < most),
-                      "otherwise the bound holds for every policy, and says nothing about this one"),
+                      "otherwise the bound holds for every policy, and shows nothing about this policy"),
         )  # fmt: skip
         return GreedyLoss(policy, loss, error, factor * error, factor * shifted, conditions)
 
     def td_solution(self, features: Any, policy: Any) -> TDSolution:
-        """The values to which temporal differences with linear features converge on the visited states.
+        """Return the values to which temporal differences with linear features converge on the visited states.
 
         Args:
             features: one row for each state.
@@ -261,10 +263,10 @@ class TabularMDP:
         transient = int((law == 0).sum())
         bound, spread = float(best / np.sqrt(1 - self.discount**2)), length(goal - law @ goal)
         conditions = (
-            Condition("states that the policy leaves for ever", float(transient), transient == 0,
-                      "the error does not include these states"),
+            Condition("the policy keeps visiting every state (states that it leaves for ever)", float(transient),
+                      transient == 0, "the error does not include these states"),
             Condition("the bound is below the error of the best constant", spread, bool(bound < spread or bound == 0),
-                      "otherwise the bound says nothing about these features"),
+                      "otherwise the bound does not show that these features are useful"),
         )  # fmt: skip
         error = length(table @ weights - goal)
         return TDSolution(
@@ -273,7 +275,7 @@ class TabularMDP:
         )  # fmt: skip
 
     def _centred(self, values: Float[np.ndarray, " s"]) -> Float[np.ndarray, "s a"]:
-        """Action values for estimates, minus a constant, which would hide small differences."""
+        """Return action values for estimates, minus a constant that would hide small differences."""
         middle = values.max() / 2 + values.min() / 2
         return (self.rewards - self._middle) + self.discount * (self.transitions @ (values - middle))
 
@@ -282,17 +284,17 @@ class TabularMDP:
         return float(self.rewards.max() / 2 + self.rewards.min() / 2)
 
     def _size(self, values: Float[np.ndarray, " s"]) -> float:
-        """The scale of the numbers that distinguish actions: differences of rewards and of values."""
+        """Return the scale of the numbers that distinguish actions: differences of rewards and of values."""
         return float(max(np.abs(self.rewards - self._middle).max(), values.max() - values.min()))
 
     def _error(self, gains: Float[np.ndarray, " s"], values: Float[np.ndarray, " s"]) -> float:
-        """A bound on the error of values whose equation has these residuals, including rounding."""
+        """Return a bound on the error of values whose equation has these residuals, including rounding."""
         largest = float(np.abs(values).max())
         rounding = _EPS * (self.states * self._size(values) + np.abs(self.rewards).max())
         return float((np.abs(gains).max() + rounding) / (1 - self.discount)) + 2 * _EPS * largest
 
     def _from_start(self, values: Float[np.ndarray, "... s"]) -> Any:
-        """The mean over the distribution of the first state, of one vector of values or of several."""
+        """Return the mean over the distribution of the first state, for one vector of values or several."""
         size = float(np.abs(values).max()) or 1.0
         return (values / size) @ self.start * size
 
@@ -305,11 +307,11 @@ class EstimatedMDP(TabularMDP):
     """A Markov decision process that is estimated from steps: posterior means of Dirichlet distributions.
 
     Args:
-        counts: how often each next state followed, (states, actions, states).
+        counts: how often each next state followed a state and an action, (states, actions, states).
         prior: the parameter that each next state has before any step.
         level: the confidence level of the limits.
         conditions: the conditions for the results.
-        claims: names of the claims that state what errors of values cost.
+        claims: names of the claims that state how much errors in the values cost.
     """
 
     counts: Int[np.ndarray, "s a s"] = dataclasses.field(default_factory=lambda: np.zeros((1, 1, 1), int))
@@ -320,13 +322,13 @@ class EstimatedMDP(TabularMDP):
 
     @property
     def limits(self) -> Float[np.ndarray, "2 s a s"]:
-        """Lower and upper limits of each probability, by the beta distribution of this probability alone."""
+        """Return lower and upper limits of each probability, from the beta distribution of this probability."""
         own = self.counts + self.prior
         rest = np.maximum(own.sum(axis=2, keepdims=True) - own, 1e-300)
         return np.stack([stats.beta.ppf(p, own, rest) for p in ((1 - self.level) / 2, (1 + self.level) / 2)])
 
     def value_interval(self, policy: Any, draws: int = 400, seed: int = 0) -> tuple[float, float]:
-        """Limits of the expected value of a policy: quantiles over draws of the transition probabilities.
+        """Return limits of the expected value of a policy: quantiles over draws of the transition probabilities.
 
         The rewards are fixed at their means.
 
@@ -353,7 +355,7 @@ class EstimatedMDP(TabularMDP):
 
     @property
     def _known(self) -> np.ndarray:
-        """Rows that are not estimated from steps: the end, which leads to itself."""
+        """Return which rows are not estimated from steps: those of the end state, which leads to itself."""
         ends = self.transitions[np.arange(self.states), :, np.arange(self.states)] == 1
         return (ends & (self.counts.sum(axis=2) == 0))[..., None]
 
@@ -369,7 +371,7 @@ class EstimatedMDP(TabularMDP):
         return preformatted(self)
 
     def plot(self) -> Any:
-        """The probabilities of the 40 transitions that were seen most often, with their limits, as an Altair chart."""
+        """Return an Altair chart of the 40 transitions seen most often: their probabilities with limits."""
         import altair as alt
 
         low, high = self.limits

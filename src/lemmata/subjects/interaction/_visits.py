@@ -20,13 +20,13 @@ _EPS = float(np.finfo(float).eps)
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Occupancy:
-    """The discounted share of time that a policy spends in each state; NumPy reads it as the array of the shares.
+    """The discounted share of time that a policy spends in each state; NumPy reads the object as `shares`.
 
     Args:
-        shares: of each state, with the sum 1.
-        error: the sum of the absolute errors of the shares is at most this, by the residual of their equation.
+        shares: the share of each state; the shares sum to 1.
+        error: an upper bound on the sum of the absolute errors of the shares, from the residual of their equation.
         conditions: the conditions for the results.
-        claims: names of the claims in which these shares weigh states.
+        claims: names of the claims in which these shares are the weights of states.
     """
 
     shares: Float[np.ndarray, " s"]
@@ -49,20 +49,21 @@ class Occupancy:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """The share of each state, as an Altair chart."""
+        """Return an Altair chart of the share of each state."""
         return by_state(self.shares, "share")
 
 
 def occupied(moves: Float[np.ndarray, "s s"], start: Float[np.ndarray, " s"], discount: float) -> Occupancy:
-    """The occupancy (1 - discount) sum_t discount^t P(s_t = s) of a chain, by a linear solve.
+    """Return the occupancy (1 - discount) sum_t discount^t P(s_t = s) of a chain, by a linear solve.
 
-    Let d solve d = (1 - discount) start + discount moves' d, and let a vector leave the residual r. The rows of `moves`
-    sum to 1, so the vector errs by (1 - discount moves')^-1 r, whose entries sum to at most |r|_1 / (1 - discount).
+    Let d solve d = (1 - discount) start + discount moves' d. Suppose that the computed vector has the residual r in
+    this equation. The rows of `moves` sum to 1, so the error of the vector is (1 - discount moves')^-1 r. Its absolute
+    entries sum to at most |r|_1 / (1 - discount).
 
     Args:
         moves: the probability of each next state.
         start: the distribution of the first state.
-        discount: below 1.
+        discount: the discount, below 1.
     """
     solved = np.linalg.solve(np.eye(len(moves)) - discount * moves.T, (1 - discount) * start)
     shares = np.maximum(solved, 0.0)
@@ -75,14 +76,14 @@ def occupied(moves: Float[np.ndarray, "s s"], start: Float[np.ndarray, " s"], di
                   "for exact shares, use a discount nearer to 0"),
         Condition("the policy influences the shares (discount)", discount, discount > 0,
                   "with the discount 0, the shares are the distribution of the first state under every policy"),
-        Condition("states that the policy never visits", float(never), never == 0,
-                  "the shares say nothing about rewards there"),
+        Condition("the policy visits every state (states never visited)", float(never), never == 0,
+                  "the shares do not depend on rewards in states that are never visited"),
     )  # fmt: skip
     return Occupancy(shares, error, conditions)
 
 
 def stationary(moves: Float[np.ndarray, "s s"]) -> Float[np.ndarray, " s"]:
-    """The stationary distribution, 0 on states that the chain leaves for ever.
+    """Return the stationary distribution, which is 0 on states that the chain leaves for ever.
 
     Args:
         moves: the probability of each next state.

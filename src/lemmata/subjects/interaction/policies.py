@@ -23,7 +23,7 @@ ABOUT = {"tool": "dynamical systems", "architecture": "any", "object": "training
 
 
 def _occupancy(process: DecisionProcess, policy: Float[Array, "s a"]) -> Float[Array, " s"]:
-    """(1 - gamma) sum_t gamma^t P(s_t = s)."""
+    """Return the occupancy (1 - gamma) sum_t gamma^t P(s_t = s)."""
     discounted = process.discount * process.followed(policy)[0]
     return (1 - process.discount) * process.start @ summed_powers(discounted)
 
@@ -34,7 +34,7 @@ def _action_values(process: DecisionProcess, policy: Float[Array, "s a"]) -> Flo
 
 
 def _gained(problem: PolicyPair, visits: Float[Array, " s"]) -> Array:
-    """The mean advantage of the other policy, over states with these probabilities."""
+    """Return the mean advantage of the actions of the other policy, over states with these probabilities."""
     policy, other = problem.policies
     values = _action_values(problem.process, policy)
     advantages = values - jnp.sum(policy * values, axis=1, keepdims=True)
@@ -65,12 +65,12 @@ class PerformanceDifference(Claim[PolicyPair]):
         return _gained(problem, _occupancy(problem.process, problem.policies[1]))
 
     def measure(self, problem: PolicyPair, key: Key[Array, ""]) -> Array:
-        """The values of both policies, by linear solves."""
+        """Return the difference of the values of both policies, by linear solves."""
         policy, other = problem.policies
         return problem.process.start @ (problem.process.solved(other) - problem.process.solved(policy))
 
     def condition(self, problem: PolicyPair) -> Array:
-        """Two values that cancel, each of a system with the condition number 2 / (1 - gamma)."""
+        """Bound the cancellation of two values, each from a system with the condition number 2 / (1 - gamma)."""
         left = 1 - problem.process.discount
         size = jnp.abs(problem.process.rewards).max() / left
         return len(problem.logits) / left * (1 + size / jnp.abs(self.predict(problem)))
@@ -115,12 +115,12 @@ class PolicyGradient(Claim[PolicyPair]):
         return _gradient(problem, _occupancy(problem.process, problem.policies[0]))
 
     def measure(self, problem: PolicyPair, key: Key[Array, ""]) -> Array:
-        """The automatic derivative of a linear solve."""
+        """Differentiate a linear solve automatically."""
         process = problem.process
         return jax.grad(lambda logits: process.start @ process.solved(jax.nn.softmax(logits, axis=1)))(problem.logits)
 
     def condition(self, problem: PolicyPair) -> Array:
-        """Values of two linear systems, of which differences are taken."""
+        """Bound the rounding errors of two linear systems and of the differences between their values."""
         left = 1 - problem.process.discount
         size = jnp.abs(problem.process.rewards).max() / left**2
         return len(problem.logits) / left * (1 + size / jnp.abs(self.predict(problem)).max())
@@ -139,14 +139,14 @@ class GreedyLoss(Claim[ValueGuess]):
     population = ValueGuesses()
     relation = AtMost()
     control = Control("half of the bound is enough", lambda loss, problem: loss / 2)
-    controls = "what a policy loses that is greedy for approximate values"
-    unexplained = "guesses whose errors are alike in all states, which cost far less"
+    controls = "the loss of a policy that is greedy for approximate values"
+    unexplained = "guesses whose errors are similar in all states, which cost far less"
 
     def predict(self, problem: ValueGuess) -> Array:
         return 2 * problem.process.discount * problem.error / (1 - problem.process.discount)
 
     def measure(self, problem: ValueGuess, key: Key[Array, ""]) -> Array:
-        """Linear solves: policy iteration for the optimal values, and the greedy policy."""
+        """Compute the optimal values by policy iteration, and the values of the greedy policy by a linear solve."""
         process, actions = problem.process, problem.process.rewards.shape[1]
 
         def greedy(values: Array) -> Array:
@@ -158,10 +158,10 @@ class GreedyLoss(Claim[ValueGuess]):
         return jnp.max(best - own)
 
     def trivial(self, problem: ValueGuess) -> Array:
-        """The largest difference of two sums of rewards."""
+        """Return the largest possible difference of two discounted sums of rewards."""
         return (problem.process.rewards.max() - problem.process.rewards.min()) / (1 - problem.process.discount)
 
     def condition(self, problem: ValueGuess) -> Array:
-        """Differences of values, against the bound."""
+        """Bound the rounding errors of differences of values, relative to the bound."""
         left = 1 - problem.process.discount
         return len(problem.guess) / left * (1 + jnp.abs(problem.process.rewards).max() / problem.error)

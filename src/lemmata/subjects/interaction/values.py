@@ -1,4 +1,4 @@
-"""Learning values: the limit of temporal differences, when they diverge, and why maxima are too large.
+"""Learning values: the limit of temporal differences, when they diverge, and why maxima of estimates are too large.
 
 This theory describes three things: the values that linear temporal differences reach on the states that the policy
 visits, the growth of a weight if only some states are updated, and the bias of a maximum of estimates. It assumes
@@ -48,7 +48,7 @@ class ChainWithFeatures(eqx.Module):
         return jnp.linalg.solve(jnp.eye(len(self.law)) - self.discount * self.transition, self.rewards)
 
     def length(self, values: Float[Array, " s"]) -> Array:
-        """The root mean square over the stationary distribution."""
+        """Return the root mean square over the stationary distribution."""
         return jnp.sqrt(self.law @ values**2)
 
     @property
@@ -60,9 +60,10 @@ class ChainWithFeatures(eqx.Module):
 
 
 class ChainsWithFeatures(Population[ChainWithFeatures]):
-    """Half of the chains have random moves, and values that 3 random features nearly fit.
+    """Half of the chains have random moves, and values that are nearly linear in 3 random features.
 
-    The others move round a cycle, and the error of temporal differences is a sum of waves that attains the bound.
+    The other chains move round a cycle, where the error of temporal differences is a sum of waves and attains the
+    bound.
     """
 
     settings = Space(
@@ -90,7 +91,9 @@ class ChainsWithFeatures(Population[ChainWithFeatures]):
     def hypotheses(self, problem: ChainWithFeatures) -> list[Hypothesis]:
         gap = jnp.abs(problem.law @ problem.transition - problem.law).max()
         return [
-            Hypothesis("deviation from a stationary law", gap, "<=", 1e-12, "updates occur where the policy goes"),
+            Hypothesis(
+                "deviation from a stationary distribution", gap, "<=", 1e-12, "updates occur where the policy goes"
+            ),
             Hypothesis("the least probability of a state", problem.law.min(), ">", 0.0, "all states are visited"),
             Hypothesis("the discount", problem.discount, "<", 1.0, "sums of rewards converge"),
         ]
@@ -117,13 +120,13 @@ class TemporalDifferenceError(Claim[ChainWithFeatures]):
     relation = AtMost()
     control = Control("0.95 of the bound is enough", lambda bound, problem: 0.95 * bound)
     controls = "the error of values that are learned by temporal differences"
-    unexplained = "updates on other states than the policy visits, for which no such bound holds"
+    unexplained = "updates on states that the policy does not visit, for which no such bound holds"
 
     def predict(self, problem: ChainWithFeatures) -> Array:
         return problem.length(problem.projected - problem.values) / jnp.sqrt(1 - problem.discount**2)
 
     def measure(self, problem: ChainWithFeatures, key: Key[Array, ""]) -> Array:
-        """The normal equations of the mean update."""
+        """Solve the normal equations of the mean update."""
         system, target = _mean_update(problem)
         return problem.length(problem.features @ jnp.linalg.solve(system, target) - problem.values)
 
@@ -132,7 +135,7 @@ class TemporalDifferenceError(Claim[ChainWithFeatures]):
         return problem.length(problem.values)
 
     def condition(self, problem: ChainWithFeatures) -> Array:
-        """Two linear systems, and values that are larger than the error."""
+        """Bound the rounding errors of two linear systems, and of values that are larger than the error."""
         size = problem.length(problem.values) / problem.length(problem.projected - problem.values)
         return jnp.linalg.cond(_mean_update(problem)[0]) * size / (1 - problem.discount)
 
@@ -145,7 +148,7 @@ def _mean_update(problem: ChainWithFeatures) -> tuple[Array, Array]:
 
 
 class TwoStates(eqx.Module):
-    """States with the features 1 and `ratio`: the first leads to the second, the second to the end, without rewards."""
+    """States with the features 1 and `ratio`, without rewards: the first leads to the second, that to the end."""
 
     ratio: Float[Array, ""]
     discount: Float[Array, ""]
@@ -153,15 +156,15 @@ class TwoStates(eqx.Module):
 
 
 def _growth(problem: TwoStates, first: Float[Array, ""]) -> Array:
-    """After 20 steps, if only the first state is updated and if both are; the first moves by rate * first * w."""
+    """Return the factors of w after 20 steps, for updates of the first state alone and of both states."""
     own = problem.rate * first
     return jnp.stack([1 + own, 1 + own - problem.rate * problem.ratio**2]) ** _UPDATES
 
 
 class UpdatesOfOneState(Claim[TwoStates]):
     """Let state 1 always lead to state 2, let state 2 end the episode, and let all rewards be 0. Let the values be w in
-    state 1 and c w in state 2, and let gamma be the discount. Updates of state 1 alone by temporal differences of rate
-    alpha multiply w in each step by
+    state 1 and c w in state 2, and let gamma be the discount. Each update of state 1 alone, by temporal differences of
+    rate alpha, multiplies w by
 
         1 + alpha (gamma c - 1).
 
@@ -184,7 +187,7 @@ class UpdatesOfOneState(Claim[TwoStates]):
         "the value of the next state does not grow with c",
         lambda weights, problem: _growth(problem, problem.discount - 1),
     )
-    controls = "the weight of values that are learned from other states than the policy visits"
+    controls = "the weight that is learned from updates on other states than the policy visits"
     unexplained = "methods whose updates follow a true gradient, which do not diverge"
 
     def predict(self, problem: TwoStates) -> Array:
@@ -207,13 +210,13 @@ class UpdatesOfOneState(Claim[TwoStates]):
         return jnp.stack([step(0.0), step(1.0)])
 
     def condition(self, problem: TwoStates) -> Array:
-        """Each step rounds w, and a factor near 0 cancels."""
+        """Bound the rounding errors: each step rounds w, and a factor near 0 cancels."""
         factors = _growth(problem, problem.discount * problem.ratio - 1) ** (1 / _UPDATES)
         return 10 * _UPDATES * (1 + 1 / factors)
 
 
 class EqualActions(eqx.Module):
-    """m actions of the same value, and the size of the errors of their estimates."""
+    """The number m of actions with the same value, and the size of the errors of their estimates."""
 
     scale: Float[Array, ""]
     actions: int = eqx.field(static=True)
@@ -246,7 +249,7 @@ class MaximumOfEstimates(Claim[EqualActions]):
             problem.scale * jnp.array([problem.actions / (problem.actions + 1), np.sqrt(2 * np.log(problem.actions))])
         ),
     )
-    controls = "by how much the value of the best action is overestimated"
+    controls = "how much the value of the best action is overestimated"
     unexplained = "actions of different values; the bias of the double estimate, which is then at most 0"
     trials = 96
 
@@ -256,7 +259,7 @@ class MaximumOfEstimates(Claim[EqualActions]):
         return problem.scale * jnp.stack([jnp.asarray((m - 1) / (m + 1)), largest])
 
     def measure(self, problem: EqualActions, key: Key[Array, ""]) -> Array:
-        """Means of 2000 draws."""
+        """Return the mean differences over 2000 draws."""
         uniform_key, normal_key = jax.random.split(key)
         shape = (2, _DRAWS, problem.actions)
         draws = jnp.stack([jax.random.uniform(uniform_key, shape, minval=-1.0), jax.random.normal(normal_key, shape)])

@@ -1,1 +1,1 @@
-"""The cost of computing with kernels: iterations by condition number, low rank by effective dimension."""
+"""The cost of computing with kernels: the condition number bounds iterations, the effective dimension the rank."""

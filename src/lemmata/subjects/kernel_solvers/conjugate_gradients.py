@@ -1,7 +1,7 @@
 """Conjugate gradients: the number of iterations compared with the condition number.
 
-This theory controls how fast the energy norm of the error falls, only by the condition number. It assumes exact
-arithmetic up to rounding. It leaves unexplained the faster convergence if eigenvalues cluster.
+This theory bounds how fast the energy norm of the error falls, from the condition number alone. It assumes exact
+arithmetic up to rounding. It does not explain the faster convergence if eigenvalues cluster.
 """
 
 import math
@@ -31,10 +31,10 @@ class RegularisedSystem(eqx.Module):
     """A system (K + ridge I) x = b whose solution is known, and the rank of its preconditioner.
 
     Args:
-        gram: K.
-        ridge: on the diagonal.
-        solution: x.
-        low_rank: the approximation F F^T of K by a partial Cholesky factor.
+        gram: the Gram matrix K.
+        ridge: the number that is added to the diagonal.
+        solution: the solution x.
+        low_rank: the approximation F F^T of K, where F is a partial Cholesky factor.
     """
 
     gram: Float[Array, "n n"]
@@ -44,18 +44,18 @@ class RegularisedSystem(eqx.Module):
 
     @property
     def matrix(self) -> Float[Array, "n n"]:
-        """K + ridge I."""
+        """The matrix K + ridge I."""
         return self.gram + self.ridge * jnp.eye(len(self.gram))
 
 
 class ChebyshevSystems(Population[LinearSystem]):
-    """Systems whose eigenvalues fill [1, c] like Chebyshev's nodes."""
+    """Systems whose eigenvalues fill [1, c] like Chebyshev nodes."""
 
     free = ("solution",)
     settings = Space(n=Integer(40, 16, 200, "unknowns"), condition=Real(100.0, 2.0, 1e4, "condition number, about"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LinearSystem:
-        """Chebyshev's nodes, moved a little, in a basis that a random reflection turns; a normal solution."""
+        """Draw Chebyshev nodes, moved a little, a basis from a random reflection, and a normal solution."""
         n, condition = setting["n"], jnp.asarray(setting["condition"], float)
         axis, solution, shift = draws(key, (n,), (n, 1), (n,))
         nodes = jnp.cos(math.pi * (jnp.arange(n) + 0.5 + 0.1 * jnp.tanh(shift)) / n)
@@ -79,7 +79,7 @@ class ChebyshevSystems(Population[LinearSystem]):
 
 
 class PreconditionedSystems(Population[RegularisedSystem]):
-    """The Gaussian kernel on normal points with a ridge, and a partial Cholesky factor with pivots drawn at random."""
+    """Gaussian kernels on normal points, with a ridge and a partial Cholesky factor with random pivots."""
 
     free = ("solution",)
     settings = Space(
@@ -89,7 +89,7 @@ class PreconditionedSystems(Population[RegularisedSystem]):
     ).where("the rank is below n", lambda setting: setting["rank"] < setting["n"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> RegularisedSystem:
-        """Independent points; the right-hand side is normal."""
+        """Draw independent points and a normal right-hand side."""
         x, y = draws(key, (setting["n"], 3), (setting["n"], 1))
         matrix = gram(RBF(1.5), x)
         solution = jnp.linalg.solve(matrix + setting["ridge"] * jnp.eye(len(x)), y)
@@ -97,33 +97,33 @@ class PreconditionedSystems(Population[RegularisedSystem]):
         return RegularisedSystem(matrix, jnp.asarray(setting["ridge"], float), solution, low_rank)
 
     def hypotheses(self, problem: RegularisedSystem) -> list[Hypothesis]:
-        return [semidefinite(problem.gram), positive_ridge(problem.ridge, "so that P is invertible")]
+        return [semidefinite(problem.gram), positive_ridge(problem.ridge, "otherwise P is not invertible")]
 
 
 STEPS = 8
-"""Iterations whose errors are compared."""
+"""The number of iterations whose errors are compared."""
 _SILENT = 3  # first steps, at which the bound of Chebyshev is above the error at the start
 _HALF = Control("the bound holds with 1/2 in place of 2", lambda bound, problem: bound / 4)
 
 
 def chebyshev_bound(condition: Float[Array, ""] | float, steps: int) -> Float[Array, " s"]:
-    """2 ((sqrt(c) - 1)/(sqrt(c) + 1))^k for k = 1, ..., steps.
+    """Return the factors 2 ((sqrt(c) - 1)/(sqrt(c) + 1))^k for k = 1, ..., steps.
 
     Args:
-        condition: c >= 1.
-        steps: how many.
+        condition: the condition number c >= 1.
+        steps: the number of factors.
     """
     root = jnp.sqrt(condition)
     return 2 * ((root - 1) / (root + 1)) ** jnp.arange(1, steps + 1)
 
 
 def energy_norms(matrix: Float[Array, "n n"], errors: Float[Array, "s n 1"]) -> Float[Array, " s"]:
-    """sqrt(e^T A e) of each error."""
+    """Return the energy norm sqrt(e^T A e) of each error e."""
     return jnp.sqrt(jnp.sum(errors * (matrix @ errors), axis=(1, 2)))
 
 
 def _start(problem: LinearSystem | RegularisedSystem) -> Float[Array, " 1"]:
-    """|x|_A, the error of x_0 = 0."""
+    """Return |x|_A, the error of the start x_0 = 0."""
     return energy_norms(problem.matrix, problem.solution[None])
 
 
@@ -154,11 +154,11 @@ class ConditionBound(Claim[LinearSystem]):
         return energy_norms(problem.matrix, path[1 + _SILENT :] - problem.solution)
 
     def trivial(self, problem: LinearSystem) -> Array:
-        """The error at the start, which no iterate exceeds."""
+        """Return the error at the start, which no iterate exceeds."""
         return jnp.broadcast_to(_start(problem), (STEPS - _SILENT,))
 
     def condition(self, problem: LinearSystem) -> Array:
-        """At most trace / smallest eigenvalue."""
+        """Return trace / smallest eigenvalue, a bound on the condition number."""
         return jnp.trace(problem.matrix) / jnp.linalg.eigvalsh(problem.matrix)[0]
 
 
@@ -188,12 +188,12 @@ class PreconditionedBound(Claim[RegularisedSystem]):
         lambda bound, problem: bound / 30,
         loose="the missing trace is far above the largest missing eigenvalue, so errors are 8 to 150 times smaller",
     )
-    controls = "the error after each iteration, and therefore which rank is worth its cost"
+    controls = "the error after each iteration, which shows what rank is worth its cost"
     unexplained = "how small the missing trace is at a given rank"
     traced = False
 
     def predict(self, problem: RegularisedSystem) -> Array:
-        """The bound, with the missing trace from the columns of the pivots."""
+        """Return the bound; the missing trace is computed from the columns of the pivots."""
         pivots = problem.low_rank.pivots
         columns = problem.gram[:, pivots]
         weights = jnp.linalg.solve(columns[pivots], columns.T)
@@ -205,9 +205,9 @@ class PreconditionedBound(Claim[RegularisedSystem]):
         return _preconditioned_errors(problem.matrix, problem.solution, preconditioner)[2:]
 
     def trivial(self, problem: RegularisedSystem) -> Array:
-        """The error at the start, which no iterate exceeds."""
+        """Return the error at the start, which no iterate exceeds."""
         return jnp.broadcast_to(_start(problem), (STEPS - 2,))
 
     def condition(self, problem: RegularisedSystem) -> Array:
-        """At most tr A / ridge."""
+        """Return tr A / ridge, a bound on the condition number."""
         return jnp.trace(problem.gram) / problem.ridge + len(problem.gram)

@@ -1,8 +1,9 @@
 """Low-rank approximations of a Gram matrix, and their error compared with the effective dimension.
 
-This theory is about approximations of a Gram matrix by a few columns, random products or random features. It controls
-the part that they miss, and how this part affects kernel ridge regression. It assumes a positive semidefinite matrix
-and a ridge. It leaves unexplained how small the effective dimension of a given kernel on given data is.
+This theory is about approximations of a Gram matrix by a few columns, random products or random features. It bounds
+the part of the matrix that they miss, and the effect of this part on kernel ridge regression. It assumes a positive
+semidefinite matrix and a ridge. It does not explain how small the effective dimension of a given kernel on given data
+is.
 """
 
 import math
@@ -44,10 +45,10 @@ class RegularisedPoints(eqx.Module):
     """Points with a Gaussian kernel and a ridge, and the size of an approximation.
 
     Args:
-        x: points.
-        lengthscale: of the kernel.
-        ridge: on the diagonal.
-        size: the rank of an approximation, or its number of features.
+        x: the points, one in each row.
+        lengthscale: the length scale of the kernel.
+        ridge: the number that is added to the diagonal.
+        size: the rank of the approximation, or its number of features.
     """
 
     x: Float[Array, "n d"]
@@ -62,7 +63,7 @@ class RegularisedPoints(eqx.Module):
 
 
 class DecayingGramMatrices(Population[GramMatrix]):
-    """Matrices of scalar products of normal points whose coordinate j has the standard deviation 1/j."""
+    """Gram matrices of inner products of normal points whose coordinate j has the standard deviation 1/j."""
 
     settings = Space(n=Integer(24, 2, 200, "points"), d=Integer(4, 2, 64, "dimension"))
 
@@ -82,7 +83,7 @@ def _approximated(points: Integer, ridge: Real, size: Integer) -> Drawn:
     """Standard normal points with a Gaussian kernel and a ridge, and the size of an approximation."""
     return Drawn(
         RegularisedPoints,
-        positive("ridge", "so that K + ridge I is invertible"),
+        positive("ridge", "otherwise K + ridge I may not be invertible"),
         n=points,
         d=dimension(2, corners=(1, 2)),
         lengthscale=Real(1.5, 0.1, 10.0, "of the kernel; the points are standard normal", corners=(1.5, 3.0)),
@@ -96,7 +97,7 @@ _DELTA = 0.1
 
 
 def regularised_dimension(matrix: Float[Array, "n n"], ridge: Float[Array, ""] | float) -> Float[Array, ""]:
-    """The effective dimension tr K (K + ridge I)^-1, by a linear solve."""
+    """Return the effective dimension tr K (K + ridge I)^-1, by a linear solve."""
     return jnp.trace(jnp.linalg.solve(matrix + ridge * jnp.eye(len(matrix)), matrix))
 
 
@@ -107,7 +108,7 @@ def _uniform_pivots(missing: Array, problem: GramMatrix) -> Array:
 
 class PivotedCholeskyStep(Claim[GramMatrix]):
     """Let K be an n x n Gram matrix. Draw a column i of K with probability K_ii / tr K, and let F = K_:i / sqrt(K_ii).
-    The expected trace that is still missing is
+    The expected trace that the approximation F F^T misses is
 
         E tr(K - F F^T) = tr K - tr K² / tr K.
 
@@ -127,7 +128,7 @@ class PivotedCholeskyStep(Claim[GramMatrix]):
         return trace - jnp.sum(problem.matrix**2) / trace
 
     def measure(self, problem: GramMatrix, key: Key[Array, ""]) -> Array:
-        """The mean over 64 random pivots of the error after each."""
+        """Return the missing trace after one random pivot, averaged over 64 pivots."""
         diagonal = jnp.diagonal(problem.matrix)
         pivots = jax.random.categorical(key, jnp.log(diagonal), shape=(64,))
         columns = problem.matrix[:, pivots] / jnp.sqrt(diagonal[pivots])
@@ -141,7 +142,7 @@ def _best_of_its_rank(bound: Array, problem: RegularisedPoints) -> Array:
 
 class NystromCondition(Claim[RegularisedPoints]):
     """Let K be an n x n Gram matrix. Let U diag(a) U^T, a_1 >= ... >= a_l, be its Nyström approximation from l products
-    with random normal vectors. Let l be at least one more than twice 1.5 effective dimensions, rounded up:
+    with random normal vectors. Let l be at least 2 ceil(1.5 s) + 1, where s is the effective dimension:
 
         l >= 2 ceil(1.5 tr K (K + ridge I)^-1) + 1.
 
@@ -176,12 +177,16 @@ class NystromCondition(Claim[RegularisedPoints]):
         needed = 2 * math.ceil(1.5 * float(regularised_dimension(problem.gram, problem.ridge))) + 1
         return [
             Hypothesis(
-                "the rank", problem.size, ">=", needed, "the theorem requires twice 1.5 effective dimensions plus one"
+                "the rank",
+                problem.size,
+                ">=",
+                needed,
+                "the theorem requires 2 ceil(1.5 s) + 1, where s is the effective dimension",
             )
         ]
 
     def measure(self, problem: RegularisedPoints, key: Key[Array, ""]) -> Array:
-        """The condition number of P^-1/2 (K + ridge I) P^-1/2."""
+        """Return the condition number of P^-1/2 (K + ridge I) P^-1/2."""
         found = nystrom_approximation(problem.gram, min(problem.size, len(problem.x)), key)
         vectors, values, ridge = np.asarray(found.eigenvectors), np.asarray(found.eigenvalues), float(problem.ridge)
         half = np.eye(len(vectors)) + (vectors * (np.sqrt((values[-1] + ridge) / (values + ridge)) - 1)) @ vectors.T
@@ -189,7 +194,7 @@ class NystromCondition(Claim[RegularisedPoints]):
         return jnp.asarray(spread[-1] / spread[0])
 
     def trivial(self, problem: RegularisedPoints) -> Array:
-        """The condition number without a preconditioner."""
+        """Return the condition number without a preconditioner."""
         values = np.linalg.eigvalsh(problem.gram) + float(problem.ridge)
         return jnp.asarray(values[-1] / values[0])
 
@@ -241,7 +246,7 @@ class FeaturesSpectralBound(Claim[RegularisedPoints]):
         return jnp.sqrt(scale * jnp.log(16 * dimension / _DELTA) / problem.size)
 
     def measure(self, problem: RegularisedPoints, key: Key[Array, ""]) -> Array:
-        """The largest |eigenvalue| of (K + ridge I)^-1/2 (Z Z* - K) (K + ridge I)^-1/2."""
+        """Return the largest |eigenvalue| of (K + ridge I)^-1/2 (Z Z* - K) (K + ridge I)^-1/2."""
         frequencies = jax.random.normal(key, (problem.x.shape[1], problem.size)) / problem.lengthscale
         features = np.exp(1j * np.asarray(problem.x @ frequencies)) / math.sqrt(problem.size)
         values, vectors = np.linalg.eigh(problem.gram)
@@ -251,6 +256,6 @@ class FeaturesSpectralBound(Claim[RegularisedPoints]):
         )
 
     def trivial(self, problem: RegularisedPoints) -> Array:
-        """The value without features, Z = 0: the largest eigenvalue of K, divided by itself plus the ridge."""
+        """Return the value for Z = 0, which is e / (e + ridge) for the largest eigenvalue e of K."""
         largest = np.linalg.eigvalsh(problem.gram)[-1]
         return jnp.asarray(largest / (largest + problem.ridge))

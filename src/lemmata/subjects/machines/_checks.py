@@ -1,4 +1,4 @@
-"""Checks of the settings and numbers of machines; traced values pass."""
+"""Checks of the settings and arrays of machines; traced values are not checked."""
 
 import math
 from typing import Any
@@ -14,11 +14,11 @@ _ROUNDING = 1e-8  # what a variance may be below 0, relative to the largest
 
 
 def check_number(name: str, value: Any, *, zero: bool = True, infinite: bool = False) -> None:
-    """Refuse what is not a number above 0.
+    """Raise an error if a setting is not a number above 0 (or at least 0, if 0 is allowed).
 
     Args:
-        name: of the setting.
-        value: what was given.
+        name: the name of the setting.
+        value: the value that was given.
         zero: whether 0 is allowed.
         infinite: whether infinity is allowed.
 
@@ -37,12 +37,12 @@ def check_number(name: str, value: Any, *, zero: bool = True, infinite: bool = F
 
 
 def count(name: str, value: Any, least: int) -> int:
-    """A whole number.
+    """Return a whole number after checking it.
 
     Args:
-        name: of the setting.
-        value: what was given.
-        least: the smallest that is allowed.
+        name: the name of the setting.
+        value: the value that was given.
+        least: the smallest value that is allowed.
 
     Raises:
         SettingError: if the value is not a whole number, or is smaller.
@@ -54,11 +54,11 @@ def count(name: str, value: Any, least: int) -> int:
 
 
 def counts(name: str, values: Any) -> tuple[int, ...]:
-    """Whole numbers, at least 1.
+    """Return whole numbers of at least 1 after checking them.
 
     Args:
-        name: of the setting.
-        values: what was given.
+        name: the name of the setting.
+        values: the values that were given.
 
     Raises:
         SettingError: if the value is not a sequence of such numbers.
@@ -71,11 +71,11 @@ def counts(name: str, values: Any) -> tuple[int, ...]:
 
 
 def check_array(name: str, value: Any) -> None:
-    """Refuse anything that is not an array.
+    """Raise an error if a value is not an array.
 
     Args:
-        name: of the array.
-        value: what was given.
+        name: the name of the array.
+        value: the value that was given.
 
     Raises:
         DataError: if the value is not valid; the message names it.
@@ -85,12 +85,12 @@ def check_array(name: str, value: Any) -> None:
 
 
 def check_covariances(cross: Any, left: Any, right: Any) -> None:
-    """Refuse what are no covariances of two normal variables with their variances.
+    """Raise an error if numbers cannot be covariances of two normal variables with the given variances.
 
     Args:
-        cross: covariances.
-        left: variances of the one variable, of a shape that broadcasts with them.
-        right: variances of the other.
+        cross: the covariances.
+        left: the variances of the first variable, of a shape that broadcasts with `cross`.
+        right: the variances of the second variable.
 
     Raises:
         DataError: for entries that are not finite, negative variances, and |cross| above sqrt(left right) by more than
@@ -114,12 +114,12 @@ def check_covariances(cross: Any, left: Any, right: Any) -> None:
 
 
 def check_variances(name: str, variances: Any, inducing: Any) -> None:
-    """Refuse variances that are negative by more than rounding.
+    """Raise an error if variances are negative by more than rounding.
 
     Args:
-        name: of the variances.
-        variances: of points.
-        inducing: the Gram matrix of others, whose diagonal is not to be negative either.
+        name: the name of the variances.
+        variances: the variances of points.
+        inducing: the Gram matrix of inducing points, whose diagonal must not be negative either.
 
     Raises:
         DataError: for a negative variance; the message names it.
@@ -135,11 +135,11 @@ def check_variances(name: str, variances: Any, inducing: Any) -> None:
 
 
 def check_factor(name: str, factor: Array) -> None:
-    """Refuse a matrix by its Cholesky factor, if that is not finite or has a pivot of the size of rounding.
+    """Raise an error if a matrix's Cholesky factor is not finite or has a pivot of the size of rounding errors.
 
     Args:
-        name: of the matrix.
-        factor: lower triangular, NaN if there is none.
+        name: the name of the matrix.
+        factor: the lower triangular factor; NaN if there is none.
 
     Raises:
         NotPositiveDefiniteError: if the matrix is not positive definite; the message names it.
@@ -158,11 +158,11 @@ def check_factor(name: str, factor: Array) -> None:
 
 
 def check_semidefinite(name: str, matrix: Any) -> None:
-    """Refuse a symmetric matrix with an eigenvalue below 0 by more than rounding.
+    """Raise an error if a symmetric matrix has an eigenvalue below 0 by more than rounding.
 
     Args:
-        name: of the matrix.
-        matrix: symmetric.
+        name: the name of the matrix.
+        matrix: the symmetric matrix.
 
     Raises:
         NotPositiveDefiniteError: if the value is not valid; the message names it.

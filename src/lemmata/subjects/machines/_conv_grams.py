@@ -1,6 +1,4 @@
-"""The data that a layer of a convolutional deep kernel machine passes to the next layer. They contain no pairs of
-sites.
-"""
+"""The covariances that layers of a convolutional deep kernel machine pass on, without pairs of sites."""
 
 from typing import NamedTuple
 
@@ -14,14 +12,14 @@ from ._checks import check_number, check_variances
 
 
 class ConvolutionalGrams(NamedTuple):
-    """Covariances of p inducing points, which are not on a grid, and of the sites of n images of h x w.
+    """Covariances of p inducing points, which are not on a grid, and of the sites of n images of size h x w.
 
     Pairs of two sites are never formed. For n h w sites these would be (n h w)² numbers instead of p² + n h w (p + 1).
 
     Attributes:
-        inducing: K_ii, of inducing points with each other.
-        cross: K_ti, of each site with each inducing point.
-        variance: k_t, of each site with itself.
+        inducing: K_ii, the covariances of inducing points with each other.
+        cross: K_ti, the covariance of each site t with each inducing point.
+        variance: k_t, the variance of each site t.
     """
 
     inducing: Float[Array, "p p"]
@@ -30,10 +28,10 @@ class ConvolutionalGrams(NamedTuple):
 
 
 def check_grams(grams: ConvolutionalGrams) -> None:
-    """Refuse three arrays that do not fit each other.
+    """Raise an error if the three arrays do not fit each other.
 
     Args:
-        grams: of a layer.
+        grams: the covariances of a layer.
 
     Raises:
         ShapeError: if the inducing Gram matrix is not square and symmetric, or another matrix does not fit its shape.
@@ -54,15 +52,15 @@ def check_grams(grams: ConvolutionalGrams) -> None:
 def patch_grams(
     images: Float[Array, "n h w c"], patches: Float[Array, "p k l e"], *, bias: float | Float[Array, ""] = 0.0
 ) -> ConvolutionalGrams:
-    """Grams of the patches around the sites of images, and of p inducing patches.
+    """Return the covariances of the patches around the sites of images, and of p inducing patches.
 
-    K(x, z) = bias + mean over the k² places and c channels of x z. Images are continued by zeros, so every site has a
-    patch.
+    The covariance of patches x and z is bias + the mean of x z over the k² places and c channels. Images are padded
+    with zeros, so every site has a patch.
 
     Args:
-        images: n images of c channels.
-        patches: the inducing points, k odd.
-        bias: added to every covariance, at least 0.
+        images: n images with c channels.
+        patches: the inducing patches of size k x k, where k is odd.
+        bias: the number that is added to every covariance, at least 0.
 
     Raises:
         ShapeError: for wrong shapes.
@@ -96,11 +94,11 @@ def patch_grams(
 
 
 def windows(values: Float[Array, "n h w *c"], size: int) -> list[tuple[int, int, Float[Array, "n h w *c"]]]:
-    """Each place (y, x) in a window of odd size, and the values there, seen from every site; 0 outside.
+    """Return each place (y, x) in a window of odd size, with the values at this place for every site, 0 outside.
 
     Args:
-        values: of sites.
-        size: of the window.
+        values: the values of sites.
+        size: the size of the window.
 
     Raises:
         SettingError: for an even size.
@@ -113,10 +111,10 @@ def windows(values: Float[Array, "n h w *c"], size: int) -> list[tuple[int, int,
 
 
 def window_mean(values: Float[Array, "n h w"], size: int) -> Float[Array, "n h w"]:
-    """The mean over the window around each site, with zeros outside.
+    """Return the mean over the window around each site, with zeros outside of images.
 
     Args:
-        values: of sites.
-        size: of the window, odd.
+        values: the values of sites.
+        size: the size of the window, which is odd.
     """
     return sum((moved for _, _, moved in windows(values, size)), start=jnp.zeros(())) / size**2

@@ -14,27 +14,28 @@ from ._conv_grams import ConvolutionalGrams, check_grams, window_mean, windows
 from ._rectify import rectify
 
 Norm = Literal["global", "image", "location", "local"]
-"""Over what `normalise_grams` takes means."""
+"""The sites over which `normalise_grams` takes means."""
 
 
 def convolve_grams(
     grams: ConvolutionalGrams, mixing: Float[Array, "k l q p"], *, stride: int = 1
 ) -> ConvolutionalGrams:
-    """A convolution of infinitely many channels with inducing points on both sides of it.
+    """Apply a convolution with infinitely many channels, with inducing points before and after it.
 
     Inducing points are on no grid, so a convolution cannot act on them. Each of the q new inducing points is a patch
-    made of the p old ones. At the place d of the window, it has their sum with the weights C_d = mixing[d]. If the
-    convolution has independent normal weights of variance 1/(k² channels), covariances after it are means over places d
-    of the window,
+    made of the p old ones. At place d of the window, this patch holds the sum of the old points with the weights C_d =
+    mixing[d]. If the convolution has independent normal weights of variance 1/(k² channels), covariances after it are
+    means over places d of the window,
 
         K_ii' = mean C_d K_ii C_d',   K_ti' = mean K_(t + d)i C_d',   k_t' = mean k_(t + d),
 
-    with zeros outside of images. The second is an ordinary convolution of the array K_ti; no pair of sites is needed.
+    with zeros outside of images. The formula for K_ti' is an ordinary convolution of the array K_ti; covariances of
+    two sites are not needed.
 
     Args:
-        grams: in front of the convolution.
-        mixing: C, a matrix for each place of the window; k odd.
-        stride: which sites are kept, from the first: every one, every second, ...
+        grams: the covariances before the convolution.
+        mixing: C, one matrix for each place of the k x k window, where k is odd.
+        stride: 1 keeps every site, 2 keeps every second site from the first, and so on.
 
     Raises:
         ShapeError: for wrong shapes.
@@ -69,13 +70,13 @@ def convolve_grams(
 def rectify_grams(
     grams: ConvolutionalGrams, *, weight: float | Float[Array, ""] = 1.0, bias: float | Float[Array, ""] = 0.0
 ) -> ConvolutionalGrams:
-    """A ReLU of normal features: every covariance becomes bias + weight 2 E max(0, u) max(0, v).
+    """Apply a ReLU to normal features u, v: each covariance becomes bias + weight 2 E max(0, u) max(0, v).
 
-    Variances stay if weight = 1 and bias = 0.
+    Variances do not change if weight = 1 and bias = 0.
 
     Args:
-        grams: in front of the ReLU.
-        weight: a factor, at least 0.
+        grams: the covariances before the ReLU.
+        weight: the factor, at least 0.
         bias: the added number, at least 0.
 
     Raises:
@@ -99,18 +100,18 @@ def rectify_grams(
 
 
 def replace_gram(grams: ConvolutionalGrams, learned: Float[Array, "q r"], *, jitter: float = 0.0) -> ConvolutionalGrams:
-    """A Gram layer: the inducing Gram matrix becomes another one, G, and sites follow as they depend on it.
+    """Replace the Gram matrix of the inducing points by a matrix G, and change the sites accordingly.
 
         G_ti = K_ti K_ii^-1 G,   g_t = k_t - K_ti K_ii^-1 K_it + G_ti G^-1 G_it.
 
-    The part of a site that inducing points leave unexplained, k_t - K_ti K_ii^-1 K_it, does not depend on G. With G =
-    K_ii, nothing changes.
+    The part of a site's variance that inducing points do not explain, k_t - K_ti K_ii^-1 K_it, does not depend on G.
+    With G = K_ii, nothing changes.
 
     Args:
-        grams: of the prior.
-        learned: G, positive definite.
-        jitter: this part of the mean of the diagonal of K_ii, at least 0, is added to the diagonal where K_ii is
-            inverted.
+        grams: the covariances of the prior.
+        learned: the matrix G, positive definite.
+        jitter: a number of at least 0. This number times the mean of the diagonal of K_ii is added to the diagonal
+            when K_ii is inverted.
 
     Raises:
         ShapeError: for a wrong shape, and for a G that is not symmetric.
@@ -138,12 +139,11 @@ def replace_gram(grams: ConvolutionalGrams, learned: Float[Array, "q r"], *, jit
 
 
 def root(inducing: Float[Array, "p p"], jitter: float = 0.0) -> Float[Array, "p p"]:
-    """The lower triangular L of L L' = K + jitter (mean of the diagonal) I. It is NaN if K is traced and there is no
-    such L.
+    """Return the Cholesky factor of K + jitter (mean of the diagonal) I; NaN if K is traced and there is none.
 
     Args:
-        inducing: K.
-        jitter: at least 0.
+        inducing: the matrix K.
+        jitter: a number of at least 0.
 
     Raises:
         NotPositiveDefiniteError: if there is no Cholesky factor.
@@ -156,10 +156,10 @@ def root(inducing: Float[Array, "p p"], jitter: float = 0.0) -> Float[Array, "p 
 
 
 def site_weights(grams: ConvolutionalGrams, jitter: float = 0.0) -> Float[Array, "n h w p"]:
-    """K_ti K_ii^-1. The best guess of a site's feature is this weighted sum of the features of inducing points.
+    """Return K_ti K_ii^-1, the weights of the best prediction of a site's feature from inducing points.
 
     Args:
-        grams: of a layer.
+        grams: the covariances of a layer.
         jitter: as in `replace_gram`.
     """
     rows = grams.cross.reshape(-1, len(grams.inducing))
@@ -168,20 +168,20 @@ def site_weights(grams: ConvolutionalGrams, jitter: float = 0.0) -> Float[Array,
 
 
 def normalise_grams(grams: ConvolutionalGrams, over: Norm = "image") -> ConvolutionalGrams:
-    """Divide by norms, as batch normalisation divides features. K_ii is divided by a a', K_ti by a b, and k_t by b².
+    """Divide by norms, as batch normalisation divides features: K_ii by a a', K_ti by a b, and k_t by b².
 
     Correlations do not change, since every covariance is divided by the norms of its two points.
 
     Args:
-        grams: to be divided.
-        over: which squared norms are b² and a². "global" is the mean of k_t over all sites. "image" is the mean over
-            the sites of one image. "location" is the mean over all images at a site; a² is then the mean of the
-            diagonal of K_ii. "local" is each point's own variance. "image" and "local" treat each image by itself,
-            independent of the other images of the batch.
+        grams: the covariances that are divided.
+        over: how the squared norms b² of sites and a² of inducing points are computed. "global" is the mean of k_t
+            over all sites. "image" is the mean over the sites of one image. "location" is the mean over all images at
+            a site; a² is then the mean of the diagonal of K_ii. "local" is each point's own variance. With "image" and
+            "local", the result for an image does not depend on the other images of the batch.
 
     Raises:
         ShapeError, DataError: for arrays that are not valid Gram matrices.
-        DataError: for a norm of 0, which a black image has.
+        DataError: for a norm of 0, for example of a black image.
         SettingError: for an unknown word.
 
     Example:

@@ -1,4 +1,4 @@
-"""A convolutional deep kernel machine of some layers, and its training."""
+"""A convolutional deep kernel machine of several layers, and its training."""
 
 import math
 from collections.abc import Sequence
@@ -23,18 +23,19 @@ _BIAS, _JITTER, _WINDOW = 0.1, 1e-5, 3
 
 
 class ConvolutionalMachine(eqx.Module):
-    """Patches, then blocks of ReLU, convolution, learned Gram matrix and normalisation, then ReLU and pooling.
+    """A machine of patches, blocks of ReLU, convolution, Gram matrix and normalisation, and then ReLU and pooling.
 
     The Gram matrix of block l is G = L V V' L' with L L' = K_ii. So its divergence from the prior is the divergence of
-    V V' from the identity, which is 0 if V = I. All of V is free, and its diagonal enters by its square.
+    V V' from the identity, which is 0 if V = I. All lower entries of V are free. Only the squares of its diagonal
+    enter the divergence.
 
     Attributes:
         patches: the inducing points of the images.
-        mixings: C of each block's convolution.
-        roots: V of each block, lower triangular.
-        log_noise: of the labels' noise variance.
-        log_scale: of the factor of the top kernel.
-        strides: of each block.
+        mixings: the weights C of each block's convolution.
+        roots: the lower triangular matrix V of each block.
+        log_noise: the logarithm of the variance of the labels' noise.
+        log_scale: the logarithm of the factor of the top kernel.
+        strides: the stride of each block's convolution.
     """
 
     patches: Float[Array, "p k k c"]
@@ -46,10 +47,10 @@ class ConvolutionalMachine(eqx.Module):
 
     @eqx.filter_jit
     def top(self, images: Float[Array, "n h w c"]) -> PooledGrams:
-        """Covariances of the outputs at images.
+        """Return the covariances of the outputs at images.
 
         Args:
-            images: n of them.
+            images: the n images.
         """
         grams = _first(images, self.patches)
         for mixing, factor, stride in zip(self.mixings, self.roots, self.strides, strict=True):
@@ -67,20 +68,20 @@ class ConvolutionalMachine(eqx.Module):
         return sum(parts, start=jnp.zeros(()))
 
     def posterior(self, images: Float[Array, "n h w c"], targets: Float[Array, "n k"]) -> InducedPosterior:
-        """The posterior for labels of images.
+        """Return the posterior for given labels of images.
 
         Args:
-            images: n of them.
+            images: the n images.
             targets: one column per output.
         """
         return induced_posterior(self.top(images), targets, jnp.exp(self.log_noise), jitter=_JITTER)
 
     def outputs(self, images: Float[Array, "m h w c"], weights: Float[Array, "p k"]) -> Float[Array, "m k"]:
-        """The posterior mean at images.
+        """Return the posterior mean at images.
 
         Args:
-            images: m of them.
-            weights: of `posterior`.
+            images: the m images.
+            weights: the weights that `posterior` returned.
         """
         return self.top(images).cross @ weights
 
@@ -93,16 +94,17 @@ def _first(images: Float[Array, "n h w c"], patches: Float[Array, "p k k c"]) ->
 def initial_machine(
     key: Key[Array, ""], images: Float[Array, "n h w c"], inducing: Sequence[int], strides: Sequence[int]
 ) -> ConvolutionalMachine:
-    """A machine whose Gram matrices are the prior's, with patches of images as inducing points of every layer.
+    """Return a machine with the Gram matrices of the prior, and patches of images as inducing points of all layers.
 
-    A patch of layer l is expressed in the inducing points of layer l - 1. At each place in its window are the weights
-    K_ti K_ii^-1 of the site there. So the new inducing point is the part of the patch that the old ones explain.
+    A patch of layer l is expressed in the inducing points of layer l - 1. At each place in its window, the weights are
+    K_ti K_ii^-1 for the site t there. So the new inducing point is the part of the patch that the old inducing points
+    explain.
 
     Args:
-        key: which patches.
-        images: from which they are taken.
+        key: the source of randomness for the choice of patches.
+        images: the images from which patches are taken.
         inducing: the number of inducing points of the patches and of each block. It is at most the number of sites.
-        strides: of each block, one fewer.
+        strides: the stride of each block, so there is one stride fewer than numbers in `inducing`.
 
     Raises:
         ShapeError: for images of another shape.
@@ -149,7 +151,7 @@ def _next(grams: ConvolutionalGrams, mixing: Array, stride: int) -> Convolutiona
 
 
 def _gathered(values: Float[Array, "n h w c"], random: np.random.Generator, count: int) -> Float[Array, "p k k c"]:
-    """Windows around random sites."""
+    """Return windows around random sites."""
     shape, around = values.shape, _WINDOW // 2
     there = math.prod(shape[:3])
     image, row, column = np.unravel_index(random.choice(there, min(count, there), replace=False), shape[:3])
@@ -165,13 +167,13 @@ def machine_objective(
     targets: Float[Array, "n k"],
     stiffness: float,
 ) -> Float[Array, ""]:
-    """The objective of the training: (bound on the log density of the targets - nu sum of divergences) / n.
+    """Return the training objective (bound on the log density of targets - nu sum of divergences) / n for n images.
 
     Args:
-        machine: at its parameters.
-        images: of the training rows.
+        machine: the machine with its current parameters.
+        images: the training images.
         targets: one column per output.
-        stiffness: nu, at least 0; if it is infinite the divergence must be 0, and is left out.
+        stiffness: the weight nu, at least 0. If nu is infinite, the divergence must be 0 and is left out.
 
     Raises:
         ShapeError: if images do not fit the machine, or targets the images.
@@ -208,16 +210,16 @@ def train_machine(
     steps: int = 100,
     rate: float = 0.01,
 ) -> tuple[ConvolutionalMachine, Float[Array, " steps"]]:
-    """Steps of Adam that raise the objective, over all rows at once; they are deterministic.
+    """Train a machine by steps of Adam on the objective of all rows; the result is deterministic.
 
     Args:
-        machine: to start from.
-        images: of the training rows.
+        machine: the machine at the start.
+        images: the training images.
         targets: one column per output.
-        stiffness: nu, at least 0. If it is infinite, Gram matrices stay those of the prior, and only the other
-            parameters are trained.
-        steps: of Adam, 0 or more.
-        rate: of Adam, above 0.
+        stiffness: the weight nu, at least 0. If nu is infinite, the Gram matrices remain those of the prior, and only
+            the other parameters are trained.
+        steps: the number of steps of Adam, 0 or more.
+        rate: the learning rate of Adam, above 0.
 
     Returns:
         The machine, and the objective before each step.

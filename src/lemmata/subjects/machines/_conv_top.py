@@ -1,4 +1,4 @@
-"""The top of a convolutional deep kernel machine: a Gaussian process of whole images, and what labels say of it."""
+"""The top of a convolutional deep kernel machine: a Gaussian process over whole images, and its posterior."""
 
 from typing import Literal, NamedTuple, get_args
 
@@ -14,16 +14,16 @@ from ._conv_grams import ConvolutionalGrams, check_grams
 from ._conv_layers import root
 
 Residuals = Literal["independent", "dependent", "dropped"]
-"""How what inducing points do not explain at different sites of an image depends on each other, for `pool_grams`."""
+"""How `pool_grams` treats the variance of sites that inducing points do not explain."""
 
 
 class PooledGrams(NamedTuple):
     """Covariances of p inducing points and n images.
 
     Attributes:
-        inducing: K_ii.
-        cross: K_ti.
-        variance: k_t.
+        inducing: K_ii, the covariances of inducing points.
+        cross: K_ti, the covariances of image t with the inducing points.
+        variance: k_t, the variance of image t.
     """
 
     inducing: Float[Array, "p p"]
@@ -32,16 +32,17 @@ class PooledGrams(NamedTuple):
 
 
 def pool_grams(grams: ConvolutionalGrams, *, residuals: Residuals = "independent", jitter: float = 0.0) -> PooledGrams:
-    """Global average pooling: an image's feature is the mean of the features of its S sites.
+    """Apply global average pooling: an image's feature becomes the mean of the features of its S sites.
 
-    Its covariance with inducing points is the mean m of K_ti over sites. Its variance would be the mean over all pairs
-    of sites, which are not carried. Inducing points explain m K_ii^-1 m' of it. Let r be the mean over sites of k_t -
-    K_ti K_ii^-1 K_it. The unexplained part is r/S if the rests of different sites are independent ("independent", as in
-    the published code), and at most r for any dependence ("dependent").
+    The covariance of this feature with inducing points is the mean m of K_ti over sites. Its variance is the mean
+    covariance over all pairs of sites, which the machine does not store. Inducing points explain the part m K_ii^-1 m'
+    of this variance. Let r be the mean over sites of k_t - K_ti K_ii^-1 K_it. The unexplained part is r/S if the
+    residuals of different sites are independent ("independent", as in the published code). For any dependence it is at
+    most r ("dependent").
 
     Args:
-        grams: of the last layer.
-        residuals: the term that is added to the explained variance; zero if they are "dropped".
+        grams: the covariances of the last layer.
+        residuals: which term is added to the explained variance; "dropped" adds nothing.
         jitter: as in `replace_gram`.
 
     Raises:
@@ -71,11 +72,11 @@ def pool_grams(grams: ConvolutionalGrams, *, residuals: Residuals = "independent
 
 
 class InducedPosterior(NamedTuple):
-    """A Gaussian process with inducing points after labels with normal noise, the inducing values integrated out.
+    """The posterior of a Gaussian process with inducing points, given labels with normal noise.
 
     Attributes:
         bound: Titsias's lower bound on the log density of the targets, summed over their columns.
-        weights: a new image's outputs are K_ti weights.
+        weights: the outputs of a new image t are K_ti weights.
     """
 
     bound: Float[Array, ""]
@@ -85,18 +86,18 @@ class InducedPosterior(NamedTuple):
 def induced_posterior(
     top: PooledGrams, targets: Float[Array, "n k"], noise: float | Float[Array, ""], *, jitter: float = 0.0
 ) -> InducedPosterior:
-    """The best inducing-point posterior for a Gaussian likelihood, in closed form.
+    """Return the best inducing-point posterior for a Gaussian likelihood, in closed form.
 
-    With Q = K_ti K_ii^-1 K_it the bound is, a column of the targets at a time,
+    Let Q = K_ti K_ii^-1 K_it. For each column y of the targets, the bound is
 
         log N(y; 0, Q + noise I) - (sum of k_t - tr Q) / (2 noise),
 
-    and the weights (noise K_ii + K_it K_ti)^-1 K_it y. It takes n p² operations.
+    and the weights are (noise K_ii + K_it K_ti)^-1 K_it y. The computation takes n p² operations.
 
     Args:
-        top: of images.
+        top: the covariances of images.
         targets: one column per output.
-        noise: variance, above 0.
+        noise: the variance of the noise, above 0.
         jitter: as in `replace_gram`.
 
     Raises:

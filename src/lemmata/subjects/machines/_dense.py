@@ -1,4 +1,4 @@
-"""The dense machine: Gram matrices of all layers that weigh the labels' likelihood against divergences from a prior."""
+"""The dense machine: Gram matrices of layers that balance the labels' likelihood and divergences from a prior."""
 
 from collections.abc import Callable
 from functools import partial
@@ -29,11 +29,11 @@ class DenseMachine(NamedTuple):
 
     Attributes:
         grams: G_1, ..., G_L at the rows, (layers, n, n).
-        objective: its value there, in nats.
+        objective: the value of the objective at the optimum, in nats.
         likelihood: log p(Y | G_L), in nats.
-        divergences: D(G_l | K(G_{l-1})) of each layer, (layers,), in nats.
+        divergences: the divergence D(G_l | K(G_{l-1})) of each layer, (layers,), in nats.
         factors: A_l, lower triangular, with G_l = L A_l A_l' L' for K(G_{l-1}) = L L'.
-        gram_0: of the inputs.
+        gram_0: the Gram matrix of the inputs.
         y: the labels.
         noise: the variance of the labels' noise.
         kernel: the map of Gram matrices.
@@ -50,11 +50,11 @@ class DenseMachine(NamedTuple):
     kernel: GramMap
 
     def predict(self, cross: Float[Array, "n m"], own: Float[Array, " m"]) -> Float[Array, "m C"]:
-        """Mean outputs at m other rows.
+        """Return the mean outputs at m other rows.
 
         Args:
-            cross: G_0 between the n rows and the others.
-            own: G_0 of each other row with itself.
+            cross: the entries of G_0 between the n rows and the other rows.
+            own: the entry of G_0 for each other row with itself.
 
         Raises:
             ShapeError: if the arrays do not fit each other or the machine.
@@ -88,25 +88,25 @@ def deep_kernel_machine(
     kernel: GramMap = "relu",
     start: Key[Array, ""] | None = None,
 ) -> DenseMachine:
-    """The Gram matrices G_1, ..., G_L of features that fit labels and stay near a prior.
+    """Return the Gram matrices G_1, ..., G_L of features that fit labels and stay near a prior.
 
-    For n rows and C columns of labels they maximise
+    For n rows and C columns y_c of labels, these matrices maximise
 
         sum_c log N(y_c; 0, K(G_L) + s I) - sum_l nu_l D(G_l | K(G_{l-1})),
 
     where D is the Gaussian divergence (`gaussian_divergence`), s the noise and K a map of Gram matrices: `rectify`, or
-    the identity. It is the limit of the posterior of a deep Gaussian process whose layers have N nu_l features and
+    the identity. They are the limit of the posterior of a deep Gaussian process whose layers have N nu_l features and
     whose labels are seen N times, as N grows (Yang et al., 2023). A larger nu makes the layer stiffer. At nu =
-    infinity, G_l = K(G_{l-1}), which are the Gram matrices of an infinitely wide network. It uses L-BFGS over
-    triangular factors, from the prior or from a random start, with time n³ and memory n² for each layer and step.
-    Linear machines have one maximum. Machines of ReLUs may have several, and the function finds one of them.
+    infinity, G_l = K(G_{l-1}), which are the Gram matrices of an infinitely wide network. The search uses L-BFGS over
+    triangular factors, from the prior or from a random start. Each layer and step takes time n³ and memory n². Linear
+    machines have one maximum. Machines of ReLUs may have several, and the function finds one of them.
 
     Args:
         gram_0: G_0 of the inputs, such that K(G_0) is positive definite.
         y: labels, one column for each output. Centre them first if they should be centred.
-        layers: L, at least 1.
+        layers: the number of layers L, at least 1.
         nu: the weight of each layer's divergence relative to C columns, above 0; one number for all layers.
-        noise: s, above 0; 0 only if the objective has a maximum, see below.
+        noise: the variance s, above 0; 0 is allowed only if the objective has a maximum, see below.
         kernel: "relu" or "linear".
         start: a key for a random start of the search; None starts from the prior.
 
@@ -154,13 +154,13 @@ def deep_kernel_machine(
 
 
 def _settled(value: Callable[[np.ndarray], tuple[float, np.ndarray]], start: np.ndarray, scale: float) -> np.ndarray:
-    """The point where the gradient is small relative to the weights.
+    """Return the point where the gradient is small relative to the weights.
 
     Descent comes first; when rounding of values stops it, root finding follows.
 
-    A value that is exact to eps |f| shows no gradient below sqrt(eps |f| h) along a curvature h. If a direction
-    collapses, h is 1e6. The gradient itself has a smaller error, so its root is computed. A root that does not have the
-    value at which descent ended is another point, and is discarded.
+    Values of f that are exact to eps |f| do not show gradients below sqrt(eps |f| h) along a direction of curvature h.
+    If a direction collapses, h is 1e6. The gradient itself has a smaller error, so its root is computed. If the
+    objective at this root differs from the value at which descent ended, the root is discarded.
     """
     options = {"maxiter": 5000, "maxfun": 20000, "maxcor": 30, "ftol": 0.0, "gtol": 1e-10}
     found = minimize(value, start, jac=True, method="L-BFGS-B", options=options)
@@ -225,7 +225,7 @@ def _outputs(factors: Array, grams: Grams, y: Array, noise: float | Array, kerne
 
 @partial(jax.jit, static_argnums=4)
 def _terms(raw: Array, gram_0: Array, y: Array, noise: Array | float, kernel: GramMap) -> tuple[Array, Array, Array]:
-    """Gram matrices, divergences, and the log likelihood."""
+    """Return the Gram matrices, the divergences, and the log likelihood."""
     none = Grams(gram_0, jnp.zeros((len(y), 0)), jnp.zeros(0))
     grams = []
     for factor in raw:

@@ -9,19 +9,18 @@ from lemmata.errors import NotPositiveDefiniteError, ShapeError
 
 
 def gaussian_divergence(gram: Float[Array, "n columns"], prior: Float[Array, "m others"]) -> Float[Array, ""]:
-    """The Kullback-Leibler divergence of N(0, G) from N(0, K), in nats, for G = `gram` and K = `prior`.
+    """Return the Kullback-Leibler divergence of N(0, G) from N(0, K), in nats, for G = `gram` and K = `prior`.
 
         D(G | K) = 1/2 [tr(K^-1 G) - log det(K^-1 G) - n].
 
-    It is 0 if G = K and above 0 otherwise, and convex in G. It does not change if G and K are both multiplied by one
-    invertible matrix from the left and by its transpose from the right. Computed from Cholesky factors R of G and L of
-    K, as 1/2
-    |L^-1 R|² - sum log(R_ii / L_ii) - n/2. JAX computes its derivatives in both matrices. If a matrix is traced and not
-    positive definite the result is NaN.
+    The divergence is 0 if G = K and above 0 otherwise, and it is convex in G. It does not change if G and K are both
+    multiplied by one invertible matrix from the left and by its transpose from the right. Computed from Cholesky
+    factors R of G and L of K, as 1/2 |L^-1 R|² - sum log(R_ii / L_ii) - n/2. JAX computes its derivatives in both
+    matrices. If a matrix is traced and not positive definite the result is NaN.
 
     Args:
-        gram: G, positive definite.
-        prior: K, positive definite, of the same shape.
+        gram: the matrix G, positive definite.
+        prior: the matrix K, positive definite, of the same shape.
 
     Raises:
         ShapeError: if a matrix is not square and symmetric, or their sizes differ.

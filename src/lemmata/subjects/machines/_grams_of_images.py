@@ -1,4 +1,4 @@
-"""Images, inducing patches and weights between inducing points, and all covariances of their sites in full."""
+"""Images, inducing patches, and weights between inducing points, with the covariances of all pairs of sites."""
 
 import equinox as eqx
 import jax
@@ -14,11 +14,11 @@ class ImageGrams(eqx.Module):
     """Images and inducing points of a machine with two convolutions.
 
     Args:
-        images: n of them.
+        images: the n images.
         patches: the inducing points of the images.
-        mixings: C of the second convolution and of a third one.
-        learned: a Gram matrix for the inducing patches.
-        seed: of random networks.
+        mixings: the weights C of the second and of the third convolution.
+        learned: a learned Gram matrix for the inducing patches.
+        seed: the seed of random networks.
     """
 
     images: Float[np.ndarray, "n h w c"]
@@ -29,7 +29,7 @@ class ImageGrams(eqx.Module):
 
     @property
     def site_patches(self) -> Float[np.ndarray, "n h w kkc"]:
-        """The patch around each site, zeros outside of images, in the order of `patches`."""
+        """Return the patch around each site, with zeros outside of images, in the order of `patches`."""
         around = self.patches.shape[1] // 2
         padded = np.pad(self.images, [(0, 0), (around, around), (around, around), (0, 0)])
         n, h, w, _ = self.images.shape
@@ -42,7 +42,7 @@ class ImageGrams(eqx.Module):
 
     @property
     def points(self) -> Float[np.ndarray, "all kkc"]:
-        """The patches of inducing points, then of all sites, divided by the root of their number of entries."""
+        """The patches of inducing points, then of all sites, divided by the square root of their number of entries."""
         own = self.patches.reshape(len(self.patches), -1)
         return np.concatenate([own, self.site_patches.reshape(-1, own.shape[1])]) / np.sqrt(own.shape[1])
 
@@ -52,10 +52,10 @@ class ImageGrams(eqx.Module):
         return self.points @ self.points.T
 
     def places(self, number: int) -> list[Float[np.ndarray, "all all"]]:
-        """What the convolution sees at each place in a window: C_d on inducing points, and a shift on sites.
+        """Return the matrix of each place in a window: it applies C_d to inducing points and shifts sites.
 
         Args:
-            number: which of the mixings.
+            number: the index of the mixing.
         """
         p = len(self.patches)
         n, h, w, _ = self.images.shape
@@ -73,31 +73,31 @@ class ImageGrams(eqx.Module):
         return found
 
     def convolved(self, joint: Float[np.ndarray, "all all"], number: int) -> Float[np.ndarray, "all all"]:
-        """Covariances behind a convolution: the mean of A_d M A_d' over places d.
+        """Return the covariances after a convolution, the mean of A_d M A_d' over places d.
 
         Args:
-            joint: M, of inducing points and all sites.
-            number: which of the mixings.
+            joint: the covariances M of inducing points and all sites.
+            number: the index of the mixing.
         """
         return np.mean([act @ joint @ act.T for act in self.places(number)], axis=0)
 
     def parts(
         self, joint: Float[np.ndarray, "all all"]
     ) -> tuple[Float[np.ndarray, "p p"], Float[np.ndarray, "n s p"], Float[np.ndarray, "n s"]]:
-        """The parts that a machine stores: K_ii, K_ti and k_t, with sites on one axis.
+        """Return the parts that a machine stores: K_ii, K_ti and k_t, with all sites on one axis.
 
         Args:
-            joint: of inducing points and all sites.
+            joint: the covariances of inducing points and all sites.
         """
         p, n = len(self.patches), len(self.images)
         return joint[:p, :p], joint[p:, :p].reshape(n, -1, p), np.diagonal(joint)[p:].reshape(n, -1)
 
 
 def arc_cosine(joint: Float[np.ndarray, "all all"]) -> Float[np.ndarray, "all all"]:
-    """2 E max(0, u) max(0, v) for all pairs, computed explicitly; the diagonal is not changed.
+    """Return 2 E max(0, u) max(0, v) for all pairs of features u, v; the diagonal does not change.
 
     Args:
-        joint: covariances, the diagonal above 0.
+        joint: the covariances, with a positive diagonal.
     """
     size = np.sqrt(np.diagonal(joint))
     angle = np.arccos(np.clip(joint / np.outer(size, size), -1.0, 1.0))
@@ -106,10 +106,10 @@ def arc_cosine(joint: Float[np.ndarray, "all all"]) -> Float[np.ndarray, "all al
 
 
 class RandomImages(Population[ImageGrams]):
-    """Normal images, patches and weights.
+    """Normal images, patches, and weights of convolutions.
 
     Args:
-        channels: of the images.
+        channels: the number of channels of the images.
     """
 
     channels: int = eqx.field(default=2, static=True)
@@ -120,7 +120,7 @@ class RandomImages(Population[ImageGrams]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ImageGrams:
-        """Images of unequal sizes, and inducing points that differ from each other."""
+        """Draw images of different scales, and inducing points that differ from each other."""
         draw = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         n, side, p = setting["n"], setting["side"], setting["inducing"]
         images = draw.normal(size=(n, side, side, self.channels)) * draw.uniform(0.5, 2.0, (n, 1, 1, 1))
@@ -134,5 +134,5 @@ class RandomImages(Population[ImageGrams]):
         least = np.diagonal(problem.start).min()
         return [
             Hypothesis("the inducing Gram matrix's least eigenvalue", values[0], ">", 0.0, "it is inverted"),
-            Hypothesis("the least variance of a site", least, ">", 0.0, "a ReLU of nothing has no angle"),
+            Hypothesis("the least variance of a site", least, ">", 0.0, "a feature of variance 0 has no angle"),
         ]

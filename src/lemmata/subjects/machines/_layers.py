@@ -1,4 +1,4 @@
-"""One layer of a machine: the Gram matrix of features between a prior and a factor that is learned."""
+"""One layer of a machine: the Gram matrix of its features, from a prior and a learned factor."""
 
 from typing import Literal, NamedTuple
 
@@ -15,12 +15,12 @@ _MAPS = {"relu": rectify, "linear": lambda cross, left, right: cross + 0 * (left
 
 
 class Grams(NamedTuple):
-    """Inner products of a layer's features at p inducing rows and at n others.
+    """Inner products of a layer's features at p inducing rows and n other rows.
 
     Attributes:
-        inducing: (p, p), among the inducing rows.
-        cross: (p, n), between them and the others.
-        own: (n,), of each other row with itself.
+        inducing: the inner products among the inducing rows, (p, p).
+        cross: the inner products of inducing rows and other rows, (p, n).
+        own: the inner product of each other row with itself, (n,).
     """
 
     inducing: Float[Array, "p p"]
@@ -29,10 +29,10 @@ class Grams(NamedTuple):
 
 
 def mapped(grams: Grams, kernel: GramMap) -> Grams:
-    """The expectation of the next layer: the covariances K(G), of ReLU features by `rectify` or of the features.
+    """Return the prior expectation K(G) of the next layer: covariances of ReLU features, or G itself.
 
     Args:
-        grams: of a layer.
+        grams: the inner products of a layer.
         kernel: "relu" or "linear".
     """
     through, diagonal = _MAPS[kernel], jnp.diagonal(grams.inducing)
@@ -43,13 +43,13 @@ def mapped(grams: Grams, kernel: GramMap) -> Grams:
 
 
 def learned(prior: Grams, factor: Float[Array, "p p"]) -> Grams:
-    """The layer whose inducing rows have the Gram matrix G = L A A' L', for K = L L' the prior's and A the factor.
+    """Return the layer whose inducing rows have the Gram matrix G = L A A' L', for the prior K = L L' and a factor A.
 
-    Other rows follow their conditional law given the inducing ones under the prior: with B = L^-1 K_it,
+    Other rows follow their conditional distribution under the prior, given the inducing rows. With B = L^-1 K_it,
 
         G_it = L A A' B,    g_t = k_t - sum B² + sum (A' B)²,
 
-    that is G_ti = K_ti K_ii^-1 G_ii, and as for a Gaussian process whose inducing values have the covariance G.
+    that is, G_ti = K_ti K_ii^-1 G_ii, as in a Gaussian process whose inducing values have the covariance G.
     """
     root = jnp.linalg.cholesky(prior.inducing)
     half = solve_triangular(root, prior.cross, lower=True)
@@ -58,9 +58,7 @@ def learned(prior: Grams, factor: Float[Array, "p p"]) -> Grams:
 
 
 def triangular(raw: Float[Array, "p p"]) -> Float[Array, "p p"]:
-    """A triangular factor: the lower triangle of free numbers, with the exponentials of their diagonal. For 0, it is
-    the identity.
-    """
+    """Return the lower triangle of free numbers, with exponentials on the diagonal; for 0 it is the identity."""
     return jnp.tril(raw, -1) + jnp.diag(jnp.exp(jnp.diagonal(raw)))
 
 
@@ -70,6 +68,6 @@ def factor_divergence(raw: Float[Array, "p p"]) -> Float[Array, ""]:
 
 
 def check_kernel(kernel: str) -> None:
-    """Refuse a map that is not known."""
+    """Raise an error if the name of a map is not known."""
     if not isinstance(kernel, str) or kernel not in _MAPS:
         raise UnknownNameError("kernel", found=repr(kernel), rule=f"one of {', '.join(_MAPS)}")

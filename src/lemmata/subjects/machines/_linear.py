@@ -1,4 +1,4 @@
-"""Linear machines without noise, in closed form: powers of the labels' Gram matrix relative to the inputs'."""
+"""Linear machines without noise, in closed form: powers of the labels' Gram matrix relative to the inputs' matrix."""
 
 import numpy as np
 import scipy.linalg
@@ -15,9 +15,9 @@ _BISECTIONS, _POLISHES = 100, 3
 def linear_deep_kernel_machine(
     gram_0: Float[np.ndarray | Array, "n columns"], y: Float[np.ndarray | Array, "rows C"], *, layers: int, nu: float
 ) -> Float[np.ndarray, "layers n n"]:
-    """The optimum of `deep_kernel_machine` with the linear map, no noise and one nu for all L layers, in closed form.
+    """Return the optimum of `deep_kernel_machine` in closed form, for linear maps, no noise and one nu for all layers.
 
-    With S = Y Y'/C for C columns of labels, and the eigenvalues s of S against G_0, S v = s G_0 v,
+    Let S = Y Y'/C for the C columns of labels Y, and let s be the eigenvalues in S v = s G_0 v. Then
 
         G_l = G_0^1/2 M^l G_0^1/2,    M = G_0^-1/2 G_1 G_0^-1/2,
 
@@ -25,15 +25,16 @@ def linear_deep_kernel_machine(
 
         nu g^(L+1) = (nu - C) g^L + C s.
 
-    At nu = C it is s^(1/(L+1)): the Gram matrices go from G_0 to S geometrically (Yang et al., 2023). At nu = infinity,
-    it is 1, and nothing changes. It follows from the condition that each layer is stationary, nu (G_{l-1}^-1 - G_l^-1)
-    = nu' (G_l^-1 G_{l+1} G_l^-1 - G_l^-1). Here nu' = nu below the last layer. At the last layer, C replaces nu', and S
-    replaces G_{l+1}.
+    At nu = C, g is s^(1/(L+1)): the Gram matrices go from G_0 to S geometrically (Yang et al., 2023). At nu =
+    infinity, g is 1, and nothing changes. The equation for g follows from the condition that each layer is stationary,
+    nu (G_{l-1}^-1
+    - G_l^-1) = nu' (G_l^-1 G_{l+1} G_l^-1 - G_l^-1). Here nu' = nu below the last layer. At the last layer, C replaces
+    nu', and S replaces G_{l+1}.
 
     Args:
-        gram_0: G_0, positive definite.
+        gram_0: the Gram matrix G_0, positive definite.
         y: labels, one column for each output; of rank n, or of a smaller rank if nu is above C.
-        layers: L, at least 1.
+        layers: the number of layers L, at least 1.
         nu: the weight of each layer's divergence, above 0.
 
     Raises:
@@ -82,7 +83,7 @@ def linear_deep_kernel_machine(
 
 
 def _growth(s: Float[np.ndarray, " n"], layers: int, nu: float, columns: int) -> Float[np.ndarray, " n"]:
-    """The largest root of nu g^(L+1) - (nu - C) g^L - C s, between 1 and s, by Newton after bisection."""
+    """Return the largest root g of nu g^(L+1) - (nu - C) g^L - C s, between 1 and s, by bisection and Newton steps."""
     rest = lambda g: nu * g ** (layers + 1) - (nu - columns) * g**layers - columns * s
     low, high = np.minimum(s, 1.0), np.maximum(s, 1.0)
     for _ in range(_BISECTIONS):

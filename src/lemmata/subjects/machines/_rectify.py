@@ -13,20 +13,21 @@ from ._checks import check_covariances
 def rectify(
     cross: Float[Array, "..."], left: float | Float[Array, "..."], right: float | Float[Array, "..."]
 ) -> Float[Array, "..."]:
-    """2 E[max(u, 0) max(v, 0)] for normal u, v of mean 0, variances `left` and `right` and covariance `cross`.
+    """Return 2 E[max(u, 0) max(v, 0)] for normal u, v of mean 0, variances `left`, `right` and covariance `cross`.
 
-    With theta = arccos(cross / sqrt(left right)), clamped to [0, pi],
+    With theta = arccos(cross / sqrt(left right)), clamped to [0, pi], the result is
 
         sqrt(left right) [sin theta + (pi - theta) cos theta] / pi,
 
-    the arc-cosine kernel of degree 1 (Cho and Saul, 2009), twice `lemmata.architectures.Relu`'s: variances stay. Its
-    derivatives are finite everywhere, even at the diagonal, where theta is 0. They are (pi - theta)/pi by `cross`, and
-    sqrt(left right) sin(theta) / (2 pi left) by `left`.
+    the arc-cosine kernel of degree 1 (Cho and Saul, 2009). It is twice the kernel of `lemmata.architectures.Relu`, so
+    variances do not change. Its derivatives are finite everywhere, even at the diagonal, where theta is 0. The
+    derivative by `cross` is (pi - theta)/pi, and the derivative by `left` is sqrt(left right) sin(theta) / (2 pi
+    left).
 
     Args:
-        cross: covariances, of any shape that broadcasts with the others.
-        left: variances of u, not negative: a column for the rows of a matrix.
-        right: variances of v: a row for its columns.
+        cross: the covariances, of any shape that broadcasts with the variances.
+        left: the variances of u, not negative; for a matrix of covariances, a column with one variance for each row.
+        right: the variances of v; for a matrix, a row with one variance for each column.
 
     Raises:
         DataError: for entries that are not finite, negative variances, and |cross| above sqrt(left right) by more than
@@ -50,7 +51,7 @@ def _rectified(cross: Array, left: Array, right: Array) -> Array:
 
 
 def _moments(cross: Array, left: Array, right: Array) -> tuple[Array, Array]:
-    """Twice E[phi phi] and twice E[phi' phi'], the second of which is the derivative of the first by `cross`."""
+    """Return 2 E[phi phi] and 2 E[phi' phi'] for phi = ReLU; the second is the derivative of the first by `cross`."""
     after = Relu().push(State(cross, jnp.ones_like(cross), left, right, 1))
     return 2.0 * after.nngp, 2.0 * after.ntk
 

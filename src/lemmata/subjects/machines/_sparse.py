@@ -1,4 +1,4 @@
-"""The sparse machine: layers learned at inducing points, through which any number of rows passes."""
+"""The sparse machine: its layers are learned at inducing points, and any number of rows passes through them."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from ._layers import GramMap, Grams, check_kernel, factor_divergence, learned, m
 
 
 class SparseMachine(eqx.Module):
-    """A deep kernel machine on p inducing points. Its cost is linear in the number of rows, with time n p² for a step.
+    """A deep kernel machine on p inducing points. A training step on n rows takes time n p².
 
     Rows x have inner products G_0 = <x, x'>/d + 1. In each layer, the inducing rows' Gram matrix is L A A' L' for a
     factor A and the prior K(G) = L L'. Other rows follow from their conditional distribution given the inducing points
@@ -25,8 +25,8 @@ class SparseMachine(eqx.Module):
     rows.
 
     Attributes:
-        points: inducing points, of the inputs.
-        raw: free numbers of the factors; 0 is the prior, and A the identity.
+        points: the inducing points, in the space of the inputs.
+        raw: the free numbers of the factors A; with 0, A is the identity and the machine is at the prior.
         log_noise: the logarithm of the labels' noise s.
         kernel: the map of Gram matrices.
         jitter: the number that is added to the diagonal of K_ii, relative to its mean.
@@ -39,10 +39,10 @@ class SparseMachine(eqx.Module):
     jitter: float = eqx.field(static=True, default=1e-6)
 
     def covariances(self, x: Float[Array, "n d"]) -> Grams:
-        """K(G_L) of inducing points and rows x.
+        """Return K(G_L) for the inducing points and the rows x.
 
         Args:
-            x: rows.
+            x: the rows.
 
         Raises:
             ShapeError: if x has other columns than the inducing points.
@@ -76,10 +76,11 @@ class SparseMachine(eqx.Module):
         return prior._replace(inducing=prior.inducing + extra * jnp.eye(len(prior.inducing)))
 
     def likelihood(self, x: Float[Array, "n d"], y: Float[Array, "n C"]) -> Float[Array, ""]:
-        """The bound on log p(Y | X) of the last layer's sparse Gaussian process at its best posterior, in nats.
+        """Return the bound on log p(Y | X) of the last layer's sparse Gaussian process, in nats.
 
-        Let B = L^-1 K_it with K_ii = L L'. It is sum_c log N(y_c; 0, B'B + s I) - C/(2s) sum_t (k_t - |B_t|²) (Titsias,
-        2009). If the inducing points are all rows, it is log p itself.
+        The process has its best posterior. Let B = L^-1 K_it with K_ii = L L'. The bound is sum_c log N(y_c; 0, B'B +
+        s I) - C/(2s) sum_t (k_t - |B_t|²) (Titsias, 2009). If the inducing points are all rows, the bound is log p
+        itself.
 
         Args:
             x: rows.
@@ -98,20 +99,20 @@ class SparseMachine(eqx.Module):
         return -0.5 * (y.shape[1] * (log_det + missed / noise) + jnp.sum(y**2) / noise - jnp.sum(seen**2))
 
     def _halves(self, last: Grams) -> tuple[Array, Array, Array]:
-        """Root L of K_ii; B; root of I + B B'/s."""
+        """Return the Cholesky factor L of K_ii, the matrix B, and the Cholesky factor of I + B B'/s."""
         base = jnp.linalg.cholesky(last.inducing)
         half = solve_triangular(base, last.cross, lower=True)
         inner = jnp.eye(len(base)) + half @ half.T / jnp.exp(self.log_noise)
         return base, half, jnp.linalg.cholesky(inner)
 
     def divergences(self) -> Float[Array, " layers"]:
-        """D(G_l | K(G_{l-1})) of each layer at the inducing points, in nats."""
+        """Return the divergence D(G_l | K(G_{l-1})) of each layer at the inducing points, in nats."""
         return jax.vmap(factor_divergence)(self.raw)
 
     def objective(
         self, x: Float[Array, "n d"], y: Float[Array, "n C"], nu: float | Float[Array, ""]
     ) -> Float[Array, ""]:
-        """The likelihood less nu times the sum of divergences.
+        """Return the likelihood minus nu times the sum of divergences.
 
         Args:
             x: rows.
@@ -126,7 +127,7 @@ class SparseMachine(eqx.Module):
         return self.likelihood(x, y) - nu * jnp.sum(self.divergences())
 
     def weights(self, x: Float[Array, "n d"], y: Float[Array, "n C"]) -> Float[Array, "p C"]:
-        """The factor of covariances with the inducing points in `predict`, from training rows.
+        """Compute from training rows the weights by which `predict` multiplies covariances with the inducing points.
 
         Args:
             x: rows.
@@ -139,11 +140,11 @@ class SparseMachine(eqx.Module):
         return _weights(self, x, y)
 
     def predict(self, x: Float[Array, "m d"], weights: Float[Array, "p C"]) -> Float[Array, "m C"]:
-        """Mean outputs at rows.
+        """Return the mean outputs at rows.
 
         Args:
             x: rows.
-            weights: of `weights`.
+            weights: the result of the method `weights`.
 
         Raises:
             ShapeError: if x has other columns than the inducing points, or `weights` does not have one row for each
@@ -180,16 +181,16 @@ def train_sparse_machine(
     steps: int = 300,
     learning_rate: float = 0.02,
 ) -> tuple[SparseMachine, Float[Array, " steps"]]:
-    """Adam on factors, inducing points and noise together, all rows at each step.
+    """Train factors, inducing points and noise together by Adam, with all rows at each step.
 
     Args:
-        machine: where to start.
+        machine: the machine at the start.
         x: rows.
         y: labels, one column per output.
-        nu: weight of the layers' divergences, at least 0. At infinity, the factors do not change. If they are 0, this
-            is the sparse Gaussian process of the infinitely wide network.
-        steps: of Adam, 0 or more.
-        learning_rate: of Adam, above 0.
+        nu: the weight of the layers' divergences, at least 0. At infinity, the free numbers of the factors do not
+            change. If these numbers are 0, the machine is the sparse Gaussian process of the infinitely wide network.
+        steps: the number of steps of Adam, 0 or more.
+        learning_rate: the learning rate of Adam, above 0.
 
     Returns:
         The trained machine, and the objective before each step, in nats per row.
@@ -199,7 +200,7 @@ def train_sparse_machine(
         ShapeError: if x has other columns than the inducing points, or another number of rows than y.
         DataError: for entries that are not finite, and for values that are not arrays.
         SettingError: for a nu, steps or a rate out of range.
-        UnknownNameError: for a machine of an unknown map.
+        UnknownNameError: if the machine's kernel is unknown.
     """
     require_float64("a sparse machine")
     check_kernel(machine.kernel)

@@ -1,4 +1,4 @@
-"""The prediction of labels by a machine with one learned Gram matrix, a ReLU and pooling, computed by definition."""
+"""The fit of a machine with one learned Gram matrix, a ReLU and pooling, computed from its definition."""
 
 import numpy as np
 from jaxtyping import Float
@@ -12,12 +12,12 @@ _STEP = 1e-5  # of differences
 def rectified_pairs(
     cross: Float[np.ndarray, "*s"], left: Float[np.ndarray, "*t"], right: Float[np.ndarray, "*u"]
 ) -> Float[np.ndarray, "*s"]:
-    """2 E[max(u, 0) max(v, 0)] for normal pairs with these covariances and variances.
+    """Return 2 E[max(u, 0) max(v, 0)] for normal pairs u, v with these covariances and variances.
 
     Args:
-        cross: covariances.
-        left: variances of u.
-        right: variances of v.
+        cross: the covariances.
+        left: the variances of u.
+        right: the variances of v.
     """
     scale = np.sqrt(left * right)
     angle = np.arccos(np.clip(cross / scale, -1.0, 1.0))
@@ -27,13 +27,13 @@ def rectified_pairs(
 def fit_by_definition(
     grams: ConvolutionalGrams, targets: Float[np.ndarray, "n k"], noise: float, factor: Float[np.ndarray, "p p"]
 ) -> float:
-    """The bound on the log density of targets at G = L V V' L', L L' = K_ii.
+    """Return the bound on the log density of targets at G = L V V' L', where L L' = K_ii.
 
     Args:
-        grams: the prior's.
+        grams: the covariances of the prior.
         targets: one column per output.
         noise: variance of the labels' noise.
-        factor: V.
+        factor: the matrix V.
     """
     prior, cross, variance = (np.asarray(part) for part in grams)
     half = np.linalg.cholesky(prior) @ factor
@@ -55,14 +55,14 @@ def slope_by_definition(
     grams: ConvolutionalGrams, targets: Float[np.ndarray, "n k"], noise: float, factor: Float[np.ndarray, "p p"],
     stiffness: float,
 ) -> float:  # fmt: skip
-    """The length of the gradient of bound - stiffness divergence of N(0, G) from N(0, K_ii) in the triangle of V.
+    """Return the length of the gradient of the machine's objective with respect to the triangle of V.
 
     Args:
-        grams: the prior's.
+        grams: the covariances of the prior.
         targets: one column per output.
         noise: variance of the labels' noise.
-        factor: V, lower triangular.
-        stiffness: nu.
+        factor: the lower triangular matrix V, with G = L V V' L'.
+        stiffness: the weight nu of the divergence of N(0, G) from N(0, K_ii), which is subtracted from the bound.
     """
 
     def objective(own: np.ndarray) -> float:

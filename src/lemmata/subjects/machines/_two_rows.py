@@ -1,4 +1,4 @@
-"""Finite deep Gaussian processes on two rows, exactly: their posterior over a Gram matrix has three numbers."""
+"""Exact finite deep Gaussian processes on two rows, whose Gram matrix has only three different entries."""
 
 from typing import NamedTuple
 
@@ -10,11 +10,11 @@ _NODES, _STEP = 24, 1e-4
 
 
 class Posterior(NamedTuple):
-    """Gram matrices at nodes, and their weights, which sum to 1.
+    """A posterior as Gram matrices at integration nodes, with weights that sum to 1.
 
     Attributes:
-        grams: entries 11, 12 and 22, (3, nodes).
-        weights: (nodes,).
+        grams: the entries 11, 12 and 22 of the Gram matrix at each node, (3, nodes).
+        weights: the weight of each node, (nodes,).
     """
 
     grams: Float[np.ndarray, "3 q"]
@@ -22,15 +22,15 @@ class Posterior(NamedTuple):
 
     @property
     def mean(self) -> Float[np.ndarray, "3"]:
-        """Of the three entries."""
+        """The posterior mean of the three entries."""
         return self.grams @ self.weights
 
     def kurtosis(self, along: Float[np.ndarray, "2"], width: float) -> float:
-        """E[f⁴]/E[f²]² of f, a combination of the values of one feature at the rows, in a layer with `width` features.
+        """Return E[f⁴]/E[f²]² for f, the combination `along` of one feature's values at the two rows.
 
-        Given G, the features' values are a root of G times a random orthonormal frame times sqrt(width). So f is
-        distributed like a coordinate of a random vector of length² width a'G a: E[f²] = a'G a, E[f⁴] = 3 width (a'G
-        a)²/(width + 2).
+        The layer has `width` features. Given G, their values are a root of G times a random orthonormal frame times
+        sqrt(width). With a = `along`, f is distributed like a coordinate of a random vector of squared length width
+        a'G a. So f has E[f²] = a'G a and E[f⁴] = 3 width (a'G a)²/(width + 2).
         """
         a, b = along
         squares = np.array([a * a, 2 * a * b, b * b]) @ self.grams
@@ -38,7 +38,7 @@ class Posterior(NamedTuple):
 
 
 def arc_cosine(grams: Float[np.ndarray, "3 *q"]) -> Float[np.ndarray, "3 *q"]:
-    """2 E[max(u, 0) max(v, 0)] of normal pairs with these covariances."""
+    """Return 2 E[max(u, 0) max(v, 0)] for normal pairs u, v with these covariances."""
     first, cross, second = grams
     scale = np.sqrt(first * second)
     angle = np.arccos(np.clip(cross / scale, -1, 1))
@@ -46,7 +46,7 @@ def arc_cosine(grams: Float[np.ndarray, "3 *q"]) -> Float[np.ndarray, "3 *q"]:
 
 
 def rectified(gram: Float[np.ndarray, "n n"]) -> Float[np.ndarray, "n n"]:
-    """K(G) of ReLU features, at all pairs of rows."""
+    """Return K(G) for ReLU features, at all pairs of rows."""
     own = np.diagonal(gram)
     left, right = np.broadcast_arrays(own[:, None], own)
     return arc_cosine(np.stack([left, gram, right]))[1]
@@ -55,11 +55,12 @@ def rectified(gram: Float[np.ndarray, "n n"]) -> Float[np.ndarray, "n n"]:
 def posterior(
     prior: Float[np.ndarray, "2 2"], y: Float[np.ndarray, "2 C"], noise: float, width: float, copies: float
 ) -> Posterior:
-    """The posterior of G = F F'/width for F of `width` columns from N(0, prior), labels seen so many times.
+    """Return the posterior of G = F F'/width, where F has `width` columns from N(0, prior).
 
-    The labels' columns are drawn from N(0, K(G) + noise I), where K is the covariance of ReLU features. Coordinates u
-    are defined by G = R T T' R', with R R' = prior and T = [[e^u0, 0], [u1, e^u2]]. In these coordinates, the
-    Gauss-Hermite nodes are placed about the mode, with the spread given by the second derivatives there.
+    The labels' columns are drawn from N(0, K(G) + noise I), where K is the covariance of ReLU features. Their
+    likelihood enters `copies` times. Coordinates u are defined by G = R T T' R', with R R' = prior and T = [[e^u0, 0],
+    [u1, e^u2]]. In these coordinates, the Gauss-Hermite nodes are placed about the mode, with the spread given by the
+    second derivatives there.
     """
     root = np.linalg.cholesky(prior)
     seen = y @ y.T

@@ -1,10 +1,10 @@
-"""Convolutional deep kernel machines: layers whose state is the covariances of sites with inducing points.
+"""Convolutional deep kernel machines, whose layers store the covariances of sites with inducing points.
 
 A layer with infinitely many channels is given by the covariances of its features. For n images of S sites, these
-are (n S)² numbers. A machine carries only three things: the covariances of p inducing points with each other, their
-covariances with sites, and the variance of each site. This theory controls what layers do to the numbers that are
-carried, and how far learned Gram matrices move from their prior. It assumes convolutions, ReLU layers and Gram layers.
-It leaves unexplained what the covariances of pairs of sites would add, and whether a machine is accurate.
+are (n S)² numbers. A machine stores only three things: the covariances of p inducing points with each other, their
+covariances with sites, and the variance of each site. This theory says how layers change these covariances, and how
+far learned Gram matrices move from their prior. It assumes convolutions, ReLU layers and Gram layers. It does not
+explain what the covariances of pairs of sites would add, or whether a machine is accurate.
 """
 
 import functools
@@ -33,11 +33,11 @@ _NETWORKS = 512
 
 
 def carried(problem: ImageGrams, norm: Norm | None = None) -> ConvolutionalGrams:
-    """Two convolutions behind the patches, a ReLU before each, by a machine.
+    """Apply two convolutions to the patches as a machine does, with a ReLU before each.
 
     Args:
         problem: images and inducing points.
-        norm: as in `normalise_grams`, before each ReLU; None for no normalisation.
+        norm: the norm for `normalise_grams` before each ReLU; None for no normalisation.
     """
     return _carried(problem.images, problem.patches, problem.mixings, norm)
 
@@ -52,7 +52,7 @@ def _carried(images: Array, patches: Array, mixings: Array, norm: Norm | None) -
 
 
 def in_full(problem: ImageGrams) -> Float[np.ndarray, "all all"]:
-    """The same from all covariances of all points.
+    """Apply the two convolutions to the covariances of all pairs of points.
 
     Args:
         problem: images and inducing points.
@@ -83,9 +83,9 @@ class InterDomainGrams(Claim[ImageGrams]):
     population = RandomImages()
     relation = Equal(block=1)
     control = Control("the means are over one place fewer", lambda found, problem: found * (9 / 8) ** 2)
-    controls = "covariances of inducing points and sites behind convolutions"
+    controls = "covariances of inducing points and sites after convolutions"
     unexplained = "covariances of two sites, which pooling over sites needs"
-    reading = "two convolutions with windows of 3 x 3, each behind a ReLU"
+    reading = "two convolutions with windows of 3 x 3, each after a ReLU"
     traced = False
     # rounding of an angle's cosine causes an equal error of the covariance after a ReLU; sums have 9 terms
     condition = 9.0
@@ -94,7 +94,7 @@ class InterDomainGrams(Claim[ImageGrams]):
         return jnp.asarray(_flat(carried(problem)))
 
     def measure(self, problem: ImageGrams, key: Key[Array, ""]) -> Array:
-        """From the covariances of all points, including pairs of sites."""
+        """Compute the covariances of all points, including pairs of sites."""
         return jnp.asarray(_flat(problem.parts(in_full(problem))))
 
 
@@ -120,9 +120,9 @@ class WideConvolutionalNetwork(Claim[ImageGrams]):
     predict = -0.5
 
     def measure_at(self, problem: ImageGrams, key: Key[Array, ""], channels: float) -> Array:
-        """Root mean square over networks and covariances.
+        """Return the root mean square difference over networks and covariances.
 
-        More networks if they have fewer channels, where a single one is less accurate.
+        If networks have fewer channels, more networks are drawn, because each is less accurate.
         """
         draw, expected = np.random.default_rng(problem.seed), _flat(carried(problem))
         places = [problem.places(number) for number in range(len(problem.mixings))]
@@ -136,7 +136,7 @@ class WideConvolutionalNetwork(Claim[ImageGrams]):
 def _network(
     points: Float[np.ndarray, "all kkc"], places: list[list], channels: int, draw: np.random.Generator
 ) -> Float[np.ndarray, "all all"]:
-    """Mean products of the last features of a random network."""
+    """Return the mean products of the last features of a random network."""
     features = points @ draw.normal(size=(points.shape[1], channels))
     for acts in places:
         active = np.sqrt(2.0) * np.maximum(features, 0.0)
@@ -169,7 +169,7 @@ class GramLayerKeepsResidual(Claim[ImageGrams]):
     traced = False
 
     def predict(self, problem: ImageGrams) -> Array:
-        """Squared distances from the span, by a QR factorisation."""
+        """Return the squared distances from the span, by a QR factorisation."""
         p = len(problem.patches)
         basis = np.linalg.qr(problem.points[:p].T)[0]
         sites = problem.points[p:]
@@ -182,7 +182,7 @@ class GramLayerKeepsResidual(Claim[ImageGrams]):
         return jnp.asarray(np.asarray(behind.variance).reshape(-1) - told)
 
     def condition(self, problem: ImageGrams) -> Array:
-        """Of both matrices that are solved with, times how much larger what cancels may be."""
+        """Multiply the condition numbers of both matrices by the ratio of the terms that cancel to the result."""
         p = len(problem.patches)
         prior = problem.start[:p, :p]
         size = np.linalg.norm(problem.learned, 2) / np.linalg.eigvalsh(prior)[0]
@@ -216,12 +216,12 @@ class ImageNormsAreFactors(Claim[ImageGrams]):
         lambda found, problem: jnp.asarray(_pooled(problem)),
     )
     controls = "what normalisation by images can change"
-    unexplained = "norms of sites, biases and learned Gram matrices, for which normalisation is not a factor"
+    unexplained = "norms of sites, biases and learned Gram matrices, for which normalisation is more than a factor"
     reading = "the analogue of batch normalisation with norms of images, one of several that were tried"
     traced = False
 
     def predict(self, problem: ImageGrams) -> Array:
-        """From the covariances of all points, without norms."""
+        """Compute the correlations from the covariances of all points, without normalisation."""
         inducing, cross, _ = problem.parts(in_full(problem))
         pooled = cross.mean(axis=1)
         return jnp.asarray(_correlated(pooled @ np.linalg.solve(inducing, pooled.T)))
@@ -237,7 +237,7 @@ class ImageNormsAreFactors(Claim[ImageGrams]):
 
 
 def _pooled(problem: ImageGrams) -> Float[np.ndarray, " pairs"]:
-    """Correlations of images' means over sites, including the part that inducing points do not explain."""
+    """Return the correlations of images' means over sites, including the part that inducing points do not explain."""
     n, own = len(problem.images), in_full(problem)[len(problem.patches) :, len(problem.patches) :]
     return _correlated(own.reshape(n, -1, n, len(own) // n).mean(axis=(1, 3)))
 

@@ -1,11 +1,10 @@
-"""The top of a convolutional machine: pooling by inducing points, and the effect of labels on the Gram matrices
-below.
+"""The top of a convolutional machine: pooling by inducing points, and the effect of labels on Gram matrices below.
 
-Global average pooling needs the covariances of all pairs of sites of an image. A machine does not carry these, but
-inducing points give a part of them. Labels pull on the learned Gram matrices, and the weight nu of the divergence
-from the prior resists. This theory controls how far approximate variances are from exact ones, and how Gram
-matrices move with nu. It assumes one learned Gram matrix. It leaves unexplained whether moving the Gram matrices
-helps on new rows.
+Global average pooling needs the covariances of all pairs of sites of an image. A machine does not store these, but
+inducing points explain a part of them. Labels pull on the learned Gram matrices, and the weight nu of the divergence
+from the prior resists. This theory says how far approximate variances are from exact variances, and how Gram matrices
+move with nu. It assumes one learned Gram matrix. It does not explain whether moving the Gram matrices helps on new
+rows.
 """
 
 import equinox as eqx
@@ -38,10 +37,10 @@ ABOUT = {"tool": "Gaussian processes", "architecture": "convolution", "object": 
 
 
 class StiffMachine(eqx.Module):
-    """Grams of a layer, and targets of its images through a ReLU, pooling and a Gaussian process with noise.
+    """The covariances of a layer, and the targets of its images, after a ReLU, pooling and a noisy Gaussian process.
 
     Args:
-        grams: the prior's.
+        grams: the covariances of the prior.
         targets: one column per output.
         noise: variance of the labels' noise.
     """
@@ -51,19 +50,19 @@ class StiffMachine(eqx.Module):
     noise: Float[Array, ""]
 
     def bound(self, factor: Float[np.ndarray, "p p"]) -> float:
-        """The bound at G = L V V' L'.
+        """Return the bound at G = L V V' L', where L L' = K_ii.
 
         Args:
-            factor: V.
+            factor: the matrix V.
         """
         return float(_bound(self.grams, self.targets, self.noise, factor)[0])
 
     def best(self, stiffness: float, start: np.ndarray | None = None) -> tuple[np.ndarray, float]:
-        """The V of the maximiser G = L V V' L' of bound - stiffness divergence, L L' = K_ii, and the bound there.
+        """Return the V of the G = L V V' L' that maximises bound - stiffness divergence, and the bound at this G.
 
         Args:
-            stiffness: nu.
-            start: a V to start from; the identity by default.
+            stiffness: the weight nu of the divergence.
+            start: the V at the start; by default the identity.
         """
         p = len(self.grams.inducing)
         lower = np.tril_indices(p)
@@ -108,7 +107,7 @@ class StiffMachines(Population[StiffMachine]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> StiffMachine:
-        """Normal features of four sites for each image. Labels come from one direction, through a ReLU, plus noise."""
+        """Draw normal features of four sites for each image. Labels are the ReLU of one direction, plus noise."""
         draw = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         n, p, noise = setting["n"], setting["inducing"], setting["noise"]
         points = draw.normal(size=(p + 4 * n, 5))
@@ -129,7 +128,7 @@ class StiffMachines(Population[StiffMachine]):
 
 
 class PooledSites(eqx.Module):
-    """Joint covariances of p inducing points, which come first, and of S sites in each of n images."""
+    """The joint covariances of p inducing points, which come first, and of S sites in each of n images."""
 
     joint: Float[np.ndarray, "all all"]
     inducing: int = eqx.field(static=True)
@@ -137,14 +136,14 @@ class PooledSites(eqx.Module):
 
     @property
     def blocks(self) -> Float[np.ndarray, "n S S"]:
-        """The blocks of each image, between the image's own sites."""
+        """The block of each image: the covariances between the image's own sites."""
         own = self.joint[self.inducing :, self.inducing :]
         sites = len(own) // self.images
         return np.array([own[i : i + sites, i : i + sites] for i in range(0, len(own), sites)])
 
     @property
     def exact(self) -> Float[np.ndarray, " n"]:
-        """The variance of each image's mean over sites: the mean over all pairs of them."""
+        """The variance of each image's mean over sites, which is the mean covariance over all pairs of sites."""
         return self.blocks.mean(axis=(1, 2))
 
     @property
@@ -167,12 +166,12 @@ class PooledSites(eqx.Module):
 
 
 class Sites(Population[PooledSites]):
-    """A third each of spanned sites, of images all of whose sites are equal, and of overlapping patches.
+    """A third of the problems each has spanned sites, images with equal sites, or overlapping patches.
 
     The features of spanned sites are sums of the features of inducing points. The other sites have a ReLU.
 
     Args:
-        spanned: spanned sites alone.
+        spanned: if true, all problems have spanned sites.
     """
 
     spanned: bool = eqx.field(static=True, default=False)
@@ -183,7 +182,7 @@ class Sites(Population[PooledSites]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> PooledSites:
-        """Normal features, windows of three where they overlap."""
+        """Draw normal features; overlapping patches are windows of three."""
         draw = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         n, sites, p = setting["n"], setting["sites"], setting["inducing"]
         kind = 0 if self.spanned else draw.integers(3)
@@ -234,7 +233,7 @@ class PoolingByInducingPoints(Claim[PooledSites]):
         return _pooled(problem.carried, residuals="dropped").variance
 
     def trivial(self, problem: PooledSites) -> Array:
-        """The mean of squares is at least the square of the mean."""
+        """Return the mean variance, because the mean of squares is at least the square of the mean."""
         return jnp.asarray(problem.mean_variance)
 
     def condition(self, problem: PooledSites) -> Array:
@@ -267,7 +266,7 @@ class PoolingOfSpannedSites(Claim[PooledSites]):
         return _pooled(problem.carried, residuals="dropped").variance
 
     def condition(self, problem: PooledSites) -> Array:
-        """The condition of the inducing Gram matrix, and of sums over pairs of sites that cancel."""
+        """Multiply the conditions of the inducing Gram matrix and of sums over pairs of sites, which cancel."""
         return jnp.asarray(problem.spread * problem.inducing * problem.mean_variance / problem.exact)
 
 
@@ -282,7 +281,7 @@ class DependentRest(Claim[PooledSites]):
     """
 
     title = "A bound on the variance of a pooled image for any dependence of its sites"
-    source = Source(_KEY, "Abstract, top layers", note="with residuals that depend on each other")
+    source = Source(_KEY, "Abstract, top layers", note="for residuals that depend on each other")
     population = Sites()
     relation = AtMost()
     control = Control("half of the remainder r is enough", lambda bound, problem: (bound + _explained(problem)) / 2)
@@ -294,11 +293,11 @@ class DependentRest(Claim[PooledSites]):
         return _pooled(problem.carried, residuals="dependent").variance
 
     def measure(self, problem: PooledSites, key: Key[Array, ""]) -> Array:
-        """From all pairs of sites."""
+        """Compute the variance from all pairs of sites."""
         return jnp.asarray(problem.exact)
 
     def trivial(self, problem: PooledSites) -> Array:
-        """The mean of squares is at least the square of the mean."""
+        """Return the mean variance, because the mean of squares is at least the square of the mean."""
         return jnp.asarray(problem.mean_variance)
 
     def condition(self, problem: PooledSites) -> Array:
@@ -336,7 +335,7 @@ class GramsLearnAtFiniteStiffness(Claim[StiffMachine]):
     trials = 16
 
     def predict(self, problem: StiffMachine) -> Array:
-        """By differences of the bound along V of G = L V V' L'. Its gradient at the identity is 2 L' B' L."""
+        """Differentiate the bound at G = L V V' L' numerically by V; the gradient at the identity is 2 L' B' L."""
         p, step = len(problem.grams.inducing), 1e-4
         moves = step * np.eye(p * p).reshape(p * p, p, p)
         slopes = [problem.bound(np.eye(p) + move) - problem.bound(np.eye(p) - move) for move in moves]
@@ -360,23 +359,25 @@ class FitFallsWithStiffness(Claim[StiffMachine]):
     stated = Kind.OWN
     population = StiffMachines()
     relation = Order("stiffness", (0.1, 1.0, 10.0, 100.0))
-    control = Control("the bound rises with nu", lambda sign, problem: -sign, loose="a sign has no neighbour")
+    control = Control("the bound rises with nu", lambda sign, problem: -sign, loose="a sign has no nearby false value")
     controls = "the fit of the training labels"
     unexplained = (
-        "accuracy on other rows, which may fall if the fit rises; any penalty has this effect at exact maximisers"
+        "accuracy on other rows, which may fall if the fit rises; every penalty has this effect at exact maximisers"
     )
     traced = False
     trials = 16
     predict = -1.0
 
     def hypotheses(self, problem: StiffMachine) -> list[Hypothesis]:
-        """The maximiser that was found belongs to this machine and to no other."""
+        """Check that the maximiser that was found is the maximiser of this machine's objective."""
         given = (problem.grams, np.asarray(problem.targets), float(problem.noise))
         slope = slope_by_definition(*given, problem.best(1.0)[0], 1.0)
-        return [Hypothesis("the gradient at the maximiser for nu = 1", slope, "<", 1e-3, "otherwise it is another one")]
+        return [
+            Hypothesis("the gradient at the maximiser for nu = 1", slope, "<", 1e-3, "otherwise it is not a maximiser")
+        ]
 
     def measure(self, problem: StiffMachine, key: Key[Array, ""]) -> Array:
-        """Machines are trained from the stiffest to the least stiff. Each starts from the previous one."""
+        """Train machines from the largest nu to the smallest, each from the result of the previous one."""
         factor, bounds = None, []
         for stiffness in reversed(self.relation.rungs):
             factor, _ = problem.best(stiffness, factor)

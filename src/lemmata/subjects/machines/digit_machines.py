@@ -1,8 +1,8 @@
-"""Machines on handwritten digits: whether the learned kernel predicts other rows better than the kernel at the
-start.
+"""Machines on handwritten digits: whether the learned kernel predicts other rows better than the first kernel.
 
-No theory in this subject controls that. The objective weighs the likelihood of training labels against divergences.
-Gram matrices may fit the labels and still not help on any other row. So only experiments on tables can decide.
+No theory in this subject answers this question. The objective weighs the likelihood of training labels against
+divergences. Gram matrices may fit the labels and still not help on any other row. So only experiments on tables can
+decide.
 """
 
 import functools
@@ -27,19 +27,19 @@ _FACTORS = 2.0 ** np.arange(-4, 5)
 
 @functools.cache
 def digits() -> tuple[Float[np.ndarray, "n 64"], Int[np.ndarray, " n"]]:
-    """All rows, centred and of mean square 1, and their classes."""
+    """Return all rows, centred and scaled to mean square 1, and their classes."""
     x, classes = map(np.asarray, load_digits(return_X_y=True))
     x = x - x.mean(axis=0)
     return x / np.sqrt(np.mean(x**2)), classes
 
 
 class DigitMachine(eqx.Module):
-    """Rows of digits.
+    """Rows of digits for training and for testing.
 
     Args:
-        x: rows to learn from, then those to be called.
-        y: indicators of the ten classes, centred and of mean square 1, of all rows.
-        rows: to learn from.
+        x: the training rows, followed by the test rows.
+        y: indicators of the ten classes for all rows, centred and scaled to mean square 1.
+        rows: the number of training rows.
     """
 
     x: Float[np.ndarray, "n 64"]
@@ -50,7 +50,7 @@ class DigitMachine(eqx.Module):
         return float(np.mean(outputs.argmax(axis=1) != self.y[self.rows :].argmax(axis=1)))
 
     def errors(self, nu: float) -> tuple[float, float]:
-        """Mean square error and share of wrong classes on the other rows, of one learned layer."""
+        """Return the mean squared error and the share of wrong classes of one learned layer on the test rows."""
         gram, n = self.x @ self.x.T / 64 + 1, self.rows
         known = jnp.asarray(gram[:n, :n]), jnp.asarray(self.y[:n])
         machine = deep_kernel_machine(*known, nu=nu, noise=_NOISE)
@@ -58,7 +58,7 @@ class DigitMachine(eqx.Module):
         return float(np.mean((found - self.y[n:]) ** 2)), self._wrong(found)
 
     def rescaled_error(self) -> float:
-        """The least mean square error on the other rows of the infinitely wide network's kernel times a factor."""
+        """Return the least mean squared error on test rows of the wide network's kernel, over its factors."""
         n, kernel = self.rows, rectified(rectified(self.x @ self.x.T / 64 + 1))
         found = []
         for factor in _FACTORS:
@@ -100,7 +100,9 @@ class LearnedGramsServeOtherRows(Claim[DigitMachine]):
     stated = Kind.OWN
     population = DigitMachines()
     relation = Order("machine", (0.0, 1.0, 2.0))
-    control = Control("the error falls in this order", lambda sign, problem: -sign, loose="a sign has no neighbour")
+    control = Control(
+        "the error falls in this order", lambda sign, problem: -sign, loose="a sign has no nearby false value"
+    )
     controls = "the squared error on rows that are not in training"
     unexplained = "the share of wrongly classified rows, for which no change was found; other tables and noises"
     reading = (

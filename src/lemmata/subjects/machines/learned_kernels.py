@@ -1,9 +1,9 @@
-"""The effect of nu, the only free number of a machine of ReLU layers, and of inducing points.
+"""The effect of inducing points, and of nu, the only free number of a machine of ReLU layers.
 
-The objective is a log likelihood minus nu times divergences from a prior. This theory controls where the optimum is
-at large nu, which is the kernel of an infinitely wide network. It also controls how the two terms move as nu falls,
-and what inducing points compute. It assumes ReLU layers. It leaves unexplained whether a larger likelihood of the
-training labels gives better predictions on other rows.
+The objective is a log likelihood minus nu times divergences from a prior. This theory gives the optimum at large nu,
+which is the kernel of an infinitely wide network. It also says how the two terms change as nu falls, and what inducing
+points compute. It assumes ReLU layers. It does not explain whether a larger likelihood of the training labels gives
+better predictions on other rows.
 """
 
 import equinox as eqx
@@ -35,12 +35,12 @@ ABOUT = {"tool": "Gaussian processes", "architecture": "kernel method", "object"
 
 
 class MachineRows(eqx.Module):
-    """Rows, labels, and a place in the space of Gram matrices.
+    """Rows, labels, and a point in the space of Gram matrices.
 
     Args:
-        x: rows, of which G_0 = X X'/d + 1.
-        y: labels.
-        raw: free numbers of the layers' factors.
+        x: the rows X, which have d columns and the Gram matrix G_0 = X X'/d + 1.
+        y: the labels of the rows.
+        raw: the free numbers of the layers' factors.
         nu: the weight of the divergences.
         level: the variance of the labels' noise.
     """
@@ -63,7 +63,7 @@ class MachineRows(eqx.Module):
 
     @eqx.filter_jit
     def sparse(self, points: Float[Array, "p d"], raw: Float[Array, "layers p p"]) -> Float[Array, ""]:
-        """The objective of the sparse machine with these inducing points and numbers, without added diagonals."""
+        """Return the sparse machine's objective for these inducing points and numbers, without added diagonals."""
         machine = SparseMachine(points, raw, jnp.log(jnp.asarray(self.level)), "relu", 0.0)
         return machine.objective(self.x, self.y, self.nu)
 
@@ -78,7 +78,7 @@ class MachineRowsPopulation(Population[MachineRows]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> MachineRows:
-        """Rows with twice as many dimensions as rows, and half as many columns of labels."""
+        """Draw n rows in 2 n dimensions, and labels with n/2 columns."""
         n = setting["rows"]
         keys = jax.random.split(key, 4)
         x = jax.random.normal(keys[0], (n, 2 * n))
@@ -147,7 +147,7 @@ class DivergenceFallsWithNu(Claim[MachineRows]):
     predict = -2.0
 
     def measure_at(self, problem: MachineRows, key: Key[Array, ""], nu: float) -> Array:
-        """From the Gram matrices, by the eigenvalues of one matrix relative to the other."""
+        """Compute the divergences from the eigenvalues of each Gram matrix relative to its prior."""
         found = deep_kernel_machine(problem.gram_0, problem.y, layers=problem.layers, nu=nu, noise=problem.level)
         below, total = np.asarray(problem.gram_0), 0.0
         for gram in np.asarray(found.grams):
@@ -181,16 +181,16 @@ class AllRowsAsInducingPoints(Claim[MachineRows]):
         return _dense(problem, float(problem.nu))
 
     def measure(self, problem: MachineRows, key: Key[Array, ""]) -> Array:
-        """By the bound of the last layer's sparse Gaussian process."""
+        """Compute the objective from the bound of the last layer's sparse Gaussian process."""
         return problem.sparse(problem.x, problem.raw)
 
     def condition(self, problem: MachineRows) -> Array:
-        """The condition numbers of the layers' matrices multiply; sums of n terms over the noise cancel."""
+        """Bound the errors: condition numbers of layers multiply, and sums of n terms over the noise cancel."""
         return jnp.asarray(1e3 / problem.level)
 
 
 def _dense(problem: MachineRows, nu: float) -> Array:
-    """The definition, by SciPy's densities and determinants."""
+    """Compute the objective from its definition, by SciPy's densities and determinants."""
     gram, cost = np.asarray(problem.gram_0), 0.0
     for raw in np.asarray(problem.raw):
         prior = rectified(gram)

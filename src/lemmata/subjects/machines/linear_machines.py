@@ -1,10 +1,9 @@
 """Linear machines: the Gram matrices between inputs and labels, in closed form.
 
-A machine of L linear layers maximises an objective. It is the labels' log likelihood minus nu times the divergences of
-each layer's Gram matrix from the previous one. Without noise, the likelihood is one more divergence, from S = Y Y'/C,
-and all layers are powers of one matrix. This theory controls every layer of such a machine for every nu, and when there
-is a maximum at all. It assumes linear maps. It leaves unexplained other maps, which have no closed form and may have
-several maxima.
+A machine of L linear layers maximises the labels' log likelihood, minus nu times the divergences of each layer's Gram
+matrix from the previous matrix. Without noise, the likelihood is one more divergence, from S = Y Y'/C, and all layers
+are powers of one matrix. This theory gives every layer of such a machine for every nu, and says when a maximum exists
+at all. It assumes linear maps. It does not explain other maps, which have no closed form and may have several maxima.
 """
 
 import equinox as eqx
@@ -22,14 +21,14 @@ _LEAST = 1e-3  # the smallest eigenvalue of G_0 relative to its mean
 
 
 class FewRows(eqx.Module):
-    """Rows by their Gram matrix, their labels, and a machine's settings.
+    """The Gram matrix of rows, their labels, and a machine's settings.
 
     Args:
         gram_0: G_0 = X X'/d.
         y: labels, one column per output.
         nu: the weight of each layer's divergence.
         noise: the variance of the labels' noise.
-        layers: learned layers.
+        layers: the number of learned layers.
     """
 
     gram_0: Float[Array, "n n"]
@@ -53,9 +52,9 @@ class FewRowsPopulation(Population[FewRows]):
     """Normal rows of a dimension twice their number, normal labels of a scale between 1/2 and 2.
 
     Args:
-        columns: of the labels, this many more than rows (negative: fewer).
+        columns: the number of label columns minus the number of rows; it may be negative.
         noisy: whether labels have noise, from 1/100 to 1 on a logarithmic scale.
-        even: whether nu is the number of columns, and not a random number from a third to three times it.
+        even: if true, nu is the number of columns; otherwise it is this number times a random factor from 1/3 to 3.
     """
 
     columns: int = eqx.field(default=1, static=True)
@@ -82,7 +81,9 @@ class FewRowsPopulation(Population[FewRows]):
         least = jnp.linalg.eigvalsh(problem.gram_0)[0] * n / jnp.trace(problem.gram_0)
         rank = jnp.linalg.matrix_rank(problem.y) + jnp.where(problem.noise > 0, n, 0)
         return [
-            Hypothesis("the smallest eigenvalue of G_0 beside the mean", least, ">", _LEAST, "rows are independent"),
+            Hypothesis(
+                "the smallest eigenvalue of G_0 relative to the mean", least, ">", _LEAST, "rows are independent"
+            ),
             Hypothesis("the rank of the labels, or noise", rank, ">=", n, "otherwise there is no maximum at small nu"),
         ]
 
@@ -92,7 +93,7 @@ _SEARCH = 1e-7  # the error of a search that ends at a gradient of 1e-10 of the 
 
 
 def geometric(problem: FewRows, steps: int) -> Float[np.ndarray, "layers n n"]:
-    """G_0^1/2 (G_0^-1/2 S G_0^-1/2)^(l/steps) G_0^1/2 for l = 1, ..., L, by symmetric roots."""
+    """Return G_0^1/2 (G_0^-1/2 S G_0^-1/2)^(l/steps) G_0^1/2 for l = 1, ..., L, by symmetric roots."""
     values, vectors = np.linalg.eigh(np.asarray(problem.gram_0))
     root, inverse = ((vectors * values**power) @ vectors.T for power in (0.5, -0.5))
     ratios, basis = np.linalg.eigh(inverse @ np.asarray(problem.labels_gram) @ inverse)
@@ -101,7 +102,7 @@ def geometric(problem: FewRows, steps: int) -> Float[np.ndarray, "layers n n"]:
 
 
 def searched(problem: FewRows, key: Key[Array, ""]) -> Float[Array, "layers n n"]:
-    """The maximum of the objective as a search finds it from a random start."""
+    """Return the maximum of the objective that a search from a random start finds."""
     found = deep_kernel_machine(
         problem.gram_0,
         problem.y,
@@ -147,11 +148,11 @@ class GeometricGrams(Claim[FewRows]):
         return jnp.asarray(geometric(problem, problem.layers + 1))
 
     def measure(self, problem: FewRows, key: Key[Array, ""]) -> Array:
-        """By a search from a random start."""
+        """Search for the maximum from a random start."""
         return searched(problem, key)
 
     def condition(self, problem: FewRows) -> Array:
-        """The declared error of the search."""
+        """Return the declared error of the search."""
         return _condition(problem)
 
 
@@ -189,11 +190,11 @@ class GramsForEveryNu(Claim[FewRows]):
         return jnp.asarray(linear_deep_kernel_machine(problem.gram_0, y, layers=problem.layers, nu=nu))
 
     def measure(self, problem: FewRows, key: Key[Array, ""]) -> Array:
-        """By a search from a random start."""
+        """Search for the maximum from a random start."""
         return searched(problem, key)
 
     def condition(self, problem: FewRows) -> Array:
-        """The declared error of the search."""
+        """Return the declared error of the search."""
         return _condition(problem)
 
 
@@ -218,7 +219,7 @@ class NoMaximumWithoutNoise(Claim[FewRows]):
     predict = 1.0
 
     def hypotheses(self, problem: FewRows) -> list[Hypothesis]:
-        """Fewer columns than rows."""
+        """Check that there are fewer columns of labels than rows."""
         n, columns = problem.y.shape
         return [Hypothesis("columns of the labels", float(columns), "<", float(n), "one direction has no labels")]
 

@@ -1,10 +1,10 @@
-"""Wide deep Gaussian processes: their posterior over a Gram matrix, with labels seen once or N times.
+"""Wide deep Gaussian processes: their posterior over a Gram matrix, if the labels count once or N times.
 
 A process has N nu features in its hidden layer. The labels are columns of a Gaussian process on the Gram matrix G
 of these features. For two rows, G has three numbers, so the posterior at every width is an integral, and no Markov
-chain is needed. If labels are seen once, G returns to the prior as N grows. If they are seen N times, G tends to
-the optimum of a deep kernel machine, and features become normal. This theory controls both limits and their rates.
-It assumes one hidden layer of ReLU features on two rows. It leaves unexplained many rows and layers at once, and
+chain is needed. If the labels' likelihood counts once, G returns to the prior as N grows. If it counts N times, G
+tends to the optimum of a deep kernel machine, and features become normal. This theory gives both limits and their
+rates. It assumes one hidden layer of ReLU features on two rows. It does not explain many rows and layers at once, or
 networks, whose features need not be normal.
 """
 
@@ -23,13 +23,13 @@ ABOUT = {"tool": "Gaussian processes", "architecture": "dense network", "object"
 
 
 class TwoRows(eqx.Module):
-    """Two rows with labels, a direction of them, and what a process is made of.
+    """Two rows with labels, a direction in the space of the two rows, and the settings of a process.
 
     Args:
-        gram_0: G_0.
-        y: labels.
-        along: a direction, in which one feature is looked at.
-        nu: features a copy of the labels.
+        gram_0: the Gram matrix G_0 of the inputs.
+        y: the labels of the two rows.
+        along: the weights of the two rows in the combination of a feature's values.
+        nu: the number of features for each copy of the labels.
         noise: the variance of the labels' noise.
     """
 
@@ -51,7 +51,7 @@ class TwoRowProcesses(Population[TwoRows]):
 
     settings = Space(
         columns=Integer(3, 2, 10, "columns of labels", corners=(2, 4)),
-        nu=Real(2.0, 1.0, 4.0, "features a copy of the labels"),
+        nu=Real(2.0, 1.0, 4.0, "features for each copy of the labels"),
         noise=Real(0.3, 0.1, 2.0, "variance of the noise"),
     )
 
@@ -76,7 +76,7 @@ _WIDTHS = (32.0, 64.0, 128.0, 256.0)
 
 
 def at_width(problem: TwoRows, copies: float, n: float) -> Posterior:
-    """The posterior of a process of n nu features."""
+    """Return the posterior of a process with n nu features."""
     return posterior(
         np.asarray(problem.prior), np.asarray(problem.y), float(problem.noise), n * float(problem.nu), copies
     )
@@ -151,7 +151,7 @@ class FeaturesBecomeNormal(Claim[TwoRows]):
     control = Control("the rate is 1/sqrt(N)", lambda exponent, problem: exponent + 0.5)
     controls = "the distribution of a feature, given the labels"
     unexplained = "moments beyond the fourth, and several features together"
-    reading = "exactly normal means in the limit"
+    reading = "exactly normal means normal in the limit"
     trials = 16
     traced = False
     predict = -1.0

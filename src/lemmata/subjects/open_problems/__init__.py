@@ -1,1 +1,1 @@
-"""Open problems of the survey, with one probe for each."""
+"""Open problems of the survey, each with a numerical test of a partial result."""

@@ -1,4 +1,4 @@
-"""One head of attention fitted to the outputs of another head, and the distribution of prompts of linear functions."""
+"""Attention heads that are fitted to the outputs of another head, and distributions of linear-function prompts."""
 
 import equinox as eqx
 import jax
@@ -10,12 +10,12 @@ from lemmata.engine.problems.sampled import draws
 
 
 class TaughtHead(eqx.Module):
-    """Prompts with scalar values, and the form M of the head sum_t softmax_t(<q, M x_t>) v_t that answers them.
+    """Prompts with scalar values, and the matrix M of the head sum_t softmax_t(<q, M x_t>) v_t that answers them.
 
     Args:
-        features: q x_t', one a prompt and token, as a vector.
-        values: v_t, one prompt a row.
-        teacher: M.
+        features: the matrix q x_t' as a vector, for each prompt and token t.
+        values: the values v_t, with one prompt in each row.
+        teacher: the matrix M of the teacher.
     """
 
     features: Float[Array, "n T pp"]
@@ -23,26 +23,24 @@ class TaughtHead(eqx.Module):
     teacher: Float[Array, "p p"]
 
     def outputs(self, form: Float[Array, "p p"]) -> Float[Array, " n"]:
-        """The outputs of the head with that form for the prompts.
+        """Return the outputs for the prompts of the head with this matrix.
 
         Args:
-            form: in the place of M.
+            form: the matrix that replaces M.
         """
         return jnp.sum(jax.nn.softmax(self.features @ form.ravel(), axis=1) * self.values, axis=1)
 
     def loss(self, form: Float[Array, "p p"]) -> Float[Array, ""]:
-        """Half the mean squared difference to the teacher's answers.
+        """Return half the mean squared difference from the teacher's answers.
 
         Args:
-            form: in the place of M.
+            form: the matrix that replaces M.
         """
         return 0.5 * jnp.mean((self.outputs(form) - self.outputs(self.teacher)) ** 2)
 
 
 class RankOneTeachers(Population[TaughtHead]):
-    """Normal queries, tokens and values. The teacher has rank one and norm 2, and there are fewer prompts than entries
-    of M.
-    """
+    """Normal queries, tokens and values; the teacher has rank 1 and norm 2, and prompts are fewer than entries of M."""
 
     settings = Space(
         p=Integer(8, 4, 24, "width of the tokens", corners=(7, 9)),
@@ -63,18 +61,18 @@ class RankOneTeachers(Population[TaughtHead]):
 
 
 class PromptLaw(eqx.Module):
-    """The law of prompts of N examples y = <w, x> + z in R^d, x and w ~ N(0, I), z of variance sigma²."""
+    """The distribution of prompts of N examples y = <w, x> + z in R^d, where x, w ~ N(0, I), var z = sigma²."""
 
     variance: Float[Array, ""]
     d: int = eqx.field(static=True)
     examples: int = eqx.field(static=True)
 
     def draw(self, key: Key[Array, ""], number: int) -> tuple[Array, Array, Array]:
-        """X'y / N, a query, and the answer <w, query>, for each of some prompts.
+        """Draw prompts; return X'y / N, a query, and the answer <w, query> for each.
 
         Args:
-            key: randomness.
-            number: how many prompts.
+            key: the source of randomness.
+            number: the number of prompts.
         """
         count, d = self.examples, self.d
         x, w, z, query = draws(key, (number, count, d), (number, d), (number, count), (number, d))

@@ -1,9 +1,9 @@
-"""Seventh problem: what do contrastive objectives of two views minimise? For the spectral loss, a distance exactly.
+"""Seventh problem: what do contrastive objectives minimise? The spectral loss exactly minimises a distance.
 
 This is a partial result for views with finitely many values. Up to a constant, the population form of the spectral
 contrastive loss is the squared distance of <f(a), g(b)> from the density ratio P(a, b)/(P(a) P(b)), in L2 of the
-product distribution. Its minimum follows from the correlations of the views. It leaves open sample sizes, and losses
-with a softmax.
+product distribution. Its minimum follows from the correlations of the views. The result leaves open sample sizes, and
+losses with a softmax.
 """
 
 import equinox as eqx
@@ -17,7 +17,7 @@ ABOUT = {"tool": "linear algebra", "architecture": "any", "object": "estimator",
 
 
 class PairedViews(eqx.Module):
-    """The joint distribution of two views, and an embedding of every value of the first (left) and second (right)."""
+    """The joint distribution of two views, with embeddings of all values of the first (left) and second (right)."""
 
     joint: Float[Array, "a b"]
     left: Float[Array, "a k"]
@@ -30,12 +30,12 @@ class PairedViews(eqx.Module):
 
     @property
     def correlations(self) -> Float[Array, " c"]:
-        """Singular values of P(a, b)/sqrt(P(a) P(b)), descending; the first is 1."""
+        """The singular values of P(a, b)/sqrt(P(a) P(b)) in descending order; the first is 1."""
         return jnp.linalg.svd(self.joint / jnp.sqrt(self.product), compute_uv=False)
 
 
 class ViewsInPairs(Population[PairedViews]):
-    """Joint distributions whose logarithm has nearly rank k - 1, so that the k-th correlation is far above the next."""
+    """Joint distributions whose logarithm nearly has rank k - 1, so the k-th correlation is far above the next."""
 
     def settings(self) -> Space:
         space = Space(
@@ -46,7 +46,7 @@ class ViewsInPairs(Population[PairedViews]):
         return space.where("fewer dimensions than values", lambda s: s["k"] < min(s["values"], s["others"]))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> PairedViews:
-        """A strong part of rank k - 1, a weak part of full rank, normal embeddings."""
+        """Draw a strong part of rank k - 1, a weak part of full rank, and normal embeddings."""
         a, b, k = setting["values"], setting["others"], setting["k"]
         first, second = jax.random.split(key)
         left, right = jnp.split(jax.random.normal(first, (a + b, 2 * k - 1)), [a])
@@ -69,13 +69,13 @@ _SWEEPS = 400
 
 
 def spectral_loss(problem: PairedViews, left: Float[Array, "a k"], right: Float[Array, "b k"]) -> Float[Array, ""]:
-    """-2 E_P <f(a), g(b)> + E_(product) <f(a), g(b)>²."""
+    """Return the spectral loss -2 E_P <f(a), g(b)> + E_(product) <f(a), g(b)>²."""
     scores = left @ right.T
     return -2 * jnp.sum(problem.joint * scores) + jnp.sum(problem.product * scores**2)
 
 
 def descend_by_blocks(problem: PairedViews) -> tuple[Float[Array, "a k"], Float[Array, "b k"]]:
-    """Minimise the loss over one view's embeddings at a time, which is least squares, from the given ones."""
+    """Minimise the loss alternately over each view's embeddings by least squares, from the given embeddings."""
 
     def best(joint: Float[Array, "a b"], right: Float[Array, "b k"]) -> Float[Array, "a k"]:
         moments = (right.T * joint.sum(axis=0)) @ right
@@ -119,7 +119,7 @@ class SpectralLossIsDistance(Claim[PairedViews]):
         return jnp.sum(problem.product * (problem.left @ problem.right.T - ratio) ** 2)
 
     def condition(self, problem: PairedViews) -> Array:
-        """The distance may be small against what is added."""
+        """Bound the rounding errors, because the distance may be small against the terms of its sum."""
         apart = jnp.sum(problem.product * (problem.left @ problem.right.T - problem.joint / problem.product) ** 2)
         return 10 * (1 + 2 * jnp.sum(problem.correlations**2) / apart)
 

@@ -1,8 +1,8 @@
-"""Fifth problem: does the error stay independent of the depth of a composition? The constant does not, for one kernel.
+"""Fifth problem: is the error independent of the depth of a composition? For one kernel, its constant is not.
 
-This is a partial result: interpolation of the L-fold composition of the tent map in the space of one kernel needs twice
-as many points for each further fold. The exponent of the rate does not depend on the depth, but its constant doubles
-with each fold. It leaves open networks of kernels, which may follow the composition.
+This is a partial result: interpolation of the L-fold composition of the tent map with one kernel needs twice as many
+points for each further composition. The exponent of the rate does not depend on the depth, but its constant doubles
+with each further composition. The result leaves open networks of kernels, which may follow the composition.
 """
 
 import equinox as eqx
@@ -23,7 +23,7 @@ class ComposedTents(eqx.Module):
     """The L-fold composition of the tent map 1 - |2x - 1| on [0, 1], interpolated at equispaced points.
 
     Args:
-        lengthscale: of the Laplace kernel.
+        lengthscale: the length scale of the Laplace kernel.
         offset: the start of the grid, in steps.
         accuracy: the required squared error, as a share of the variance.
     """
@@ -33,7 +33,7 @@ class ComposedTents(eqx.Module):
     accuracy: Float[Array, ""]
 
     def squared_error(self, folds: Int[Array, ""], points: Int[Array, ""]) -> Float[Array, ""]:
-        """Mean squared error of interpolation over the variance 1/12, on [0, 1]; for up to 256 points."""
+        """Return the mean squared error on [0, 1] in units of the variance 1/12, for up to 256 points."""
         index, kernel = jnp.arange(_MOST_POINTS), Laplace(self.lengthscale)
         used = index < points
         at = (index + self.offset) / points
@@ -43,7 +43,7 @@ class ComposedTents(eqx.Module):
         return 12 * jnp.mean((gram(kernel, test[:, None], at[:, None]) @ weights - _tents(test, folds)) ** 2)
 
     def points_needed(self, folds: int, sizes: tuple[int, ...]) -> Float[Array, ""]:
-        """The number of points at which the error first falls below the accuracy, between sizes by a power law."""
+        """Return where the error first falls below the accuracy, interpolated between sizes by a power law."""
         errors = [_squared_error(self, jnp.asarray(folds), jnp.asarray(size)) for size in sizes]
         logs = jnp.log(jnp.stack(errors) / self.accuracy)
         first = jnp.argmax((logs[:-1] >= 0) & (logs[1:] < 0))
@@ -72,7 +72,7 @@ _TEETH = (4.0, 8.0, 16.0)
 
 
 def _points_needed(problem: ComposedTents, teeth: float) -> Array:
-    """Between 2 and 13 points a monotone piece."""
+    """Return the number of points needed, found among sizes of 2 to 13 points for each monotone piece."""
     pieces = int(teeth)
     return problem.points_needed(pieces.bit_length() - 1, tuple(pieces * share for share in (2, 3, 5, 8, 13)))
 
@@ -80,7 +80,7 @@ def _points_needed(problem: ComposedTents, teeth: float) -> Array:
 class PointsDoubleWithDepth(Claim[ComposedTents]):
     """Consider the L-fold composition of the tent map 1 - |2x - 1|. Interpolate this function with the Laplace kernel
     at equispaced points. Require a squared error of at most a given fraction of the function's variance. The number of
-    points that this accuracy takes grows like
+    points needed for this accuracy grows like
 
         2^L,
 

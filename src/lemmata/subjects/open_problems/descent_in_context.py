@@ -1,8 +1,8 @@
-"""Problem 2: does attention learn a step of gradient descent? One layer of linear attention does, damped.
+"""Problem 2: does attention learn a step of gradient descent? One layer of linear attention learns a damped step.
 
-This probe controls the matrix that stochastic descent finds for one layer of linear attention, on prompts of linear
+This probe gives the matrix that stochastic descent finds for one layer of linear attention, on prompts of linear
 functions. This matrix is the step of gradient descent of least risk. The noise of N examples makes the step shorter
-than 1. The loss is convex in this matrix. The probe leaves unexplained softmax, several layers, and training of all
+than 1. The loss is convex in this matrix. The probe does not explain softmax, several layers, or training of all
 factors together.
 """
 
@@ -19,14 +19,14 @@ _STEPS, _WARM, _BATCH, _STEP = 300, 100, 8, 0.08
 
 
 def trained_layer(law: PromptLaw, key: Key[Array, ""]) -> Float[Array, "d d"]:
-    """The mean over the last 200 of 300 steps of stochastic descent from 0 on the matrix G of linear attention.
+    """Train the matrix G of linear attention by 300 steps from 0; return its mean over the last 200 steps.
 
-    A prompt of examples X, y is answered by <query, G X'y / N>. The loss is the squared difference from <w, query>. A
-    step takes 8 fresh prompts. The mean has no bias from the step, since the slope is linear in G.
+    A prompt of examples X, y is answered by <query, G X'y / N>. The loss is the squared difference from <w, query>.
+    Each step takes 8 fresh prompts. Since the gradient is linear in G, the step size does not bias the mean.
 
     Args:
-        law: of the prompts.
-        key: randomness.
+        law: the distribution of the prompts.
+        key: the source of randomness.
     """
 
     def step(gain: Array, own: Array) -> tuple[Array, Array]:

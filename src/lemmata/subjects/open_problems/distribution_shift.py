@@ -1,9 +1,9 @@
-"""Sixth problem: how does the norm of a kernel's space relate to robustness under a shift? As a factor of a distance.
+"""Sixth problem: how does a norm relate to robustness under a shift? It multiplies a distance of the samples.
 
-This is a partial result. For functions in the unit ball, the largest difference of means over two samples is exactly
-the mean discrepancy of the samples. The difference of mean squared errors is at most the squared norm of the error
-times the discrepancy under the squared kernel. It leaves open norms of networks. It also leaves open the complexity of
-attention, for which there is no definition to test.
+This is a partial result. For functions in the unit ball of a kernel's space, the largest difference of means over two
+samples is exactly the mean discrepancy of the samples. The difference of mean squared errors is at most the squared
+norm of the error times the discrepancy under the squared kernel. The result leaves open norms of networks, and the
+complexity of attention, for which there is no definition to test.
 """
 
 import equinox as eqx
@@ -19,14 +19,14 @@ ABOUT = {"tool": "reproducing kernels", "architecture": "kernel method", "object
 
 
 class ShiftedSamples(eqx.Module):
-    """Points of training and of use, and the error e = sum_i w_i k(u_i, .) of a kernel ridge fit on the former.
+    """Inputs for training and in use, and the error e = sum_i w_i k(u_i, .) of a kernel ridge fit to the first.
 
     Args:
         x: training inputs.
         z: inputs in use.
         kernel: a kernel with k(x, x) = 1.
-        ridge: of the fit, over the number of rows.
-        centre: the target is k(centre, .).
+        ridge: the ridge of the fit, divided by the number of rows.
+        centre: the centre of the target function k(centre, .).
     """
 
     x: Float[Array, "n d"]
@@ -36,18 +36,18 @@ class ShiftedSamples(eqx.Module):
     centre: Float[Array, "1 d"]
 
     def error(self) -> tuple[Float[Array, "m d"], Float[Array, " m"]]:
-        """Points u and weights w."""
+        """The points u_i and the weights w_i of the error."""
         matrix = gram(self.kernel, self.x) + len(self.x) * self.ridge * jnp.eye(len(self.x))
         fitted = jnp.linalg.solve(matrix, gram(self.kernel, self.x, self.centre)[:, 0])
         return jnp.concatenate([self.x, self.centre]), jnp.concatenate([fitted, -jnp.ones(1)])
 
 
 class Shifts(Population[ShiftedSamples]):
-    """Normal inputs that are shifted by one to two along the first axis, with targets centred at the shifted inputs."""
+    """Normal inputs, shifted by 1 to 2 along the first axis, and targets that are centred at the shifted inputs."""
 
     free = ("x", "z", "centre")
     settings = Space(
-        n=Integer(24, 4, 200, "points of either sample", corners=(12, 24)),
+        n=Integer(24, 4, 200, "points in each sample", corners=(12, 24)),
         d=Integer(2, 1, 20, "dimension", corners=(1, 4)),
         kernel=Choice("rbf", ("rbf", "laplace"), "kernel"),
     )
@@ -64,11 +64,11 @@ class Shifts(Population[ShiftedSamples]):
 
     def hypotheses(self, problem: ShiftedSamples) -> list[Hypothesis]:
         largest = jnp.abs(problem.kernel.diagonal(problem.x) - 1).max()
-        return [Hypothesis("k(x, x) is 1", largest, "<=", 1e-12, "then the norm bounds all values")]
+        return [Hypothesis("k(x, x) is 1", largest, "<=", 1e-12, "then the norm of a function bounds its values")]
 
 
 def squared_discrepancy(problem: ShiftedSamples, power: int = 1) -> Float[Array, ""]:
-    """Mean of k^power within the first sample, plus that within the second, less twice that between them."""
+    """Return the mean of k^power within each sample, summed over both, minus twice the mean between them."""
     within = [jnp.mean(gram(problem.kernel, points) ** power) for points in (problem.x, problem.z)]
     return within[0] + within[1] - 2 * jnp.mean(gram(problem.kernel, problem.x, problem.z) ** power)
 
@@ -95,7 +95,7 @@ class ShiftOfMeans(Claim[ShiftedSamples]):
         return jnp.sqrt(squared_discrepancy(problem))
 
     def measure(self, problem: ShiftedSamples, key: Key[Array, ""]) -> Array:
-        """By ascent on the unit sphere from a random function, in coordinates in which the norm is Euclidean."""
+        """Search by ascent on the unit sphere from a random function, in coordinates with a Euclidean norm."""
         values, vectors = jnp.linalg.eigh(gram(problem.kernel, jnp.concatenate([problem.x, problem.z])))
         coordinates = vectors * jnp.sqrt(jnp.maximum(values, 0.0))
         n = len(problem.x)
@@ -110,7 +110,7 @@ class ShiftOfMeans(Claim[ShiftedSamples]):
         return jnp.abs(gap(jax.lax.fori_loop(0, 30, ascend, start / jnp.linalg.norm(start))))
 
     def condition(self, problem: ShiftedSamples) -> Array:
-        """Means cancel in the discrepancy, and eigenvectors of the Gram matrix are rounded."""
+        """Bound rounding errors: means cancel in the discrepancy, and eigenvectors of the Gram matrix are rounded."""
         return 200.0 / squared_discrepancy(problem)
 
 
@@ -135,7 +135,7 @@ class SquaredErrorUnderShift(Claim[ShiftedSamples]):
     unexplained = "why norms are small after training; targets outside the space"
 
     def trivial(self, problem: ShiftedSamples) -> Array:
-        """Squared errors are between 0 and |e|²."""
+        """Return |e|², because squared errors are between 0 and |e|²."""
         return self._squared_norm(problem)
 
     def predict(self, problem: ShiftedSamples) -> Array:

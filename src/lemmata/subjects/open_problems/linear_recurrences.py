@@ -1,9 +1,9 @@
-"""Fourth problem: can linear recurrences reach the rate of attention? On impulse responses they do.
+"""Fourth problem: can linear recurrences reach the rate of attention? On impulse responses they can.
 
 This is a partial result on impulse responses, which are functions of one variable. Strictly stable recurrences with n
-states, whose cost is linear in the length, reach n^(-2r) at smoothness r. So the obstacle in the problem does not exist
-there. It leaves open functions of several inputs, which no linear recurrence represents, although a selective
-recurrence may.
+states, whose cost is linear in the length, reach the squared error n^(-2r) at smoothness r. So the obstacle in the
+problem does not exist for impulse responses. The result leaves open functions of several inputs, which no linear
+recurrence represents, although a selective recurrence may.
 """
 
 import functools
@@ -23,14 +23,14 @@ _RANK = 1e-13  # directions of the states below it are rounding
 
 @functools.cache
 def readable_directions(kind: str, n: int, steps: int) -> np.ndarray:
-    """An orthonormal basis of the responses of a linear readout of 2n + 1 real states to an impulse, in columns.
+    """Return an orthonormal basis, in columns, of the impulse responses that 2n + 1 real states can produce.
 
     Args:
         kind: the kind of poles, for a period of 1. "undamped" poles are at 2 pi i k for |k| <= n. "damped" poles are at
             -1/2 + (3/2) pi i k for |k| <= n. "real" poles are at rates from 1/10 to `steps`, evenly on a logarithmic
             scale.
         n: half of the number of states.
-        steps: of the recurrence in a period.
+        steps: the number of steps of the recurrence in a period.
     """
     k = np.arange(n + 1)
     exponents = {
@@ -46,7 +46,7 @@ def readable_directions(kind: str, n: int, steps: int) -> np.ndarray:
 
 
 def squared_error(problem: ImpulseResponse, kind: str, n: int) -> float:
-    """The least mean square of response minus readout."""
+    """Return the least mean square of the response minus a readout."""
     basis, values = readable_directions(kind, n, problem.steps), np.asarray(problem.values)
     return float(np.mean((values - basis @ (basis.T @ values)) ** 2))
 
@@ -84,12 +84,12 @@ class DampedModesRate(Claim[ImpulseResponse]):
 class PolesInOrder(Claim[ImpulseResponse]):
     """Consider impulse responses on a period whose coefficients have size k^(-r-1/2). Reproduce these responses by
     linear recurrences with 129 real states. Take the geometric mean of the squared error over responses. This error is
-    smallest for undamped poles at the frequencies of the period. The error is larger for poles at -1/2 + (3/2) pi i k,
-    and largest for real poles. So rotation of the state matters, but damping hardly matters.
+    smallest for undamped poles at the frequencies of the period. The error is larger for damped poles at -1/2 + (3/2)
+    pi i k, and largest for real poles. So rotation of the state matters, but damping hardly matters.
     """
 
     title = "Undamped poles reproduce impulse responses best, then damped, then real poles"
-    source = Source("foundation2025", "Section 7.4", note="a probe: three families of poles")
+    source = Source("foundation2025", "Section 7.4", note="a numerical test of three families of poles")
     stated = Kind.OWN
     population = ImpulseResponses(least=1.0, most=1.75)
     relation = Order("undamped, damped, real poles", (0.0, 1.0, 2.0))

@@ -1,9 +1,9 @@
-"""Problem 1: does descent bias attention towards low rank? It does if the form is a product of small factors.
+"""Problem 1: does descent bias attention towards low rank? It does if M is a product of small factors.
 
-This probe is about the form M = A B' that gradient descent finds for one head on fewer prompts than M has entries. It
-controls the rank of M, as |M|_* / |M|_F. It compares this rank with that of descent on M itself. The answer depends on
-the parameterisation of M and on the start of descent. The probe leaves unexplained several heads and layers, values
-that are trained too, and whether low rank helps on new prompts.
+This probe is about the matrix M = A B' that gradient descent finds for one head on fewer prompts than M has entries.
+It measures the rank of M as |M|_* / |M|_F, and compares it with the rank that descent on M itself finds. The answer
+depends on the parameterisation of M and on the start of descent. The probe does not explain several heads and layers,
+values that are trained too, or whether low rank helps on new prompts.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ _UNEXPLAINED = "several heads and layers; values that are trained too; the error
 
 
 def _descend(loss: Callable[[PyTree], Array], start: PyTree) -> PyTree:
-    """The end of 600 steps of size 1 of gradient descent."""
+    """Return the end of 600 gradient descent steps of size 1."""
 
     def step(weights: PyTree, _: None) -> tuple[PyTree, None]:
         return jax.tree.map(lambda weight, slope: weight - slope, weights, jax.grad(loss)(weights)), None
@@ -32,20 +32,20 @@ def _descend(loss: Callable[[PyTree], Array], start: PyTree) -> PyTree:
 
 
 def nuclear_rank(form: Float[Array, "p p"]) -> Float[Array, ""]:
-    """|M|_* / |M|_F. It is 1 for rank one, and at most the root of the rank.
+    """Return |M|_* / |M|_F, which is 1 for rank one, and at most the square root of the rank.
 
     >>> round(float(nuclear_rank(jnp.diag(jnp.array([1.0, 1.0, 0.0])))), 12)
     1.414213562373
 
     Args:
-        form: M.
+        form: the matrix M.
     """
     values = jnp.linalg.svd(form, compute_uv=False)
     return values.sum() / jnp.sqrt(jnp.sum(values**2))
 
 
 def _from_factors(problem: TaughtHead, key: Key[Array, ""], scale: float | Float[Array, ""]) -> Float[Array, "p p"]:
-    """A B' after descent on both factors, from normal ones of that standard deviation."""
+    """Return A B' after descent on both factors, which start with normal entries of this standard deviation."""
     start = scale * jax.random.normal(key, (2, *problem.teacher.shape))
     left, right = _descend(lambda pair: problem.loss(pair[0] @ pair[1].T), start)
     return left @ right.T

@@ -1,8 +1,8 @@
-"""Third problem: in which space are score functions, as the noise falls? Their seminorm diverges at a known rate.
+"""Third problem: which space holds score functions as the noise falls? Their seminorm diverges at a known rate.
 
 This is a partial result for data at two points. The fitted score of any method that is accurate near the data has a
 squared Sobolev seminorm that grows like sigma^(-6). So no ball of a fixed space holds the scores of all noise levels.
-It leaves open what replaces the fixed space.
+The result leaves open what replaces the fixed space.
 """
 
 import equinox as eqx
@@ -18,17 +18,17 @@ ABOUT = {"tool": "reproducing kernels", "architecture": "diffusion model", "obje
 
 
 class TwoPointScore(eqx.Module):
-    """Data m or -m with probability 1/2 each, noised; lengthscale of a Gaussian kernel, and ridge, of a fit."""
+    """Noisy data m or -m with probability 1/2 each, and the Gaussian kernel's length scale and ridge of a fit."""
 
     m: Float[Array, ""]
     width: Float[Array, ""]
     ridge: Float[Array, ""]
 
     def fitted_seminorm(self, sigma: Float[Array, ""]) -> Float[Array, ""]:
-        """The integral over |z| <= m + 2 sigma of the squared derivative of the fitted s(z) + z/sigma².
+        """Return the integral over |z| <= m + 2 sigma of the squared derivative of s(z) + z/sigma², for the fit s.
 
-        Denoising score matching at the noise sigma is least squares of x/sigma² on z = x + sigma xi. It uses 60 nodes
-        of Gauss-Hermite quadrature for xi at each x, and the squared norm of the kernel's space.
+        Denoising score matching at the noise sigma is least squares of x/sigma² on z = x + sigma xi. The fit uses 60
+        nodes of Gauss-Hermite quadrature for xi at each x, and penalises the squared norm of the kernel's space.
         """
         nodes, weights = np.polynomial.hermite_e.hermegauss(60)
         x = self.m * jnp.repeat(jnp.array([1.0, -1.0]), 60)
@@ -56,10 +56,18 @@ class TwoPointScores(Population[TwoPointScore]):
     def hypotheses(self, problem: TwoPointScore) -> list[Hypothesis]:
         return [
             Hypothesis(
-                "the width against m", problem.width / problem.m, "<=", 0.5, "the space must be able to follow the step"
+                "the width divided by m",
+                problem.width / problem.m,
+                "<=",
+                0.5,
+                "the space must be able to follow the step of the score",
             ),
             Hypothesis(
-                "the ridge is positive", problem.ridge, ">", 0.0, "nodes overlap where the two distributions overlap"
+                "the ridge is positive",
+                problem.ridge,
+                ">",
+                0.0,
+                "nodes for m and -m overlap only if the two distributions overlap",
             ),
         ]
 
@@ -81,7 +89,9 @@ class FittedScoreRoughness(Claim[TwoPointScore]):
     """
 
     title = "The seminorm of a fitted score diverges as the noise falls"
-    source = Source("foundation2025", "Section 7.3", note="a probe: two points, one kernel for all noise levels")
+    source = Source(
+        "foundation2025", "Section 7.3", note="a numerical test with two points, and one kernel for all noise levels"
+    )
     population = TwoPointScores()
     relation = Rate("sigma", (0.8, 0.7, 0.6, 0.5), margin=0.15, resolution=0.1)
     control = Control("it grows like sigma^(-11/2)", lambda exponent, problem: exponent + 0.5)

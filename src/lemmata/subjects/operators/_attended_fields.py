@@ -1,4 +1,4 @@
-"""Smooth fields of channels on the unit square that attention integrates, and small images with an operator."""
+"""Smooth fields with several channels on the unit square, integrated by attention, and images with an operator."""
 
 from typing import Any
 
@@ -14,11 +14,11 @@ _WAVES = 16
 
 
 class Waves(eqx.Module):
-    """A field of c channels on the unit square, sums of cosines of random directions and phases.
+    """A field of c channels on the unit square: sums of cosines with random directions and phases.
 
     Args:
-        directions: of the waves, in radians a side of the square.
-        phases: of the waves.
+        directions: the wave vectors, in radians per side of the square.
+        phases: the phases of the waves.
         mixing: the contribution of each wave to each channel.
     """
 
@@ -27,12 +27,12 @@ class Waves(eqx.Module):
     mixing: Float[Array, "waves c"]
 
     def __call__(self, places: Float[Array, "m 2"]) -> Float[Array, "m c"]:
-        """The field at places."""
+        """Return the field at places."""
         return jnp.cos(places @ self.directions + self.phases) @ self.mixing
 
 
 def _drawn(key: Key[Array, ""], like: Any) -> Any:
-    """Standard normal numbers in the shapes of a tree, by one draw, which compiles once and not once a leaf."""
+    """Draw standard normal numbers in the shapes of a tree at once, so compilation is needed only once."""
     leaves, tree = jax.tree.flatten(like)
     ends = [0]
     for leaf in leaves:
@@ -47,7 +47,7 @@ def _shapes(**shapes: tuple[int, ...]) -> dict[str, jax.ShapeDtypeStruct]:
 
 
 def _waves(drawn: dict[str, Array], frequency: float) -> Waves:
-    """Channels of variance about 1, from normal numbers of the shapes of `_wave_shapes`."""
+    """Return channels of variance about 1, from normal numbers with the shapes of `_wave_shapes`."""
     mixing = drawn["mixing"] / (_WAVES / 2) ** 0.5
     return Waves(frequency * drawn["directions"], 10 * drawn["phases"], mixing)
 
@@ -57,12 +57,12 @@ def _wave_shapes(channels: int) -> dict[str, jax.ShapeDtypeStruct]:
 
 
 class AttendedField(eqx.Module):
-    """A field, layers of Galerkin attention over places, and the requested places.
+    """A field, layers of Galerkin attention, and the places at which they are applied.
 
     Args:
-        field: with as many channels as the attention.
-        attentions: layers of it.
-        places: in the unit square.
+        field: the field, with as many channels as the attention.
+        attentions: the layers of attention.
+        places: the places in the unit square.
     """
 
     field: Waves
@@ -79,8 +79,8 @@ class AttendedFields(Population[AttendedField]):
     """Random smooth fields, and random attention with scaled and shifted norms.
 
     Args:
-        layers: of attention.
-        frequency: root mean square of the fields' waves along each axis, in radians a side of the square.
+        layers: the number of layers of attention.
+        frequency: the root mean square of the waves' frequency along each axis, in radians per side of the square.
     """
 
     layers: int = eqx.field(default=1, static=True)
@@ -92,7 +92,7 @@ class AttendedFields(Population[AttendedField]):
     ).where("there are enough places for the channels", lambda s: s["m"] >= 2 * s["heads"] * s["each"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> AttendedField:
-        """Biases that separate the channels of a head, scales of norms about 1, shifts of a half."""
+        """Draw biases that separate the channels of a head, layer-norm scales near 1, and shifts of size 1/2."""
         drawing, placing = jax.random.split(key)
         heads, each = setting["heads"], setting["each"]
         width = heads * each
@@ -103,7 +103,7 @@ class AttendedFields(Population[AttendedField]):
 
     def hypotheses(self, problem: AttendedField) -> list[Hypothesis]:
         least = jnp.asarray(float(problem.attentions[0].key_scale.shape[1]))
-        return [Hypothesis("channels a head", least, ">=", 2.0, "a single channel has the norm 0")]
+        return [Hypothesis("channels a head", least, ">=", 2.0, "the layer norm of a single channel is 0")]
 
 
 def _attention(drawn: dict[str, Array], width: int) -> GalerkinAttention:
@@ -113,13 +113,13 @@ def _attention(drawn: dict[str, Array], width: int) -> GalerkinAttention:
 
 
 class ResolvedField(eqx.Module):
-    """Colours as a smooth field, an operator with random weights, and the requested places.
+    """Colours as a smooth field, an operator with random weights, and the places at which it is applied.
 
     Args:
-        field: of three channels.
+        field: the field of three channels.
         model: the operator.
-        places: in the unit square.
-        side: pixels of a side of the image that the operator is given.
+        places: the places in the unit square.
+        side: the number of pixels per side of the operator's input image.
     """
 
     field: Waves
@@ -128,15 +128,15 @@ class ResolvedField(eqx.Module):
     side: int = eqx.field(static=True)
 
     def image(self, side: int) -> Float[Array, "side side 3"]:
-        """The field at the centres of pixels, about between 0 and 1."""
+        """The field at the centres of pixels, with values mostly between 0 and 1."""
         return 0.5 + 0.2 * self.field(jnp.asarray(pixel_centres(side, side))).reshape(side, side, 3)
 
 
 class ResolvedFields(Population[ResolvedField]):
-    """Random fields of colours and operators with random weights.
+    """Random fields of colours, and operators with random weights.
 
     Args:
-        started: whether the last map of the head is the operator's own at its start, 0, instead of random.
+        started: if true, the last map of the head is 0, as at the start of training; otherwise it is random.
     """
 
     started: bool = eqx.field(default=False, static=True)
@@ -148,7 +148,7 @@ class ResolvedFields(Population[ResolvedField]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ResolvedField:
-        """Four channels of the encoder, heads of four channels, all maps of variance 1/inputs."""
+        """Draw an operator with four encoder channels, heads of four channels, and maps of variance 1/inputs."""
         drawing, placing = jax.random.split(key)
         width = setting["width"]
         model = SuperResolutionOperator(

@@ -1,4 +1,4 @@
-"""Galerkin attention: a kernel integral over points, by a kernel of low rank, at a cost linear in the points."""
+"""Galerkin attention: an integral over points of a low-rank kernel, at a cost linear in the number of points."""
 
 import equinox as eqx
 import jax
@@ -14,7 +14,7 @@ _EPS = 1e-5
 
 
 class GalerkinAttention(eqx.Module):
-    """The parameters of Galerkin attention of h heads with d channels each, c = h d.
+    """The parameters of Galerkin attention with h heads of d channels each, so c = h d channels in all.
 
     Args: query, key, value: affine maps of c channels to c channels. Head a has channels a d to (a + 1) d. key_scale,
     key_shift, value_scale, value_shift: scales and shifts of the layer norms of keys and of values, for each head.
@@ -32,14 +32,14 @@ class GalerkinAttention(eqx.Module):
 def galerkin_weights(
     key: Key[Array, ""], width: int, heads: int, *, scale: float = 1.0, dtype=float
 ) -> GalerkinAttention:
-    """First parameters: normal maps of variance scale²/width, layer norms of scale 1 and shift 0.
+    """Return initial parameters: normal maps of variance scale²/width, and layer norms of scale 1 and shift 0.
 
     Args:
-        key: of the maps.
-        width: channels c.
-        heads: h, which divides c and leaves at least two channels a head.
-        scale: of the maps.
-        dtype: of all parameters.
+        key: the source of randomness for the maps.
+        width: the number of channels c.
+        heads: the number of heads h, which divides c and leaves at least two channels per head.
+        scale: the scale of the maps.
+        dtype: the type of all parameters.
 
     Raises:
         SettingError: for heads that do not divide the width, or leave a head with one channel.
@@ -68,18 +68,18 @@ def galerkin_attention(
     from x.
 
     Each head's term is the mean over the n points of (q(x)·k(y)) v(y). This estimates the integral of a kernel of rank
-    d against v. K'V is d x d, so m points cost m c² operations instead of m². A norm is over the d channels of a head:
-    (k - mean)/(std + 1e-5) with the unbiased standard deviation, followed by scale and shift. Points have no order:
-    permuted rows of x give permuted rows. The value at a point depends on all points in the mean. With `over`, these
-    points are given, and the value at a point depends on no other point.
+    d against v. K'V is d x d, so m points cost m c² operations instead of m². A layer norm is taken over the d
+    channels of a head: (k - mean)/(std + 1e-5) with the unbiased standard deviation, followed by scale and shift.
+    Points have no order: if the rows of x are permuted, the rows of the result are, too. The value at a point depends
+    on all points in the mean. If these points are given by `over`, the value does not depend on the other rows of x.
 
     Source: Wei and Zhang (2023), after Cao (2021).
 
     Args:
         x: channels at the points where the sum is wanted.
-        params: of the attention, for c channels.
+        params: the parameters of the attention, for c channels.
         over: channels at the points of the mean.
-        normed: whether keys and values are normed; without it the term is a cubic form of the channels.
+        normed: whether keys and values are normalised; if not, the term is a cubic form of the channels.
 
     Raises:
         ShapeError: if x or `over` has other channels than the parameters.

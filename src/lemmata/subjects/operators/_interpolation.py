@@ -1,4 +1,4 @@
-"""Images between their pixels: corners of a position, bilinear and cubic interpolation, and an error in decibels."""
+"""Images between their pixels: neighbours of a position, bilinear and cubic interpolation, and error in decibels."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -11,11 +11,11 @@ _OVERSHOOT = 1.0  # margin beyond [0, 1]; cubic interpolation exceeds the range 
 
 
 def pixel_centres(height: int, width: int) -> Float[np.ndarray, "pixels 2"]:
-    """Positions ((i + 1/2)/height, (j + 1/2)/width) of all pixels, row by row, in the unit square.
+    """Return the positions ((i + 1/2)/height, (j + 1/2)/width) of all pixels in the unit square, row by row.
 
     Args:
-        height: rows of pixels.
-        width: columns of pixels.
+        height: the number of rows of pixels.
+        width: the number of columns of pixels.
 
     Raises:
         SettingError: for values that are not whole numbers of at least 1.
@@ -29,10 +29,10 @@ def pixel_centres(height: int, width: int) -> Float[np.ndarray, "pixels 2"]:
 def corners(
     positions: Float[Array, "m 2"], shape: tuple[int, int]
 ) -> tuple[Int[Array, "m 4 2"], Float[Array, "m 4 2"], Float[Array, "m 4"]]:
-    """The four pixels whose centres surround each position, its coordinates relative to these, and their shares.
+    """Return the four pixels around each position, its coordinates relative to them, and their weights.
 
-    Coordinates are in pixels. The share of a corner is the area of the rectangle between the position and the opposite
-    corner. Beyond the outermost centres, corners coincide.
+    Coordinates are in pixels. The weight of a corner is the area of the rectangle between the position and the
+    opposite corner. Beyond the outermost centres, corners coincide.
     """
     places = positions * jnp.asarray(shape, positions.dtype) - 0.5
     # When compiled, `places` may be rounded differently for the index and for the share. At the centre of a pixel,
@@ -46,7 +46,7 @@ def corners(
 
 
 def bilinear(image: Float[Array, "h w channels"], positions: Float[Array, "m 2"]) -> Float[Array, "m channels"]:
-    """Bilinear interpolation between centres of pixels, with the outermost pixel repeated beyond them.
+    """Interpolate bilinearly between centres of pixels; beyond the outermost centres, repeat the outermost pixels.
 
     >>> import jax.numpy as jnp
     >>> from lemmata.subjects.operators import bilinear
@@ -55,7 +55,7 @@ def bilinear(image: Float[Array, "h w channels"], positions: Float[Array, "m 2"]
 
     Args:
         image: values at pixels.
-        positions: in the unit square, rows first.
+        positions: positions in the unit square, as (row, column).
 
     Raises:
         ShapeError: if an array has another shape.
@@ -68,10 +68,10 @@ def bilinear(image: Float[Array, "h w channels"], positions: Float[Array, "m 2"]
 
 
 def resize(image: Real[np.ndarray, "h w channels"], shape: tuple[int, int]) -> Real[np.ndarray, "h2 w2 channels"]:
-    """Cubic interpolation to another number of pixels, smoothed by the ratio if that is smaller: "bicubic".
+    """Resize by cubic interpolation ("bicubic"), with smoothing if the number of pixels becomes smaller.
 
-    The kernel is Keys' with a = -1/2, widened by the ratio if pixels are lost, and normed at the edges. Beside an
-    edge it overshoots; whole numbers, such as bytes, are rounded and clipped to their type.
+    The kernel is Keys' kernel with a = -1/2, widened by the ratio if pixels are lost, and normalised at the borders.
+    Results overshoot beside edges in the image. Whole numbers, such as bytes, are rounded and clipped to their type.
 
     >>> import numpy as np
     >>> from lemmata.subjects.operators import resize
@@ -80,7 +80,7 @@ def resize(image: Real[np.ndarray, "h w channels"], shape: tuple[int, int]) -> R
 
     Args:
         image: values at pixels.
-        shape: rows and columns of the result.
+        shape: the numbers of rows and columns of the result.
 
     Raises:
         ShapeError: if the image is not an array of rows, columns and channels.
@@ -105,12 +105,12 @@ def resize(image: Real[np.ndarray, "h w channels"], shape: tuple[int, int]) -> R
 def weighted(
     rows: Float[np.ndarray, "h2 h"], columns: Float[np.ndarray, "w2 w"], image: Real[np.ndarray, "h w channels"]
 ) -> Float[np.ndarray, "h2 w2 channels"]:
-    """Sums over the rows and columns of an image."""
+    """Return weighted sums over the rows and columns of an image."""
     return columns @ np.tensordot(rows, image, 1)
 
 
 def cubic_weights(old: int, new: int) -> Float[np.ndarray, "new old"]:
-    """How much each of `old` pixels in a line contributes to each of `new` pixels (see `resize`)."""
+    """Return how much each of `old` pixels in a line contributes to each of `new` pixels (see `resize`)."""
     widening = max(old / new, 1.0)
     places = (np.arange(new) + 0.5) * old / new - 0.5
     t = np.abs(places[:, None] - np.arange(old)) / widening
@@ -125,7 +125,7 @@ def peak_signal_to_noise(
     *,
     border: int = 0,
 ) -> float:
-    """-10 log10 of the mean squared error of values in [0, 1], in decibels, over all channels; infinite if equal.
+    """Return -10 log10 of the mean squared error of values in [0, 1], in decibels; infinite for equal images.
 
     >>> import numpy as np
     >>> from lemmata.subjects.operators import peak_signal_to_noise
@@ -133,9 +133,9 @@ def peak_signal_to_noise(
     20.0
 
     Args:
-        image: what is judged.
+        image: the image that is compared with the reference.
         reference: the correct image.
-        border: pixels at each edge that do not count.
+        border: the number of pixels at each edge that do not count.
 
     Raises:
         ShapeError: if the two shapes differ, or if the border leaves no pixels.
@@ -154,7 +154,7 @@ def peak_signal_to_noise(
 
 
 def check_image(name: str, image: Real[np.ndarray | Array, "..."], channels: int | None = 3) -> None:
-    """Refuse anything that is not an image: rows, columns and channels."""
+    """Raise an error if a value is not an image, an array of rows, columns and channels."""
     check_numbers(name, image)
     if np.ndim(image) != 3 or channels not in (None, np.shape(image)[2]):
         rule = "(rows, columns, channels)" if channels is None else f"(rows, columns, {channels})"
@@ -162,7 +162,7 @@ def check_image(name: str, image: Real[np.ndarray | Array, "..."], channels: int
 
 
 def check_colours(name: str, image: Real[np.ndarray | Array, "..."]) -> None:
-    """Refuse whole numbers and values far from [0, 1], such as bytes; interpolation may overshoot a little."""
+    """Raise an error for whole numbers and values far from [0, 1]; interpolation may overshoot a little."""
     check_numbers(name, image)
     values, rule, remedy = known(image), "numbers in [0, 1]", "image / 255 for bytes"
     if not jnp.issubdtype(jnp.result_type(image), jnp.floating):
@@ -174,9 +174,9 @@ def check_colours(name: str, image: Real[np.ndarray | Array, "..."]) -> None:
 
 
 def check_positions(name: str, positions: Float[np.ndarray | Array, "..."]) -> None:
-    """Refuse values other than rows of two coordinates in the unit square.
+    """Raise an error if values are not rows of two coordinates in the unit square.
 
-    For traced ones, only the shape is checked.
+    For traced values, only the shape is checked.
     """
     check_numbers(name, positions)
     if np.ndim(positions) != 2 or np.shape(positions)[1] != 2:

@@ -1,4 +1,4 @@
-"""The operator from an image to colours at any coordinates. It has an encoder, kernel integrals and a bilinear skip."""
+"""The operator from an image to colours at any coordinates: an encoder, kernel integrals and a bilinear skip."""
 
 import equinox as eqx
 import jax
@@ -15,11 +15,11 @@ from ._interpolation import bilinear, check_colours, check_image, check_position
 
 
 class KernelBlock(eqx.Module):
-    """Galerkin attention and a pointwise network: x -> x + W2 gelu(W1 a), where a is the attention with its residual.
+    """The map x -> x + W2 gelu(W1 a), where a is Galerkin attention at the points x with its residual.
 
     Args:
-        attention: the attention of the kernel integral. It is None if a is x and points do not interact. inner, outer:
-            W1 and W2 with their biases.
+        attention: the attention of the kernel integral. If it is None, a is x, and points do not interact. inner,
+            outer: W1 and W2 with their biases.
     """
 
     attention: GalerkinAttention | None
@@ -27,37 +27,37 @@ class KernelBlock(eqx.Module):
     outer: Affine
 
     def __call__(self, x: Float[Array, "m c"], over: Float[Array, "n c"] | None = None) -> Float[Array, "m c"]:
-        """The block at the points x. Its integral is over these points, or over others."""
+        """Apply the block at the points x; its integral is over these points, or over the points `over`."""
         seen = x if self.attention is None else galerkin_attention(x, self.attention, over=over)
         return self.outer(jax.nn.gelu(self.inner(seen))) + x
 
 
 class SuperResolutionOperator(eqx.Module):
-    """Super-resolution neural operator: colours at any coordinates from an image, bilinear interpolation and more.
+    """A super-resolution neural operator: bilinear interpolation plus a learned term, at any coordinates of an image.
 
     Three 3 x 3 convolutions with repeated edges make features at the pixels. The features at a position come from the
-    four surrounding pixels. They are each pixel's features times its share of the area, the coordinates relative to
-    these pixels, and the size of a wanted pixel. Both are in pixels of the image. These 4 (channels + 2) + 2 numbers
-    are mapped by an affine map to `width` channels. Blocks of Galerkin attention over the positions follow, and a head
-    whose colours are added to bilinear interpolation. The head starts at 0, so that the operator starts as bilinear
-    interpolation at any scale.
+    four surrounding pixels. They are each pixel's features times its bilinear weight, the coordinates relative to
+    these pixels, and the size of an output pixel. Coordinates and size are in pixels of the image. An affine map takes
+    these 4 (channels + 2) + 2 numbers to `width` channels. Then come blocks of Galerkin attention over the positions,
+    and a head whose colours are added to bilinear interpolation. The head starts at 0, so at first the operator is
+    bilinear interpolation at any scale.
 
     The mean in the attention is over all positions of a call. So colours at a position depend on the other positions of
     the call. If these are drawn at random, the difference is of the order of the inverse square root of their number.
-    With `over`, positions of one's own choice for the mean, they do not.
+    If you pass `over`, the mean is over the positions in `over`, and colours do not depend on the other positions.
 
     Source: Wei and Zhang (2023), whose encoder has 64 channels and 32 convolutions, and whose two blocks have width 256
     and 16 heads.
 
     Args:
-        key: of the first weights.
-        channels: of the encoder.
-        width: of the blocks.
-        heads: of their attention.
-        blocks: how many.
+        key: the source of randomness for the initial weights.
+        channels: the number of channels of the encoder.
+        width: the number of channels of the blocks.
+        heads: the number of attention heads in each block.
+        blocks: the number of blocks.
         attention: whether attention is used; without it, a position's colours depend only on its own features, as in
             LIIF.
-        dtype: of all parameters; single precision trains faster.
+        dtype: the type of all parameters; single precision trains faster.
 
     Raises:
         SettingError: for heads that do not divide the width, or counts below 1.
@@ -105,7 +105,7 @@ class SuperResolutionOperator(eqx.Module):
         self.head = (make(width, width), jax.tree.map(jnp.zeros_like, affine(key, width, 3, dtype=dtype)))
 
     def features(self, image: Float[Array, "h w 3"]) -> Float[Array, "h w channels"]:
-        """The encoder's features of an image whose values are in [0, 1]."""
+        """Return the encoder's features of an image whose values are in [0, 1]."""
         first, inner, outer = self.encoder
         x = _convolve(2 * image - 1, first)
         return x + _convolve(jax.nn.gelu(_convolve(x, inner)), outer)
@@ -118,12 +118,12 @@ class SuperResolutionOperator(eqx.Module):
         *,
         over: Float[Array, "n 2"] | None = None,
     ) -> Float[Array, "m 3"]:
-        """Colours at positions.
+        """Return the colours at positions.
 
         Args:
-            image: with values in [0, 1].
-            positions: in the unit square, rows first.
-            cell: height and width of a wanted pixel, in pixels of the image: 1/scale.
+            image: the image, with values in [0, 1].
+            positions: positions in the unit square, as (row, column).
+            cell: the height and width of an output pixel, in pixels of the image; for a scale s, both are 1/s.
             over: the positions in the mean of the kernel integral; by default, the requested positions.
 
         Raises:
@@ -158,13 +158,12 @@ class SuperResolutionOperator(eqx.Module):
 def super_resolve(
     model: SuperResolutionOperator, image: Float[np.ndarray | Array, "h w channels"], scale: float | int
 ) -> Float[np.ndarray, "rows columns 3"]:
-    """An image with `scale` times as many rows and columns, rounded. Each mean of the operator is over all of these
-    pixels.
+    """Return an image with `scale` times as many rows and columns, rounded; the operator's means are over all pixels.
 
     Args:
         model: the operator.
-        image: with values in [0, 1].
-        scale: at least 1; it need not be a whole number or a scale of the training.
+        image: the image, with values in [0, 1].
+        scale: the scale, at least 1; it need not be a whole number or a scale used in training.
 
     Raises:
         SettingError: for a scale below 1.
@@ -193,7 +192,7 @@ def _called(model: SuperResolutionOperator, image: Array, places: Array, cell: A
 
 
 def _convolve(x: Float[Array, "h w inputs"], weights: Affine) -> Float[Array, "h w outputs"]:
-    """A 3 x 3 convolution as one product of the nine shifted images side by side, which batches as a matrix product."""
+    """Apply a 3 x 3 convolution as one matrix product with the nine shifted images side by side."""
     h, w, _ = x.shape
     wide = jnp.pad(x, ((1, 1), (1, 1), (0, 0)), mode="edge")
     return weights(jnp.concatenate([wide[i : i + h, j : j + w] for i in range(3) for j in range(3)], axis=-1))

@@ -12,9 +12,9 @@ _NAMES = ("china", "flower")
 
 
 def photographs() -> dict[str, Float[np.ndarray, "h w 3"]]:
-    """The photographs "china" and "flower" of scikit-learn in single precision, values in [0, 1], 427 by 640 pixels.
+    """Return scikit-learn's photographs "china" and "flower", 427 by 640 pixels with float32 values in [0, 1].
 
-    scikit-learn reads its files with Pillow, which is in the extra `photographs`. Nothing is downloaded.
+    scikit-learn reads its files with Pillow, which the extra `photographs` installs. Nothing is downloaded.
 
     Raises:
         DataError: if Pillow or a file is missing.

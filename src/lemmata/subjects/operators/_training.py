@@ -29,21 +29,21 @@ def train_super_resolution(
     learning_rate: float = 2e-3,
     seed: int = 0,
 ) -> tuple[SuperResolutionOperator, Float[np.ndarray, " steps"]]:
-    """The operator after Adam on the mean absolute error of colours, with a rate that falls to 0 like a cosine.
+    """Train the operator by Adam on the mean absolute error of colours, with a cosine schedule for the rate.
 
     For each patch, a scale s is drawn uniformly. A square of round(s side) pixels is cut from an image, turned by one
-    of the eight symmetries of the square, and resized to side x side. The targets are `points` of its pixels, drawn at
-    random with repetition.
+    of the eight symmetries of the square, and resized to side x side. The targets are `points` pixels of the square
+    before resizing, drawn at random with repetition.
 
     Args:
-        model: to start from.
-        images: with values in [0, 1]; one array if all have one size.
-        steps: of Adam.
-        side: of the patches that the operator sees, in pixels.
-        batch: patches a step.
-        points: positions a patch.
-        scales: the smallest and the largest.
-        learning_rate: at the start.
+        model: the operator at the start.
+        images: images with values in [0, 1]; one array if all have one size.
+        steps: the number of steps of Adam.
+        side: the side of the patches that the operator takes as input, in pixels.
+        batch: the number of patches in each step.
+        points: the number of positions in each patch.
+        scales: the smallest and the largest scale.
+        learning_rate: the learning rate at the start.
         seed: the seed of the random draws.
 
     Returns:
@@ -118,7 +118,7 @@ def _draws(
     points: int,
     scales: tuple[float | int, float | int],
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
-    """A small patch, positions in it, the size of a wanted pixel, and colours at the positions."""
+    """Draw a small patch, positions in it, the size of an output pixel, and the colours at the positions."""
     weights = functools.cache(lambda size: cubic_weights(size, side))  # of the few sizes that are drawn
     while True:
         image = images[int(rng.integers(len(images)))]

@@ -1,7 +1,7 @@
-"""Galerkin attention: a kernel of low rank between points, its cost, and which functions it can make.
+"""Galerkin attention: a kernel of low rank between points, its cost, and the functions that it can produce.
 
-Let x(p) be the channels at m points p, and let q, k, v be affine in x. k and v are then normalised over the channels of
-a head. A head adds
+Let x(p) be the channels at m points p, and let q, k, v be affine in x. Then k and v are normalised over the channels
+of a head. A head adds
 
     z(p) = 1/m sum over points r of (q(p)·k(r)) v(r),
 
@@ -54,7 +54,7 @@ class GalerkinIsBilinearForm(Claim[AttendedField]):
         return galerkin_attention(problem.rows, problem.attentions[0]) - problem.rows
 
     def measure(self, problem: AttendedField, key: Key[Array, ""]) -> Array:
-        """By the kernel's matrix, head by head. The norms are written out."""
+        """Compute the sum with the kernel's m x m matrix, head by head; layer norms are written out."""
         own, x = problem.attentions[0], problem.rows
         (heads, d), found = own.key_scale.shape, []
         for a in range(heads):
@@ -66,7 +66,7 @@ class GalerkinIsBilinearForm(Claim[AttendedField]):
         return jnp.concatenate(found, axis=1)
 
     def condition(self, problem: AttendedField) -> Array:
-        """Each sum has m terms, and norms divide by deviations of about 1."""
+        """Return m, because each sum has m terms; layer norms divide by deviations of about 1."""
         return jnp.asarray(1.0 * len(problem.places))
 
 
@@ -77,8 +77,8 @@ def _normed(x: Float[Array, "m d"], scale: Float[Array, " d"], shift: Float[Arra
 
 
 class GalerkinCost(Claim[AttendedField]):
-    """Apply Galerkin attention to m points. The compiler's count of floating-point operations grows like m. Forming the
-    matrix of m x m kernel values would take a number of operations of order m².
+    """Apply Galerkin attention to m points. The compiler's count of floating-point operations grows like m. Computing
+    the m x m matrix of kernel values would take a number of operations of order m².
     """
 
     title = "The cost of Galerkin attention is linear in the number of points"
@@ -87,13 +87,13 @@ class GalerkinCost(Claim[AttendedField]):
     relation = Rate("m", (1024.0, 4096.0, 16384.0))
     control = Control("it grows like m^(3/2)", lambda exponent, problem: exponent + 0.5)
     controls = "the number of operations of one layer of attention"
-    unexplained = "the time of an operation, and the cost of the rest of a network"
+    unexplained = "the time that an operation takes, and the cost of the other parts of a network"
     traced = False
     trials = 4
     predict = 1.0
 
     def measure_at(self, problem: AttendedField, key: Key[Array, ""], m: float) -> Array:
-        """Counted by the compiler before it optimises."""
+        """Return the compiler's count of operations before it optimises."""
         return jnp.asarray(_operations(*problem.attentions[0].key_scale.shape, int(m)))
 
 
@@ -106,7 +106,7 @@ def _operations(heads: int, each: int, m: int) -> float:
 
 
 def stacked(problem: AttendedField) -> Float[Array, "m c"]:
-    """Layers of attention with their residuals, one after another. There are no other layers between them."""
+    """Apply layers of attention with residual connections, one after another, without other layers between them."""
     x = problem.rows
     for own in problem.attentions:
         x = galerkin_attention(x, own)
@@ -119,8 +119,8 @@ class AttentionKeepsTheSpan(Claim[AttendedField]):
 
         x_out(p) = A x(p) + b
 
-    with the same A and b at all points. A and b depend on the image. For any number of layers, each output channel is a
-    function of p in the span of the input channels and the constant 1. So if A and b are fitted at more points than
+    with the same A and b at all points; A and b depend on the image. For any number of layers, each output channel is
+    a function of p in the span of the input channels and the constant 1. So if A and b are fitted at more points than
     there are channels, they predict the output at all other points.
     """
 
@@ -129,18 +129,18 @@ class AttentionKeepsTheSpan(Claim[AttendedField]):
     population = AttendedFields(layers=2, frequency=30.0)
     relation = Equal(block=-1)
     control = Control("without the constant b", lambda x, problem: x - _fitted(problem)[-1])
-    controls = "which functions of the coordinate attention can make"
+    controls = "which functions of the coordinate attention can produce"
     unexplained = "the functions that pointwise networks add"
 
     def predict(self, problem: AttendedField) -> Array:
         return _with_one(problem.rows[_half(problem) :]) @ _fitted(problem)
 
     def measure(self, problem: AttendedField, key: Key[Array, ""]) -> Array:
-        """The outputs at the other places."""
+        """Return the outputs at the other places."""
         return stacked(problem)[_half(problem) :]
 
     def condition(self, problem: AttendedField) -> Array:
-        """Of the least squares problem, times the points."""
+        """Return the condition number of the least squares problem, times the number of points."""
         values = jnp.linalg.svd(_with_one(problem.rows[: _half(problem)]), compute_uv=False)
         return 10 * len(problem.places) * values[0] / values[-1]
 
@@ -154,6 +154,6 @@ def _with_one(x: Float[Array, "m c"]) -> Float[Array, "m c1"]:
 
 
 def _fitted(problem: AttendedField) -> Float[Array, "c1 c"]:
-    """A and b, by least squares from two thirds of the places."""
+    """Fit A and b by least squares at two thirds of the places."""
     half = _half(problem)
     return jnp.linalg.lstsq(_with_one(problem.rows[:half]), stacked(problem)[:half])[0]

@@ -1,9 +1,9 @@
-"""Kernel integrals as means over points: how the answer at a coordinate depends on the other coordinates.
+"""Kernel integrals as means over points: how the output at a coordinate depends on the other coordinates.
 
 Galerkin attention estimates an integral over the unit square by the mean over the points of one call. This theory
-controls the error of this mean for fixed weights and smooth fields, at random points and on grids. It also controls
-what follows if answers are computed in chunks. It leaves open how far a trained operator depends on the mean. It also
-leaves open how the answer depends on the pixels of the given image, which are not points of an integral.
+gives the error of this mean for fixed weights and smooth fields, at random points and on grids. It also says what
+changes if outputs are computed in chunks. It leaves open how much a trained operator depends on the mean. It also
+leaves open how the output depends on the pixels of the input image, which are not points of an integral.
 """
 
 import jax
@@ -30,7 +30,7 @@ _CELL = (0.5, 0.5)
 
 
 def integrated(problem: AttendedField) -> Float[Array, "m c"]:
-    """The term that the kernel integral over the unit square adds to the field at the places, by Gauss-Legendre."""
+    """Return what the kernel integral over the unit square adds to the field at the places, by Gauss-Legendre."""
     own, (heads, d) = problem.attentions[0], problem.attentions[0].key_scale.shape
     roots, weights = (jnp.asarray(part) / 2 for part in np.polynomial.legendre.leggauss(_NODES))
     nodes = jnp.stack(jnp.meshgrid(roots + 0.5, roots + 0.5), axis=-1).reshape(-1, 2)
@@ -49,7 +49,7 @@ def _normed(x: Float[Array, "r h d"]) -> Float[Array, "r h d"]:
 
 
 def off_the_integral(problem: AttendedField, draws: Float[Array, "draws n 2"]) -> Float[Array, ""]:
-    """The root mean square difference of attention over points and the integral, over draws of the points."""
+    """Return the root mean square difference of attention over points from the integral, over draws of points."""
     attended = lambda points: galerkin_attention(problem.rows, problem.attentions[0], over=problem.field(points))
     return jnp.sqrt(jnp.mean((jax.vmap(attended)(draws) - problem.rows - integrated(problem)) ** 2))
 
@@ -67,12 +67,12 @@ class IntegralByRandomPoints(Claim[AttendedField]):
     relation = Rate("m", (32.0, 128.0, 512.0))
     control = Control("it falls like m^-1", lambda exponent, problem: exponent - 0.5)
     controls = "the distance between attention over points and the integral that it approximates"
-    unexplained = "whether the answers of a trained operator still depend on the points"
+    unexplained = "whether the outputs of a trained operator still depend on the points"
     trials = 48
     predict = -0.5
 
     def measure_at(self, problem: AttendedField, key: Key[Array, ""], m: float) -> Array:
-        """Over several draws of the points."""
+        """Return the difference over several draws of the points."""
         return off_the_integral(problem, jax.random.uniform(key, (_DRAWS, int(m), 2)))
 
 
@@ -92,12 +92,12 @@ class AnswersFollowTheGivenGrid(Claim[ResolvedField]):
     control = Control("the change falls like n^(-1/2)", lambda exponent, problem: exponent - 0.5)
     controls = "how the colour at a coordinate depends on the pixels of the given image"
     unexplained = "how training changes this"
-    reading = "the size of the wanted pixel, in pixels of the given image, is fixed"
+    reading = "the size of an output pixel, in pixels of the given image, is fixed"
     trials = 48
     predict = 0.0
 
     def measure_at(self, problem: ResolvedField, key: Key[Array, ""], n: float) -> Array:
-        """Root mean square over positions and colours."""
+        """Return the root mean square change over positions and colours."""
         once, twice = (problem.model(problem.image(side), problem.places, _CELL) for side in (int(n), 2 * int(n)))
         return jnp.sqrt(jnp.mean((once - twice) ** 2))
 
@@ -109,7 +109,7 @@ class IntegralOnGrids(Claim[AttendedField]):
     """
 
     title = "On a grid of m points, attention approaches its kernel integral like m^-1"
-    source = Source(_KEY, "Abstract, function spaces", note="for the grid of the wanted pixels")
+    source = Source(_KEY, "Abstract, function spaces", note="for the grid of the output pixels")
     population = AttendedFields()
     relation = Rate("m", (100.0, 400.0, 1600.0))
     control = Control("it falls like m^(-1/2), as at random points", lambda exponent, problem: exponent + 0.5)
@@ -136,10 +136,10 @@ class FixedPointsAreGridFree(Claim[ResolvedField]):
     """
 
     title = "If attention averages over fixed points, a colour does not depend on other coordinates"
-    source = Source(_KEY, "Abstract, grid-free", note="with named points of the mean")
+    source = Source(_KEY, "Abstract, grid-free", note="with given points of the mean")
     population = ResolvedFields()
     relation = Equal(block=-1)
-    control = Control("they differ by a factor of 1.001", lambda colours, problem: 1.001 * colours)
+    control = Control("the colours differ by a factor of 1.001", lambda colours, problem: 1.001 * colours)
     controls = "the colour at a coordinate"
     unexplained = "which points are best"
 
@@ -147,13 +147,13 @@ class FixedPointsAreGridFree(Claim[ResolvedField]):
         return problem.model(problem.image(problem.side), problem.places, _CELL)
 
     def measure(self, problem: ResolvedField, key: Key[Array, ""]) -> Array:
-        """One by one, with all coordinates as points of the mean."""
+        """Compute the colours one by one, with all coordinates as points of the mean."""
         image = problem.image(problem.side)
         alone = lambda place: problem.model(image, place[None], _CELL, over=problem.places)[0]
         return jax.lax.map(alone, problem.places)
 
     def condition(self, problem: ResolvedField) -> Array:
-        """Blocks, each with a mean over the places and norms that magnify rounding."""
+        """Return the number of places: blocks take means over the places, and norms magnify rounding errors."""
         return jnp.asarray(1.0 * len(problem.places))
 
 
@@ -173,14 +173,14 @@ class StartsBilinear(Claim[ResolvedField]):
     unexplained = "the colours after training"
 
     def predict(self, problem: ResolvedField) -> Array:
-        """The skip, by an interpolation in terms of pixels."""
+        """Interpolate bilinearly with coordinates in pixels."""
         return _interpolated(problem, 0.5)
 
     def measure(self, problem: ResolvedField, key: Key[Array, ""]) -> Array:
         return problem.model(problem.image(problem.side), problem.places, _CELL)
 
     def condition(self, problem: ResolvedField) -> Array:
-        """A place in pixels is off by side eps, and colours change by up to 1 a pixel."""
+        """Bound the rounding errors: places in pixels err by side eps, and colours change by up to 1 per pixel."""
         return jnp.asarray(4.0 * problem.side)
 
 

@@ -12,12 +12,12 @@ from lemmata.engine.claims import Choice, Hypothesis, Integer, Population, Space
 
 
 class AttentionTokens(eqx.Module):
-    """Sequences of tokens, and the weights and the scaling of the logits of an attention layer on them.
+    """Sequences of tokens, and how an attention layer scales its logits and turns them into weights.
 
     Args:
-        x: sequences; positions, then channels.
+        x: the tokens, with axes for sequences, positions and channels.
         mechanism: how logits become weights: softmax, relu or identity.
-        scaling: of the logits, by the width d of a head.
+        scaling: the factor of the logits, where d is the width of a head.
     """
 
     x: Float[Array, "n t c"]
@@ -25,12 +25,12 @@ class AttentionTokens(eqx.Module):
     scaling: Literal["1/sqrt(d)", "1/d"] = eqx.field(static=True)
 
     def network(self, width: int = 8, heads: int = 2) -> Serial:
-        """A dense layer on every token, attention, the mean over positions, a readout: four linear maps on the path."""
+        """Return a network: a dense layer on every token, attention, the mean over positions, and a readout."""
         attention = Attention(width, heads, self.mechanism, scaling=self.scaling)
         return Serial([Dense(width), attention, GlobalAveragePool(), Dense(1)])
 
     def channels_attended(self) -> Serial:
-        """The same network without the dense layer on tokens: no layer is nonlinear in the channels."""
+        """Return the network without the dense layer on tokens, so no layer is nonlinear in the channels."""
         return Serial([Attention(8, 2, self.mechanism, scaling=self.scaling), GlobalAveragePool(), Dense(1)])
 
 
@@ -62,4 +62,4 @@ class AttentionSequences(Population[AttentionTokens]):
         return AttentionTokens(0.7 * common + 0.5 * own, setting["mechanism"], self.scaling)
 
     def hypotheses(self, problem: AttentionTokens) -> list[Hypothesis]:
-        return [Hypothesis("tokens are not zero", jnp.abs(problem.x).max(), ">", 0.0, "kernels would be 0")]
+        return [Hypothesis("tokens are not zero", jnp.abs(problem.x).max(), ">", 0.0, "otherwise kernels are 0")]

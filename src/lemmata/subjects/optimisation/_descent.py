@@ -1,4 +1,4 @@
-"""Gradient descent on least squares: the iteration, and how many iterations it takes."""
+"""Gradient descent on least squares: the iteration, and the number of iterations until rows are fitted."""
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +14,7 @@ def gradient_descent(
     step: Float[Array, ""],
     steps: int,
 ) -> Float[Array, "p k"]:
-    """The weights after `steps` steps w <- w - step features' (features w - y), by running them.
+    """Run `steps` steps w <- w - step features' (features w - y), and return the weights.
 
     >>> import jax.numpy as jnp
     >>> from lemmata.subjects.optimisation._descent import gradient_descent
@@ -28,11 +28,11 @@ def gradient_descent(
 def iterations_to_fit(
     matrix: Float[Array, "n n"], residual: Float[Array, "n k"], step: Float[Array, ""], accuracy: float
 ) -> Float[Array, ""]:
-    """The least t with |(I - step K)^t r| <= accuracy |r|; infinity if 2^40 steps are not enough.
+    """Return the least t with |(I - step K)^t r| <= accuracy |r|, or infinity if 2^40 steps are not enough.
 
-    For 0 <= step <= 1 / lambda_max: residuals never grow. The map of one step is composed with itself 40 times, and
-    the count is read bit by bit. This is the iteration itself, without its eigenvalues. A million million steps cost as
-    much as one.
+    The step must be at least 0 and at most 1 / lambda_max, so residuals never grow. The map of one step is composed
+    with itself 40 times, and t is found bit by bit. This runs the iteration itself and does not use eigenvalues. The
+    cost hardly depends on the number of steps.
 
     Args:
         matrix: the Gram matrix K.
@@ -56,9 +56,9 @@ def iterations_to_fit(
 
 
 def shift_to_condition_number(eigenvalues: Float[Array, " n"], kappa: float | Float[Array, ""]) -> Float[Array, ""]:
-    """The s for which K + s I has the condition number kappa: s = (lambda_max - kappa lambda_min) / (kappa - 1).
+    """Return the s for which K + s I has condition number kappa, (lambda_max - kappa lambda_min) / (kappa - 1).
 
-    If K has the smaller condition number, s is negative and K + s I is still positive definite.
+    If the condition number of K is below kappa, s is negative, and K + s I is still positive definite.
 
     >>> import jax.numpy as jnp
     >>> from lemmata.subjects.optimisation._descent import shift_to_condition_number

@@ -1,4 +1,4 @@
-"""Least squares by gradient descent: the problem, features of kernels, populations."""
+"""Least squares by gradient descent: the problem, features of kernels, and random problems."""
 
 import equinox as eqx
 import jax
@@ -22,10 +22,10 @@ class LeastSquares(eqx.Module):
 
     Args:
         features: one row for each point; their Gram matrix is features features'.
-        y: targets, one column per output.
+        y: the targets, one column per output.
         start: the weights before the first step.
         step: the step size eta.
-        steps: how many steps are taken.
+        steps: the number of steps.
         accuracy: the fraction eps of the first residual that counts as fitted.
         inputs: the training rows that the features belong to, if these are known. They are used to name equal rows.
     """
@@ -40,20 +40,18 @@ class LeastSquares(eqx.Module):
 
 
 def kernel_features(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
-    """Features whose Gram matrix is the given one. They are U sqrt(a) from its eigensystem, with negative rounding set
-    to zero.
-    """
+    """Return features U sqrt(a) from the eigensystem of a Gram matrix; negative rounding errors in a become 0."""
     values, vectors = jnp.linalg.eigh(matrix)
     return vectors * jnp.sqrt(jnp.maximum(values, 0.0))
 
 
 def stable_step(features: Float[Array, "n p"]) -> Float[Array, ""]:
-    """1 / lambda_max of the Gram matrix, from the largest singular value of the features."""
+    """Return 1 / lambda_max of the Gram matrix, computed from the largest singular value of the features."""
     return 1 / jnp.linalg.norm(features, ord=2) ** 2
 
 
 def kernel_least_squares(problem: Regression, steps: int = 100) -> LeastSquares:
-    """Least squares on the kernel's own features of the training rows, from zero, with the step 1 / lambda_max."""
+    """Return least squares on the kernel's features of the training rows, from zero with the step 1 / lambda_max."""
     features = kernel_features(problem.gram)
     step = stable_step(features)
     return LeastSquares(features, problem.y, jnp.zeros_like(problem.y), step, steps, inputs=problem.x)
@@ -77,14 +75,16 @@ class KernelDescents(Population[LeastSquares]):
         return LeastSquares(features, rows.y, jnp.zeros_like(rows.y), step, setting["steps"])
 
     def pose(self, problem: object) -> LeastSquares | None:
-        """The kernel's own features on the training rows, 100 steps of size 1 / lambda_max."""
+        """Use the kernel's features on the training rows, with 100 steps of size 1 / lambda_max."""
         return kernel_least_squares(problem) if isinstance(problem, Regression) else None
 
     def hypotheses(self, problem: LeastSquares) -> list[Hypothesis]:
         largest = jnp.linalg.norm(problem.features, ord=2) ** 2
         return [
             Hypothesis("the step is at most 2 / lambda_max", problem.step, "<=", 2 / largest, "residuals stay bounded"),
-            Hypothesis("training starts at zero", jnp.abs(problem.start).max(), "<=", 0.0, "the first residual is y"),
+            Hypothesis(
+                "training starts at zero", jnp.abs(problem.start).max(), "<=", 0.0, "then the first residual is y"
+            ),
         ]
 
 
@@ -101,7 +101,7 @@ class DefiniteDescents(Population[LeastSquares]):
         return kernel_least_squares(sampled_regression(key, n=n, t=1, d=5, kernel=setting["kernel"], noise=noise))
 
     def pose(self, problem: object) -> LeastSquares | None:
-        """The kernel's own features on the training rows, fitted to a thousandth of the first residual."""
+        """Use the kernel's features on the training rows, fitted to a thousandth of the first residual."""
         return kernel_least_squares(problem) if isinstance(problem, Regression) else None
 
     def hypotheses(self, problem: LeastSquares) -> list[Hypothesis]:
@@ -115,7 +115,7 @@ class DefiniteDescents(Population[LeastSquares]):
         ]
 
     def culprit(self, problem: LeastSquares) -> str | None:
-        """Why the Gram matrix is singular, where it is."""
+        """Return why the Gram matrix is singular, if it is singular."""
         return singular_cause(problem.features @ problem.features.T, problem.inputs)
 
 
@@ -125,7 +125,7 @@ class Interpolations(Population[LeastSquares]):
     settings = Space(n=Integer(20, 1, 60, "training rows"), ratio=Integer(3, 2, 30, "features for each row"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LeastSquares:
-        """Independent features, targets and start; 4000 steps."""
+        """Draw independent features, targets and start; take 4000 steps."""
         feature_key, target_key, start_key = jax.random.split(key, 3)
         n, p = setting["n"], setting["n"] * setting["ratio"]
         features = jax.random.normal(feature_key, (n, p))
@@ -133,11 +133,10 @@ class Interpolations(Population[LeastSquares]):
         return LeastSquares(features, y, start, stable_step(features), steps=4000)
 
     def pose(self, problem: object) -> LeastSquares | None:
-        """The kernel's features on up to 64 training and 64 held-out rows together. They are fitted on the training
-        rows.
+        """Fit the kernel's features of up to 64 training and 64 held-out rows to the targets of the training rows.
 
-        Only the first output is used, with a random start. The number of steps is what the condition number requires,
-        up to 20,000.
+        Only the first output is used, with a random start. The number of steps is the number that the condition number
+        requires, at most 20,000.
         """
         if not isinstance(problem, Regression):
             return None
@@ -169,10 +168,10 @@ class Interpolations(Population[LeastSquares]):
                 problem.steps * problem.step * values[-1],
                 ">=",
                 -jnp.log(eps),
-                "the limit is reached to rounding",
+                "then the limit is reached up to rounding",
             ),
         ]
 
     def culprit(self, problem: LeastSquares) -> str | None:
-        """If the training rows' Gram matrix is singular, the reason. Too few steps are then a consequence."""
+        """Return the reason if the training rows' Gram matrix is singular; then steps are also too few."""
         return singular_cause(problem.features @ problem.features.T, problem.inputs)

@@ -1,4 +1,4 @@
-"""Proximal gradient on features and targets of a prompt: thresholds, steps, runs with errors, and their populations."""
+"""Random problems for proximal gradient on a prompt: thresholding, single steps, and runs with errors."""
 
 import dataclasses
 
@@ -14,7 +14,7 @@ from lemmata.solvers import accelerated_proximal_gradient, proximal_gradient, so
 
 
 class Point(eqx.Module):
-    """A vector and a level of thresholding."""
+    """A vector z and the level of soft thresholding."""
 
     z: Float[Array, " p"]
     level: Float[Array, ""]
@@ -24,11 +24,11 @@ class Step(eqx.Module):
     """One step of proximal gradient from any point.
 
     Args:
-        features: Phi.
-        y: targets.
-        penalty: lambda.
-        start: rho_t.
-        reference: rho*.
+        features: the features Phi.
+        y: the targets.
+        penalty: the penalty lambda.
+        start: the coefficients rho_t before the step.
+        reference: the coefficients rho* for comparison.
     """
 
     features: Float[Array, "N p"]
@@ -39,11 +39,11 @@ class Step(eqx.Module):
 
     @property
     def number(self) -> int:
-        """N = p - 1."""
+        """The number n = p - 1 of features without the constant."""
         return self.features.shape[1] - 1
 
     def exact(self, step: float) -> Float[Array, " p"]:
-        """ST_{step lambda}(rho_t + (2 step/N) Phi^T (y - Phi rho_t))."""
+        """Return the exact step ST_{step lambda}(rho_t + (2 step/N) Phi^T (y - Phi rho_t))."""
         residual = self.y - self.features @ self.start
         return soft_threshold(self.start + 2 * step / len(self.y) * (residual @ self.features), step * self.penalty)
 
@@ -52,12 +52,12 @@ class Run(eqx.Module):
     """r runs of proximal gradient from 0 with step 1/(2(n+1)), with errors added after each step.
 
     Args:
-        features: Phi.
-        y: targets.
-        penalty: lambda.
-        reference: rho*.
-        errors: e_1, ..., e_T of each run.
-        path: rho_0, ..., rho_T of each run.
+        features: the features Phi.
+        y: the targets.
+        penalty: the penalty lambda.
+        reference: the coefficients rho* for comparison.
+        errors: the errors e_1, ..., e_T of each run.
+        path: the iterates rho_0, ..., rho_T of each run.
     """
 
     features: Float[Array, "N p"]
@@ -69,7 +69,7 @@ class Run(eqx.Module):
 
     @property
     def number(self) -> int:
-        """N = p - 1."""
+        """The number n = p - 1 of features without the constant."""
         return self.features.shape[1] - 1
 
     @property
@@ -79,12 +79,12 @@ class Run(eqx.Module):
 
     @property
     def exact(self) -> Float[Array, "r T p"]:
-        """rho*_1, ..., rho*_T: each iterate before its error is added."""
+        """The iterates rho*_1, ..., rho*_T before their errors are added."""
         return self.path[:, 1:] - self.errors
 
 
 def saturated(prompt: Prompt) -> Prompt:
-    """The same prompt with all thresholds in [-2, -1 - 1/(2 tau)], where every feature is 1 on the whole ball.
+    """Return the prompt with all thresholds in [-2, -1 - 1/(2 tau)], where each feature is 1 on the whole ball.
 
     Args:
         prompt: any prompt.
@@ -98,18 +98,18 @@ def saturated(prompt: Prompt) -> Prompt:
 def sampled_step(
     key: Key[Array, ""], *, family: str, n: int, examples: int, saturate: bool = True, ratio: float = 0.95
 ) -> Step:
-    """A step that starts near the representing coefficients rho* of a function of the class.
+    """Draw a step that starts near the representing coefficients rho* of a function of the class.
 
-    The start is rho* shifted by a constant. If all features are 1, the mean residual at rho* is then `ratio` times that
-    at the start. The penalty is a hundredth of the mean residual.
+    The start is rho* shifted by a constant. If all features are 1, the mean residual at rho* is then `ratio` times the
+    mean residual at the start. The penalty is a hundredth of the mean residual.
 
     Args:
-        key: randomness.
-        family: class of functions.
-        n: features.
-        examples: N.
-        saturate: all features 1.
-        ratio: beta.
+        key: the source of randomness.
+        family: the class of functions.
+        n: the number of features.
+        examples: the number of examples N.
+        saturate: whether all features are 1.
+        ratio: the ratio of the mean residuals at rho* and at the start.
     """
     prompt = sampled_prompt(key, family=family, n=n, examples=examples)
     prompt = saturated(prompt) if saturate else prompt
@@ -126,14 +126,14 @@ def run_of(
     reference: Float[Array, " p"],
     errors: Float[Array, "r T p"],
 ) -> Run:
-    """The runs with these errors.
+    """Return the runs with the given errors.
 
     Args:
-        features: Phi.
-        y: targets.
-        penalty: lambda.
-        reference: rho*.
-        errors: e_1, ..., e_T of each run.
+        features: the features Phi.
+        y: the targets.
+        penalty: the penalty lambda.
+        reference: the coefficients rho* for comparison.
+        errors: the errors e_1, ..., e_T of each run.
     """
     step, iterations = 1 / (2 * features.shape[1]), errors.shape[1]
     path = jax.vmap(lambda e: proximal_gradient(features, y, penalty, step, iterations, e))(errors)
@@ -143,14 +143,14 @@ def run_of(
 def prompt_with_errors(
     key: Key[Array, ""], *, family: str, n: int, examples: int, iterations: int
 ) -> tuple[Prompt, Float[Array, "r T p"]]:
-    """A prompt, and errors of length 1 in l_1: random ones, and all in the coefficient of the constant, upwards.
+    """Draw a prompt, and errors of l_1 norm 1: random errors, and errors that raise the constant's coefficient.
 
     Args:
-        key: randomness.
-        family: class of functions.
-        n: features.
-        examples: N.
-        iterations: T.
+        key: the source of randomness.
+        family: the class of functions.
+        n: the number of features.
+        examples: the number of examples N.
+        iterations: the number of steps T.
     """
     queries = (iterations * (n + 1) + 1) // 2
     prompt = sampled_prompt(key, family=family, n=n, examples=examples, queries=queries, layers=2 * iterations + 1)
@@ -160,7 +160,7 @@ def prompt_with_errors(
 
 
 class NormalPoints(Population[Point]):
-    """Standard normal vectors, with half the absolute value of a normal number as level."""
+    """Standard normal vectors; the level is half the absolute value of a normal number."""
 
     settings = Space(p=Integer(16, 1, 1000, "entries"))
 
@@ -169,7 +169,7 @@ class NormalPoints(Population[Point]):
         return Point(normal[1:], jnp.abs(normal[0]) / 2)
 
     def hypotheses(self, problem: Point) -> list[Hypothesis]:
-        return [Hypothesis("the level is not negative", problem.level, ">=", 0.0, "the objective is convex")]
+        return [Hypothesis("the level is not negative", problem.level, ">=", 0.0, "then the objective is convex")]
 
 
 class SaturatedSteps(Population[Step]):
@@ -179,7 +179,7 @@ class SaturatedSteps(Population[Step]):
     settings = Space(n=Integer(8, 2, 64, "features"), N=Integer(16, 4, 128, "examples"), family=FAMILY)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Step:
-        """Features with all thresholds below the ball."""
+        """Draw features whose thresholds are all below the ball."""
         return sampled_step(key, family=setting["family"], n=setting["n"], examples=setting["N"])
 
     def hypotheses(self, problem: Step) -> list[Hypothesis]:
@@ -193,11 +193,11 @@ def _run_space(steps: int, size: float) -> Space:
 
 
 class InexactRuns(Population[Run]):
-    """Runs with random errors, and runs whose errors all point the same way. rho* is the minimiser of the Lasso.
+    """Runs with random errors, and runs whose errors all point the same way; rho* is the Lasso minimiser.
 
     Attributes:
-        steps: T.
-        size: |e_t|_1.
+        steps: the number of steps T.
+        size: the size |e_t|_1 of the errors.
     """
 
     steps: int = 12
@@ -207,7 +207,7 @@ class InexactRuns(Population[Run]):
         return _run_space(self.steps, self.size)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Run:
-        """A prompt and errors of that size; 300 accelerated steps find the minimum."""
+        """Draw a prompt and errors of the set size; 300 accelerated steps find the minimum."""
         sizes = {"n": setting["n"], "examples": setting["N"], "iterations": setting["T"]}
         prompt, errors = prompt_with_errors(key, family=setting["family"], **sizes)
         features, penalty = prompt.prompt, prompt.model.penalty
@@ -223,9 +223,9 @@ class Penalised(eqx.Module):
     """A run, and the least penalty at which its coefficients stay short.
 
     Args:
-        run: proximal gradient with errors, compared with rho* of the function.
-        least: 4 mean (f - phi rho*)²/C_F + 16 |mean z phi|_inf.
-        cost: C_F.
+        run: proximal gradient with errors; rho* are the representing coefficients of the function f.
+        least: the penalty 4 mean (f - phi rho*)²/C_F + 16 |mean z phi|_inf, where z is the noise.
+        cost: the Barron parameter C_F of the class.
     """
 
     run: Run
@@ -234,13 +234,13 @@ class Penalised(eqx.Module):
 
 
 class PenalisedRuns(Population[Penalised]):
-    """Runs with errors at the smallest allowed penalty. rho* represents the function."""
+    """Runs with errors at the smallest allowed penalty; rho* represents the function."""
 
     # Sizes, the class, and the size of the errors.
     settings = _run_space(48, 1.0)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Penalised:
-        """A prompt, its least penalty, and errors of that size."""
+        """Draw a prompt, its least penalty, and errors of the set size."""
         sizes = {"n": setting["n"], "examples": setting["N"], "iterations": setting["T"]}
         prompt, errors = prompt_with_errors(key, family=setting["family"], **sizes)
         reference = representing_coefficients(prompt.functions, prompt.model.features, prompt.function)
@@ -251,5 +251,5 @@ class PenalisedRuns(Population[Penalised]):
         return Penalised(run, least, cost)
 
     def hypotheses(self, problem: Penalised) -> list[Hypothesis]:
-        run, why = problem.run, "misfit and noise must not reward long coefficients"
+        run, why = problem.run, "otherwise misfit and noise may reward long coefficients"
         return [bounded(run.features), Hypothesis("the penalty is large enough", run.penalty, ">=", problem.least, why)]

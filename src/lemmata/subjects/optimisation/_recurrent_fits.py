@@ -1,4 +1,4 @@
-"""Training of small linear recurrences: impulse responses, a frequency, a readout of fixed states."""
+"""Training problems of small linear recurrences: impulse responses, a frequency, and a readout of fixed states."""
 
 import equinox as eqx
 import jax
@@ -13,10 +13,10 @@ class ImpulseFit(eqx.Module):
     """The squared error of c a^k b relative to beta alpha^k at the lags k = 0, ..., n-1, as a function of a, b and c.
 
     Args:
-        start: a where b and c are 0.
-        pole: alpha.
-        gain: beta.
-        lags: n.
+        start: the value of a at the start, where b and c are 0.
+        pole: the target pole alpha.
+        gain: the target gain beta.
+        lags: the number of lags n.
     """
 
     start: Float[Array, ""]
@@ -25,13 +25,13 @@ class ImpulseFit(eqx.Module):
     lags: int = eqx.field(static=True)
 
     def response(self, parameters: Float[Array, " 3"]) -> Float[Array, " n"]:
-        """C a^k b, by running the recurrence h <- a h from h = b."""
+        """Return c a^k b, by running the recurrence h <- a h from h = b."""
         a, b, c = parameters
         one = lambda state, _: (a * state, c * state)
         return jax.lax.scan(one, b, None, length=self.lags)[1]
 
     def loss(self, parameters: Float[Array, " 3"]) -> Float[Array, ""]:
-        """1/2 sum_k (c a^k b - beta alpha^k)²."""
+        """Return the loss 1/2 sum_k (c a^k b - beta alpha^k)²."""
         target = self.gain * self.pole ** jnp.arange(self.lags)
         return jnp.sum((self.response(parameters) - target) ** 2) / 2
 
@@ -57,9 +57,9 @@ class FrequencyFit(eqx.Module):
     """Fit e^(i k w) to e^(i k w*) at the lags k = 1, ..., n by gradient descent on w.
 
     Args:
-        frequency: w*.
-        decay: rho, where lags are weighted by rho^(2k).
-        lags: n.
+        frequency: the target frequency w*.
+        decay: the decay rho; lags are weighted by rho^(2k).
+        lags: the number of lags n.
     """
 
     frequency: Float[Array, ""]
@@ -67,14 +67,14 @@ class FrequencyFit(eqx.Module):
     lags: int = eqx.field(static=True)
 
     def loss(self, frequency: Float[Array, "..."]) -> Float[Array, "..."]:
-        """1/2 sum_k |e^(i k w) - e^(i k w*)|²."""
+        """Return the loss 1/2 sum_k |e^(i k w) - e^(i k w*)|²."""
         k = jnp.arange(1, self.lags + 1)
         apart = jnp.exp(1j * k * frequency[..., None]) - jnp.exp(1j * k * self.frequency)
         return jnp.sum(apart.real**2 + apart.imag**2, axis=-1) / 2
 
 
 class FrequencyFits(Population[FrequencyFit]):
-    """Uniform frequencies; decays uniform between 0.3 and 0.95."""
+    """Uniform frequencies, and decays that are uniform between 0.3 and 0.95."""
 
     settings = Space(lags=Integer(12, 4, 128, "lags", corners=(12, 24)))
 
@@ -84,8 +84,8 @@ class FrequencyFits(Population[FrequencyFit]):
 
     def hypotheses(self, problem: FrequencyFit) -> list[Hypothesis]:
         return [
-            Hypothesis("lags", problem.lags, ">=", 4, "with fewer there is hardly a second minimum"),
-            Hypothesis("the decay is below 1", problem.decay, "<", 1.0, "all lags have a finite weight"),
+            Hypothesis("lags", problem.lags, ">=", 4, "with fewer lags there is hardly a second minimum"),
+            Hypothesis("the decay is below 1", problem.decay, "<", 1.0, "then the sum over all lags is finite"),
         ]
 
 
@@ -93,12 +93,12 @@ class ReadoutFit(eqx.Module):
     """Fit a readout of the fixed states of a linear recurrence by gradient descent on a convex loss.
 
     Args:
-        states: h_t, one row per time, of a recurrence driven by random inputs.
-        seen: 1 at times whose output enters the loss, 0 elsewhere.
+        states: the states h_t of a recurrence with random inputs, one row per time t.
+        seen: 1 at times whose output enters the loss, and 0 at other times.
         best: a readout C* that fits all outputs.
         start: the first readout.
-        bend: residuals beyond it enter linearly instead of as squares (Huber's loss).
-        steps: of gradient descent.
+        bend: the size above which residuals enter linearly instead of as squares (Huber's loss).
+        steps: the number of steps of gradient descent.
     """
 
     states: Float[Array, "t n"]
@@ -109,22 +109,22 @@ class ReadoutFit(eqx.Module):
     steps: int = eqx.field(static=True)
 
     def loss(self, readout: Float[Array, " n"]) -> Float[Array, ""]:
-        """Sum over the times seen of r²/2 for |r| <= bend and bend |r| - bend²/2 beyond, r = <C - C*, h_t>."""
+        """Return Huber's loss of the residuals r = <C - C*, h_t>, summed over the times that are seen."""
         size = jnp.abs(self.states @ (readout - self.best))
         return self.seen @ jnp.where(size <= self.bend, size**2 / 2, self.bend * (size - self.bend / 2))
 
     @property
     def smoothness(self) -> Float[Array, ""]:
-        """The largest curvature of the loss, the top eigenvalue of sum h_t h_t' over the times seen."""
+        """The largest curvature of the loss: the top eigenvalue of sum h_t h_t' over the times that are seen."""
         return jnp.linalg.norm(self.seen[:, None] * self.states, 2) ** 2
 
 
 class ReadoutFits(Population[ReadoutFit]):
-    """Rotating, contracting states driven by normal inputs.
+    """States that rotate and contract, with normal inputs.
 
     In half of the problems, the loss is quadratic and uses every output. In the others, it uses only the last output,
-    and the start is along the last state. There the loss becomes linear where descent is slowest: at |C_0 - C*| |h| /
-    (2 steps + 1).
+    and the start is along the last state h. There the loss is linear for residuals above |C_0 - C*| |h| / (2 steps +
+    1), the value that makes descent slowest.
     """
 
     free = ("states", "best", "start")

@@ -1,9 +1,8 @@
-"""The tangent kernel of attention, compared with the covariance of its outputs, and the path of the outputs in
-training.
+"""The tangent kernel of attention, compared with its output covariance, and the path of outputs in training.
 
-This theory controls the tangent kernel of wide networks with one attention layer. It compares this kernel with the
-kernel E f(x) f(x') of the outputs at initialisation. It assumes that the width and the number of heads go to infinity.
-It leaves unexplained training that leaves the tangent regime.
+This theory compares the tangent kernel of wide networks with one attention layer with the kernel E f(x) f(x') of the
+outputs at initialisation. It assumes that the width and the number of heads go to infinity. It does not explain
+training outside the tangent regime.
 """
 
 import equinox as eqx
@@ -40,16 +39,16 @@ class SmallNetwork(eqx.Module):
     y: Float[Array, " n"]
 
     def outputs(self, parameters: Float[Array, " p"]) -> Float[Array, " n"]:
-        """F on the training inputs."""
+        """Return f on the training inputs."""
         readout, slope, shift = parameters.reshape(3, -1)
         return jnp.tanh(self.x[:, None] * slope + shift) @ readout
 
     def loss(self, parameters: Float[Array, " p"]) -> Float[Array, ""]:
-        """1/2 sum_i (f(x_i) - y_i)²."""
+        """Return the loss 1/2 sum_i (f(x_i) - y_i)²."""
         return jnp.sum((self.outputs(parameters) - self.y) ** 2) / 2
 
     def speed(self) -> Float[Array, " n"]:
-        """The derivative of the outputs along minus the gradient of the loss."""
+        """Return the time derivative of the outputs under gradient flow."""
         way = -jax.grad(self.loss)(self.parameters)
         return jax.jvp(self.outputs, (self.parameters,), (way,))[1]
 
@@ -63,7 +62,7 @@ class SmallNetworks(Population[SmallNetwork]):
         return SmallNetwork(*jax.random.normal(key, (3, 3 * setting["units"])))
 
     def hypotheses(self, problem: SmallNetwork) -> list[Hypothesis]:
-        return [Hypothesis("targets", len(problem.y), "==", len(problem.x), "a residual for every input")]
+        return [Hypothesis("targets", len(problem.y), "==", len(problem.x), "every input needs a target")]
 
 
 _WIDTH, _DRAWS = 64, 2
@@ -74,7 +73,7 @@ def _upper(matrix: Float[Array, "n n"]) -> Float[Array, " k"]:
 
 
 def _finite_kernel(problem: AttentionTokens, key: Key[Array, ""]) -> Float[Array, " k"]:
-    """The mean tangent kernel of a few networks of finite width, from their gradients."""
+    """Return the mean tangent kernel of a few networks of finite width, computed from their gradients."""
     network = problem.network(_WIDTH)
 
     def one(own):
@@ -168,7 +167,7 @@ class TangentDominatesCovariance(Claim[AttentionTokens]):
     predict = 4.0
 
     def measure(self, problem: AttentionTokens, key: Key[Array, ""]) -> Array:
-        """The least eigenvalue of S^(-1/2) K S^(-1/2)."""
+        """Return the least eigenvalue of S^(-1/2) K S^(-1/2)."""
         values, vectors = jnp.linalg.eigh(gram(NNGPKernel(problem.network()), problem.x))
         whitened = vectors / jnp.sqrt(jnp.maximum(values, 1e-10 * values[-1]))
         return jnp.linalg.eigvalsh(whitened.T @ gram(TangentKernel(problem.network()), problem.x) @ whitened)[0]
@@ -225,7 +224,7 @@ class FlowOfOutputs(Claim[SmallNetwork]):
     unexplained = "how the kernel changes"
 
     def predict(self, problem: SmallNetwork) -> Array:
-        """By the closed form of the kernel."""
+        """Compute the speed from the closed form of the kernel."""
         readout, slope, shift = problem.parameters.reshape(3, -1)
         hidden = jnp.tanh(problem.x[:, None] * slope + shift)
         bent = readout * (1 - hidden**2)

@@ -1,9 +1,8 @@
-"""Condition numbers of kernels on tokens: factorial for smooth kernels, quadratic for a kink, infinite for one
-attention layer.
+"""Condition numbers of kernels on tokens: factorial if smooth, quadratic for a kink, infinite for attention.
 
-This theory controls the condition number of the Gram matrix of n tokens. This number decides how many iterations
-gradient descent needs for the worst target. The explicit formulas assume equally spaced tokens on a circle. The theory
-leaves unexplained targets along large eigenvalues, which are fitted long before.
+This theory gives the condition number of the Gram matrix of n tokens. This number decides how many iterations gradient
+descent needs for the worst target. The explicit formulas assume equally spaced tokens on a circle. The theory does not
+explain targets along large eigenvalues, which are fitted much sooner.
 """
 
 import equinox as eqx
@@ -38,8 +37,8 @@ class CircleTokens(eqx.Module):
     Args:
         frame: orthonormal columns e_1, e_2.
         start: the first angle.
-        beta: r², so that inner products are beta cos(t - t').
-        count: tokens on the circle.
+        beta: the squared norm r², so inner products are beta cos(t - t').
+        count: the number of tokens on the circle.
     """
 
     frame: Float[Array, "p 2"]
@@ -48,11 +47,11 @@ class CircleTokens(eqx.Module):
     count: int = eqx.field(static=True)
 
     def around(self, count: int) -> Float[Array, "n p"]:
-        """Tokens on the whole circle, at steps of 2 pi/count."""
+        """Return tokens on the whole circle, at steps of 2 pi/count."""
         return self._at(2 * jnp.pi * jnp.arange(count) / count)
 
     def half(self, count: int) -> Float[Array, "n p"]:
-        """Tokens of norm 1 on half of the circle, at steps of pi/count."""
+        """Return tokens of norm 1 on half of the circle, at steps of pi/count."""
         return self._at(jnp.pi * jnp.arange(count) / count) / jnp.sqrt(self.beta)
 
     def _at(self, angles: Float[Array, " n"]) -> Float[Array, "n p"]:
@@ -61,7 +60,7 @@ class CircleTokens(eqx.Module):
 
 
 class TokensOnCircle(Population[CircleTokens]):
-    """Random planes and first angles, with beta uniform between a third of its largest value and this value."""
+    """Random planes and first angles; beta is uniform between a third of its largest value and this value."""
 
     # Tokens, beta and the dimension. The number of tokens is limited so that float64 resolves their
     # condition number.
@@ -100,7 +99,7 @@ def _kinked_gram(x: Float[Array, "n p"]) -> Float[Array, "n n"]:
 
 
 def bessel(order: Float[Array, " k"], x: Float[Array, ""]) -> Float[Array, " k"]:
-    """I_order(x), the modified Bessel function of integer order, for x up to 8. It uses 24 terms of its power series.
+    """Return the modified Bessel function I_order(x) of integer order for x up to 8, by 24 terms of its series.
 
     >>> import jax.numpy as jnp
     >>> print(bessel(jnp.array([0.0, 1.0]), jnp.asarray(1.0)).round(6))
@@ -143,7 +142,7 @@ class ConditionNumberOnCircle(Claim[CircleTokens]):
         return _condition_number(gram(ExponentialDotProduct(), problem.around(problem.count)))
 
     def condition(self, problem: CircleTokens) -> Array:
-        """The least eigenvalue is rounded as the largest."""
+        """Return the condition number, because the least eigenvalue has the rounding error of the largest."""
         return problem.count * _condition_on_circle(problem, _ALIASES)
 
 
@@ -203,6 +202,6 @@ class SingularAttention(Claim[AttentionTokens]):
         return jnp.asarray(float(min(problem.x.shape[0], problem.x.shape[2])))
 
     def measure(self, problem: AttentionTokens, key: Key[Array, ""]) -> Array:
-        """Eigenvalues above a billionth of the largest."""
+        """Count the eigenvalues above a billionth of the largest."""
         values = jnp.linalg.eigvalsh(gram(NNGPKernel(problem.channels_attended()), problem.x))
         return jnp.sum(values > 1e-9 * values[-1]).astype(float)

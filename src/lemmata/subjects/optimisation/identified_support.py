@@ -1,8 +1,9 @@
 """Proximal gradient for the Lasso after it has found the support of the minimiser: linear convergence.
 
-This theory controls the distance to the minimiser by the curvature on its support S alone. The number of features does
-not matter, and there may be more features than examples. The theory assumes that every slope off the support is smaller
-than the penalty. It leaves unexplained how many steps find the support: the bound on this number is loose.
+This theory bounds the distance to the minimiser by the curvature on its support S alone. The number of features does
+not matter, and there may be more features than examples. The theory assumes that every slope off the support is
+smaller than the penalty. It does not explain how many steps find the support, because the bound on this number is
+loose.
 """
 
 import equinox as eqx
@@ -33,14 +34,16 @@ _LATE = 1e-5
 
 
 class LassoPath(eqx.Module):
-    """Proximal gradient from 0 on mean (y - Phi rho)² + lambda |rho|_1 with the step eta = 1/(2 p), and the minimum.
+    """A path from 0 of proximal gradient on mean (y - Phi rho)² + lambda |rho|_1, and the minimum.
+
+    The step is eta = 1/(2 p).
 
     Args:
-        features: Phi.
-        y: targets.
-        penalty: lambda.
-        path: rho_0, ..., rho_T.
-        minimum: rho^.
+        features: the features Phi.
+        y: the targets.
+        penalty: the penalty lambda.
+        path: the iterates rho_0, ..., rho_T.
+        minimum: the minimiser rho^.
     """
 
     features: Float[Array, "N p"]
@@ -67,7 +70,7 @@ class LassoPath(eqx.Module):
 
     @property
     def kappa(self) -> Float[Array, ""]:
-        """The distance of lambda above the largest slope |(2/N) Phi^T (y - Phi rho^)| off the support."""
+        """How far lambda is above the largest slope |(2/N) Phi^T (y - Phi rho^)| off the support."""
         slopes = jnp.abs(2 * (self.y - self.features @ self.minimum) @ self.features / len(self.y))
         return self.penalty - jnp.where(self.minimum != 0, 0.0, slopes).max()
 
@@ -83,38 +86,38 @@ class LassoPath(eqx.Module):
 
     @property
     def halving(self) -> Int[Array, ""]:
-        """K, the least with (1 - eta mu)^K <= 1/2; 0 if mu is not positive."""
+        """The least K with (1 - eta mu)^K <= 1/2, or 0 if mu is not positive."""
         steps = jnp.ceil(jnp.log(2.0) / -jnp.log1p(-self.step * jnp.maximum(self.least, 1e-6)))
         return jnp.where(self.least > 0, steps, 0).astype(int)
 
     @property
     def last_off(self) -> Int[Array, ""]:
-        """The last t for which rho_t has an entry off the support; 0 if there is none."""
+        """The last t for which rho_t has a nonzero entry off the support, or 0 if there is none."""
         return _last(((self.path != 0) & (self.minimum == 0)).any(axis=1))
 
     @property
     def last_signs(self) -> Int[Array, ""]:
-        """The last t for which rho_t and rho^ differ in a sign; 0 if there is none."""
+        """The last t for which rho_t and rho^ differ in a sign, or 0 if there is none."""
         return _last((jnp.sign(self.path) != jnp.sign(self.minimum)).any(axis=1))
 
 
 def _last(true: Array) -> Array:
-    """The last index that is true; 0 if there is none."""
+    """Return the last index at which the array is true, or 0 if there is none."""
     return jnp.where(true.any(), len(true) - 1 - jnp.argmax(true[::-1]), 0)
 
 
 def _block(matrix: Array, kept: Array, diagonal: float) -> Array:
-    """The block of some rows and columns. A multiple of the identity replaces the others."""
+    """Keep the block of some rows and columns, and replace all others by a multiple of the identity."""
     return jnp.where(kept[:, None] & kept[None], matrix, diagonal * jnp.eye(len(matrix)))
 
 
 def minimum_on(features: Array, y: Array, penalty: Array, signs: Float[Array, " p"]) -> Float[Array, " p"]:
-    """Solves H_SS rho = (2/N) Phi_S^T y - lambda sign on the support of the signs. rho is 0 off this support.
+    """Solve H_SS rho = (2/N) Phi_S^T y - lambda sign on the support S of the signs; off S, rho is 0.
 
     Args:
-        features: Phi.
-        y: targets.
-        penalty: lambda.
+        features: the features Phi.
+        y: the targets.
+        penalty: the penalty lambda.
         signs: the signs of the minimum; 0 off its support.
     """
     kept = signs != 0
@@ -123,17 +126,16 @@ def minimum_on(features: Array, y: Array, penalty: Array, signs: Float[Array, " 
 
 
 class IdentifiedPaths(Population[LassoPath]):
-    """Paths of 4000 proximal gradient steps, on examples of a function of two of eight ramps. The support is found
-    before the last K steps, in which (1 - eta mu)^K is at most 1/2.
+    """Paths of 4000 proximal gradient steps, on examples of a function of two ramps.
 
-    The minimum comes from the normal equations on the support of the last iterate. The hypotheses check that it is the
-    minimum.
+    The examples have eight ramps as features. Before the last K steps, with (1 - eta mu)^K at most 1/2, the support is
+    found. The minimum comes from the normal equations on the support of the last iterate, and the hypotheses check it.
     """
 
     settings = Space(
         N=Integer(128, 32, 1024, "examples"),
         sigma=Real(0.05, 0.0, 10.0, "standard deviation of the noise"),
-        level=Real(0.1, 0.001, 0.999, "lambda over the largest slope at 0"),
+        level=Real(0.1, 0.001, 0.999, "lambda divided by the largest slope at 0"),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LassoPath:
@@ -150,7 +152,13 @@ class IdentifiedPaths(Population[LassoPath]):
         return [
             bounded(problem.features),
             Hypothesis("rho^ has the signs of the last iterate", agree, "==", 1.0, "rho^ is the minimum"),
-            Hypothesis("kappa is positive", problem.kappa, ">", 0.0, "rho^ is the minimum, and no slope is lambda"),
+            Hypothesis(
+                "kappa is positive",
+                problem.kappa,
+                ">",
+                0.0,
+                "then rho^ is the minimum, and every slope off the support is below lambda",
+            ),
             Hypothesis("H_SS is positive definite", problem.least, ">", 0.0, "the rate is 1 - eta mu"),
             Hypothesis(
                 "the support is found a halving before the end", problem.last_off, "<", problem.end - problem.halving
@@ -165,26 +173,24 @@ _LATE_STEPS, _WHEN = (
 
 
 def shrinkage(problem: LassoPath, exponent: Array | float = 1.0) -> Array:
-    """(1 - eta mu)^(exponent K), where K is a halving.
+    """Return (1 - eta mu)^(exponent K), where K steps halve the distance.
 
     Args:
         problem: a path.
-        exponent: how many halvings.
+        exponent: the number of halvings.
     """
     return (1 - problem.step * problem.least) ** (exponent * problem.halving)
 
 
 def rounding(problem: LassoPath) -> Array:
-    """|rho^| over the last distance, times the condition number of H on the support. It bounds the rounding of a
-    difference of iterates.
-    """
+    """Bound the rounding of differences of iterates: condition number of H_SS times |rho^| / last distance."""
     largest = jnp.linalg.eigvalsh(problem.curvature)[-1]
     return largest / problem.least * jnp.linalg.norm(problem.minimum) / problem.distances[problem.end]
 
 
 def signs_settle(problem: LassoPath) -> Hypothesis:
-    """A halving before the end, the iterates have the signs of rho^."""
-    why = "soft thresholding is then a shift"
+    """Check that K steps before the end, the iterates have the signs of rho^."""
+    why = "then soft thresholding is a shift"
     return Hypothesis("signs settle before", problem.last_signs, "<", problem.end - problem.halving, why)
 
 
@@ -203,7 +209,7 @@ class DistanceShrinks(Claim[LassoPath]):
     """
 
     title = "Proximal gradient for the Lasso converges linearly once it has found the support"
-    source = Source("li2025incontext", "Lemma 3", "(41)", note="after the support is found; not in the source")
+    source = Source("li2025incontext", "Lemma 3", "(41)", note="after the support is found, which is not in the source")
     stated = Kind.OWN
     population = IdentifiedPaths()
     relation = AtMost()
@@ -236,7 +242,7 @@ class ObjectiveShrinks(Claim[LassoPath]):
     """
 
     title = "The Lasso objective converges at twice the rate of the distance to the minimiser"
-    source = Source("li2025incontext", "Lemma 3", "(41)", note="after the support is found; not in the source")
+    source = Source("li2025incontext", "Lemma 3", "(41)", note="after the support is found, which is not in the source")
     stated = Kind.OWN
     population = IdentifiedPaths()
     relation = AtMost()
@@ -256,12 +262,12 @@ class ObjectiveShrinks(Claim[LassoPath]):
         return gaps[1] / gaps[0]
 
     def condition(self, problem: LassoPath) -> Array:
-        """The condition of the difference of two objectives, relative to the minimum."""
+        """Return the condition number of the difference of two objectives, relative to the minimum."""
         size = lasso_objective(problem.features, problem.y, problem.penalty, problem.minimum)
         return rounding(problem) + size / self._gaps(problem)[1]
 
     def _gaps(self, problem: LassoPath) -> Array:
-        """Above the minimum, a halving before the end and at the end."""
+        """Return the excess of the objective over the minimum, K steps before the end and at the end."""
         found = jnp.stack([problem.minimum, *(problem.path[problem.end - k] for k in (problem.halving, 0))])
         values = lasso_objective(problem.features, problem.y, problem.penalty, found)
         return values[1:] - values[0]
@@ -280,7 +286,7 @@ class PathIsLinear(Claim[LassoPath]):
     """
 
     title = "The path of proximal gradient is linear once it has found the signs"
-    source = Source("li2025incontext", "Lemma 3", "(41)", note="after the support is found; not in the source")
+    source = Source("li2025incontext", "Lemma 3", "(41)", note="after the support is found, which is not in the source")
     stated = Kind.OWN
     population = IdentifiedPaths()
     relation = Equal()
@@ -319,14 +325,14 @@ class StepsToTheSupport(Claim[LassoPath]):
     """
 
     title = "An upper bound on the number of steps until the support of the Lasso is found"
-    source = Source("li2025incontext", "Lemma 3", "(41)", note="until the support is found; not in the source")
+    source = Source("li2025incontext", "Lemma 3", "(41)", note="until the support is found, which is not in the source")
     stated = Kind.OWN
     population = IdentifiedPaths()
     relation = AtMost()
     control = Control(
         "a fiftieth of the steps",
         lambda bound, problem: bound / 50,
-        loose="the last entries off S vanish long before the slowest direction of all of H is that short",
+        loose="the last entries off S vanish long before the distance along the slowest direction of H is that short",
     )
     controls = "the number of steps until the support is found"
     unexplained = "why the support is found much earlier than the bound says"
@@ -339,7 +345,7 @@ class StepsToTheSupport(Claim[LassoPath]):
 
     def hypotheses(self, problem: LassoPath) -> list[Hypothesis]:
         least = jnp.linalg.eigvalsh(problem.curvature)[0]
-        return [Hypothesis("H is positive definite", least, ">", 0.0, "every step is a contraction")]
+        return [Hypothesis("H is positive definite", least, ">", 0.0, "then every step is a contraction")]
 
     def measure(self, problem: LassoPath, key: Key[Array, ""]) -> Array:
         return problem.last_off * 1.0

@@ -1,8 +1,8 @@
 """Implicit bias: which of the infinitely many solutions gradient descent chooses.
 
-This theory controls the limit of gradient descent on underdetermined least squares: the interpolant nearest to the
-start. It assumes that the features do not change. It leaves unexplained why the nearest interpolant should predict
-well, and what other losses or architectures choose.
+This theory gives the limit of gradient descent on underdetermined least squares: the interpolant nearest to the start.
+It assumes that the features do not change. It does not explain why the nearest interpolant should predict well, or
+what other losses or architectures choose.
 """
 
 import jax.numpy as jnp
@@ -20,9 +20,9 @@ ABOUT = {"tool": "linear algebra", "architecture": "linear model", "object": "tr
 def nearest_interpolant(
     features: Float[Array, "n p"], y: Float[Array, "n k"], start: Float[Array, "p k"]
 ) -> Float[Array, "p k"]:
-    """The solution w of features w = y that is nearest to the start: start + features^+ (y - features start).
+    """Return start + features^+ (y - features start), the solution of features w = y nearest to the start.
 
-    With start = 0 it is the minimum-norm interpolant features^+ y.
+    With start = 0, the result is the minimum-norm interpolant features^+ y.
 
     >>> import jax.numpy as jnp
     >>> from lemmata.subjects.optimisation.implicit_bias import nearest_interpolant
@@ -50,14 +50,14 @@ class MinimumNormInterpolant(Claim[LeastSquares]):
     # a coordinate is a sum over all rows that cancels; each of the two limits has the error of its largest coordinate
     relation = Equal(block=2)
     control = Control(
-        "both starts lead to the same interpolant, half-way between the two",
+        "both starts lead to one interpolant, half-way between the two limits",
         lambda limits, problem: jnp.broadcast_to(limits.mean(axis=0), limits.shape),
     )
     controls = "the weights in the limit of many steps"
     unexplained = "whether the minimum-norm interpolant predicts well; other losses; features that change"
 
     def predict(self, problem: LeastSquares) -> Array:
-        """From zero and from the start, by pseudo-inverse."""
+        """Return the limits from zero and from the start, by pseudo-inverse."""
         starts = (jnp.zeros_like(problem.start), problem.start)
         return jnp.stack([nearest_interpolant(problem.features, problem.y, start) for start in starts])
 
@@ -66,12 +66,12 @@ class MinimumNormInterpolant(Claim[LeastSquares]):
         return jnp.stack([descend(jnp.zeros_like(problem.start)), descend(problem.start)])
 
     def condition(self, problem: LeastSquares) -> Array:
-        """Rounding eps (|w| + |y| / |Phi|) enters in each of the kappa log(1/eps) steps before the residual is gone.
+        """Bound the errors: each of the kappa log(1/eps) steps before convergence rounds by eps (|w| + |y| / |Phi|).
 
-        Along the row space, the error is damped by 1/kappa in each step; outside the row space, it stays. Only the
-        steps that are taken cause rounding errors. kappa is computed from the eigenvalues above the rounding error. So
-        it is finite for a singular matrix. Then descent and pseudo-inverse need not agree. The pseudo-inverse has a
-        rounding error of eps times the condition number of the features.
+        Along the row space, each step shrinks the error by the share 1/kappa; outside the row space, the error stays.
+        Only the steps that are taken cause rounding errors. kappa is computed from the eigenvalues above the rounding
+        error, so kappa is finite even for a singular matrix. For such a matrix, descent and pseudo-inverse need not
+        agree. The pseudo-inverse has a rounding error of eps times the condition number of the features.
         """
         values = jnp.linalg.svd(problem.features, compute_uv=False)
         kappa = values[0] ** 2 / jnp.maximum(values[-1] ** 2, rounding_floor(values**2))

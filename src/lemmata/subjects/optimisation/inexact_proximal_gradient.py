@@ -1,13 +1,12 @@
-"""Proximal gradient with errors in each step: how much the errors add to the objective and to the norm of the
-coefficients.
+"""Proximal gradient with an error in each step: the effect of errors on the objective and on the coefficients.
 
 This theory bounds the objective and the l_1 norm of the coefficients after T steps if e_t is added after step t. The
-bounds depend on the largest |e_t|_1. They assume n + 1 features bounded by 1 and steps of 1/(2(n+1)). The theory leaves
-unexplained errors that cancel. It also leaves unexplained why the sum of all errors is only an upper bound. The reason
-is that each step forgets a part of the earlier errors.
+bounds depend on the largest |e_t|_1. They assume n + 1 features bounded by 1 and steps of 1/(2(n+1)). The theory does
+not explain errors that cancel. It also does not explain how far the sum of all errors exceeds their effect, because
+each step forgets a part of the earlier errors.
 
-The iterates are rho_t, and rho*_t = rho_t - e_t are the results of the exact steps between them. Constants are
-explicit: the mean of |y_i| replaces C_F + sigma, and 2 |rho*|_1 replaces C_F.
+The iterates are rho_t, and rho*_t = rho_t - e_t are the results of the exact steps. Constants are explicit: the mean
+of |y_i| replaces C_F + sigma, and 2 |rho*|_1 replaces C_F.
 """
 
 import jax
@@ -24,7 +23,7 @@ _INVERSE_ERRORS = (1e3, 1e4, 1e5, 1e6)
 
 
 def contraction_errors(run: Run) -> Float[Array, "r T"]:
-    """E_t = |e_t|_1 (2 |rho*|_1 + 2 |rho_t|_1 + 3 |e_t|_1): the contribution of a step's error to squared distances.
+    """Return E_t = |e_t|_1 (2 |rho*|_1 + 2 |rho_t|_1 + 3 |e_t|_1), a step error's part in squared distances.
 
     Args:
         run: proximal gradient with errors.
@@ -34,7 +33,7 @@ def contraction_errors(run: Run) -> Float[Array, "r T"]:
 
 
 def objective_errors(run: Run) -> Float[Array, "r T"]:
-    """B_t = |e_t|_1 (2 mean |y_i| + 2 |rho_t|_1 + lambda): the contribution of a step's error to the objective.
+    """Return B_t = |e_t|_1 (2 mean |y_i| + 2 |rho_t|_1 + lambda), a step error's part in the objective.
 
     Args:
         run: proximal gradient with errors.
@@ -49,7 +48,7 @@ class AbstractRunClaim(Claim[Run]):
     population = InexactRuns()
     relation = AtMost()
     controls = "the objective along inexact proximal gradient"
-    unexplained = "errors that cancel; the smaller effect of errors on features of less curvature"
+    unexplained = "errors that cancel; the smaller effect of errors if features have less curvature"
 
 
 class StepWithErrors(AbstractRunClaim):
@@ -60,7 +59,7 @@ class StepWithErrors(AbstractRunClaim):
         l(rho*_{t+1}) - l(rho*) <= (n+1) (|rho*_t - rho*|_2² - |rho*_{t+1} - rho*|_2² + E_t),
         E_t = |e_t|_1 (2 |rho*|_1 + 2 |rho_t|_1 + 3 |e_t|_1).
 
-    The test takes the minimiser of the Lasso as rho*. For this choice the statement is strongest.
+    In the test, rho* is the minimiser of the Lasso, for which the statement is strongest.
     """
 
     title = "A bound on the objective after one proximal gradient step from coefficients with an error"
@@ -68,19 +67,19 @@ class StepWithErrors(AbstractRunClaim):
     control = Control(
         "the error adds nothing",
         lambda bound, problem: _without_errors(problem),
-        loose="E_t is hundreds of times the effect of an error, so no near control is refuted",
+        loose="E_t is hundreds of times the effect of an error, so a control near the bound would not be refuted",
     )
     expected = Status.VACUOUS
 
     def predict(self, problem: Run) -> Array:
-        """The bound for t = 1, ..., T - 1."""
+        """Return the bound for t = 1, ..., T - 1."""
         return _without_errors(problem) + problem.features.shape[1] * contraction_errors(problem)[:, :-1]
 
     def measure(self, problem: Run, key: Key[Array, ""]) -> Array:
         return _objectives(problem, problem.exact[:, 1:]) - _objectives(problem, problem.reference)
 
     def trivial(self, problem: Run) -> Array:
-        """The step does not raise the objective."""
+        """Return the bound that follows because a step does not raise the objective."""
         return _objectives(problem, problem.path[:, 1:-1]) - _objectives(problem, problem.reference)
 
 
@@ -92,7 +91,7 @@ class BestStep(AbstractRunClaim):
         min_{1 <= k <= t} l(rho*_k) - l(rho*) <= (n+1) |rho*|_2²/t + (n+1) max_{k < t} E_k,
         E_k = |e_k|_1 (2 |rho*|_1 + 2 |rho_k|_1 + 3 |e_k|_1).
 
-    The source's bound contains |rho*|_1². It follows an equality sign that should be an inequality.
+    The source's bound contains |rho*|_1². It comes after an equality sign that should be an inequality.
     """
 
     title = "A bound on the best objective among proximal gradient steps with errors"
@@ -101,21 +100,21 @@ class BestStep(AbstractRunClaim):
     control = Control(
         "the errors add nothing",
         lambda bound, problem: jnp.broadcast_to(_exact_bound(problem), bound.shape),
-        loose="E_k is thousands of times the effect of an error, so no near control is refuted",
+        loose="E_k is thousands of times the effect of an error, so a control near the bound would not be refuted",
     )
     expected = Status.VACUOUS
 
     def predict(self, problem: Run) -> Array:
-        """The bound for each t."""
+        """Return the bound for each t."""
         largest = jax.lax.cummax(contraction_errors(problem)[:, :-1], axis=1)
         return _exact_bound(problem) + problem.features.shape[1] * jnp.pad(largest, ((0, 0), (1, 0)))
 
     def measure(self, problem: Run, key: Key[Array, ""]) -> Array:
-        """The least objective so far, minus the objective of rho*."""
+        """Return the least objective so far, minus the objective of rho*."""
         return jax.lax.cummin(_objectives(problem, problem.exact), axis=1) - _objectives(problem, problem.reference)
 
     def trivial(self, problem: Run) -> Array:
-        """The first step from 0 does not raise the objective."""
+        """Return the bound that follows because the first step from 0 does not raise the objective."""
         return _above_of_start(problem)
 
 
@@ -167,12 +166,12 @@ class RisesAddUp(AbstractRunClaim):
     trivial = "an error may raise the objective by any amount"
 
     def predict(self, problem: Run) -> Array:
-        """The sum for every t and k, 0 if k > t."""
+        """Return the sum for every t and k, or 0 if k > t."""
         total = jnp.pad(jnp.cumsum(objective_errors(problem), axis=1), ((0, 0), (1, 0)))
         return jnp.maximum(total[:, 1:, None] - total[:, None, :-1], 0.0)
 
     def measure(self, problem: Run, key: Key[Array, ""]) -> Array:
-        """The difference for every t and k, 0 if k > t."""
+        """Return the difference for every t and k, or 0 if k > t."""
         after, before = _objectives(problem, problem.path[:, 1:]), _objectives(problem, problem.exact)
         return jnp.tril(after[:, :, None] - before[:, None, :])
 
@@ -194,35 +193,35 @@ class InexactConvergence(AbstractRunClaim):
     control = Control(
         "the errors add nothing",
         lambda bound, problem: jnp.broadcast_to(_exact_bound(problem), bound.shape),
-        loose="the bound is hundreds of times the objective, so no near control is refuted",
+        loose="the bound is hundreds of times the objective, so a control near the bound would not be refuted",
     )
     expected = Status.VACUOUS
 
     def predict(self, problem: Run) -> Array:
-        """The bound for each t."""
+        """Return the bound for each t."""
         return _inexact_bound(problem)
 
     def measure(self, problem: Run, key: Key[Array, ""]) -> Array:
         return _objectives(problem, problem.path[:, 1:]) - _objectives(problem, problem.reference)
 
     def trivial(self, problem: Run) -> Array:
-        """Coefficients 0 without a step."""
+        """Return the excess objective of coefficients 0, without a step."""
         return _above_of_start(problem)
 
 
 def _objectives(run: Run, rho: Float[Array, "*t p"]) -> Float[Array, "*t"]:
-    """l at any coefficients."""
+    """Return the objective l at the given coefficients."""
     return lasso_objective(run.features, run.y, run.penalty, rho)
 
 
 def _above_of_start(run: Run) -> Float[Array, "r T"]:
-    """l(0) - l(rho*) for each t."""
+    """Return l(0) - l(rho*) for each t."""
     start = _objectives(run, run.path[:, :1]) - _objectives(run, run.reference)
     return jnp.broadcast_to(start, run.errors.shape[:2])
 
 
 def _without_errors(run: Run) -> Float[Array, "r T1"]:
-    """(n+1) (|rho*_t - rho*|² - |rho*_{t+1} - rho*|²): the contraction of exact steps with rho*_t for rho_t."""
+    """Return (n+1) (|rho*_t - rho*|² - |rho*_{t+1} - rho*|²), the bound for exact steps from rho*_t."""
     distance = jnp.sum((run.exact - run.reference) ** 2, axis=2)
     return run.features.shape[1] * (distance[:, :-1] - distance[:, 1:])
 
@@ -233,7 +232,7 @@ def _exact_bound(run: Run) -> Float[Array, " T"]:
 
 
 def _inexact_bound(run: Run) -> Float[Array, "r T"]:
-    """(n+1) |rho*|_2²/t + (n+1) max_{k < t} E_k + t max_{k <= t} B_k."""
+    """Return (n+1) |rho*|_2²/t + (n+1) max_{k < t} E_k + t max_{k <= t} B_k."""
     before = jnp.pad(jax.lax.cummax(contraction_errors(run)[:, :-1], axis=1), ((0, 0), (1, 0)))
     raised = jnp.arange(1, run.iterations + 1) * jax.lax.cummax(objective_errors(run), axis=1)
     return _exact_bound(run) + run.features.shape[1] * before + raised
@@ -256,14 +255,14 @@ class LengthOfIterates(Claim[Penalised]):
     control = Control(
         "the iterates are no longer than 4 |rho*|_1 + C_F",
         lambda bound, problem: jnp.full(bound.shape, 4 * jnp.abs(problem.run.reference).sum() + problem.cost),
-        loose="the bound is hundreds of times the norm, so no near control is refuted",
+        loose="the bound is hundreds of times the norm, so a control near the bound would not be refuted",
     )
     controls = "the l_1 norm of the coefficients along inexact proximal gradient"
     unexplained = "how short the iterates are: with small errors they are no longer than rho*"
     trivial = "errors may make the coefficients arbitrarily long"
 
     def predict(self, problem: Penalised) -> Array:
-        """The bound for each t."""
+        """Return the bound for each t."""
         run = problem.run
         return 4 * jnp.abs(run.reference).sum() + problem.cost + 4 * _inexact_bound(run) / run.penalty
 
@@ -287,7 +286,7 @@ class Robustness(Claim[Run]):
     predict = -1.0
 
     def measure(self, problem: Run, key: Key[Array, ""]) -> Array:
-        """The larger change by random errors and by errors that all point the same way."""
+        """Return the larger of the changes by random errors and by errors that all point the same way."""
         sizes = jnp.asarray((0.0, *(1 / inverse for inverse in _INVERSE_ERRORS)))
         errors = (sizes[:, None, None, None] * problem.errors).reshape(-1, *problem.errors.shape[1:])
         run = run_of(problem.features, problem.y, problem.penalty, problem.reference, errors)

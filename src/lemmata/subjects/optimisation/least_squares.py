@@ -22,7 +22,13 @@ ABOUT = {"tool": "spectral theory", "architecture": "linear model", "object": "t
 def _spread(matrix: Float[Array, "n n"]) -> Hypothesis:
     values = jnp.linalg.eigvalsh(matrix)
     least = (1 + 1e-8) * values[0]
-    return Hypothesis("the eigenvalues differ (largest against smallest)", values[-1], ">", least, "K + s I is not s I")
+    return Hypothesis(
+        "the eigenvalues differ (largest divided by smallest)",
+        values[-1],
+        ">",
+        least,
+        "then K + s I is not a multiple of I",
+    )
 
 
 def _flow(residual: Array, problem: LeastSquares) -> Array:
@@ -57,9 +63,7 @@ class ResidualsFollowGram(Claim[LeastSquares]):
         return problem.y - problem.features @ weights
 
     def condition(self, problem: LeastSquares) -> Array:
-        """Each step rounds a residual of size |Phi| |w| + |y|, which is made of Phi w and y. No later step amplifies
-        it.
-        """
+        """Bound the errors: each step rounds a residual of size |Phi| |w| + |y|, which later steps do not amplify."""
         values, vectors = jnp.linalg.eigh(problem.features @ problem.features.T)
         decay = ((1 - problem.step * values) ** problem.steps)[:, None] * (vectors.T @ problem.y)
         floor = len(values) * jnp.finfo(values.dtype).eps * values[-1]
@@ -70,9 +74,9 @@ class ResidualsFollowGram(Claim[LeastSquares]):
 
 class ConditionNumberGrowth(Claim[Regression]):
     """Let K be the Gram matrix, and let the target lie along the eigenvector of its smallest eigenvalue. Run gradient
-    descent on least squares with the step 1 / lambda_max. The number of iterations grows as kappa^1, where kappa =
-    lambda_max / lambda_min is the condition number. So no bound on the iterations can have a weaker dependence on
-    kappa.
+    descent on least squares with the step 1 / lambda_max. The number of iterations grows in proportion to kappa, where
+    kappa = lambda_max / lambda_min is the condition number. So no bound on the iterations can have a weaker dependence
+    on kappa.
 
     The residual falls to eps times the first residual after log(eps) / log(1 - 1/kappa) = (kappa - 1/2 - O(1/kappa))
     log(1/eps) iterations, rounded up. The test uses the matrices K + s I, where s is chosen to give each condition
@@ -94,9 +98,7 @@ class ConditionNumberGrowth(Claim[Regression]):
         return [_spread(problem.gram)]
 
     def measure(self, problem: Regression, key: Key[Array, ""]) -> Array:
-        """The number of iterations to a thousandth of a residual along the last eigenvector, found by running them, at
-        each size.
-        """
+        """Run the iterations at each size until a residual along the last eigenvector falls to a thousandth."""
         values, vectors = jnp.linalg.eigh(problem.gram)
 
         def count(kappa):
@@ -128,7 +130,7 @@ class ConditionNumberIterations(Claim[LeastSquares]):
     trivial = "the number of iterations has no trivial bound"
 
     def predict(self, problem: LeastSquares) -> Array:
-        """From the eigenvalues. It is infinite for a singular matrix."""
+        """Compute the number from the eigenvalues; it is infinite for a singular matrix."""
         values = jnp.linalg.eigvalsh(problem.features @ problem.features.T)
         return jnp.ceil(values[-1] / jnp.maximum(values[0], 0.0) * jnp.log(1 / problem.accuracy))
 

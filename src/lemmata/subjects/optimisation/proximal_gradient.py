@@ -1,13 +1,13 @@
 """Proximal gradient for the Lasso over universal features: descent, contraction, and the rate 1/T.
 
 This theory bounds the objective along proximal gradient by the number of steps and the norm of reference coefficients.
-It assumes n + 1 features bounded by 1. It leaves unexplained the linear convergence at the end.
+It assumes n + 1 features bounded by 1. It does not explain the linear convergence at the end.
 
 The source takes the step 1/(2n) for n + 1 features. This is right if lambda_max(Phi^T Phi / N) is at most n, which
 holds for nearly all draws of 16 features or more. For every draw, n + 1 is a bound. It is attained if all features are
-1, which happens in about one draw in 3^n. In this case, the objective still falls (97a), but only by at least (n - 1)
-|step|² instead of n |step|². With the step 1/(2(n + 1)) and the constant n + 1, all statements hold for all features.
-The other claims here use this step.
+1, which happens in about one draw in 3^n. In this case, the objective still falls, as (97a) says. But the fall is only
+at least (n - 1) |step|² instead of n |step|². With the step 1/(2(n + 1)) and the constant n + 1, all statements hold
+for all draws of features. The other claims here use this step.
 """
 
 import jax
@@ -44,9 +44,9 @@ class SoftThresholdIsProximal(Claim[Point]):
         return soft_threshold(problem.z, problem.level)
 
     def measure(self, problem: Point, key: Key[Array, ""]) -> Array:
-        """The zero of the subgradient rho - z + level sign(rho), which increases, by 64 bisections.
+        """Return the zero of the increasing subgradient rho - z + level sign(rho), by 64 bisections.
 
-        The zero is in the remaining interval. The result is 0 if 0 is inside, and the middle otherwise.
+        The zero is in the remaining interval. If 0 is in this interval, the result is 0; otherwise it is the middle.
         """
 
         def halve(_: int | Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -59,7 +59,7 @@ class SoftThresholdIsProximal(Claim[Point]):
         return jnp.where((low <= 0) & (high >= 0), 0.0, (low + high) / 2)
 
     def condition(self, problem: Point) -> Array:
-        """Small entries are differences of |z| and the level."""
+        """Bound the cancellation, because small entries are differences of |z| and the level."""
         found = jnp.abs(self.predict(problem))
         return jnp.where(found > 0, 1 + 2 * problem.level / found, 1.0)
 
@@ -133,29 +133,29 @@ class Contraction(AbstractStepClaim):
 
 
 def nearer(problem: Step, number: int) -> Array:
-    """Number (|rho_t - rho*|² - |rho*_{t+1} - rho*|²) for a step of 1/(2 number), without cancellation.
+    """Return number (|rho_t - rho*|² - |rho*_{t+1} - rho*|²) for a step of 1/(2 number), without cancellation.
 
     Args:
-        problem: features, rho_t and rho*.
-        number: of features, or another.
+        problem: the features, rho_t and rho*.
+        number: the number of features, or a number that replaces it.
     """
     moved = problem.exact(1 / (2 * number)) - problem.start
     return -number * jnp.sum(moved * (moved + 2 * (problem.start - problem.reference)))
 
 
 def above(problem: Step, number: int) -> Array:
-    """l(rho*_{t+1}) - l(rho*) for a step of 1/(2 number).
+    """Return l(rho*_{t+1}) - l(rho*) for a step of 1/(2 number).
 
     Args:
-        problem: features, rho_t and rho*.
-        number: of features, or another.
+        problem: the features, rho_t and rho*.
+        number: the number of features, or a number that replaces it.
     """
     objective = lambda rho: lasso_objective(problem.features, problem.y, problem.penalty, rho)
     return objective(problem.exact(1 / (2 * number))) - objective(problem.reference)
 
 
 def _known(problem: Step) -> Array:
-    """l(rho_t) - l(rho*): the step does not raise the objective."""
+    """Return l(rho_t) - l(rho*), because the step does not raise the objective."""
     objective = lambda rho: lasso_objective(problem.features, problem.y, problem.penalty, rho)
     return objective(problem.start) - objective(problem.reference)
 
@@ -185,7 +185,7 @@ class ExactConvergence(Claim[Prompt]):
     expected = Status.VACUOUS
 
     def predict(self, problem: Prompt) -> Array:
-        """The bound at rho* and 2 rho_T for each T."""
+        """Return the bound at rho* and at 2 rho_T for each T."""
         rho, size = self._references(problem)[1], problem.prompt.shape[1]
         return size * jnp.sum(rho**2, axis=2) / jnp.arange(1, 9)
 
@@ -195,7 +195,7 @@ class ExactConvergence(Claim[Prompt]):
         return self._objective(problem, path) - self._objective(problem, rho)
 
     def trivial(self, problem: Prompt) -> Array:
-        """l(0) - l(rho): no step raises the objective."""
+        """Return l(0) - l(rho), because no step raises the objective."""
         start = jnp.zeros(problem.prompt.shape[1])
         return self._objective(problem, start) - self._objective(problem, self._references(problem)[1])
 
@@ -203,7 +203,7 @@ class ExactConvergence(Claim[Prompt]):
         return lasso_objective(problem.prompt, problem.y, problem.model.penalty, rho)
 
     def _references(self, problem: Prompt) -> tuple[Array, Array]:
-        """rho_1, ..., rho_8, and two points to compare each with."""
+        """Return rho_1, ..., rho_8, and for each of them two points rho for comparison."""
         step = 1 / (2 * problem.prompt.shape[1])
         path = proximal_gradient(problem.prompt, problem.y, problem.model.penalty, step, 8)[1:]
         found = representing_coefficients(problem.functions, problem.model.features, problem.function)
@@ -230,16 +230,16 @@ class ConvergenceRate(Claim[Prompt]):
     predict = -1.0
 
     def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
-        """The distance to the minimum, and rounding where the path has arrived."""
+        """Return the excess over the minimum; once the path has arrived, this is the rounding error."""
         return _above_minimum(problem)
 
     def condition(self, problem: Prompt) -> Array:
-        """Distances are differences of objectives of the size of the mean square of y."""
+        """Bound the cancellation: the excess is a difference of objectives of the size of the mean square of y."""
         return jnp.mean(problem.y**2) / _above_minimum(problem)[0]
 
 
 def _above_minimum(problem: Prompt) -> Float[Array, " s"]:
-    """l(rho_T) - min l after each number of steps, at least eps; 4000 accelerated steps find the minimum."""
+    """Return l(rho_T) - min l (at least eps) for each T; 4000 accelerated steps find the minimum."""
     step, penalty = 1 / (2 * problem.prompt.shape[1]), problem.model.penalty
     path = proximal_gradient(problem.prompt, problem.y, penalty, step, int(_STEPS[-1]))
     best = accelerated_proximal_gradient(problem.prompt, problem.y, penalty, step, 4000)[-1]

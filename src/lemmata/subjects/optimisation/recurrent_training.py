@@ -1,8 +1,8 @@
-"""Training linear recurrences: convex in the readout alone, with saddles and bad minima in the dynamics.
+"""Training linear recurrences: the loss is convex in the readout, with saddles and bad minima in the dynamics.
 
-This theory controls gradient descent on the parameters of small linear recurrences. Their losses are convex in the
-outputs, but not in the parameters. The explicit formulas assume a single mode. The theory leaves unexplained training
-of many modes at once, of which some are near the target by chance.
+This theory is about gradient descent on the parameters of small linear recurrences. Their losses are convex in the
+outputs, but not in the parameters. The explicit formulas assume a single mode. The theory does not explain training of
+many modes at once, some of which are near the target by chance.
 """
 
 import jax
@@ -54,7 +54,7 @@ class SaddleOfRecurrence(Claim[ImpulseFit]):
     condition = 32.0
 
     def predict(self, problem: ImpulseFit) -> Array:
-        """The norm of the gradient, then the least curvature."""
+        """Return the norm of the gradient, and then the least curvature."""
         product = problem.start * problem.pole
         least = -jnp.abs(problem.gain * (1 - product**problem.lags) / (1 - product))
         return jnp.stack([jnp.zeros(()), least])
@@ -86,13 +86,13 @@ class ConcaveAtZero(Claim[ImpulseFit]):
         return 2 - 4 * problem.pole**2
 
     def measure(self, problem: ImpulseFit, key: Key[Array, ""]) -> Array:
-        """By differentiating the loss of the recurrence twice; the problem's loss has a factor 1/2 and a gain."""
+        """Differentiate the loss of the recurrence twice; the problem's loss has a factor 1/2 and a gain."""
         target = problem.pole ** jnp.arange(problem.lags)
         loss = lambda a: jnp.sum((problem.response(jnp.stack([a, 1.0 + 0 * a, 1.0 + 0 * a])) - target) ** 2)
         return jax.grad(jax.grad(loss))(0.0 * problem.pole)
 
     def condition(self, problem: ImpulseFit) -> Array:
-        """2 and 4 alpha² cancel near alpha = 1/sqrt(2)."""
+        """Bound the cancellation of 2 and 4 alpha² near alpha = 1/sqrt(2)."""
         return 8 / jnp.abs(2 - 4 * problem.pole**2)
 
 
@@ -107,7 +107,7 @@ class FrequencyBasin(Claim[FrequencyFit]):
     """
 
     title = "The basin of the right frequency shrinks with the number of lags"
-    source = Source("foundation2025", "Theorem 3", note="with a frequency trained")
+    source = Source("foundation2025", "Theorem 3", note="if a frequency is trained")
     stated = Kind.OWN
     population = FrequencyFits()
     # starts that have barely left the edge of the basin after the last step
@@ -118,7 +118,7 @@ class FrequencyBasin(Claim[FrequencyFit]):
     trials = 64
 
     def predict(self, problem: FrequencyFit) -> Array:
-        """By bisection between pi/n, where the sum is positive, and 2 pi/n, where it is negative."""
+        """Find z_n/n by bisection between pi/n, where the sum is positive, and 2 pi/n, where it is negative."""
         k = jnp.arange(1, problem.lags + 1)
 
         def halve(_, ends):
@@ -130,9 +130,7 @@ class FrequencyBasin(Claim[FrequencyFit]):
         return jax.lax.fori_loop(0, 60, halve, ends).mean() / jnp.pi
 
     def measure(self, problem: FrequencyFit, key: Key[Array, ""]) -> Array:
-        """The share of starts from which the loss falls to a thousandth of n. There is one random start in each cell of
-        a grid.
-        """
+        """Return the share of starts, one in each cell of a grid, from which the loss falls to a thousandth of n."""
         n = problem.lags
         starts = 2 * jnp.pi * (jnp.arange(_STARTS) + jax.random.uniform(key, (_STARTS,))) / _STARTS
         largest = n * (n + 1) * (2 * n + 1) / 6
@@ -161,7 +159,7 @@ class DampedFrequencyHasOneMinimum(Claim[FrequencyFit]):
     predict = 1.0
 
     def measure(self, problem: FrequencyFit, key: Key[Array, ""]) -> Array:
-        """Local minima on 1024 frequencies of the sum over 1024 lags, by a Fourier transform of the weights."""
+        """Count local minima on 1024 frequencies of the sum over 1024 lags, by a Fourier transform of the weights."""
         lags = jnp.arange(1024)
         weights = problem.decay ** (2 * lags) * jnp.exp(-1j * lags * problem.frequency)
         loss = -jnp.fft.fft(weights.conj()).real
@@ -186,7 +184,7 @@ class ReadoutTraining(Claim[ReadoutFit]):
     unexplained = "training of the dynamics"
 
     def trivial(self, problem: ReadoutFit) -> Array:
-        """The loss at the start."""
+        """Return the loss at the start."""
         return problem.loss(problem.start)
 
     def predict(self, problem: ReadoutFit) -> Array:

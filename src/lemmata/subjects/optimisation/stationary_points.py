@@ -1,7 +1,7 @@
 """Gradient descent without convexity: the least gradient norm falls like t^(-1/2).
 
 This theory bounds the least gradient norm along gradient descent on a smooth function, convex or not. It assumes a
-known bound on the curvature. It makes no statement about the loss, which may stay high.
+known bound on the curvature. The theory does not bound the loss, which may stay high.
 """
 
 import equinox as eqx
@@ -15,18 +15,18 @@ ABOUT = {"tool": "convex optimisation", "architecture": "dense network", "object
 
 
 class TanhDescent(eqx.Module):
-    """Descent on a half-quadratic loss of a network with fixed signs as readout, or on a ramp.
+    """Descent on the squared loss of a network with fixed signs as readout, or on Huber's function.
 
-    The network is f(x) = m^(-1/2) sum_j a_j tanh(<w_j, x>) with a_j = +-1, its loss the mean of (f - y)²/2. The ramp is
-    Huber's function of a number, u²/2 up to 1 and |u| - 1/2 beyond.
+    The network is f(x) = m^(-1/2) sum_j a_j tanh(<w_j, x>) with a_j = +-1, its loss the mean of (f - y)²/2. Huber's
+    function of a number u, the ramp, is u²/2 up to |u| = 1 and |u| - 1/2 beyond.
 
     Args:
-        weights: the first w, flattened; its first entry is the start of descent on the ramp.
-        signs: a.
-        x: inputs.
-        y: targets.
-        ramp: whether the function is the ramp of the first entry.
-        steps: of descent, of size 1/smoothness.
+        weights: the initial weights w, flattened; the first entry is the start of descent on the ramp.
+        signs: the signs a_j.
+        x: the inputs.
+        y: the targets.
+        ramp: whether the function is the ramp of the first entry of the weights.
+        steps: the number of steps of descent, each of size 1/smoothness.
     """
 
     weights: Float[Array, " p"]
@@ -37,7 +37,7 @@ class TanhDescent(eqx.Module):
     steps: int = eqx.field(static=True)
 
     def loss(self, weights: Float[Array, " p"]) -> Float[Array, ""]:
-        """The function; its infimum is at least 0."""
+        """Return the value of the function, whose infimum is at least 0."""
         hidden = jnp.tanh(self.x @ weights.reshape(len(self.signs), -1).T)
         residual = hidden @ self.signs / jnp.sqrt(len(self.signs)) - self.y
         size = jnp.abs(weights[0])
@@ -46,7 +46,7 @@ class TanhDescent(eqx.Module):
 
     @property
     def smoothness(self) -> Float[Array, ""]:
-        """A bound of the curvature at all points whose loss is at most the loss of the start. It is 1 for the ramp.
+        """A bound on the curvature at all points whose loss is at most the loss of the start; for the ramp, 1.
 
         The gradient of f has norm at most |x|. Its second derivative is at most 0.77 |x|²/sqrt(m), because |tanh''| <=
         0.77. A residual is at most sqrt(2 n loss).
@@ -86,7 +86,7 @@ class TanhDescents(Population[TanhDescent]):
                 problem.loss(problem.weights),
                 ">",
                 0.0,
-                "otherwise there is nothing to minimise",
+                "otherwise the start is already a minimum",
             )
         ]
 
@@ -109,10 +109,10 @@ class LeastGradient(Claim[TanhDescent]):
     relation = AtMost()
     control = Control("9/20 of the bound", lambda bound, problem: 0.45 * bound)
     controls = "the least squared gradient norm along gradient descent"
-    unexplained = "whether the stationary point is good"
+    unexplained = "whether the loss at the stationary point is low"
 
     def trivial(self, problem: TanhDescent) -> Array:
-        """The gradient after the first step alone."""
+        """Return the bound that the first step alone gives."""
         return 2 * problem.smoothness * problem.loss(problem.weights)
 
     def predict(self, problem: TanhDescent) -> Array:

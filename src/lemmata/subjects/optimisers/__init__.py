@@ -1,4 +1,4 @@
-"""Adaptive optimisers: their regret and failures, the limits and symmetries of their steps, and their costs."""
+"""Adaptive optimisers: their regret and failures, limits and symmetries of their steps, and their memory."""
 
 from lemmata.core import read_arguments as _read_arguments
 

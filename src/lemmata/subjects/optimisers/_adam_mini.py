@@ -8,7 +8,7 @@ import optax
 
 
 class AdamMiniState(NamedTuple):
-    """The mean of the gradients, and the mean square of each block's."""
+    """The mean of the gradients, and the mean square of the gradients in each block."""
 
     count: Any
     mean: Any
@@ -16,16 +16,16 @@ class AdamMiniState(NamedTuple):
 
 
 def scale_by_adam_mini(b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> optax.GradientTransformation:
-    """Adam whose second moment is the mean of g² over a block. A block is a row of a matrix or tensor, or a whole
-    vector.
+    """Scale by Adam with one second moment per block, the mean of g² over a row of a matrix, or a whole vector.
 
-    The rows of a weight matrix that are neurons, heads or tokens share their scale. So the second moment takes one
-    number for each row, where Adam's second moment takes one for each parameter.
+    For a tensor, a block is a row, too. Parameters in one row, which belong to one neuron, head or token, have similar
+    scales. So the second moment stores one number for each row, and Adam's second moment stores one for each
+    parameter.
 
     Args:
         b1: the rate of the mean of the gradients.
-        b2: the rate of the mean of their squares.
-        eps: added to the root of the second moment.
+        b2: the rate of the mean of the squared gradients.
+        eps: the number that is added to the square root of the second moment.
 
     >>> step = scale_by_adam_mini()
     >>> G = jnp.array([[3.0, 4.0], [0.0, 1.0]])
@@ -60,7 +60,7 @@ def adam_mini(
     eps: float = 1e-8,
     weight_decay: float = 0.0,
 ) -> optax.GradientTransformation:
-    """Adam-mini with a learning rate and decoupled weight decay (see `scale_by_adam_mini`).
+    """Return Adam-mini with a learning rate and decoupled weight decay (see `scale_by_adam_mini`).
 
     >>> method = adam_mini(0.1)
     >>> weights = jnp.ones((2, 3))

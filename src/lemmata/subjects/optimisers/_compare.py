@@ -1,4 +1,4 @@
-"""Fair comparisons of optimisers: equal numbers of random trials, and the chance that the order is luck."""
+"""Fair comparisons of optimisers: equal numbers of random trials, and the probability that the order is luck."""
 
 import dataclasses
 import math
@@ -22,16 +22,16 @@ _SHUFFLES = 2000
 
 @dataclasses.dataclass(frozen=True)
 class OptimiserComparison:
-    """What `compare_optimisers` found.
+    """The result of `compare_optimisers`.
 
     Args:
-        losses: the loss after training of every trial of each optimiser, infinite if it diverged.
+        losses: for each optimiser, the loss after training in every trial, infinite if the trial diverged.
         settings: the settings of each trial, one row for each trial.
         luck: the probability that identical optimisers, with the same numbers of trials, differ by at least this much.
-            The statistic is the expected best of half of the first optimiser's trials minus that of the second
-            optimiser. It is compared with its values for shuffled trials.
-        seconds: for all trials of each, compilation included.
-        state_bytes: bytes of state of each, for these parameters.
+            The statistic is the difference between the two best optimisers in the expected best of half of the trials.
+            This difference is compared with its values for shuffled trials.
+        seconds: the time for all trials of each optimiser, compilation included.
+        state_bytes: the size of each optimiser's state for these parameters, in bytes.
     """
 
     losses: dict[str, np.ndarray]
@@ -42,18 +42,16 @@ class OptimiserComparison:
 
     @property
     def order(self) -> list[str]:
-        """The names by the expected best of half of the trials, the best first."""
+        """The names, ordered by the expected best of half of the trials, the best first."""
         half = max(len(next(iter(self.losses.values()))) // 2, 1)
         return sorted(self.losses, key=lambda name: expected_best(self.losses[name], half))
 
     def best(self, name: str) -> dict[str, float]:
-        """The settings of the best trial."""
+        """Return the settings of the best trial."""
         return self.settings[name][int(np.argmin(self.losses[name]))]
 
     def curve(self, name: str, *, level: float = 0.9, seed: int = 0) -> np.ndarray:
-        """Expected best loss of k trials for k = 1, 2, ... Each k has a row (value, low, high), whose band comes from
-        the bootstrap.
-        """
+        """Return a row (value, low, high) for each k: the expected best loss of k trials and its bootstrap band."""
         losses, rng = self.losses[name], np.random.default_rng(seed)
         drawn = rng.choice(losses, (400, len(losses)))
         rows = []
@@ -65,13 +63,12 @@ class OptimiserComparison:
         return np.array(rows)
 
     def figure(self, *, level: float = 0.9) -> Any:
-        """The expected best loss of k trials against k. Each optimiser has a line with its bootstrap band. An Altair
-        chart.
+        """Return an Altair chart of the expected best loss of k trials against k, with bootstrap bands.
 
         Numbers of trials that are all expected to diverge are left out.
 
         Args:
-            level: of the bands.
+            level: the level of the bands.
         """
         return best_curves({name: self.curve(name, level=level) for name in self.order})
 
@@ -91,9 +88,10 @@ class OptimiserComparison:
 
 
 def expected_best(losses: Float[np.ndarray, " n"], k: int) -> float:
-    """The expected smallest of k losses that are drawn from these without replacement, from their order.
+    """Return the expected smallest of k losses that are drawn from the given losses without replacement.
 
-    The i-th smallest of n is the best with probability C(n - i, k - 1)/C(n, k). Infinite if that can be all of them.
+    The i-th smallest of n losses is the best with probability C(n - i, k - 1)/C(n, k). If all k losses can be
+    infinite, the result is infinite.
 
     Raises:
         SettingError: for k below 1 or above n.
@@ -104,13 +102,13 @@ def expected_best(losses: Float[np.ndarray, " n"], k: int) -> float:
     n = len(losses)
     if not 1 <= k <= n:
         raise SettingError("k", found=k, rule=f"a whole number from 1 to {n}, the number of losses",
-                           remedy="pass a smaller k, or more losses")  # fmt: skip
+                           remedy="pass a smaller k or more losses")  # fmt: skip
     chances = _chances(n, k)
     return float(np.sort(losses)[chances > 0] @ chances[chances > 0])
 
 
 def _chances(n: int, k: int) -> np.ndarray:
-    """That the i-th smallest of n losses is the best of k that are drawn from them."""
+    """Return the probabilities that the i-th smallest of n losses is the best of k losses drawn from them."""
     return np.array([math.comb(n - i, k - 1) for i in range(1, n + 1)]) / math.comb(n, k)
 
 
@@ -126,22 +124,22 @@ def compare_optimisers(
 ) -> OptimiserComparison:
     """Train with each optimiser under the same number of random settings, and report which is best.
 
-    Also report whether this may be luck.
+    The report also says whether the order may be luck.
 
     Of two identical optimisers with k_A and k_B trials, the first has the best run with probability k_A/(k_A + k_B).
-    Therefore all have the same number of trials. Settings are drawn evenly on a logarithmic scale. The order is that of
-    the expected best of half of the trials. It does not depend on any single trial.
+    Therefore all optimisers get the same number of trials. Settings are drawn evenly on a logarithmic scale. The
+    optimisers are ordered by the expected best of half of the trials, which does not depend on any single trial.
 
     Args:
         loss: a scalar loss of the parameters, differentiable.
-        params: where every trial starts.
+        params: the parameters at which every trial starts.
         transforms: for each name, a function that makes an optax transformation, and ranges. Each setting, named as the
             function's argument, has a range (low, high).
-        trials: settings for each optimiser.
-        steps: of every trial.
-        evaluate: the quantity that is compared after training instead of the loss, for example the loss on held-out
-            data.
-        seed: of the settings and of the shuffles.
+        trials: the number of settings that are tried for each optimiser.
+        steps: the number of steps of every trial.
+        evaluate: a function of the parameters that is compared after training instead of the loss, for example the
+            loss on held-out data.
+        seed: the random seed of the settings and of the shuffles.
 
     Raises:
         SettingError: for fewer than two optimisers or trials, or a range that is not 0 < low <= high.
@@ -188,7 +186,7 @@ def _final(
     trials: int,
     steps: int,
 ) -> np.ndarray:
-    """The value after training in every trial. All trials need only one compilation."""
+    """Return the value after training in every trial; all trials share one compilation."""
 
     def trial(settings: dict[str, Any]) -> Array:
         transform = make(**settings)
@@ -207,7 +205,7 @@ def _final(
 
 
 def _luck(losses: dict[str, np.ndarray], trials: int, rng: np.random.Generator) -> float:
-    """A permutation test of the gap between the two best, on ranks, so that a diverged trial is only the last one."""
+    """Test the gap between the two best optimisers by permutations of ranks; a diverged trial has the last rank."""
     pooled = np.concatenate(list(losses.values()))
     ranks = np.searchsorted(np.unique(pooled), pooled).astype(float)
     shuffled = np.stack([ranks, *(rng.permutation(ranks) for _ in range(_SHUFFLES))])

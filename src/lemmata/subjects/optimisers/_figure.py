@@ -1,4 +1,4 @@
-"""The picture of a comparison: the effect of more trials, for each optimiser."""
+"""The chart of a comparison: the effect of more trials, for each optimiser."""
 
 import html
 import io
@@ -12,12 +12,12 @@ _INK = "#7b828c"
 
 
 def best_curves(curves: Mapping[str, np.ndarray]) -> Any:
-    """A line with its band for each name; rows are (value, low, high) for 1, 2, .. trials, infinite ones left out.
+    """Return a chart with a line and a band for each name; infinite values are left out.
 
-    The axis of losses is logarithmic where all are positive and they differ by more than a factor of five.
+    The axis of losses is logarithmic if all losses are positive and differ by more than a factor of five.
 
     Args:
-        curves: by the name of the optimiser, in the order of the legend.
+        curves: for each optimiser in the order of the legend, rows (value, low, high) for 1, 2, .. trials.
     """
     import altair as alt
 
@@ -46,10 +46,10 @@ def best_curves(curves: Mapping[str, np.ndarray]) -> Any:
 
 
 def table_and_picture(table: str, chart: Any) -> str:
-    """Both as HTML without scripts: the text unchanged, and the chart as SVG.
+    """Return HTML without scripts: the text of the table unchanged, and the chart as SVG.
 
     Args:
-        table: text in columns.
+        table: the text of the table, in columns.
         chart: an Altair chart.
     """
     drawn = io.StringIO()

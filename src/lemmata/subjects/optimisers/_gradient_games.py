@@ -1,4 +1,4 @@
-"""Online games on a box: linear losses against a player, and the three-periodic losses on which Adam fails."""
+"""Online games on a box: linear losses, and the losses of period three on which Adam fails."""
 
 import equinox as eqx
 import jax
@@ -12,13 +12,12 @@ _ADVERSARIES = ("signs", "sparse", "opposing", "turning")
 
 
 class GradientGame(eqx.Module):
-    """T rounds of linear losses g_t · theta in d dimensions. The player chooses points in the box of side `side` about
-    0.
+    """T rounds of linear losses g_t · theta in d dimensions, for points theta in a box of side `side` about 0.
 
     Args:
-        drawn: gradients that are drawn beforehand.
-        opposing: 1 if the gradient is |drawn| with the sign of the player's point instead.
-        start: the first point.
+        drawn: the gradients that are drawn beforehand.
+        opposing: 1 if the gradient is instead |drawn| with the sign of the player's point, else 0.
+        start: the player's first point.
         side: the side D of the box.
     """
 
@@ -28,17 +27,17 @@ class GradientGame(eqx.Module):
     side: Float[Array, ""]
 
     def gradient(self, at: Float[Array, " d"], drawn: Float[Array, " d"]) -> Float[Array, " d"]:
-        """The gradient of a round, from the player's point and the round's draw."""
+        """Return the gradient of a round, from the player's point and the draw of this round."""
         against = jnp.abs(drawn) * jnp.where(at >= 0, 1.0, -1.0)
         return jnp.where(self.opposing > 0, against, drawn)
 
     def regret(self, points: Float[Array, "t d"], gradients: Float[Array, "t d"]) -> Float[Array, ""]:
-        """The loss of the points, minus the loss of the best fixed point of the box, which is a corner."""
+        """Return the loss of the points minus the loss of the best fixed point of the box, which is a corner."""
         return jnp.sum(points * gradients) + self.side / 2 * jnp.abs(gradients.sum(axis=0)).sum()
 
 
 class GradientGames(Population[GradientGame]):
-    """Random signs, sparse features, or an adversary that opposes the player, each coordinate with its own scale."""
+    """Random signs, sparse features, or an adversary that opposes the player; each coordinate has its own scale."""
 
     free = ("drawn", "start")
     settings = Space(
@@ -48,7 +47,7 @@ class GradientGames(Population[GradientGame]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> GradientGame:
-        """Scales over two orders of magnitude, a side between 1/2 and 4."""
+        """Draw scales over two orders of magnitude, and a side between 1/2 and 4."""
         keys = jax.random.split(key, 5)
         shape = (setting["rounds"], setting["d"])
         scale = 10 ** jax.random.uniform(keys[0], shape[1:], minval=-1.0, maxval=1.0)
@@ -62,13 +61,17 @@ class GradientGames(Population[GradientGame]):
 
     def hypotheses(self, problem: GradientGame) -> list[Hypothesis]:
         inside = jnp.abs(problem.start).max()
-        return [Hypothesis("the start is in the box", inside, "<=", problem.side / 2, "the player stays in it", 1e-12)]
+        return [
+            Hypothesis(
+                "the start is in the box", inside, "<=", problem.side / 2, "then the player stays in the box", 1e-12
+            )
+        ]
 
 
 class PeriodicGame(eqx.Module):
-    """Losses C x in every third round and -x otherwise, on [-1, 1]; Adam's steps rate/sqrt(t) from `start`.
+    """Losses on [-1, 1], C x in every third round and -x otherwise, and Adam's steps rate/sqrt(t) from `start`.
 
-    C is large.
+    The number C is `large`.
     """
 
     large: Float[Array, ""]
@@ -81,7 +84,7 @@ class PeriodicGame(eqx.Module):
         return (2 * self.large - 4) / 3
 
     def gradient(self, number: Int[Array, " t"]) -> Float[Array, " t"]:
-        """The gradients of these rounds, the first of which has number 1."""
+        """Return the gradients of the rounds with these numbers, of which the first is 1."""
         return jnp.where(number % 3 == 1, self.large, -1.0)
 
 

@@ -15,7 +15,7 @@ class GradientMatrices(eqx.Module):
 
 
 class GradientSequences(Population[GradientMatrices]):
-    """Independent normal entries, rows of different scales."""
+    """Gradients with independent normal entries, whose rows have different scales."""
 
     free = ("gradients",)
     settings = Space(
@@ -25,7 +25,7 @@ class GradientSequences(Population[GradientMatrices]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> GradientMatrices:
-        """Scales of the rows over a factor of four."""
+        """Draw scales of the rows that differ by up to a factor of four."""
         one, two = jax.random.split(key)
         scales = 4 ** jax.random.uniform(one, (setting["m"], 1))
         return GradientMatrices(scales * jax.random.normal(two, (setting["steps"], setting["m"], setting["n"])))
@@ -33,7 +33,13 @@ class GradientSequences(Population[GradientMatrices]):
     def hypotheses(self, problem: GradientMatrices) -> list[Hypothesis]:
         least = jnp.linalg.svd(problem.gradients[0], compute_uv=False)[-1]
         return [
-            Hypothesis("the first gradient has full rank", least, ">", 1e-6, "otherwise its polar factor is not unique")
+            Hypothesis(
+                "the first gradient has full rank",
+                least,
+                ">",
+                1e-6,
+                "otherwise the polar factor of this gradient is not unique",
+            )
         ]
 
 
@@ -46,12 +52,12 @@ class PositiveTable(eqx.Module):
 
 
 class PositiveTables(Population[PositiveTable]):
-    """Squares of normal numbers, as second moments are, with scales of rows and columns."""
+    """Squares of normal numbers, like second moments, multiplied by scales of rows and columns."""
 
     settings = Space(m=Integer(5, 2, 100, "rows"), n=Integer(7, 2, 100, "columns"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> PositiveTable:
-        """Scales over two orders of magnitude; a positive start."""
+        """Draw scales over two orders of magnitude, and a positive start."""
         keys = jax.random.split(key, 5)
         m, n = setting["m"], setting["n"]
         rows = 10 ** jax.random.uniform(keys[0], (m, 1))

@@ -1,4 +1,4 @@
-"""Maps of a matrix of weights under which an optimiser may commute, and whether it does."""
+"""Maps of a matrix of weights with which an optimiser may commute, and how far it is from commuting."""
 
 from collections.abc import Callable
 
@@ -12,11 +12,11 @@ from ._updates import updates_of
 
 _SIZES = (0.3, 30.0, 1e4)  # of gradients
 Map = tuple[str, Callable, Callable, float]
-"""A name, the map, its inverse, a factor of the loss."""
+"""The name of a map, the map, its inverse, and a factor of the loss."""
 
 
 def maps_of(shape: tuple[int, int], rng: np.random.Generator) -> list[Map]:
-    """One random element of each group, the largest group first, then a change of the unit of the loss."""
+    """Return one random map of each group, the largest group first, and then a change of the unit of the loss."""
     m, n = shape
     turn = lambda size: jnp.asarray(np.linalg.qr(rng.standard_normal((size, size)))[0])
     whole, left, right = turn(m * n), turn(m), turn(n)
@@ -51,7 +51,7 @@ def maps_of(shape: tuple[int, int], rng: np.random.Generator) -> list[Map]:
 def trained(
     transform: optax.GradientTransformation, loss: Callable, start: Float[Array, "m n"], steps: int
 ) -> Float[Array, "m n"]:
-    """The weights after some steps of full gradients."""
+    """Return the weights after some steps with full gradients."""
 
     def one(_, carry):
         weights, state = carry
@@ -62,11 +62,11 @@ def trained(
 
 
 def deviations(transform: optax.GradientTransformation, shape: tuple[int, int], seed: int) -> dict[str, float]:
-    """How far training in mapped coordinates ends from the mapped end, in units of how far training moved.
+    """Return how far training in mapped coordinates ends from the mapped end, relative to the way of training.
 
-    Ten steps on mean (tanh(X W) - Y)², a loss without symmetries of its own. Ten more use random gradients that do not
-    depend on the weights and whose sizes vary by three decades. This matters for clipping: clipping only affects large
-    gradients, and clipping by norm only affects some of these. The largest deviation counts.
+    Ten steps minimise mean (tanh(X W) - Y)², a loss without symmetries of its own. Ten further steps use random
+    gradients that do not depend on the weights, with sizes over three decades. The sizes matter because clipping only
+    affects large gradients, and clipping by norm only affects some of them. The result is the largest deviation.
     """
     rng = np.random.default_rng(seed)
     draw = lambda *size: jnp.asarray(rng.standard_normal(size))
@@ -90,7 +90,7 @@ def _on_given(
     transform: optax.GradientTransformation, gradients: Float[Array, "t m n"], start: Float[Array, "m n"],
     forth: Callable, scale: float,
 ) -> float:  # fmt: skip
-    """The same of steps on given gradients: how far their images, times a factor, lead from the image of the end."""
+    """Return the deviation for given gradients: steps on their images times a factor, against the image of the end."""
     ends = jax.jit(lambda own, at: at + updates_of(transform, own, at).sum(0))
     end = ends(gradients, start)
     other = ends(scale * jax.vmap(forth)(gradients), forth(start))

@@ -1,19 +1,19 @@
-"""Parameters as matrices, and inverse roots of their second moments."""
+"""Parameters as matrices, and inverse roots of second moments of their gradients."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 
 def as_matrix(parameter: Float[Array, "..."]) -> Float[Array, "m n"]:
-    """A matrix that keeps the first axis; vectors become one column, numbers one entry."""
+    """Return a matrix with the first axis of a tensor; a vector becomes one column, a number one entry."""
     rows = parameter.shape[0] if parameter.ndim else 1
     return parameter.reshape(rows, -1)
 
 
 def inverse_root(matrix: Float[Array, "n n"], order: int, eps: float) -> Float[Array, "n n"]:
-    """matrix^(-1/order) of a positive semidefinite matrix.
+    """Return matrix^(-1/order) for a positive semidefinite matrix.
 
-    Eigenvalues below eps times the largest are replaced by this value.
+    Eigenvalues below eps times the largest eigenvalue are replaced by eps times the largest.
     """
     values, vectors = jnp.linalg.eigh(matrix)
     least = jnp.maximum(eps * values[-1], jnp.finfo(values.dtype).tiny)

@@ -1,4 +1,4 @@
-"""Gradients of one coordinate as Adam sees them, and the rates of Adam's two moments."""
+"""The gradients of one coordinate, and the rates of Adam's two moments."""
 
 import equinox as eqx
 import jax
@@ -17,19 +17,19 @@ class GradientHistory(eqx.Module):
 
     @property
     def longest(self) -> Float[Array, " t"]:
-        """Gradients in proportion to (b1/b2)^age, the last one 1."""
+        """The gradients (b1/b2)^age, which make Adam's last step longest; the last gradient is 1."""
         age = jnp.arange(len(self.gradients))[::-1]
         return (self.b1 / self.b2) ** age
 
 
 class GradientHistories(Population[GradientHistory]):
-    """Rates are near the usual ones. Gradients lie between those of the longest step and random gradients."""
+    """Rates near the usual rates, and gradients between those of the longest step and random gradients."""
 
     free = ("gradients",)
     settings = Space(steps=Integer(100, 2, 10_000, "steps"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> GradientHistory:
-        """1 - b1 from 0.03 to 0.3, 1 - b2 from 0.001 to 0.03, and noise of any relative size."""
+        """Draw 1 - b1 from 0.03 to 0.3, 1 - b2 from 0.001 to 0.03, and noise of a random relative size."""
         one, two = jax.random.split(key)
         u = jax.random.uniform(one, (3,))
         b1, b2 = 1 - 0.03 * 10 ** u[0], 1 - 0.001 * 30 ** u[1]
@@ -38,4 +38,12 @@ class GradientHistories(Population[GradientHistory]):
         return GradientHistory(quiet.longest * (1 + 2 * jnp.maximum(u[2] - 0.3, 0.0) * noise), b1, b2)
 
     def hypotheses(self, problem: GradientHistory) -> list[Hypothesis]:
-        return [Hypothesis("b1² is below b2", problem.b1**2, "<", problem.b2, "the supremum stays finite as T grows")]
+        return [
+            Hypothesis(
+                "b1² is below b2",
+                problem.b1**2,
+                "<",
+                problem.b2,
+                "then the supremum stays finite as the number of steps T grows",
+            )
+        ]

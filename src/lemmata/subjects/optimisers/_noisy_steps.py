@@ -1,4 +1,4 @@
-"""Noise in optimisation: probes of a Hessian, memories of gradients, noise at a minimum, trials of a tuning."""
+"""Noise in optimisation: probes of a Hessian, memories of gradients, noise at a minimum, and tuning trials."""
 
 import equinox as eqx
 import jax
@@ -15,7 +15,7 @@ class ProbedHessian(eqx.Module):
 
 
 class ProbedHessians(Population[ProbedHessian]):
-    """A diagonal between 0.7 and 1.5, every other entry between 0.5 and 1 with a random sign."""
+    """Hessians with a diagonal from 0.7 to 1.5; all other entries have sizes from 0.5 to 1 and random signs."""
 
     settings = Space(d=Integer(4, 2, 6, "coordinates", corners=(3, 5)))
 
@@ -28,11 +28,11 @@ class ProbedHessians(Population[ProbedHessian]):
 
     def hypotheses(self, problem: ProbedHessian) -> list[Hypothesis]:
         gap = jnp.abs(problem.hessian - problem.hessian.T).max()
-        return [Hypothesis("the Hessian is symmetric", gap, "<=", 0.0, "it is a matrix of second derivatives")]
+        return [Hypothesis("the Hessian is symmetric", gap, "<=", 0.0, "a Hessian is a matrix of second derivatives")]
 
 
 class MixedMemory(eqx.Module):
-    """Rates of a fast and a slow memory, the weight alpha of the slow one, and how many steps are watched."""
+    """The rates of a fast and a slow memory, the weight alpha of the slow memory, and the number of steps."""
 
     fast: Float[Array, ""]
     slow: Float[Array, ""]
@@ -54,13 +54,17 @@ class MixedMemories(Population[MixedMemory]):
     def hypotheses(self, problem: MixedMemory) -> list[Hypothesis]:
         return [
             Hypothesis(
-                "the slow memory is longer", problem.slow, ">", problem.fast, "otherwise the names are exchanged"
+                "the slow memory is longer",
+                problem.slow,
+                ">",
+                problem.fast,
+                "otherwise the two memories exchange names",
             )
         ]
 
 
 class NoisyMinimum(eqx.Module):
-    """Descent with a step and momentum on h x²/2 with gradients of which the noise has the given variance."""
+    """Descent with a step and momentum on h x²/2, whose gradients have noise of the given variance."""
 
     curvature: Float[Array, ""]
     variance: Float[Array, ""]
@@ -74,7 +78,7 @@ class NoisyMinima(Population[NoisyMinimum]):
     settings = Space(most=Real(0.9, 0.0, 0.9, "largest momentum", corners=(0.5, 0.9)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> NoisyMinimum:
-        """Curvature and variance over two orders of magnitude."""
+        """Draw curvature and variance over two orders of magnitude."""
         u = jax.random.uniform(key, (4,))
         curvature, momentum = 10 ** (2 * u[0] - 1), setting["most"] * u[1]
         step = (0.35 + 0.35 * u[2]) * 2 * (1 + momentum) / curvature
@@ -88,7 +92,7 @@ class NoisyMinima(Population[NoisyMinimum]):
 
 
 class UnequalTuning(eqx.Module):
-    """Two identical optimisers that are tuned with different numbers of trials, and normal log-losses."""
+    """Two identical optimisers that are tuned with different numbers of trials; the losses' logarithms are normal."""
 
     tail: Float[Array, ""]
     more: int = eqx.field(static=True)
@@ -96,26 +100,28 @@ class UnequalTuning(eqx.Module):
 
 
 class TwoFeatures(eqx.Module):
-    """Two features: how often each has a gradient, and the second moment of the gradient if it has one."""
+    """Two features: how often each has a nonzero gradient, and the second moment of its nonzero gradients."""
 
     often: Float[Array, " 2"]
     moment: Float[Array, " 2"]
 
 
 class RareFeatures(Population[TwoFeatures]):
-    """A frequent feature, and a rare feature that sees a half to a twelfth of its squared gradients."""
+    """A frequent feature, and a rare feature with 1/2 to 1/12 of the squared gradients of the frequent feature."""
 
     settings = Space(most=Real(12.0, 4.0, 15.0, "largest ratio of the sums of squares", corners=(6.0, 12.0)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> TwoFeatures:
-        """Moments over two orders of magnitude. The ratio of often * moment is between 2 and the largest."""
+        """Draw moments over two orders of magnitude; often * moment has a ratio from 2 to the largest ratio."""
         u = jax.random.uniform(key, (3,))
         ratio, moment = 2 * (setting["most"] / 2) ** u[0], 10 ** (2 * u[1] - 1)
         often, share = 0.5 + 0.5 * u[2], ratio ** -jnp.array([0.0, 0.7])
         return TwoFeatures(often * share, moment * ratio ** -jnp.array([0.0, 0.3]))
 
     def hypotheses(self, problem: TwoFeatures) -> list[Hypothesis]:
-        return [Hypothesis("both features occur", problem.often.min(), ">", 0.0, "otherwise one has no gradient")]
+        return [
+            Hypothesis("both features occur", problem.often.min(), ">", 0.0, "otherwise one feature has no gradient")
+        ]
 
 
 class StoredMatrix(eqx.Module):
@@ -126,7 +132,7 @@ class StoredMatrix(eqx.Module):
 
 
 class StoredMatrices(Population[StoredMatrix]):
-    """Shapes evenly on a logarithmic scale."""
+    """Matrices whose shapes are spread evenly on a logarithmic scale."""
 
     settings = Space(most=Integer(64, 4, 512, "largest number of rows and columns", corners=(16, 128)))
 
@@ -137,4 +143,8 @@ class StoredMatrices(Population[StoredMatrix]):
 
     def hypotheses(self, problem: StoredMatrix) -> list[Hypothesis]:
         least = min(problem.rows, problem.columns)
-        return [Hypothesis("rows and columns are at least two", least, ">=", 2, "vectors are not factored")]
+        return [
+            Hypothesis(
+                "rows and columns are at least two", least, ">=", 2, "second moments of vectors are not factored"
+            )
+        ]

@@ -1,4 +1,4 @@
-"""Experiments on an optimiser: impulses, longest steps, decay, stability, the shape of its steps."""
+"""Experiments on an optimiser: impulses, longest steps, decay, stability, and the shape of its steps."""
 
 from collections.abc import Callable
 
@@ -18,10 +18,10 @@ _DIVERGED = 1e3  # a method that diverges only just, by 0.2 % in h, gets there w
 def impulse_response(
     transform: optax.GradientTransformation, shape: tuple[int, int], seed: int, window: int
 ) -> Float[Array, " window"]:
-    """The weight that a gradient of each age has in the last of `window` updates, with the sign of a descent.
+    """Return the weight of a gradient of each age in the last of `window` updates; it is positive for descent.
 
-    Gradients have entries +-1, and the sign of one of them is changed. This changes no second moment. So half of the
-    difference of two updates, along the changed gradient, is its weight in the numerator.
+    Gradients have entries +-1, and the sign of one gradient is changed, which does not change second moments. So half
+    of the difference of the two updates, along the changed gradient, is the weight of this gradient in the numerator.
     """
     signs = jax.random.rademacher(jax.random.key(seed), (window, *shape), jnp.zeros(()).dtype)
     last = lambda gradients: updates_of(transform, gradients, jnp.zeros(shape))[-1]
@@ -36,12 +36,12 @@ def impulse_response(
 
 
 def longest_step(transform: optax.GradientTransformation, shape: tuple[int, int], seed: int, window: int) -> float:
-    """The largest root mean square of an update over gradients a_t G with entries +-1 in G.
+    """Return the largest root mean square of an update over gradients a_t G, where G has entries +-1.
 
-    Infinite if it grows with G.
+    The result is infinite if it grows with the size of the gradients.
 
-    The search is among `window` gradients that grow or shrink geometrically, a_t = r^t, over r. For Adam, this is the
-    exact supremum over this number of steps. For other methods, it is a lower bound.
+    The search is over r, for `window` gradients that grow or shrink geometrically, a_t = r^t. For Adam, the result is
+    the exact supremum over this number of steps. For other methods, the result is a lower bound.
     """
     signs = jax.random.rademacher(jax.random.key(seed), shape, jnp.zeros(()).dtype)
     ages = jnp.arange(window)[::-1]
@@ -64,7 +64,7 @@ def longest_step(transform: optax.GradientTransformation, shape: tuple[int, int]
 
 
 def stable_curvature(transform: optax.GradientTransformation) -> float:
-    """The largest h for which 2000 steps on h |x|²/2 from a matrix of ones stay bounded; infinite beyond 1e8."""
+    """Return the largest h for which 2000 steps on h |x|²/2 from ones stay bounded, or infinity if above 1e8."""
 
     @jax.jit
     def end(curvature):
@@ -87,7 +87,7 @@ def stable_curvature(transform: optax.GradientTransformation) -> float:
 
 
 def decay_of(transform: optax.GradientTransformation, shape: tuple[int, int], seed: int) -> tuple[str, float]:
-    """How weights decay: 'none', 'decoupled' with the share of a weight a step, 'coupled' with lambda, or 'other'."""
+    """Return how weights decay: 'none', 'decoupled' and the share per step, 'coupled' and lambda, or 'other'."""
     keys = jax.random.split(jax.random.key(seed), 2)
     at, gradient = jax.random.normal(keys[0], shape), jax.random.normal(keys[1], shape)
     first: Callable[[Array, Array], Array] = jax.jit(lambda g, w: updates_of(transform, g[None], w)[0])
@@ -109,7 +109,7 @@ def decay_of(transform: optax.GradientTransformation, shape: tuple[int, int], se
 
 
 def _coupled(first: Callable[[Array, Array], Array], at: Array) -> float | None:
-    """The lambda for which the gradient -lambda w leaves w unchanged, as it does if lambda w is added to it."""
+    """Return the lambda for which the gradient -lambda w leaves w unchanged, as coupled decay cancels it."""
     pushed = lambda rate: float(jnp.sum(first(-rate * at, at) * at))
     low, high = 1e-12, 1e6
     if not (pushed(low) < 0 < pushed(high)):
@@ -121,14 +121,15 @@ def _coupled(first: Callable[[Array, Array], Array], at: Array) -> float | None:
 
 
 SIZES = (0.01, 1.0, 1e4)
-"""Of gradients, relative to normal ones."""
+"""The sizes of gradients, relative to standard normal gradients."""
 
 
 def step_shape(transform: optax.GradientTransformation, shape: tuple[int, int], seed: int) -> str:
-    """The kind of the tenth step on random gradients: 'linear', 'sign', 'orthogonal', 'bounded' or 'free'.
+    """Return the kind of the tenth step on random gradients: 'linear', 'sign', 'orthogonal', 'bounded' or 'free'.
 
-    The result must be the same for gradients of every size in `SIZES`, and for some whose sizes vary by three decades.
-    Otherwise it is 'free'. Clipping only affects large gradients, and clipping by norm only affects some of them.
+    The result must be the same for gradients of every size in `SIZES`, and for gradients whose sizes vary by three
+    decades. Otherwise the kind is 'free'. Clipping only affects large gradients, and clipping by norm only affects
+    some of them.
     """
     gradients = jax.random.normal(jax.random.key(seed), (10, *shape))
     last = jax.jit(lambda g: updates_of(transform, g, jnp.zeros(shape))[-1])

@@ -23,24 +23,24 @@ _HOLDS = 1e-3
 class Profile:
     """The result of `optimiser_profile`.
 
-    Learning rate and schedule are part of the transformation, so all values are in its unit.
+    The learning rate and its schedule are part of the transformation, so all values include them.
 
     Args:
         symmetries: after training in other coordinates, the distance of the end from its expected place, in units of
             the distance that training covered. It is zero up to eps and rounding if the group consists of symmetries.
-        impulse: the weight of a gradient in a step by its age, from 0 on. It is exact if the numerator is linear;
-            otherwise it is the mean over random signs of gradients.
+        impulse: the weight of a gradient in a step, for each age of the gradient from 0 on. It is exact if the
+            numerator is linear; otherwise it is the mean over random signs of gradients.
         longest_step: the largest root mean square of a step that was found over gradients of any size. It is infinite
-            if a step grows with the gradient.
-        steps: the shape of a step. It is linear in the gradients; or the sign of something; or orthogonal, with nearly
-            equal singular values; or bounded, independent of the unit of the loss; or free, if none of these applies.
-        decay: none; box, which is decoupled from bounded steps; ridge, which is coupled, or decoupled from linear
-            steps; other.
+            if steps grow with the gradients.
+        steps: the shape of a step. "linear": linear in the gradients; "sign": all entries have one size; "orthogonal":
+            nearly equal singular values; "bounded": independent of the unit of the loss; "free": none of these.
+        decay: "none"; "box", decoupled decay with bounded steps; "ridge", coupled decay, or decoupled decay with
+            linear steps; or "other".
         strength: for a box, half of its side: the longest constant step divided by the share of a weight that decays in
-            a step. For a ridge, lambda in lambda |w|²/2. NaN if there is neither.
+            a step. For a ridge, lambda in lambda |w|²/2. NaN for other kinds of decay.
         stable_curvature: the largest h for which steps on h |w|²/2 stay bounded; infinite if every h gives bounded
             steps.
-        state_bytes: bytes of state a parameter, for a matrix of 64 rows and 48 columns.
+        state_bytes: the bytes of state per parameter, for a matrix of 64 rows and 48 columns.
     """
 
     symmetries: dict[str, float]
@@ -54,11 +54,11 @@ class Profile:
 
     @property
     def mean_age(self) -> float:
-        """The mean age of the gradients in a step, weighted as there, within the window."""
+        """The mean age of the gradients in a step, weighted as in the step, within the window."""
         return float(self.impulse @ np.arange(len(self.impulse)) / self.impulse.sum())
 
     def commutes(self, group: str) -> bool:
-        """Whether a group, a name in `symmetries`, is one of symmetries: a deviation below 1/1000.
+        """Whether the optimiser commutes with a group, a name in `symmetries`: its deviation is below 1/1000.
 
         Raises:
             SettingError: for an unknown name.
@@ -89,18 +89,18 @@ class Profile:
 
 
 def optimiser_profile(transform: optax.GradientTransformation, *, window: int = 200, seed: int = 0) -> Profile:
-    """Finds by experiment what an optax transformation does, using only its `init` and `update`.
+    """Find by experiment what an optax transformation does, using only its `init` and `update`.
 
     A matrix of 6 rows and columns is trained on random losses and receives chosen gradients. The profile shows which
     changes of coordinates have no effect, how long the optimiser remembers, and how long its steps can be. It also
     shows how the optimiser decays weights, on which quadratics it is stable, the shape of its steps, and what it
-    stores. Methods that treat vectors otherwise than matrices are profiled on matrices.
+    stores. Methods that treat vectors differently from matrices are profiled on matrices.
 
     Args:
         transform: the optimiser, with its learning rate; a schedule is profiled from its beginning.
-        window: steps over which the memory and the longest step are searched. Adam's longest step needs several times
-            1/(1 - b2) steps.
-        seed: of the random losses, maps and gradients.
+        window: the number of steps in which the memory and the longest step are searched. Adam's longest step needs
+            several times 1/(1 - b2) steps.
+        seed: the random seed of the losses, maps and gradients.
 
     Raises:
         SettingError: for an object without `init` and `update`, or a window below 2.
@@ -141,7 +141,7 @@ def optimiser_profile(transform: optax.GradientTransformation, *, window: int = 
 def _limit(
     kind: str, value: float, impulse: np.ndarray, longest: float, transform: optax.GradientTransformation
 ) -> tuple[str, float]:
-    """A decay in words of where it leads: decoupled from bounded steps to a box, from linear ones to a ridge."""
+    """Name a decay by its limit: decoupled decay leads to a box with bounded steps, to a ridge with linear steps."""
     if kind == "coupled":
         return "ridge", value
     if kind != "decoupled":

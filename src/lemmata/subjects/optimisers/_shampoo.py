@@ -11,7 +11,7 @@ from ._matrices import as_matrix, inverse_root
 
 
 class ShampooState(NamedTuple):
-    """Sums, or averages, of G G' and G' G; one pair for each parameter."""
+    """Sums or averages of G G' and G' G, one pair for each parameter."""
 
     left: Any
     right: Any
@@ -25,9 +25,10 @@ def scale_by_shampoo(decay: float = 1.0, eps: float = 1e-12) -> optax.GradientTr
     keep the first axis.
 
     Args:
-        decay: 1 sums, as in the original method. A value below 1 forgets: L <- decay L + (1 - decay) G G'.
-        eps: eigenvalues below eps times the largest one are replaced by this value. These belong to directions without
-            a gradient.
+        decay: 1 gives sums, as in the original method. A value below 1 gives averages: L <- decay L + (1 - decay) G
+            G'.
+        eps: eigenvalues below eps times the largest eigenvalue are replaced by eps times the largest. They belong to
+            directions without a gradient.
 
     >>> step = scale_by_shampoo()
     >>> G = jnp.array([[3.0, 0.0], [0.0, 0.1]])
@@ -59,7 +60,7 @@ def scale_by_shampoo(decay: float = 1.0, eps: float = 1e-12) -> optax.GradientTr
 def shampoo(
     learning_rate: optax.ScalarOrSchedule, decay: float = 1.0, eps: float = 1e-12, momentum: float | None = None
 ) -> optax.GradientTransformation:
-    """Shampoo with a learning rate and, if it is given, momentum; see `scale_by_shampoo`.
+    """Return Shampoo with a learning rate and, if it is given, momentum; see `scale_by_shampoo`.
 
     >>> method = shampoo(0.1)
     >>> weights = jnp.ones((2, 3))

@@ -10,9 +10,7 @@ from ._matrices import as_matrix
 
 
 class SoapState(NamedTuple):
-    """Averages of G G' and G' G, their eigenvectors, and the two moments. The second moment is in the rotated
-    coordinates.
-    """
+    """Averages of G G' and G' G, their eigenvectors, and both moments; the second is in rotated coordinates."""
 
     count: Any
     left: Any
@@ -26,18 +24,19 @@ class SoapState(NamedTuple):
 def scale_by_soap(
     b1: float = 0.95, b2: float = 0.95, eps: float = 1e-8, every: int = 10
 ) -> optax.GradientTransformation:
-    """Adam on Q_L' G Q_R, with its step rotated back. Q_L, Q_R are the eigenvectors of averages of G G' and G' G.
+    """Apply Adam to Q_L' G Q_R and rotate its step back; Q_L, Q_R are eigenvectors of averages of G G' and G' G.
 
-    The bases are computed from gradients before the gradient that they rotate. The first gradient only makes the bases,
-    and there is no step. They are renewed in every `every`-th step; between, they do not change while the averages
-    move. Momentum is stored in the original coordinates, so it is valid after a change of basis. The second moment is
-    stored entry by entry, and its meaning changes with the basis. Vectors are matrices of one column.
+    The bases are computed from gradients before the gradient that they rotate. The first gradient only gives the
+    bases, and the first step is 0. The bases are renewed in every `every`-th step. Between renewals the bases do not
+    change, although the averages do. Momentum is stored in the original coordinates, so it is valid after a change of
+    basis. The second moment is stored entry by entry, and its meaning changes with the basis. Vectors are matrices of
+    one column.
 
     Args:
         b1: the rate of the mean of the gradients.
-        b2: the rate of the mean of their squares, and of the averages of G G' and G' G.
-        eps: added to the root of the second moment.
-        every: steps between two bases.
+        b2: the rate of the mean of the squared gradients, and of the averages of G G' and G' G.
+        eps: the number that is added to the square root of the second moment.
+        every: the number of steps between two renewals of the bases.
 
     >>> step = scale_by_soap()
     >>> G = jnp.array([[2.0, 1.0], [1.0, 3.0]])
@@ -89,7 +88,7 @@ def soap(
     every: int = 10,
     weight_decay: float = 0.0,
 ) -> optax.GradientTransformation:
-    """SOAP with a learning rate and decoupled weight decay (see `scale_by_soap`).
+    """Return SOAP with a learning rate and decoupled weight decay (see `scale_by_soap`).
 
     >>> method = soap(0.1, weight_decay=0.01)
     >>> weights = jnp.ones((2, 3))

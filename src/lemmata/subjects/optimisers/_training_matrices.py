@@ -1,4 +1,4 @@
-"""A small non-linear loss of one matrix of weights, and maps of the matrix that an optimiser may commute with."""
+"""A small nonlinear loss of one matrix of weights, and maps of the matrix with which an optimiser may commute."""
 
 import equinox as eqx
 import jax
@@ -12,15 +12,15 @@ class MatrixTraining(eqx.Module):
     """Steps of an optimiser on mean (tanh(x W) - y)², W of shape (m, n), and random maps of such matrices.
 
     Args:
-        x, y: points and targets.
-        start: the first weights.
+        x, y: the points and the targets.
+        start: the initial weights.
         left, right: orthogonal matrices of sizes m and n.
         whole: an orthogonal matrix of size m n.
         order: a permutation of the m n entries.
         rows, columns: permutations of rows and columns.
-        signs: of the entries.
+        signs: a sign for each entry.
         scale: a positive factor of the loss.
-        steps: how many.
+        steps: the number of steps.
     """
 
     x: Float[Array, "b m"]
@@ -37,7 +37,7 @@ class MatrixTraining(eqx.Module):
     steps: int = eqx.field(static=True)
 
     def loss(self, weights: Float[Array, "m n"]) -> Float[Array, ""]:
-        """Smooth, not convex, without any symmetry."""
+        """Return the loss, which is smooth, not convex, and without symmetries."""
         return jnp.mean((jnp.tanh(self.x @ weights) - self.y) ** 2)
 
 
@@ -46,7 +46,7 @@ def _orthogonal(key: Key[Array, ""], size: int) -> Float[Array, "n n"]:
 
 
 class MatrixTrainings(Population[MatrixTraining]):
-    """Normal points, targets and weights, uniform maps, and a factor of the loss between 1/10 and 10."""
+    """Normal points, targets and weights, uniform random maps, and a factor of the loss from 1/10 to 10."""
 
     settings = Space(
         m=Integer(4, 2, 12, "rows of the weights", corners=(3, 5)),
@@ -73,6 +73,8 @@ class MatrixTrainings(Population[MatrixTraining]):
         )
 
     def hypotheses(self, problem: MatrixTraining) -> list[Hypothesis]:
-        """Gradients without zeros, which methods without eps divide by."""
+        """Check that gradients have no zeros, because methods without eps divide by gradients."""
         least = jnp.abs(jax.grad(problem.loss)(problem.start)).min()
-        return [Hypothesis("no entry of the first gradient is 0", least, ">", 0.0, "optimiser steps divide by it")]
+        return [
+            Hypothesis("no entry of the first gradient is 0", least, ">", 0.0, "optimisers without eps divide by it")
+        ]

@@ -1,7 +1,7 @@
 """Averages in optimisers: schedule-free descent, its momentum, and the memory of two second moments.
 
-This theory is about averages of iterates and of squared gradients, exactly and for any gradients. It does not explain
-which of them suits training.
+This theory gives averages of iterates and of squared gradients exactly, for any gradients. It does not explain which
+of these averages suits training.
 """
 
 import jax
@@ -21,7 +21,7 @@ _RATE = 0.1
 
 
 def _decayed(problem: GradientHistory, share: float) -> Float[Array, " t"]:
-    """Where descent is after each T whose steps fall linearly over 1..T by a share of the first."""
+    """For each T, return the end of T descent steps whose sizes fall linearly by a share of the first."""
     number = jnp.arange(1, len(problem.gradients) + 1)
     weights = jnp.tril(1 - share * (number[None, :] - 1) / number[:, None])
     return -_RATE * weights @ problem.gradients
@@ -44,7 +44,7 @@ class ScheduleFreeIsLinearDecay(Claim[GradientHistory]):
     relation = Equal(block=_WHOLE)
     control = Control("the steps decay only to half", lambda value, problem: _decayed(problem, 0.5))
     controls = "the average of the iterates of a descent with constant steps"
-    unexplained = "how the gradients differ, because they are taken at other points"
+    unexplained = "how the gradients of the two methods differ, because they are taken at different points"
 
     def predict(self, problem: GradientHistory) -> Array:
         return _decayed(problem, 1.0)
@@ -61,7 +61,7 @@ class ScheduleFreeIsLinearDecay(Claim[GradientHistory]):
         return jax.lax.scan(one, (start, method.init(start)), problem.gradients)[1]
 
     def condition(self, problem: GradientHistory) -> Array:
-        """The average is computed again in each step by a difference, over b1; sums may cancel."""
+        """Bound the rounding errors: each step computes the average by a difference over b1, and sums may cancel."""
         sums = jnp.abs(self.predict(problem)).max()
         return len(problem.gradients) * _RATE * jnp.abs(problem.gradients).sum() / (problem.b1 * sums)
 
@@ -78,7 +78,7 @@ def _primal_average(problem: MatrixTraining) -> Array:
 
 
 def _heavy_ball(problem: MatrixTraining, momentum: float) -> Array:
-    """Steps gamma/t, momentum (t - 2)/t times a factor, t = 1, 2, ..."""
+    """Run descent with steps gamma/t and momentum (t - 2)/t times a factor, t = 1, 2, ..."""
 
     def one(number, carry):
         at, before = carry
@@ -110,12 +110,12 @@ class PrimalAveragingIsHeavyBall(Claim[MatrixTraining]):
         return _primal_average(problem)
 
     def condition(self, problem: MatrixTraining) -> Array:
-        """Each step rounds the weights, and moves the next gradient by that times a curvature of order one."""
+        """Bound the errors: rounded weights change the next gradient by the error times a curvature of order one."""
         return jnp.asarray(24.0 * problem.steps)
 
 
 def _remembered(problem: GradientHistory, adam: float, adagrad: float) -> Float[Array, " 2"]:
-    """Adam's mean and AdaGrad's sum of squares, with powers of b2^age as weights."""
+    """Return Adam's mean and AdaGrad's sum of squares, with powers of b2^age as weights."""
     t, squares = len(problem.gradients), problem.gradients**2
     old = problem.b2 ** jnp.arange(t)[::-1]
     return jnp.stack([jnp.sum(old**adam * squares) * (1 - problem.b2) / (1 - problem.b2**t), old**adagrad @ squares])
@@ -127,7 +127,7 @@ class AdamForgetsAdagradSums(Claim[GradientHistory]):
 
         (1 - b2)/(1 - b2^T) sum_(s <= T) b2^(T - s) g_s²   and   sum_(s <= T) g_s².
 
-    So Adam gives a gradient that is k steps old b2^k times the weight of a new gradient. AdaGrad gives old and new
+    So in Adam, a gradient that is k steps old has b2^k times the weight of a new gradient. AdaGrad gives old and new
     gradients the same weight.
     """
 
@@ -143,7 +143,7 @@ class AdamForgetsAdagradSums(Claim[GradientHistory]):
         return _remembered(problem, 1.0, 0.0)
 
     def measure(self, problem: GradientHistory, key: Key[Array, ""]) -> Array:
-        """From the last step of each, without momentum."""
+        """Compute the second moments from the last step of each method, without momentum."""
         methods = (
             optax.scale_by_adam(b1=0.0, b2=problem.b2, eps=0.0),
             optax.scale_by_rss(initial_accumulator_value=0.0, eps=0.0),
@@ -152,5 +152,5 @@ class AdamForgetsAdagradSums(Claim[GradientHistory]):
         return (problem.gradients[-1] / last) ** 2
 
     def condition(self, problem: GradientHistory) -> Array:
-        """Each of T updates rounds, and 1 - b2^T cancels if b2 is near 1."""
+        """Bound the errors: each of T updates rounds, and 1 - b2^T cancels if b2 is near 1."""
         return len(problem.gradients) + 1 / (1 - problem.b2)

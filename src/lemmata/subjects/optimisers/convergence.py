@@ -1,7 +1,7 @@
 """Where Adam fails: it can converge to the worst point, and its steps can be many learning rates long.
 
 This theory gives the limit of Adam on one convex game, and the largest length of a step for any gradients. It does not
-explain why neither is often seen in training.
+explain why both are rarely seen in training.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ _ROUNDS = (300.0, 3000.0, 30000.0)
 
 
 def _mean_regrets(problem: PeriodicGame, method: optax.GradientTransformation) -> Float[Array, " rungs"]:
-    """The regret a round, against x = -1, of x <- clip(x - rate/sqrt(t) u_t), after each of the numbers of rounds."""
+    """Return the regret per round against x = -1 of x <- clip(x - rate/sqrt(t) u_t), for several numbers of rounds."""
     number = jnp.arange(1, int(_ROUNDS[-1]) + 1)
 
     def one(carry, row):
@@ -86,13 +86,13 @@ class AmsgradFindsTheBestPoint(Claim[PeriodicGame]):
 
 
 def _last_step(problem: GradientHistory, gradients: Float[Array, " t"]) -> Float[Array, ""]:
-    """The length of the last step of Adam, in units of its learning rate."""
+    """Return the length of the last step of Adam, in units of its learning rate."""
     method = optax.scale_by_adam(b1=problem.b1, b2=problem.b2, eps=0.0)
     return jnp.abs(updates_of(method, gradients)[-1])
 
 
 def _supremum(problem: GradientHistory) -> Float[Array, ""]:
-    """By Cauchy-Schwarz on sum b1^k g and sum b2^k g², summed term by term, times both bias corrections."""
+    """Return the supremum of a step by Cauchy-Schwarz on sum b1^k g and sum b2^k g², with both bias corrections."""
     b1, b2, t = problem.b1, problem.b2, len(problem.gradients)
     ratios = jnp.sum((b1**2 / b2) ** jnp.arange(t))
     return (1 - b1) / (1 - b1**t) * jnp.sqrt((1 - b2**t) / (1 - b2) * ratios)
@@ -120,7 +120,7 @@ class AdamStepBound(Claim[GradientHistory]):
     control = Control("0.98 of the bound is enough", lambda bound, problem: 0.98 * bound)
     controls = "the length of a step of Adam"
     unexplained = "how long steps are on gradients that occur in training"
-    trivial = "without the bound nothing is known about the length of a step"
+    trivial = "without this bound, the length of a step has no known bound"
 
     def predict(self, problem: GradientHistory) -> Array:
         return _supremum(problem)
@@ -129,7 +129,7 @@ class AdamStepBound(Claim[GradientHistory]):
         return _last_step(problem, problem.gradients)
 
     def condition(self, problem: GradientHistory) -> Array:
-        """Each of T updates of two moments rounds, and 1 - b2^T cancels if b2 is near 1."""
+        """Bound the errors: each of T updates of two moments rounds, and 1 - b2^T cancels if b2 is near 1."""
         return len(problem.gradients) + 1 / (1 - problem.b2)
 
 
@@ -145,7 +145,7 @@ class AdamStepIsAttained(Claim[GradientHistory]):
     source = Source("emergence2026", "Figure 5.10", note="the effective learning rate, made exact")
     population = GradientHistories()
     relation = Equal()
-    control = Control("the length is 0.98 of this", lambda bound, problem: 0.98 * bound)
+    control = Control("the length is 0.98 of this value", lambda bound, problem: 0.98 * bound)
     controls = "the length of the longest step of Adam"
     unexplained = "how long steps are on gradients that occur in training"
 
@@ -156,5 +156,5 @@ class AdamStepIsAttained(Claim[GradientHistory]):
         return _last_step(problem, problem.longest)
 
     def condition(self, problem: GradientHistory) -> Array:
-        """Each of T updates of two moments rounds, and 1 - b2^T cancels if b2 is near 1."""
+        """Bound the errors: each of T updates of two moments rounds, and 1 - b2^T cancels if b2 is near 1."""
         return len(problem.gradients) + 1 / (1 - problem.b2)

@@ -1,8 +1,8 @@
-"""Curvature from products: the error of a probe, the step of Sophia, and the effect of rescaling.
+"""Curvature from Hessian-vector products: errors of estimates, the step of Sophia, and the effect of rescaling.
 
 This theory bounds the error of estimates of the largest eigenvalue and of the trace from random vectors, for any
-operator. It also gives the Hessian of a ReLU network on all parameters that compute the same function. It does not
-explain what sharpness says about new data.
+operator. It also gives the trace of the Hessian of a ReLU network at all rescaled parameters that compute the same
+function. It does not explain what sharpness says about new data.
 """
 
 import math
@@ -34,16 +34,16 @@ ABOUT = {"tool": "spectral theory", "architecture": "any", "object": "estimator"
 
 
 class IsolatedEigenvalue(eqx.Module):
-    """A diagonal operator, and how many products with it are taken."""
+    """A diagonal operator, and the number of products with it."""
 
     values: Float[Array, " n"]
     products: int = eqx.field(static=True)
 
 
 class IsolatedEigenvalues(Population[IsolatedEigenvalue]):
-    """One eigenvalue 1, the others between 0 and 1 - gap, dense at both ends: the hardest case for Krylov spaces.
+    """An eigenvalue 1 and others in [0, 1 - gap], dense at both ends: the hardest case for Krylov spaces.
 
-    Gaps are between 0.4 and 1 times what the bound allows to miss with probability 1/10.
+    Gaps are 0.4 to 1 times the error that the bound allows with probability 9/10.
     """
 
     settings = Space(n=Integer(200, 40, 5000, "dimension", corners=(100, 400)), products=Integer(12, 6, 30, "products"))
@@ -65,7 +65,7 @@ class IsolatedEigenvalues(Population[IsolatedEigenvalue]):
 
 
 class SeparableLoss(eqx.Module):
-    """sum_i curvature_i x_i²/2 - slope_i x_i."""
+    """The loss sum_i curvature_i x_i²/2 - slope_i x_i."""
 
     curvature: Float[Array, " d"]
     slope: Float[Array, " d"]
@@ -76,7 +76,7 @@ class SeparableLoss(eqx.Module):
 
 
 class SeparableLosses(Population[SeparableLoss]):
-    """Curvatures over three orders of magnitude, a third of them negative."""
+    """Curvatures over three orders of magnitude, of which a third are negative."""
 
     settings = Space(d=Integer(12, 3, 200, "coordinates", corners=(6, 24)))
 
@@ -89,16 +89,16 @@ class SeparableLosses(Population[SeparableLoss]):
 
     def hypotheses(self, problem: SeparableLoss) -> list[Hypothesis]:
         least = jnp.abs(problem.slope).min()
-        return [Hypothesis("no slope is 0", least, ">", 0.0, "the sign of a step is that of the slope")]
+        return [Hypothesis("no slope is 0", least, ">", 0.0, "the sign of a step is the sign of the slope")]
 
 
 class RescaledUnits(eqx.Module):
-    """A network sum_i a_i max(w_i'x, 0) in the parameters (c a, W/c), which compute the same for every c.
+    """A network sum_i a_i max(w_i'x, 0) with the parameters (c a, W/c), which compute one function for all c.
 
     Args:
-        x, y: rows and targets of the mean of (f - y)²/2.
-        out, weights: a and W.
-        scale: c.
+        x, y: the rows x and targets y of the loss, the mean of (f - y)²/2.
+        out, weights: the readout a and the weights W.
+        scale: the factor c.
     """
 
     x: Float[Array, "n d"]
@@ -177,7 +177,7 @@ class HutchinsonTraceVariance(Claim[ProbedHessian]):
         lambda value, problem: value + 2 * jnp.sum(jnp.diag(problem.hessian) ** 2),
     )
     controls = "the error of an estimated trace"
-    unexplained = "the error of estimates that first learn the range of the matrix"
+    unexplained = "the error of estimators that first learn the range of the matrix"
     trials = 64
 
     def predict(self, problem: ProbedHessian) -> Array:
@@ -217,7 +217,7 @@ class SophiaStepIsClippedNewton(Claim[SeparableLoss]):
         return -jnp.sign(slope) * jnp.where(bends, jnp.minimum(newton, 1.0), 1.0)
 
     def measure(self, problem: SeparableLoss, key: Key[Array, ""]) -> Array:
-        """The second step, at the same place: the first finds the curvature."""
+        """Return the second step at the start; the first step estimates the curvature."""
         probe = optax.contrib.hutchinson_estimator_diag_hessian(key)
         method = optax.contrib.sophia(
             1.0, b1=0.0, b2=0.0, eps=1e-12, weight_decay=0.0, gamma=_GAMMA, hessian_diagonal_fn=probe
@@ -260,7 +260,7 @@ class RescaledUnitsChangeSharpness(Claim[RescaledUnits]):
     relation = Equal()
     control = Control("the trace is the same for every c", lambda value, problem: _traces(problem) @ jnp.ones(2))
     controls = "the trace of the Hessian on parameters that compute the same function"
-    unexplained = "at which of these parameters a method ends"
+    unexplained = "the parameters at which a method ends"
 
     def predict(self, problem: RescaledUnits) -> Array:
         return _traces(problem) @ jnp.stack([problem.scale**-2, problem.scale**2])
@@ -273,12 +273,12 @@ class RescaledUnitsChangeSharpness(Claim[RescaledUnits]):
         return jnp.trace(jax.vmap(product)(jnp.eye(len(both))))
 
     def condition(self, problem: RescaledUnits) -> Array:
-        """Sums over rows and units of products of three numbers."""
+        """Bound the rounding of sums over rows and units of products of three numbers."""
         return jnp.asarray(4.0 * problem.x.size)
 
 
 def _traces(problem: RescaledUnits) -> Float[Array, " 2"]:
-    """Of the two blocks at c = 1."""
+    """Return the traces of the two blocks of the Hessian at c = 1."""
     inner = problem.x @ problem.weights.T
     lengths = jnp.sum(problem.x**2, axis=1)
     first = jnp.mean(jnp.sum(jnp.maximum(inner, 0.0) ** 2, axis=1))

@@ -19,7 +19,7 @@ ABOUT = {"tool": "convex optimisation", "architecture": "any", "object": "traini
 
 
 class DecayedQuadratic(eqx.Module):
-    """f(x) = 1/2 (x - optimum)' hessian (x - optimum), a decay lambda, a start."""
+    """The loss f(x) = 1/2 (x - optimum)' hessian (x - optimum), a decay lambda, and a start."""
 
     hessian: Float[Array, "d d"]
     optimum: Float[Array, " d"]
@@ -27,12 +27,12 @@ class DecayedQuadratic(eqx.Module):
     start: Float[Array, " d"]
 
     def gradient(self, at: Float[Array, " d"]) -> Float[Array, " d"]:
-        """Of f, without the decay."""
+        """Return the gradient of f, without the decay."""
         return self.hessian @ (at - self.optimum)
 
     @property
     def ridge(self) -> Float[Array, " d"]:
-        """The minimiser of f + lambda |x|²/2."""
+        """The ridge solution, which minimises f + lambda |x|²/2."""
         matrix = self.hessian + self.decay * jnp.eye(len(self.optimum))
         return jnp.linalg.solve(matrix, self.hessian @ self.optimum)
 
@@ -48,7 +48,7 @@ class DecayedQuadratics(Population[DecayedQuadratic]):
     settings = Space(d=Integer(5, 2, 50, "coordinates", corners=(3, 8)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> DecayedQuadratic:
-        """Eigenvalues between 0.5 and 3, a decay between 0.3 and 1, a start inside the box."""
+        """Draw eigenvalues between 0.5 and 3, a decay between 0.3 and 1, and a start inside the box."""
         keys = jax.random.split(key, 5)
         d = setting["d"]
         basis = jnp.linalg.qr(jax.random.normal(keys[0], (d, d)))[0]
@@ -71,7 +71,7 @@ class DecayedQuadratics(Population[DecayedQuadratic]):
 
 
 class DecayedRun(eqx.Module):
-    """Gradients, one row per step, for a method with the learning rate `rate` and decoupled decay, from a start."""
+    """The gradients of each step, and the start, learning rate `rate` and decoupled decay of a method."""
 
     gradients: Float[Array, "t d"]
     start: Float[Array, " d"]
@@ -80,13 +80,13 @@ class DecayedRun(eqx.Module):
 
 
 class DecayedRuns(Population[DecayedRun]):
-    """Starts outside the box; gradients that point outwards in half of the runs, random gradients in the others."""
+    """Starts outside the box; in half of the runs the gradients point outwards, in the others they are random."""
 
     free = ("gradients", "start")
     settings = Space(steps=Integer(40, 5, 1000, "steps"), d=Integer(6, 1, 100, "coordinates"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> DecayedRun:
-        """The whole run decays by a factor of e^-0.3 to e^-1.2, from a start 2 to 6 times outside the box."""
+        """Draw a start at 2 to 6 times the size of the box, and a total decay by e^-0.3 to e^-1.2."""
         keys = jax.random.split(key, 3)
         u = jax.random.uniform(keys[0], (4,))
         shape = (setting["steps"], setting["d"])
@@ -101,7 +101,11 @@ class DecayedRuns(Population[DecayedRun]):
         share, size = problem.rate * problem.decay, problem.decay * jnp.abs(problem.start).max()
         return [
             Hypothesis(
-                "a step decays weights by less than their size", share, "<", 1.0, "then the decay does not change signs"
+                "a step decays weights by less than their size",
+                share,
+                "<",
+                1.0,
+                "then the decay alone does not change signs",
             ),
             Hypothesis("the start is outside the box", size, ">", 1.0, "otherwise nothing contracts"),
         ]
@@ -112,7 +116,7 @@ _NEAR = Limit("steps", _STEPS, margin=0.02, resolution=0.02, relative=False)
 
 
 def _schedule(count: ArrayLike) -> Array:
-    """Steps that tend to 0 with an infinite sum."""
+    """Return steps that tend to 0 and have an infinite sum."""
     return 0.05 / jnp.sqrt(1 + jnp.asarray(count) / 20)
 
 
@@ -124,7 +128,7 @@ def _adam(decay: Float[Array, ""] | float) -> optax.GradientTransformation:
 def _visited(
     problem: DecayedQuadratic, method: optax.GradientTransformation, coupled: Float[Array, ""] | float = 0.0
 ) -> Float[Array, "rungs d"]:
-    """The weights after each number of steps. `coupled` times the weights is added to the gradient."""
+    """Return the weights after each number of steps; `coupled` times the weights is added to the gradient."""
 
     def one(_, carry):
         at, state = carry
@@ -139,7 +143,7 @@ def _visited(
 
 
 def _stationarity(problem: DecayedQuadratic, at: Float[Array, " d"]) -> Float[Array, ""]:
-    """How far a projected gradient step on the box |x|_inf <= 1/lambda moves x: 0 only at the constrained minimiser.
+    """Return how far a projected gradient step on the box |x|_inf <= 1/lambda moves x; 0 only at the minimiser.
 
     A point outside the box moves at least by its distance from the box.
     """
@@ -148,7 +152,7 @@ def _stationarity(problem: DecayedQuadratic, at: Float[Array, " d"]) -> Float[Ar
 
 
 class AbstractDecayMakesBox(Claim[DecayedQuadratic]):
-    """A method with decoupled decay on full gradients ends at the minimiser of the loss over a box."""
+    """The statement that a method with decoupled decay and full gradients ends at the minimiser over a box."""
 
     population = DecayedQuadratics(reach=2.5)
     relation = _NEAR
@@ -163,7 +167,7 @@ class AbstractDecayMakesBox(Claim[DecayedQuadratic]):
         """The optimiser."""
 
     def measure(self, problem: DecayedQuadratic, key: Key[Array, ""]) -> Array:
-        """How far from stationary on the box the end is, in units of the ridge solution's distance."""
+        """Return the length of a projected step from the end, divided by the length from the ridge solution."""
         found = _visited(problem, self.method(problem.decay))
         return jax.vmap(lambda at: _stationarity(problem, at))(found) / _stationarity(problem, problem.ridge)
 
@@ -207,7 +211,7 @@ class AdamwDoesNotShrink(Claim[DecayedQuadratic]):
     """
 
     title = "Decoupled decay does not shrink a minimiser inside its box"
-    source = Source("emergence2026", "Figure 5.12", note="the two paths, and where they end")
+    source = Source("emergence2026", "Figure 5.12", note="the ends of the two paths")
     population = DecayedQuadratics(reach=0.7)
     relation = _NEAR
     control = Control("a tenth of the way to the ridge solution remains", lambda value, problem: value + 0.1)
@@ -229,11 +233,11 @@ class CoupledDecayIsRidge(Claim[DecayedQuadratic]):
     """
 
     title = "Adam with coupled decay ends at the ridge solution"
-    source = Source("loshchilov2019", note="the other side of the distinction")
+    source = Source("loshchilov2019", note="for coupled decay")
     population = DecayedQuadratics(reach=0.7)
     relation = Limit("steps", _STEPS, margin=0.003, resolution=0.005, relative=False)
     control = Control("a fiftieth of the way back to the minimiser of f remains", lambda value, problem: value + 0.02)
-    controls = "where full-batch training with an L2 penalty ends"
+    controls = "the end of full-batch training with an L2 penalty"
     unexplained = "whether coupled or decoupled decay generalises better"
     trials = 64
     predict = 0.0
@@ -281,10 +285,10 @@ class SignDecayContracts(Claim[DecayedRun]):
         return jnp.maximum(jnp.abs(end).max() - 1 / problem.decay, 0.0)
 
     def condition(self, problem: DecayedRun) -> Array:
-        """Each step rounds weights of the size of the start; subtracting 1/lambda magnifies that."""
+        """Bound the errors: steps round weights of the size of the start; subtracting 1/lambda magnifies them."""
         size = jnp.abs(problem.start).max()
         return len(problem.gradients) * size / self.predict(problem)
 
     def trivial(self, problem: DecayedRun) -> Array:
-        """No step moves a weight outwards by more than eta."""
+        """Return the bound that follows because a step moves a weight outwards by at most eta."""
         return jnp.abs(problem.start).max() + len(problem.gradients) * problem.rate - 1 / problem.decay

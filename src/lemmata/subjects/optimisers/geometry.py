@@ -1,7 +1,7 @@
-"""Which of many solutions a method finds: the metric decides, and coordinate-wise scales can decide badly.
+"""Which of many solutions a method finds: the metric decides, and scales of coordinates can choose a bad one.
 
-This theory gives the end of training for linear models with more weights than rows. It assumes a metric that does not
-change, or rows for which coordinate-wise methods move along one ray. It does not explain networks.
+This theory gives the limit of training for linear models with more weights than rows. It assumes a metric that does
+not change, or rows for which coordinate-wise methods move along one ray. It does not explain networks.
 """
 
 import equinox as eqx
@@ -16,7 +16,7 @@ ABOUT = {"tool": "linear algebra", "architecture": "linear model", "object": "tr
 
 
 class MetricLeastSquares(eqx.Module):
-    """1/2 |x w - y|² with fewer rows than weights, descended from 0 along -metric times the gradient."""
+    """The loss 1/2 |x w - y|² with fewer rows than weights, and descent from 0 along -metric times the gradient."""
 
     x: Float[Array, "n p"]
     y: Float[Array, " n"]
@@ -25,7 +25,7 @@ class MetricLeastSquares(eqx.Module):
 
 
 class MetricFlows(Population[MetricLeastSquares]):
-    """Normal rows, a metric with eigenvalues between 1/2 and 2."""
+    """Normal rows, and a metric with eigenvalues between 1/2 and 2."""
 
     settings = Space(
         n=Integer(4, 1, 30, "rows"),
@@ -44,18 +44,26 @@ class MetricFlows(Population[MetricLeastSquares]):
     def hypotheses(self, problem: MetricLeastSquares) -> list[Hypothesis]:
         values = jnp.linalg.eigvalsh(problem.x @ problem.metric @ problem.x.T)
         needed = 36.7 * values[-1] / values[0]
-        return [Hypothesis("the steps are enough", problem.steps, ">=", needed, "the limit is reached up to rounding")]
+        return [
+            Hypothesis(
+                "the number of steps is large enough",
+                problem.steps,
+                ">=",
+                needed,
+                "then the limit is reached up to rounding",
+            )
+        ]
 
 
 class MarginalClasses(eqx.Module):
-    """Classes +-1 of training and new rows, which are sparse: the class, two ones, five private coordinates a row."""
+    """Classes +-1 of training and new rows; a row has its class, two ones, and five coordinates of its own."""
 
     y: Float[Array, " n"]
     y_new: Float[Array, " m"]
 
     @property
     def x(self) -> Float[Array, "n p"]:
-        """Training rows: (y, 1, 1, ..), the first private coordinate of a row if y = 1, all five elsewhere."""
+        """The training rows (y, 1, 1, ..): of a row's own five coordinates, the first is 1 if y = 1, all if y = -1."""
         n = len(self.y)
         five = jnp.where(self.y[:, None] > 0, jnp.eye(1, 5), jnp.ones((1, 5)))
         private = (jnp.eye(n)[:, :, None] * five[:, None, :]).reshape(n, 5 * n)
@@ -63,30 +71,34 @@ class MarginalClasses(eqx.Module):
 
     @property
     def x_new(self) -> Float[Array, "m p"]:
-        """New rows, with other private coordinates, whose weights are still 0 after training."""
+        """The new rows, which have other coordinates of their own, whose weights are still 0 after training."""
         m, n = len(self.y_new), len(self.y)
         return jnp.concatenate([self.y_new[:, None], jnp.ones((m, 2)), jnp.zeros((m, 5 * n))], axis=1)
 
 
 class MarginalClassifications(Population[MarginalClasses]):
-    """The class +1 has a probability between 0.6 and 0.8, and the majority of the training rows."""
+    """Class +1 has a probability between 0.6 and 0.8, and most of the training rows."""
 
     drops = 0.2
     settings = Space(n=Integer(24, 8, 100, "training rows", corners=(16, 40)), new=Integer(50, 10, 1000, "new rows"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> MarginalClasses:
-        """Independent classes. The new rows contain one row of each class."""
+        """Draw independent classes, and new rows with at least one row of each class."""
         one, two, three = jax.random.split(key, 3)
         rate = 0.6 + 0.2 * jax.random.uniform(one)
         draw = lambda k, size: jnp.where(jax.random.bernoulli(k, rate, (size,)), 1.0, -1.0)
         return MarginalClasses(draw(two, setting["n"]), draw(three, setting["new"]).at[:2].set(jnp.array([1.0, -1.0])))
 
     def hypotheses(self, problem: MarginalClasses) -> list[Hypothesis]:
-        """More rows of class +1, and some of class -1: descent then has the right sign on new rows of both."""
+        """Check for more rows of class +1 and some of class -1, so descent is right on new rows of both."""
         share = (problem.y > 0).mean()
         return [
             Hypothesis(
-                "most training rows have class +1", share, ">", 0.5, "it fixes the sign of the constant coordinates"
+                "most training rows have class +1",
+                share,
+                ">",
+                0.5,
+                "the majority fixes the sign of the weights of the constant coordinates",
             ),
             Hypothesis("some training rows have class -1", share, "<", 1.0, "otherwise the class is constant"),
         ]
@@ -115,7 +127,7 @@ class MetricChoosesInterpolant(Claim[MetricLeastSquares]):
     population = MetricFlows()
     relation = Equal(block=_WHOLE)
     control = Control("the metric is P²", lambda value, problem: _least_norm(problem, problem.metric @ problem.metric))
-    controls = "which interpolant is found"
+    controls = "the interpolant that is found"
     unexplained = "metrics that change during training, as those of all adaptive methods"
 
     def predict(self, problem: MetricLeastSquares) -> Array:
@@ -127,7 +139,7 @@ class MetricChoosesInterpolant(Claim[MetricLeastSquares]):
         return jax.lax.fori_loop(0, problem.steps, one, jnp.zeros(problem.x.shape[1]))
 
     def condition(self, problem: MetricLeastSquares) -> Array:
-        """A residual is rounded in every step and forgotten in kappa of them; the solve has kappa itself."""
+        """Bound the errors: steps round the residual and forget it after kappa steps; the solve has kappa."""
         values = jnp.linalg.eigvalsh(problem.x @ problem.metric @ problem.x.T)
         return problem.x.shape[1] * values[-1] / values[0]
 
@@ -143,7 +155,7 @@ class AdaptiveStepsMissTheClass(Claim[MarginalClasses]):
     """
 
     title = "Adaptive methods fit all rows and miss the smaller class on new rows"
-    source = Source("wilson2017", "Lemma 3.1", note="and the example after it")
+    source = Source("wilson2017", "Lemma 3.1", note="with the example after it")
     population = MarginalClassifications()
     relation = Equal()
     control = Control("descent and the adaptive methods change roles", lambda errors, problem: errors[0] - errors)
@@ -155,7 +167,7 @@ class AdaptiveStepsMissTheClass(Claim[MarginalClasses]):
         return jnp.stack([minority, minority, minority, jnp.zeros(())])
 
     def measure(self, problem: MarginalClasses, key: Key[Array, ""]) -> Array:
-        """Errors on new rows; 2 if a training row has the wrong sign."""
+        """Return the share of errors on new rows, or 2 if a training row has the wrong sign."""
         x, y = problem.x, problem.y
         slope = lambda w: x.T @ (x @ w - y)
 

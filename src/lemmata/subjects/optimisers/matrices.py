@@ -1,4 +1,4 @@
-"""Methods that treat weights as matrices: their steps, and in what sense a factored second moment is optimal.
+"""Methods that treat weights as matrices: their steps, and the sense in which a factored second moment is optimal.
 
 This theory is about single steps of Shampoo, SOAP and Muon, and about Adafactor's table. It does not explain why such
 steps train networks faster.
@@ -64,7 +64,7 @@ class ShampooStepIsPolar(Claim[GradientMatrices]):
         return updates_of(method, problem.gradients[:1])[0]
 
     def condition(self, problem: GradientMatrices) -> Array:
-        """Eigenvalues of G G' are rounded relative to its largest.
+        """Bound the errors: eigenvalues of G G' are rounded relative to the largest eigenvalue.
 
         Directions without a gradient are magnified by floor^-1/4.
         """
@@ -77,7 +77,7 @@ def _weighted(matrix: Float[Array, "m n"]) -> Array:
 
 
 def _square(problem: GradientMatrices) -> Float[Array, "t k k"]:
-    """The leading square blocks. A rectangle would leave the vectors of several zero eigenvalues free."""
+    """Return the leading square blocks, because eigenvectors of several zero eigenvalues are not unique."""
     size = min(problem.gradients.shape[1:])
     return problem.gradients[:, :size, :size]
 
@@ -94,7 +94,8 @@ class SoapIsRotatedAdam(Claim[GradientMatrices]):
     population = GradientSequences()
     relation = Equal(block=_WHOLE)
     control = Control(
-        "its steps are Adam's in the original coordinates", lambda value, problem: _adam_steps(_square(problem)[1:])
+        "its steps are Adam's steps in the original coordinates",
+        lambda value, problem: _adam_steps(_square(problem)[1:]),
     )
     controls = "the steps of SOAP between two renewals of its bases"
     unexplained = "how often the bases should be renewed"
@@ -110,7 +111,7 @@ class SoapIsRotatedAdam(Claim[GradientMatrices]):
         return updates_of(method, gradients)[1:]
 
     def condition(self, problem: GradientMatrices) -> Array:
-        """Singular vectors turn by the rounding over the smallest gap of the squares; small entries are divided by."""
+        """Bound the errors: singular vectors turn by rounding over the smallest gap; Adam divides by small entries."""
         gradients = _square(problem)
         left, values, right = jnp.linalg.svd(gradients[0])
         gap = jnp.abs(jnp.diff(values**2)).min(initial=values[-1] ** 2)
@@ -157,7 +158,7 @@ class MuonStepBySingularValues(Claim[GradientMatrices]):
         return _muon_step(problem.gradients[0])
 
     def condition(self, problem: GradientMatrices) -> Array:
-        """Five steps magnify a small singular value by at most 3.4445^5."""
+        """Return the bound 3.4445^5 on how much five steps magnify a small singular value."""
         return len(problem.gradients[0]) * jnp.asarray(_QUINTIC[0] ** 5)
 
 
@@ -186,7 +187,7 @@ class MuonMissesOrthogonality(Claim[GradientMatrices]):
     trivial = "an iteration that does not converge has no bound that is known in advance"
 
     def predict(self, problem: GradientMatrices) -> Array:
-        """By the scalar map on a fine grid; infinite if a singular value is smaller."""
+        """Compute the maximum of the scalar map on a fine grid; it is infinite if a singular value is smaller."""
         grid = np.linspace(_LEAST, 1.0, 200_001)
         values = jnp.linalg.svd(problem.gradients[0], compute_uv=False)
         # a grid misses an inner maximum by at most its curvature times the square of a spacing of 5e-6
@@ -212,7 +213,9 @@ class AdafactorIsDivergenceOptimal(Claim[PositiveTable]):
     source = Source("shazeer2018", note="main result")
     population = PositiveTables()
     relation = Equal()
-    control = Control("the table is the nearest one in squares", lambda value, problem: _nearest(problem.values))
+    control = Control(
+        "the table is the nearest table in squared error", lambda value, problem: _nearest(problem.values)
+    )
     controls = "the second moments that Adafactor uses"
     unexplained = "whether the second moments of networks are nearly of rank one"
 

@@ -53,7 +53,7 @@ class StoredNumbers(Claim[StoredMatrix]):
         return jnp.asarray([2 * m * n, m * n, 3 * m * n, m * n + m, m + n, sides, 2 * m * n + 2 * sides], float)
 
     def measure(self, problem: StoredMatrix, key: Key[Array, ""]) -> Array:
-        """Leaves of the state with more than one number."""
+        """Count the numbers in the leaves of the state that have more than one number."""
         weights = jax.ShapeDtypeStruct((problem.rows, problem.columns), np.float64)
         states = [jax.tree.leaves(jax.eval_shape(make().init, weights)) for make in _METHODS]
         return jnp.asarray([sum(leaf.size for leaf in state if leaf.size > 1) for state in states], float)

@@ -15,13 +15,12 @@ ABOUT = {"tool": "linear algebra", "architecture": "linear model", "object": "tr
 
 
 class ChangedMetric(eqx.Module):
-    """1/2 |x w - y|² with fewer rows than weights. `early` steps use one metric, and then `late` steps use another
-    metric.
+    """Descent on 1/2 |x w - y|² with fewer rows than weights: `early` steps in one metric, `late` in another.
 
     Args:
-        x, y: rows and targets.
-        metrics: the first and the second, positive definite.
-        early, late: steps in each.
+        x, y: the rows and their targets.
+        metrics: the first and the second metric, positive definite.
+        early, late: the numbers of steps in the first and in the second metric.
     """
 
     x: Float[Array, "n p"]
@@ -32,7 +31,7 @@ class ChangedMetric(eqx.Module):
 
     @property
     def grams(self) -> Float[Array, "2 n n"]:
-        """X P X' for each metric P."""
+        """The matrix X P X' for each metric P."""
         return self.x @ self.metrics @ self.x.T
 
     @property
@@ -48,7 +47,7 @@ def _metric(key: Key[Array, ""], p: int) -> Float[Array, "p p"]:
 
 
 class ChangedMetrics(Population[ChangedMetric]):
-    """Normal rows, and metrics with a diagonal between 1/2 and 2 and two random directions."""
+    """Normal rows, and metrics that are a diagonal between 1/2 and 2 plus two random directions."""
 
     settings = Space(
         n=Integer(4, 1, 30, "rows"),
@@ -67,7 +66,15 @@ class ChangedMetrics(Population[ChangedMetric]):
     def hypotheses(self, problem: ChangedMetric) -> list[Hypothesis]:
         least = problem.rates[1] * jnp.linalg.eigvalsh(problem.grams[1])[0]
         needed = 36.7 / jnp.maximum(least, 1e-12)
-        return [Hypothesis("the steps are enough", problem.late, ">=", needed, "the limit is reached up to rounding")]
+        return [
+            Hypothesis(
+                "the number of steps is large enough",
+                problem.late,
+                ">=",
+                needed,
+                "then the limit is reached up to rounding",
+            )
+        ]
 
 
 class SteepestStep(eqx.Module):
@@ -78,7 +85,7 @@ class SteepestStep(eqx.Module):
 
 
 class SteepestSteps(Population[SteepestStep]):
-    """Normal gradients, triangular factors with a diagonal between 1/2 and 2."""
+    """Normal gradients, and triangular factors with a diagonal between 1/2 and 2."""
 
     settings = Space(d=Integer(5, 2, 60, "coordinates", corners=(3, 8)))
 
@@ -99,7 +106,7 @@ _ASCENT = 400
 
 
 def _dual(problem: ChangedMetric, residuals: Float[Array, "2 n"]) -> Float[Array, "2 p"]:
-    """P X'(X P X')^-1 r for both metrics P, each with its r."""
+    """Return P X'(X P X')^-1 r for both metrics P, each with its own r."""
     weights = jnp.linalg.solve(problem.grams, residuals[..., None])
     return (problem.metrics @ (problem.x.T @ weights))[..., 0]
 
@@ -112,19 +119,21 @@ class ChangedMetricMovesTheLimit(Claim[ChangedMetric]):
         A X' K_A^-1 (y - r) + B X' K_B^-1 r,   r = (1 - a K_A)^s y,
 
     where r is the residual of the rows when the metric changes. In continuous time, r is e^(-t K_A) y. So descent does
-    not end at the interpolant of B, although B is used for most of the time. The part of the targets that was fitted
+    not end at the interpolant of B, even if B is used for most of the time. The part of the targets that was fitted
     before a change of metric keeps its effect, even if the metric tends to B.
     """
 
     title = "A metric used early in descent still shapes the interpolant at the end"
-    source = Source("emergence2026", "Definition 5.11", "Figure 5.16", note="in steps, with one change")
+    source = Source(
+        "emergence2026", "Definition 5.11", "Figure 5.16", note="for discrete steps and one change of metric"
+    )
     population = ChangedMetrics()
     relation = Equal(block=_WHOLE)
     control = Control(
         "the end is the interpolant of the second metric alone",
         lambda value, problem: _dual(problem, jnp.stack([problem.y, problem.y]))[1],
     )
-    controls = "which interpolant is found by a metric that changes"
+    controls = "the interpolant that is found if the metric changes"
     unexplained = "metrics that follow the gradients"
 
     def predict(self, problem: ChangedMetric) -> Array:
@@ -141,7 +150,7 @@ class ChangedMetricMovesTheLimit(Claim[ChangedMetric]):
         return jax.lax.fori_loop(0, problem.early + problem.late, one, jnp.zeros(problem.x.shape[1]))
 
     def condition(self, problem: ChangedMetric) -> Array:
-        """A residual is rounded in every step and forgotten in kappa of them; the solve has kappa itself."""
+        """Bound the errors: steps round the residual and forget it after kappa steps; the solve has kappa."""
         values = jnp.linalg.eigvalsh(problem.grams)
         return problem.x.shape[1] * (values[:, -1] / values[:, 0]).max()
 
@@ -173,7 +182,7 @@ class PreconditionedStepIsSteepest(Claim[SteepestStep]):
         return jnp.sqrt(problem.gradient @ metric @ problem.gradient)
 
     def measure(self, problem: SteepestStep, key: Key[Array, ""]) -> Array:
-        """By ascent on the ellipsoid d = S u, |u| = 1, from a random point."""
+        """Search by ascent on the ellipsoid d = S u, |u| = 1, from a random point."""
 
         def lowered(u: Array) -> Array:
             return -problem.gradient @ (problem.factor @ u)
@@ -186,5 +195,5 @@ class PreconditionedStepIsSteepest(Claim[SteepestStep]):
         return lowered(jax.lax.fori_loop(0, _ASCENT, one, start / jnp.linalg.norm(start)))
 
     def condition(self, problem: SteepestStep) -> Array:
-        """Products of the factor with its transpose."""
+        """Bound the rounding errors of products of the factor with its transpose."""
         return len(problem.gradient) * jnp.sum(problem.factor**2)

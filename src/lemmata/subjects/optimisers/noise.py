@@ -1,4 +1,4 @@
-"""Noise in optimisers and in their comparison: probes, memories, the spread at a minimum, and the luck of more trials.
+"""Noise in optimisers and in comparisons: probes, memories, the spread at a minimum, and the luck of more trials.
 
 This theory is about variances and weights of linear recursions, and about the ranking of identical competitors. It
 assumes noise that is independent from step to step. It does not explain the noise of data.
@@ -54,7 +54,7 @@ class HutchinsonVariance(Claim[ProbedHessian]):
         "the error is that with normal probes", lambda value, problem: value + 2 * jnp.diag(problem.hessian) ** 2
     )
     controls = "the error of an estimated curvature"
-    unexplained = "how outdated an estimate may become"
+    unexplained = "how outdated an estimate of the curvature may become"
     trials = 64
 
     def predict(self, problem: ProbedHessian) -> Array:
@@ -88,7 +88,7 @@ class TwoMemories(Claim[MixedMemory]):
     population = MixedMemories()
     relation = Equal()
     control = Control(
-        "both memories are corrected for their start",
+        "the bias of the start is corrected in both memories",
         lambda value, problem: (
             value
             + problem.alpha
@@ -106,7 +106,7 @@ class TwoMemories(Claim[MixedMemory]):
         return fast + problem.alpha * (1 - problem.slow) * problem.slow**age
 
     def measure(self, problem: MixedMemory, key: Key[Array, ""]) -> Array:
-        """An impulse; a huge eps makes the step linear in the gradients."""
+        """Measure the response to an impulse; a huge eps makes the step linear in the gradients."""
         method = optax.contrib.scale_by_ademamix(
             b1=problem.fast, b2=0.999, b3=problem.slow, alpha=problem.alpha, eps=_LINEAR
         )
@@ -114,7 +114,7 @@ class TwoMemories(Claim[MixedMemory]):
         return _LINEAR * updates_of(method, impulse)
 
     def condition(self, problem: MixedMemory) -> Array:
-        """Powers are rounded in each step, and 1 - b loses digits of b."""
+        """Bound the errors: powers are rounded in each step, and 1 - b loses digits of b."""
         return problem.steps / (1 - problem.fast) + 1 / (1 - problem.slow)
 
 
@@ -167,7 +167,7 @@ class MoreTuningWins(Claim[UnequalTuning]):
     """
 
     title = "Between identical optimisers, the one with more tuning trials tends to win"
-    source = Source("emergence2026", "Figure 5.26", note="what an uncontrolled comparison measures")
+    source = Source("emergence2026", "Figure 5.26", note="what a comparison with unequal numbers of trials measures")
     population = Drawn(
         UnequalTuning,
         lambda own: Hypothesis(
@@ -178,7 +178,7 @@ class MoreTuningWins(Claim[UnequalTuning]):
         fewer=Integer(8, 1, 1000, "trials of the second optimiser", corners=(4, 10)),
     )
     relation = EqualInMean(resolution=0.05)
-    control = Control("each wins half of the comparisons", lambda value, problem: 0.5 * jnp.ones(()))
+    control = Control("each optimiser wins half of the comparisons", lambda value, problem: 0.5 * jnp.ones(()))
     controls = "the winner of a comparison between identical methods"
     unexplained = "real differences"
     trials = 64

@@ -1,8 +1,8 @@
 """The regret of diagonal AdaGrad with a projection, and the step length that it leaves to a rare feature.
 
-This theory is about a player's loss minus the loss of the best fixed point of a box. It bounds this difference, round
-by round. It assumes convex losses (linear losses are the worst) and a projection. It does not explain the meaning of
-regret for a network.
+This theory is about a player's loss minus the loss of the best fixed point of a box. The theory bounds this
+difference, round by round. It assumes convex losses (linear losses are the worst case) and a projection. It does not
+explain the meaning of regret for a network.
 """
 
 import jax
@@ -19,12 +19,12 @@ ABOUT = {"tool": "convex optimisation", "architecture": "any", "object": "traini
 
 
 def _adagrad(side: Float[Array, ""]) -> optax.GradientTransformation:
-    """The step that the theorem requires, without eps, which would only shorten it."""
+    """Return AdaGrad with the step of the theorem, without eps, which would only shorten the step."""
     return optax.adagrad(side / jnp.sqrt(2.0), initial_accumulator_value=0.0, eps=0.0)
 
 
 def played(problem: GradientGame) -> tuple[Float[Array, "t d"], Float[Array, "t d"]]:
-    """The points of diagonal AdaGrad, projected on the box, and the gradients at these points."""
+    """Return the points of diagonal AdaGrad, projected on the box, and the gradients at these points."""
     method = _adagrad(problem.side)
 
     def one(carry, drawn):
@@ -56,21 +56,21 @@ class AdagradRegret(Claim[GradientGame]):
     unexplained = "which geometry suits unknown losses; losses that are not convex"
 
     def predict(self, problem: GradientGame) -> Array:
-        """Only from the sizes of the gradients, which no adversary here changes."""
+        """Compute the bound from the sizes of the gradients, which do not depend on the player's points."""
         return jnp.sqrt(2.0) * problem.side * jnp.linalg.norm(problem.drawn, axis=0).sum()
 
     def measure(self, problem: GradientGame, key: Key[Array, ""]) -> Array:
         return problem.regret(*played(problem))
 
     def trivial(self, problem: GradientGame) -> Array:
-        """The whole side is lost in every round."""
+        """Return the regret if the whole side of the box is lost in every round."""
         return problem.side * jnp.abs(problem.drawn).sum()
 
 
 class RareFeaturesKeepLongSteps(Claim[TwoFeatures]):
     """Let the gradients of two features be nonzero with probabilities p_1 and p_2, and let q_1 and q_2 be the second
-    moments of the nonzero gradients. Under AdaGrad, the effective learning rates of the two features are rate_1 and
-    rate_2, each eta / sqrt(sum of g²) with the gradients g of its feature. After many steps
+    moments of the nonzero gradients. Under AdaGrad, the effective learning rates rate_1 and rate_2 of the features are
+    eta / sqrt(sum of g²), where g are the gradients of the feature. After many steps
 
         rate_1 / rate_2 -> (p_1 q_1 / (p_2 q_2))^(-1/2).
     """
@@ -79,7 +79,9 @@ class RareFeaturesKeepLongSteps(Claim[TwoFeatures]):
     source = Source("emergence2026", "Example 5.5", "Figure 5.6", note="made exact")
     population = RareFeatures()
     relation = Limit("T", (100.0, 1000.0, 10000.0), margin=0.02, resolution=0.03)
-    control = Control("the ratio is that of frequencies and moments, without a root", lambda ratio, problem: ratio**2)
+    control = Control(
+        "the ratio is p_1 q_1 / (p_2 q_2) to the power -1, without a root", lambda ratio, problem: ratio**2
+    )
     controls = "how much longer the steps of a rare feature are"
     unexplained = "whether longer steps are good for the rare feature"
     trials = 64
@@ -89,7 +91,7 @@ class RareFeaturesKeepLongSteps(Claim[TwoFeatures]):
         return (mass[0] / mass[1]) ** -0.5
 
     def measure_at(self, problem: TwoFeatures, key: Key[Array, ""], rung: float) -> Array:
-        """The update on a gradient that is too small to count, after T random ones."""
+        """Return the update on a gradient that is too small to count, after T random gradients."""
         one, two = jax.random.split(key)
         size = (int(rung), 2)
         slopes = (

@@ -1,7 +1,8 @@
-"""Training without a schedule: an average that is as good as the best schedule for convex losses.
+"""Training without a schedule: for convex losses, an average is as good as the best schedule.
 
-This theory bounds the loss of the average of a descent with constant steps, for every interpolation. It assumes convex
-losses with bounded subgradients, and a step size that depends on the number of steps. It does not explain networks.
+This theory bounds the loss at the average of the iterates of descent with constant steps, for every interpolation. It
+assumes convex losses with bounded subgradients, and a step size that depends on the number of steps. It does not
+explain networks.
 """
 
 import equinox as eqx
@@ -16,26 +17,24 @@ ABOUT = {"tool": "convex optimisation", "architecture": "any", "object": "traini
 
 
 class AbsoluteLosses(eqx.Module):
-    """Losses |x_j - optimum_j|, j uniform, from x = 0, with interpolation `beta`, for a number of steps."""
+    """Steps from x = 0 on losses |x_j - optimum_j| with uniform j, and the interpolation `beta`."""
 
     optimum: Float[Array, " d"]
     beta: Float[Array, ""]
     steps: int = eqx.field(static=True)
 
     def risk(self, at: Float[Array, " d"]) -> Float[Array, ""]:
-        """The expected loss: 0 only at the optimum."""
+        """Return the expected loss, which is 0 only at the optimum."""
         return jnp.abs(at - self.optimum).mean()
 
 
 class AbsoluteDescents(Population[AbsoluteLosses]):
-    """An optimum of norm 1 with coordinates of nearly one size. Beta is 0.05 to 0.15 in half of the problems, and 0.1
-    to 0.95 in the others.
-    """
+    """Optima of norm 1 with coordinates of similar sizes; half of the problems have a small beta."""
 
     settings = Space(d=Integer(50, 2, 500, "coordinates", corners=(40, 60)), steps=Integer(400, 10, 10_000, "steps"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> AbsoluteLosses:
-        """Signs and sizes between 0.8 and 1.2, normalised."""
+        """Draw signs and sizes between 0.8 and 1.2, normalise, and draw beta (0.05 to 0.15, or 0.1 to 0.95)."""
         one, two, three = jax.random.split(key, 3)
         d = setting["d"]
         drawn = jax.random.uniform(one, (d,), minval=0.8, maxval=1.2) * jax.random.rademacher(two, (d,), jnp.float64)
@@ -66,7 +65,7 @@ class ScheduleFreeBound(Claim[AbsoluteLosses]):
     population = AbsoluteDescents()
     relation = AtMost()
     control = Control("half of the bound is enough", lambda bound, problem: bound / 2)
-    controls = "the loss of the average of a descent with constant steps"
+    controls = "the loss at the average of the iterates of descent with constant steps"
     unexplained = "which beta is best, and why a value near 0.9 is best for networks"
 
     def predict(self, problem: AbsoluteLosses) -> Array:
@@ -91,5 +90,5 @@ class ScheduleFreeBound(Claim[AbsoluteLosses]):
         return jax.vmap(run)(jax.random.split(key, _RUNS)).mean()
 
     def trivial(self, problem: AbsoluteLosses) -> Array:
-        """The loss of the start."""
+        """Return the loss at the start."""
         return problem.risk(jnp.zeros(len(problem.optimum)))

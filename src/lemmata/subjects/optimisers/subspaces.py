@@ -1,8 +1,8 @@
-"""State in a subspace of the gradients: what such a method computes, ignores, and stores.
+"""Optimiser states in a subspace of the gradients: what such a method computes, ignores, and stores.
 
 This theory is about GaLore with a given basis. If the basis is complete, GaLore is Adam in rotated coordinates.
-Otherwise it ignores the rest of the gradient. The theory does not explain how much of the gradients of networks a basis
-contains.
+Otherwise GaLore ignores the part of the gradient outside the basis. The theory does not explain how much of the
+gradients of networks a basis contains.
 """
 
 import functools
@@ -27,11 +27,11 @@ _STORED_RANK = 2
 # a number of the size of gradients that Adam adds to its denominators; without it, errors at zeros are unbounded
 _LEAST = 1.0
 _SINGLE = 2.0**29
-"""Bases are found in single precision: 2^-23 in place of 2^-52."""
+"""The precision of bases, which are found in single precision: 2^-23 in place of 2^-52."""
 
 
 def _square(problem: GradientMatrices) -> Float[np.ndarray, "t k k"]:
-    """The leading square blocks, because the basis of a rectangle spans the columns of the first gradient only."""
+    """Return the leading square blocks, because a rectangle's basis spans only the first gradient's columns."""
     size = min(problem.gradients.shape[1:])
     return np.asarray(problem.gradients[:, :size, :size])
 
@@ -59,7 +59,7 @@ class GaloreOfFullRankIsRotatedAdam(Claim[GradientMatrices]):
     population = GradientSequences()
     relation = Equal(block=_WHOLE)
     control = Control(
-        "its steps are Adam's in the original coordinates", lambda value, problem: _adam_steps(_square(problem))
+        "its steps are Adam's steps in the original coordinates", lambda value, problem: _adam_steps(_square(problem))
     )
     controls = "the steps of GaLore between two renewals of its basis"
     unexplained = "how few dimensions are enough"
@@ -75,9 +75,7 @@ class GaloreOfFullRankIsRotatedAdam(Claim[GradientMatrices]):
         return _galore_steps(gradients, len(gradients[0]))
 
     def condition(self, problem: GradientMatrices) -> Array:
-        """Singular vectors turn by single precision over the smallest gap of the singular values. The steps turn with
-        them.
-        """
+        """Bound the errors: singular vectors, and so the steps, turn by single precision over the smallest gap."""
         gradients = _square(problem)
         left, values, _ = np.linalg.svd(gradients[0])
         gap = np.abs(np.diff(values)).min(initial=values[-1])
@@ -108,8 +106,8 @@ class GaloreLeavesTheTail(Claim[GradientMatrices]):
 
         1/2 sum_(i > r ceil(t/2)) s_i².
 
-    So a basis lowers the loss only in its first step, and only the next basis lowers it further. No matrix W of rank r
-    ceil(t/2) has a smaller loss.
+    So a basis lowers the loss only in its first step, and only the next basis lowers the loss further. No matrix W of
+    rank r ceil(t/2) has a smaller loss.
     """
 
     title = "Descent in a GaLore basis lowers the loss only once per basis"
@@ -129,7 +127,7 @@ class GaloreLeavesTheTail(Claim[GradientMatrices]):
                 least,
                 ">",
                 2 * _rank(problem),
-                "then two bases leave a remainder",
+                "then two bases do not remove the whole loss",
             )
         ]
 
@@ -141,7 +139,7 @@ class GaloreLeavesTheTail(Claim[GradientMatrices]):
         return _losses(problem.gradients[0], _rank(problem))
 
     def condition(self, problem: GradientMatrices) -> Array:
-        """A basis is wrong by single precision over a gap; the loss by its square, times how small the tail is."""
+        """Bound the errors: bases err by single precision over a gap, losses by its square relative to the tail."""
         values = np.linalg.svd(np.asarray(problem.gradients[0]), compute_uv=False)
         gap = np.abs(np.diff(values)).min(initial=values[-1])
         turned = (_SINGLE * 2.0**-26 * values[0] / gap) ** 2  # 2^-23 over the gap, squared, in units of 2^-52
@@ -158,12 +156,12 @@ class GaloreStoredNumbers(Claim[StoredMatrix]):
 
         r (max(m, n) + 2 min(m, n))
 
-    values if it projects the longer side, as optax does. The stored values are the basis and two moments. If GaLore
+    values if it projects the longer side, as optax does. The stored values are a basis and two moments. If GaLore
     projects the shorter side, it stores r (min(m, n) + 2 max(m, n)) values. Adam alone stores 2 m n.
     """
 
     title = "The exact number of values that GaLore stores"
-    source = Source("zhao2024", note="the table of memory, for the other side")
+    source = Source("zhao2024", note="the table of memory, for the longer side")
     population = StoredMatrices()
     relation = Equal()
     control = Control(
@@ -179,7 +177,7 @@ class GaloreStoredNumbers(Claim[StoredMatrix]):
         return jnp.asarray(_STORED_RANK * (max(sides) + 2 * min(sides)), float)
 
     def measure(self, problem: StoredMatrix, key: Key[Array, ""]) -> Array:
-        """Leaves of the state with more than one number."""
+        """Count the numbers in the leaves of the state that have more than one number."""
         weights = jax.ShapeDtypeStruct((problem.rows, problem.columns), np.float64)
         state = jax.tree.leaves(jax.eval_shape(optax.contrib.scale_by_galore(_STORED_RANK).init, weights))
         return jnp.asarray(sum(leaf.size for leaf in state if leaf.size > 1), float)

@@ -1,4 +1,4 @@
-"""Which changes of coordinates leave an optimiser unchanged.
+"""The changes of coordinates that leave an optimiser unchanged.
 
 This theory is about the whole path of training after a change of the weights' coordinates, or of the unit of the loss.
 An optimiser commutes with a group of maps if each map takes its path to its path on the mapped loss. The theory assumes
@@ -22,7 +22,7 @@ ABOUT = {"tool": "linear algebra", "architecture": "any", "object": "training"}
 _WHOLE = -1
 _RATE = 0.02
 Map = tuple[Callable, Callable]
-"""A map of matrices and its inverse."""
+"""A map of matrices, and its inverse."""
 
 
 def _trained(problem: MatrixTraining, method: optax.GradientTransformation, loss: Callable, start: Array) -> Array:
@@ -35,52 +35,52 @@ def _trained(problem: MatrixTraining, method: optax.GradientTransformation, loss
 
 
 def _through(problem: MatrixTraining, method: optax.GradientTransformation, maps: Map, scale: Array | float) -> Array:
-    """Weights that were trained in mapped coordinates, on scale times the loss, still mapped."""
+    """Train in mapped coordinates on scale times the loss; return the weights in these coordinates."""
     forth, back = maps
     return _trained(problem, method, lambda weights: scale * problem.loss(back(weights)), forth(problem.start))
 
 
 def rotation(problem: MatrixTraining) -> Map:
-    """An orthogonal map of all entries together."""
+    """Return an orthogonal map of all entries together."""
     turn = lambda matrix: lambda w: (matrix @ w.ravel()).reshape(w.shape)
     return turn(problem.whole), turn(problem.whole.T)
 
 
 def side_rotations(problem: MatrixTraining) -> Map:
-    """W -> U W V."""
+    """Return the map W -> U W V."""
     return lambda w: problem.left @ w @ problem.right, lambda w: problem.left.T @ w @ problem.right.T
 
 
 def signed_permutation(problem: MatrixTraining) -> Map:
-    """Entries in another order, with signs."""
+    """Return the map that permutes all entries and changes some signs."""
     forth = lambda w: problem.signs * w.ravel()[problem.order].reshape(w.shape)
     back = lambda w: (problem.signs * w).ravel()[jnp.argsort(problem.order)].reshape(w.shape)
     return forth, back
 
 
 def side_permutations(problem: MatrixTraining) -> Map:
-    """Rows and columns in another order, with signs of all entries."""
+    """Return the map that permutes rows and columns and changes signs of single entries."""
     forth = lambda w: problem.signs * w[problem.rows][:, problem.columns]
     back = lambda w: (problem.signs * w)[jnp.argsort(problem.rows)][:, jnp.argsort(problem.columns)]
     return forth, back
 
 
 def stretching(problem: MatrixTraining) -> Map:
-    """W -> W times 3/2 in the first row."""
+    """Return the map that multiplies the first row of W by 3/2."""
     factor = jnp.ones_like(problem.start).at[0].set(1.5)
     return lambda w: factor * w, lambda w: w / factor
 
 
 class AbstractCommutes(Claim[MatrixTraining]):
-    """An optimiser commutes with a group of maps, and not with the next larger one."""
+    """The statement that an optimiser commutes with a group of maps, and not with the next larger group."""
 
     population = MatrixTrainings()
     relation = Equal(block=_WHOLE)
-    control = Control("it commutes with the next larger group", lambda value, problem: value)
+    control = Control("the optimiser commutes with the next larger group", lambda value, problem: value)
     controls = "the weights after training in other coordinates"
     unexplained = "which symmetry improves training"
     scales = True
-    """Whether the unit of the loss does not matter either."""
+    """Whether the path is also independent of the unit of the loss."""
 
     @abc.abstractmethod
     def method(self) -> optax.GradientTransformation:
@@ -88,7 +88,7 @@ class AbstractCommutes(Claim[MatrixTraining]):
 
     @abc.abstractmethod
     def maps(self, problem: MatrixTraining) -> Map:
-        """A map of the group, and its inverse."""
+        """Return a map of the group, and its inverse."""
 
     def predict(self, problem: MatrixTraining) -> Array:
         """Train, then map."""
@@ -99,10 +99,10 @@ class AbstractCommutes(Claim[MatrixTraining]):
         return _through(problem, self.method(), self.maps(problem), problem.scale if self.scales else 1.0)
 
     def condition(self, problem: MatrixTraining) -> Array:
-        """Each step divides by a root of squared gradients: the smallest entry has the rounding of the largest.
+        """Bound the errors: steps divide by gradients, and the smallest entry has the largest entry's rounding error.
 
-        Five Newton-Schulz steps, or an inverse fourth root, do not magnify a small singular value more than that. The
-        loss adds 24 points, and rounding of a step moves the next gradient.
+        Five Newton-Schulz steps, or an inverse fourth root, do not magnify a small singular value more than this. The
+        loss adds 24 points, and the rounding of a step changes the next gradient.
         """
         slope = jnp.abs(jax.grad(problem.loss)(problem.start))
         values = jnp.linalg.svd(slope, compute_uv=False)
@@ -110,7 +110,7 @@ class AbstractCommutes(Claim[MatrixTraining]):
 
 
 def _beyond(method: Callable[[], optax.GradientTransformation], inner: Callable, outer: Callable) -> Callable:
-    """The mapped end of training that went through the larger group and back."""
+    """Train in coordinates of the larger group, map the end back, and return its image under the inner map."""
 
     def other(value: Array, problem: MatrixTraining) -> Array:
         back = outer(problem)[1]
@@ -156,7 +156,7 @@ class SgdCommutesWithRotations(AbstractCommutes):
     title = "Gradient descent with momentum commutes with every rotation of the weights"
     source = Source("emergence2026", "Figure 5.15", note="the group of an optimiser")
     scales = False
-    control = Control("it commutes with stretching a row as well", _beyond(_sgd, rotation, stretching))
+    control = Control("descent also commutes with stretching a row", _beyond(_sgd, rotation, stretching))
 
     def method(self) -> optax.GradientTransformation:
         return _sgd()
@@ -168,7 +168,7 @@ class SgdCommutesWithRotations(AbstractCommutes):
 class AdamCommutesWithSignedPermutations(AbstractCommutes):
     """Let M be any signed permutation of the coordinates, let f be the loss, and let c > 0. AdamW without eps commutes
     with M and ignores the factor c: if training on f from theta_0 ends at theta_T, then training on c f(M^-1 theta)
-    from M theta_0 ends at M theta_T. It does not commute with rotations.
+    from M theta_0 ends at M theta_T. AdamW does not commute with rotations.
     """
 
     title = "AdamW commutes with signed permutations and ignores the scale of the loss"
@@ -185,7 +185,7 @@ class AdamCommutesWithSignedPermutations(AbstractCommutes):
 class AdagradCommutesWithSignedPermutations(AbstractCommutes):
     """Let M be any signed permutation of the coordinates, let f be the loss, and let c > 0. Diagonal AdaGrad without
     eps commutes with M and ignores the factor c: if training on f from theta_0 ends at theta_T, then training on c
-    f(M^-1 theta) from M theta_0 ends at M theta_T. It does not commute with rotations.
+    f(M^-1 theta) from M theta_0 ends at M theta_T. AdaGrad does not commute with rotations.
     """
 
     title = "AdaGrad commutes with signed permutations and ignores the scale of the loss"
@@ -202,7 +202,7 @@ class AdagradCommutesWithSignedPermutations(AbstractCommutes):
 class LionCommutesWithSignedPermutations(AbstractCommutes):
     """Let M be any signed permutation of the coordinates, let f be the loss, and let c > 0. Lion with decoupled decay
     commutes with M and ignores the factor c: if training on f from theta_0 ends at theta_T, then training on c f(M^-1
-    theta) from M theta_0 ends at M theta_T. It does not commute with rotations.
+    theta) from M theta_0 ends at M theta_T. Lion does not commute with rotations.
     """
 
     title = "Lion commutes with signed permutations and ignores the scale of the loss"

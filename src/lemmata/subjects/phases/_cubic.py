@@ -1,4 +1,4 @@
-"""Two-layer erf networks with a cubic teacher: how one unit behaves in the field of the others, and when it turns."""
+"""Two-layer erf networks with a cubic teacher: one unit in the field of the others, and when the unit turns."""
 
 from collections.abc import Callable
 from functools import partial
@@ -17,15 +17,15 @@ _MOST, _LEAST = 1e8, 1e-100
 
 
 class Transition(eqx.Module):
-    """Where units with and without the teacher's direction are equally likely to leading order in d.
+    """The transition, at which units with and without the teacher's direction are equally likely as d grows.
 
     Args:
-        interaction: u_c.
-        share: y = q²/(1 + 2|w|²) for units with the direction. It is 0 for the other units.
-        overlap: q of units with the direction, up to its sign.
-        beside: |w|² - q² for units with the direction. It is weight_variance for the other units.
+        interaction: the interaction u_c at the transition.
+        share: y = q²/(1 + 2|w|²) for units with the direction; y is 0 for the other units.
+        overlap: q = w'v of units with the direction, up to its sign.
+        beside: |w|² - q² for units with the direction; for the other units it is weight_variance.
         linear: b, the part of the linear component that is not learned.
-        barrier: the largest action between the two, over d.
+        barrier: the largest action between the two states, divided by d.
     """
 
     interaction: float
@@ -37,13 +37,14 @@ class Transition(eqx.Module):
 
 
 class MixedPhase(eqx.Module):
-    """A network some of whose units have the teacher's direction.
+    """A network in which some units have the teacher's direction.
 
     Args:
         linear: b, the part of the linear component that is not learned.
-        cubic: c, the part of the cubic one that is not; epsilon before the transition.
+        cubic: c, the part of the cubic component that is not learned; before the transition it is epsilon.
         share: y = q²/(1 + 2|w|²) of units with the direction; 0 if there are none.
-        droplets: d times the fraction of units that have it, to leading order in d; 0 before the transition.
+        droplets: d times the fraction of units that have the direction, to leading order in d; 0 before the
+            transition.
     """
 
     linear: float
@@ -55,20 +56,21 @@ class MixedPhase(eqx.Module):
 class CubicTeacher(eqx.Module):
     """A network sum a_i erf(w_i'x) of N units learns H_1(v'x) + epsilon H_3(v'x), x ~ N(0, I_d), |v| = 1.
 
-    It is in equilibrium. The priors are w ~ N(0, weight_variance/d I) and a ~ N(0, s/N), and n labels have noise of
-    variance sigma². Consider one unit in the field of all others, with expectations in place of sums over data. It has
-    the density exp(-d A(w)),
+    The network is in equilibrium. The priors are w ~ N(0, weight_variance/d I) and a ~ N(0, s/N), and n labels have
+    noise of variance sigma². Consider one unit in the field of all others, with expectations in place of sums over
+    data. It has the density exp(-d A(w)),
 
         A(w) = |w|²/(2 weight_variance) - (u/2) (b h_1 + sqrt 6 c h_3)²,    u = n² s/(sigma⁴ d N),
 
-    h_1 and h_3 of `hermite_overlaps`, and bH_1 + cH_3 what is left of the teacher. That follows from the units' second
-    moments of h, Q, as (b, sqrt 6 c) = (I + Q s n/sigma²)^-1 (1, sqrt 6 epsilon). Three numbers are fixed if only
-    sigma² changes: epsilon, weight_variance and ratio = d/(N s). Then sigma² d/(n s) = sqrt(ratio/u).
+    where h_1 and h_3 are the `hermite_overlaps`, and bH_1 + cH_3 is the part of the teacher that is not learned. With
+    the matrix Q of second moments of h over units, (b, sqrt 6 c) = (I + Q s n/sigma²)^-1 (1, sqrt 6 epsilon). Three
+    numbers are fixed if only sigma² changes: epsilon, weight_variance and ratio = d/(N s). Then sigma² d/(n s) =
+    sqrt(ratio/u).
 
     Args:
-        epsilon: of the teacher. If epsilon is below 0, its sign differs from the sign of the features' own third
-            component, which is the sign of h_1 h_3 < 0. The transition is then of first order.
-        weight_variance: of w, times d.
+        epsilon: the cubic component epsilon of the teacher. If epsilon is below 0, its sign differs from the sign of
+            the features' own third component, which is the sign of h_1 h_3 < 0. The transition is then of first order.
+        weight_variance: the prior variance of w, times d.
         ratio: d/(N s).
 
     Raises:
@@ -88,7 +90,7 @@ class CubicTeacher(eqx.Module):
     def action(
         self, w: Float[Array, " d"], interaction: float, linear: float | Array, cubic: float | Array
     ) -> Float[Array, ""]:
-        """A(w), the first coordinate being along v; -d A is a log density for `lemmata.subjects.samplers`.
+        """Return A(w), where v is the first coordinate axis; -d A is a log density for `lemmata.subjects.samplers`.
 
         Raises:
             SettingError: for an interaction that is negative, and numbers that are not finite.
@@ -100,10 +102,11 @@ class CubicTeacher(eqx.Module):
         return size / (2 * self.weight_variance) - _field(share, interaction, linear, cubic)
 
     def gain(self, share: Float[np.ndarray, "*s"] | float, interaction: float, linear: float, cubic: float):
-        """-log p(y)/d for large d, up to a constant: y/(2 g (1 - 2y)) - log(1 - 2y)/2 - field(y), g weight_variance.
+        """Return -log p(y)/d for large d, up to a constant: y/(2 g (1 - 2y)) - log(1 - 2y)/2 - field(y).
 
-        At a share y, the most likely rest of w has |w|² - q² = g (1 - 2y). The reason: A(w) minus the log of the volume
-        is r/(2g) - log(r)/2 with r = |w|² - q². On q² = y(1 + 2r)/(1 - 2y), its slope in r is 1/(2g(1 - 2y)) - 1/(2r).
+        Here g is weight_variance. At a share y, the most likely value of r = |w|² - q² is g (1 - 2y). The reason is
+        that A(w) minus the log of the volume contains r/(2g) - log(r)/2. With q² = y(1 + 2r)/(1 - 2y), the derivative
+        in r is 1/(2g(1 - 2y)) - 1/(2r).
 
         Raises:
             SettingError: for a share outside [0, 1/2), a negative interaction, and numbers that are not finite.
@@ -116,7 +119,7 @@ class CubicTeacher(eqx.Module):
     def gain_at_held_norm(
         self, share: Float[np.ndarray, "*s"] | float, interaction: float, linear: float, cubic: float
     ):
-        """The same with |w|² - q² fixed at weight_variance, as `rubin2024grokking` prints it; above `gain` for y > 0.
+        """Return `gain` with |w|² - q² fixed at weight_variance, as `rubin2024grokking` prints it; larger for y > 0.
 
         Raises:
             SettingError: for the same reasons as `gain`.
@@ -127,12 +130,13 @@ class CubicTeacher(eqx.Module):
         return size * share / (1 - 2 * share) - _field(share, interaction, linear, cubic)
 
     def linear_part(self, interaction: float) -> float:
-        """The b at which no unit has the direction: 1/b = 1 + k/(sqrt(ratio/u) (1/g - k u b²)), k = 4/(pi (1 + 2g)).
+        """Return the b of a network in which units do not have the direction.
 
-        To leading order in 1/d, units are normal there, with variance 1/(d (1/g - k u b²)) along v, and c is epsilon.
+        This b solves 1/b = 1 + k/(sqrt(ratio/u) (1/g - k u b²)) with k = 4/(pi (1 + 2g)). To leading order in 1/d,
+        units are then normal with variance 1/(d (1/g - k u b²)) along v, and c is epsilon.
 
         Args:
-            interaction: u.
+            interaction: the interaction u.
         """
         rule = f"above 0 and below {_MOST:g}"
         check_real("interaction", interaction, rule, lambda found: (found > 0) & (found < _MOST))
@@ -164,12 +168,12 @@ def _root(function: Callable[[float], float], low: float, high: float, xtol: flo
 
 
 def _field(share, interaction, linear, cubic):
-    """(u/2) (b h_1 + sqrt 6 c h_3)² = (2u/pi) y (b - 2cy)²."""
+    """Return (u/2) (b h_1 + sqrt 6 c h_3)² = (2u/pi) y (b - 2cy)²."""
     return 2 * interaction / np.pi * share * (linear - 2 * cubic * share) ** 2
 
 
 def held_norm_interaction(teacher: CubicTeacher, linear: float) -> tuple[float, float]:
-    """The transition with a held norm for a given b: the u at which three minima have equal values, and their overlap.
+    """Return the transition at fixed norm for a given b: the u with three equally deep minima, and their overlap.
 
     Let e = -epsilon and let g be the weight variance. `CubicTeacher.gain_at_held_norm` over y/(1 - 2y) is a constant
     minus (2u/pi) (1 - 2y)(b + 2ey)². This is a cubic, whose largest value 4 (b + e)³/(27 e) is at y = (2e - b)/(6e).
@@ -178,11 +182,11 @@ def held_norm_interaction(teacher: CubicTeacher, linear: float) -> tuple[float, 
         u = 27 pi e (1 + 2g) / (16 g (b + e)³),    q² = (1 + 2g) (2e - b)/(2 (b + e)).
 
     Args:
-        teacher: epsilon and the weight variance are used.
-        linear: b, below 2e.
+        teacher: the model, of which epsilon and the weight variance are used.
+        linear: the value of b, below 2e.
 
     Raises:
-        SettingError: if b is not between 0 and 2e, because the minimum at 0 changes continuously then.
+        SettingError: if b is not between 0 and 2e, because then the minimum at 0 changes continuously.
 
     Example:
         >>> from lemmata.subjects.phases import CubicTeacher, held_norm_interaction
@@ -198,13 +202,13 @@ def held_norm_interaction(teacher: CubicTeacher, linear: float) -> tuple[float, 
 
 
 def transition(teacher: CubicTeacher, *, held_norm: bool = False) -> Transition:
-    """The first interaction u at which units with the teacher's direction are as likely as units without it.
+    """Return the first interaction u at which units with the teacher's direction are as likely as units without.
 
-    Before it every unit is without, c = epsilon and b is `CubicTeacher.linear_part`.
+    Before the transition, every unit is without the direction, c is epsilon, and b is `CubicTeacher.linear_part`.
 
     Args:
         teacher: the model.
-        held_norm: take the action whose |w|² - q² stays what it is without the direction.
+        held_norm: use the action in which |w|² - q² keeps its value without the direction.
 
     Raises:
         SolverError: if no interaction below 1e8 is enough, or if an interaction of 1e-100 already is.
@@ -218,7 +222,7 @@ def transition(teacher: CubicTeacher, *, held_norm: bool = False) -> Transition:
     gain = teacher.gain_at_held_norm if held_norm else teacher.gain
 
     def least(u: float) -> tuple[float, float]:
-        """If gain/y is least, and what it is there: 0 at the transition."""
+        """Return the y at which gain/y is least, and this least value, which is 0 at the transition."""
         height = partial(_per_share, gain, u, teacher.linear_part(u), teacher.epsilon)
         at = int(np.argmin(height(_GRID)))
         ends = (_GRID[max(at - 1, 0)], _GRID[min(at + 1, len(_GRID) - 1)])
@@ -259,16 +263,16 @@ def _overlap(share: float, beside: float) -> float:
 
 
 def mixed_phase(teacher: CubicTeacher, interaction: float) -> MixedPhase:
-    """The part that the network has learned at an interaction, to leading order in d, and the number of its units.
+    """Return what the network has learned at an interaction, to leading order in d, and by how many units.
 
     Beyond the transition, the share of units with the direction adjusts itself until these units are as likely as the
-    others. If they were more likely, more units would turn, and what they have learned would weaken their own field.
+    others. If units with the direction were more likely, more units would turn, and learning would weaken the field.
     Let P(y) be the first two terms of `CubicTeacher.gain`. The conditions gain = 0 and gain' = 0 give b and c at a
     share y. The equation for c gives the droplets, and the equation for b fixes y.
 
     Args:
         teacher: the model.
-        interaction: u.
+        interaction: the interaction u.
 
     Raises:
         SolverError: if no mixture balances the two phases.
@@ -297,7 +301,7 @@ def mixed_phase(teacher: CubicTeacher, interaction: float) -> MixedPhase:
 
 
 def _balance(teacher: CubicTeacher, interaction: float, y):
-    """At a share y of level minima: the gap in the equation for b, then b, c, y, and d times the fraction of units."""
+    """For minima of equal height at share y, return the gap in the equation for b; then b, c, y and the droplets."""
     rest, g = 1 - 2 * y, teacher.weight_variance
     prior, slope = y / (2 * g * rest) - np.log(rest) / 2, 1 / (2 * g * rest**2) + 1 / rest
     seen = np.sqrt(2 * prior / interaction)  # b h_1 + sqrt 6 c h_3

@@ -1,4 +1,4 @@
-"""Quadratic two-layer networks that learn to add modulo a prime: one action for each pair of frequencies."""
+"""Quadratic two-layer networks that learn addition modulo a prime: one action for each pair of frequencies."""
 
 import equinox as eqx
 import numpy as np
@@ -14,15 +14,16 @@ def modular_action(
     interaction: float,
     decay: float,
 ):
-    """S/P = F + G - 2 u F G + (gamma/3)(F³ + G³) of a unit's powers F = |w_k|² and G = |v_k|² at frequencies ±k.
+    """Return the action S/P = F + G - 2 u F G + (gamma/3)(F³ + G³) of a unit at the frequencies ±k.
 
-    If only part |a| of the teacher is left, u is u a².
+    The unit has the powers F = |w_k|² and G = |v_k|² there. If only the part |a| of the teacher is left, replace u by
+    u a².
 
     Args:
-        first: F, at least 0.
-        second: G, at least 0.
-        interaction: u a², at least 0.
-        decay: gamma, at least 0.
+        first: the power F, at least 0.
+        second: the power G, at least 0.
+        interaction: the interaction u a², at least 0.
+        decay: the decay gamma, at least 0.
 
     Raises:
         SettingError: for numbers that are negative or not finite.
@@ -40,18 +41,18 @@ def modular_action(
 class ModularAddition(eqx.Module):
     """f_p(x) = sum_i a_pi (w_i'x)², N units, learns y_p = [p = n + m mod P] - 1/P of all pairs, in equilibrium.
 
-    x has ones at n and P + m. The priors are w ~ N(0, I), cut by a decay of sixth order, and a ~ N(0, s/N). Labels have
-    noise of variance sigma². Let u = 2 s P²/(N sigma⁴) and w_n = sum w_k e^(-2 pi i k n/P), and define v_k of the other
-    P weights in the same way. A unit's frequencies are independent with density exp(-P `modular_action`). All of the
-    teacher has one eigenvalue lambda = 4 P² s E[F G] of the units' kernel. So the unlearned part is a y, where a =
-    sigma²/(sigma² + lambda).
+    The input x has ones at n and P + m, and is 0 elsewhere. The priors are w ~ N(0, I), cut by a decay of sixth order,
+    and a ~ N(0, s/N). Labels have noise of variance sigma². Let u = 2 s P²/(N sigma⁴) and w_n = sum w_k e^(-2 pi i k
+    n/P), and define v_k of the other P weights in the same way. A unit's frequencies are independent with density
+    exp(-P `modular_action`). On the whole teacher, the units' kernel has a single eigenvalue lambda = 4 P² s E[F G].
+    So the unlearned part is a y, where a = sigma²/(sigma² + lambda).
 
     Args:
         prime: P. The formulas need an odd P of at least 3, so that no frequency k equals its own -k. They do not need a
             prime P.
-        width: N.
-        readout_variance: s.
-        decay: gamma.
+        width: the number of units N.
+        readout_variance: the variance s of the readouts, times N.
+        decay: the decay gamma.
 
     Raises:
         SettingError: for a P that is not an odd whole number, and for other numbers that are not finite and positive.
@@ -72,7 +73,7 @@ class ModularAddition(eqx.Module):
             check_real(name, getattr(self, name), "finite, above 0", lambda found: found > 0)
 
     def interaction(self, noise: float) -> float:
-        """The interaction u = 2 s P²/(N sigma⁴) at noise sigma², which is above 0."""
+        """Return the interaction u = 2 s P²/(N sigma⁴) at noise sigma², which must be above 0."""
         check_real("noise", noise, "finite, above 0", lambda found: found > 0, several=True)
         return 2 * self.readout_variance * self.prime**2 / (self.width * noise**2)
 
@@ -83,7 +84,7 @@ class ModularAddition(eqx.Module):
 
     @property
     def power(self) -> float:
-        """F = G = sqrt(3/gamma), that root: of units that have the frequency, in the mixed phase."""
+        """The power F = G = sqrt(3/gamma) of units that have the frequency, in the mixed phase; the double root."""
         return float(np.sqrt(3 / self.decay))
 
     @property
@@ -92,10 +93,10 @@ class ModularAddition(eqx.Module):
         return float(np.sqrt(self.interaction(1.0) / self.critical_interaction))
 
     def amplitude(self, noise: float) -> float:
-        """a, the unlearned part of the teacher, for large P. It is first 1, and then sigma² over its critical value.
+        """Return a, the unlearned part of the teacher for large P: 1 at first, then sigma² over its critical value.
 
         After the transition, u a² stays at its critical value as long as a fraction of units below 1 is enough for
-        this. Without noise, at 0, it vanishes.
+        this. Without noise, a is 0.
 
         Raises:
             SettingError: for a noise at which `droplets` is above 1.
@@ -111,9 +112,9 @@ class ModularAddition(eqx.Module):
         return min(1.0, noise / self.critical_noise)
 
     def droplets(self, noise: float) -> float:
-        """The fraction of units that have a given frequency, (sigma²_c - sigma²)/(4 P² s F²), for large P.
+        """Return the fraction of units that have a given frequency for large P, (sigma²_c - sigma²)/(4 P² s F²).
 
-        Above 1 there is no mixed phase any more.
+        A mixed phase exists only if this number is at most 1.
         """
         _check_noise(noise)
         return max(0.0, self.critical_noise - noise) / (4 * self.prime**2 * self.readout_variance * self.power**2)

@@ -10,18 +10,19 @@ from lemmata.errors import DataError, ShapeError
 
 
 def hermite_overlaps(overlap: Float[ArrayLike, "*s"], squared_norm: Float[ArrayLike, "*s"]) -> Float[Array, "*s 2"]:
-    """E[erf(w'x) H(v'x)] for x ~ N(0, I), |v| = 1, and H = H_1, H_3/sqrt 6 (of unit norm, H_3(t) = t³ - 3t).
+    """Return E[erf(w'x) H(v'x)] for x ~ N(0, I), |v| = 1, and H = H_1 and H_3/sqrt 6, where H_3(t) = t³ - 3t.
 
-    With q = w'v they are
+    With q = w'v, these two numbers are
 
         2 q / sqrt(pi (1 + 2|w|²))    and    -4 q³ / sqrt(6 pi (1 + 2|w|²)³),
 
-    which with y = q²/(1 + 2|w|²), between 0 and 1/2, are 2 sqrt(y/pi) and -4 sqrt(y³/(6 pi)) times the sign of q. The
-    mean of their outer product over the law of w is the kernel on the two polynomials (`rubin2024grokking`).
+    With y = q²/(1 + 2|w|²), which is between 0 and 1/2, they are 2 sqrt(y/pi) and -4 sqrt(y³/(6 pi)) times the sign of
+    q. The mean of their outer product over the distribution of w is the kernel on the two polynomials
+    (`rubin2024grokking`).
 
     Args:
-        overlap: q.
-        squared_norm: |w|², at least q².
+        overlap: the overlap q.
+        squared_norm: the squared norm |w|², at least q².
 
     Raises:
         DataError: for a squared norm below the square of the overlap, and for values that are not finite numbers.

@@ -1,9 +1,9 @@
-"""Chains of one unit in the field of the others, started from both sides of the transition.
+"""Markov chains of one unit in the field of the others, started on both sides of the transition.
 
-Metropolis-corrected Langevin dynamics of a whole weight vector uses neither least actions nor the decoupling of the
-overlap. At 40 to 75 dimensions, it shows the meaning of a transition of first order: one field has two states, and each
-of them lasts. The theory controls which of the two is more likely. It leaves open how long a chain takes to find this
-state; the time is exponential in d times the barrier.
+These chains are Metropolis-corrected Langevin dynamics of a whole weight vector. They use neither least actions nor
+the decoupling of the overlap. At 40 to 75 dimensions, they show the meaning of a transition of first order: in one
+field there are two states, and each state lasts. The theory says which state is more likely. It leaves open how long a
+chain takes to find this state; the time is exponential in d times the barrier.
 """
 
 import equinox as eqx
@@ -19,16 +19,16 @@ ABOUT = {"tool": "dynamical systems", "architecture": "dense network", "object":
 
 
 class FieldedUnit(eqx.Module):
-    """A field, and where the action of a unit with the teacher's direction is least.
+    """A field, and the point at which the action of a unit with the teacher's direction is least.
 
     Args:
-        interaction: u.
-        linear: b.
-        cubic: c.
-        weight_variance: g of the prior g/d.
-        overlap: q of the least action.
-        beside: |w|² - q² of the least action.
-        dimension: d.
+        interaction: the interaction u.
+        linear: b, the unlearned part of the linear component.
+        cubic: c, the unlearned part of the cubic component.
+        weight_variance: g, where g/d is the prior variance of the weights.
+        overlap: the overlap q at the least action.
+        beside: the value of |w|² - q² at the least action.
+        dimension: the dimension d.
     """
 
     interaction: Float[Array, ""]
@@ -40,7 +40,7 @@ class FieldedUnit(eqx.Module):
     dimension: int = eqx.field(static=True)
 
     def action(self, w: Float[Array, " d"]) -> Float[Array, ""]:
-        """The action over d, |w|²/(2g) - (2u/pi) y (b - 2cy)², with y = q²/(1 + 2|w|²) and the first coordinate q."""
+        """Return the action divided by d, |w|²/(2g) - (2u/pi) y (b - 2cy)², where y = q²/(1 + 2|w|²) and q = w_1."""
         size = jnp.sum(w**2)
         y = w[0] ** 2 / (1 + 2 * size)
         field = 2 * self.interaction / jnp.pi * y * (self.linear - 2 * self.cubic * y) ** 2
@@ -48,17 +48,17 @@ class FieldedUnit(eqx.Module):
 
 
 class FieldedUnits(Population[FieldedUnit]):
-    """Models at the transition of a setting, with an interaction within 2 % of its value there."""
+    """Fields at the transition of a model, with an interaction within 2 % of its value at the transition."""
 
     settings = Space(
         d=Integer(60, 20, 200, "dimension", corners=(40, 75)),
         epsilon=Real(0.8, 0.3, 2.0, "size of the negative cubic component", corners=(0.7, 1.2)),
         weight_variance=Real(0.5, 0.3, 1.0, "variance of weights times d", corners=(0.4, 0.7)),
-        ratio=Real(1.0, 0.5, 4.0, "d/(N s), s/N the variance of readouts", corners=(0.7, 1.5)),
+        ratio=Real(1.0, 0.5, 4.0, "d/(N s), where s/N is the variance of readouts", corners=(0.7, 1.5)),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> FieldedUnit:
-        """The setting's transition, and an interaction near it."""
+        """Compute the transition of the setting, and draw an interaction near it."""
         teacher = CubicTeacher(-setting["epsilon"], setting["weight_variance"], setting["ratio"])
         at = transition(teacher)
         u = at.interaction * (1 + 0.02 * jax.random.uniform(key, minval=-1.0))
@@ -94,20 +94,22 @@ class ChainsRememberTheirStart(Claim[FieldedUnit]):
     control = Control(
         "chains that start without the direction have the larger share",
         lambda sign, problem: -sign,
-        loose="a sign has no near control",
+        loose="a sign has no nearby false value",
     )
     controls = "whether both states persist"
-    unexplained = "for how long both persist: the barrier divided by d is small, and chains finally forget their start"
+    unexplained = (
+        "how long both states persist: the barrier divided by d is small, and chains finally forget their start"
+    )
     trials = 24
     predict = 1.0
 
     def measure(self, problem: FieldedUnit, key: Key[Array, ""]) -> Array:
-        """Means over chains and the last half of the steps, for chains that start without and with the direction."""
+        """Return the mean shares of the last half of the steps, without and with the direction at the start."""
         return shares(problem, key)[_STEPS // 20 :].reshape(-1, 2, _CHAINS).mean(axis=(0, 2))
 
 
 def shares(problem: FieldedUnit, key: Key[Array, ""]) -> Float[Array, "kept chains"]:
-    """Shares y along chains, of which half start where the action is least without, half with the direction."""
+    """Return shares y along chains; half start at the least action without, half with the direction."""
     keys, d = jax.random.split(key), problem.dimension
     beside = jnp.repeat(jnp.stack([problem.weight_variance, problem.beside]), _CHAINS)
     overlap = jnp.repeat(jnp.stack([jnp.zeros(()), problem.overlap]), _CHAINS)

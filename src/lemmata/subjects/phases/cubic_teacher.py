@@ -1,13 +1,14 @@
-"""A cubic teacher: when units of an erf network turn to its direction, and what the network has learned by then.
+"""A cubic teacher: when units of an erf network turn to its direction, and what the network then learns.
 
 Each unit moves in the field of all other units. In d dimensions, its density is exp(-d A), so for large d the least
-action decides. The theory controls three things. The first is where units with the teacher's direction become as likely
-as units without it. The second is the jump of their overlap there. The third is how many of them balance the field. It
-leaves open networks of finite width, whose units are not independent. It also leaves open small samples, because sums
-over data are expectations throughout.
+action decides. The theory gives three things. The first is the interaction at which units with the teacher's direction
+become as likely as units without it. The second is the jump of their overlap at this interaction. The third is the
+number of such units that balances the field. The theory leaves open networks of finite width, whose units are not
+independent. It also leaves open small samples, because it replaces sums over data by expectations.
 
-Holding |w|² - q² at its mean under the prior is right for units without the direction. It is wrong for units with the
-direction, by the amount of the action itself. If the norm is free, the transition comes earlier.
+For units without the direction, |w|² - q² has its mean under the prior. For units with the direction, fixing |w|² - q²
+at this mean changes the result by an amount of the size of the action itself. If the norm is free, the transition
+comes earlier.
 """
 
 import functools
@@ -43,11 +44,11 @@ _transition = functools.lru_cache(maxsize=256)(transition)
 
 
 class TaughtUnit(eqx.Module):
-    """A model, and what is left of its linear component.
+    """A model, and the unlearned part of its linear component.
 
     Args:
-        teacher: epsilon, weight variance g, and ratio d/(N s).
-        linear: b.
+        teacher: the model, with epsilon, the weight variance g, and the ratio d/(N s).
+        linear: b, the unlearned part of the linear component.
         share: a value of y = q²/(1 + 2|w|²), between 0 and 1/2.
     """
 
@@ -57,13 +58,13 @@ class TaughtUnit(eqx.Module):
 
     @property
     def critical(self) -> Transition:
-        """The model's transition, whose b is its own."""
+        """The model's transition, with the value of b at the transition."""
         return _transition(self.teacher)
 
     def law(
         self, d: int | float, interaction: float, linear: float, cubic: float, count: int = 100
     ) -> tuple[Float[np.ndarray, "q r"], Float[np.ndarray, "q 1"], Float[np.ndarray, "1 r"]]:
-        """The exact distribution of q = w'v >= 0 and r = |w|² - q² for one unit in d dimensions, on a grid."""
+        """Return the exact distribution of q = w'v >= 0 and r = |w|² - q² for a unit in d dimensions, on a grid."""
         g, window = self.teacher.weight_variance, np.sqrt(2 / d)
         most = 1.6 * max(1.0, np.sqrt(g) * 2)
         q = ((np.arange(2 * count) + 0.5) * most / (2 * count))[:, None]
@@ -75,16 +76,16 @@ class TaughtUnit(eqx.Module):
 
 
 class CubicTeachers(Population[TaughtUnit]):
-    """Models whose numbers differ from a setting by a factor of at most 1.25."""
+    """Models whose parameters differ from the settings by a factor of at most 1.25."""
 
     settings = Space(
         epsilon=Real(0.5, 0.2, 2.0, "size of the negative cubic component", corners=(0.4, 0.7)),
         weight_variance=Real(0.5, 0.2, 1.0, "variance of weights times d", corners=(0.4, 0.7)),
-        ratio=Real(4.0, 0.5, 30.0, "d/(N s), s/N the variance of readouts", corners=(3.0, 8.0)),
+        ratio=Real(4.0, 0.5, 30.0, "d/(N s), where s/N is the variance of readouts", corners=(3.0, 8.0)),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> TaughtUnit:
-        """Factors between 0.8 and 1.25, b between 0.2 and 0.8 of -2 epsilon, shares between 0.12 and 0.3."""
+        """Draw factors between 0.8 and 1.25, b between 0.2 and 0.8 of -2 epsilon, and shares between 0.12 and 0.3."""
         drawn = np.asarray(jax.random.uniform(key, (5,)))
         epsilon, g, ratio = (
             float(setting[name] * 1.25 ** (2 * own - 1))
@@ -94,12 +95,13 @@ class CubicTeachers(Population[TaughtUnit]):
         return TaughtUnit(teacher, float(2 * epsilon * (0.2 + 0.6 * drawn[3])), float(0.12 + 0.18 * drawn[4]))
 
     def hypotheses(self, problem: TaughtUnit) -> list[Hypothesis]:
-        """A teacher whose transition jumps, and the other assumptions of the model."""
+        """Check that the transition of the teacher jumps, and name the other assumptions of the model."""
         most = -2 * problem.teacher.epsilon
         return [
             Hypothesis("b", jnp.asarray(problem.linear), "<", most, "otherwise the minimum at 0 moves continuously"),
             Hypothesis.unchecked(
-                "sums over data are expectations", "the statement is about the model with expectations in place of sums"
+                "sums over data equal their expectations",
+                "the statement is about the model with expectations in place of sums",
             ),
         ]
 
@@ -133,9 +135,7 @@ class LevelMinimaAtHeldNorm(Claim[TaughtUnit]):
         return jnp.asarray(held_norm_interaction(problem.teacher, problem.linear))
 
     def measure(self, problem: TaughtUnit, key: Key[Array, ""]) -> Array:
-        """The largest part of the field that a unit of prior action sees. It is found by a root of its complex-step
-        derivative.
-        """
+        """Find the q at which the field is largest relative to the prior's action, by a complex-step derivative."""
         g, c, b = problem.teacher.weight_variance, problem.teacher.epsilon, problem.linear
 
         def gain(q):
@@ -149,16 +149,16 @@ class LevelMinimaAtHeldNorm(Claim[TaughtUnit]):
         return jnp.asarray([1 / gain(found), found])
 
     def condition(self, problem: TaughtUnit) -> Array:
-        """The gain is flat at its top."""
+        """Bound the errors: the gain is flat at its maximum, so the maximiser is less exact."""
         teacher = problem.teacher
         e, g, b = -teacher.epsilon, teacher.weight_variance, problem.linear
         return jnp.asarray([3.0, 10.0 * (1 + 1 / g) * ((b + e) / (2 * e - b)) ** 2])
 
 
 def share_density(problem: TaughtUnit, d: float, share: float, interaction: float) -> float:
-    """Log density of y = q²/(1 + 2(q² + r)) at a share, up to a constant.
+    """Return the log density of y = q²/(1 + 2(q² + r)) at a share, up to a constant.
 
-    It is an integral over r = |w|² - q², of d - 1 dimensions.
+    The density is an integral over r = |w|² - q², the squared length of w in the other d - 1 dimensions.
     """
     g, c, b = problem.teacher.weight_variance, problem.teacher.epsilon, problem.linear
     r = np.linspace(1e-4, 1 + 12 * d**-0.5, 6000) * g
@@ -170,24 +170,24 @@ def share_density(problem: TaughtUnit, d: float, share: float, interaction: floa
 
 
 def least_action_difference(problem: TaughtUnit, gain: Callable) -> Array:
-    """The action over d at the problem's share minus the action at 0.03, at the transition with a fixed norm."""
+    """Return the action over d at the problem's share minus that at 0.03, at the transition with fixed norm."""
     u = held_norm_interaction(problem.teacher, problem.linear)[0]
     values = [gain(y, u, problem.linear, problem.teacher.epsilon) for y in (problem.share, _REFERENCE)]
     return jnp.asarray(values[0] - values[1])
 
 
 class AbstractShareAction(Claim[TaughtUnit]):
-    """The limit of -log p(y)/d for a unit's share y, measured from the share 0.03 on."""
+    """Statements about the limit of -log p(y)/d for a unit's share y, minus its value at the share 0.03."""
 
     population = CubicTeachers()
     relation = Limit("d", (100.0, 400.0, 1600.0), margin=0.002, resolution=0.002, relative=False)
     controls = "how unlikely a unit with the teacher's direction is"
-    unexplained = "prefactors of exp(-d S), which decide within 1/d of the transition"
+    unexplained = "prefactors of exp(-d S), which decide if the interaction is within 1/d of the transition"
     traced = False
     trials = 40
 
     def measure_at(self, problem: TaughtUnit, key: Key[Array, ""], d: float) -> Array:
-        """From the joint density of overlap and norm."""
+        """Compute the difference from the joint density of overlap and norm."""
         u = held_norm_interaction(problem.teacher, problem.linear)[0]
         logs = [share_density(problem, d, y, u) for y in (problem.share, _REFERENCE)]
         return jnp.asarray((logs[1] - logs[0]) / d)
@@ -213,7 +213,7 @@ class ShareAction(AbstractShareAction):
 
 
 def overlap_density(problem: TaughtUnit, d: float, q: float, interaction: float) -> float:
-    """Log density of the overlap q, up to a constant. It integrates over r = |w|² - q², of d - 1 dimensions."""
+    """Return the log density of the overlap q, up to a constant, by an integral over r = |w|² - q²."""
     g, c, b = problem.teacher.weight_variance, problem.teacher.epsilon, problem.linear
     r = np.linspace(1e-4, 1 + 12 * d**-0.5, 6000) * g
     h = 2 * q / np.sqrt(np.pi * (1 + 2 * (q**2 + r))), -4 * q**3 / np.sqrt(np.pi * (1 + 2 * (q**2 + r)) ** 3)
@@ -222,7 +222,7 @@ def overlap_density(problem: TaughtUnit, d: float, q: float, interaction: float)
 
 
 def overlap_action(problem: TaughtUnit, q: float, interaction: float) -> float:
-    """The least action of an overlap over the other components, up to a constant."""
+    """Return the least action at an overlap over the other components of w, up to a constant."""
     g, c, b = problem.teacher.weight_variance, problem.teacher.epsilon, problem.linear
 
     def action(rest: float) -> float:
@@ -261,14 +261,14 @@ class OverlapAction(Claim[TaughtUnit]):
         return jnp.asarray(values[0] - values[1])
 
     def measure_at(self, problem: TaughtUnit, key: Key[Array, ""], d: float) -> Array:
-        """From the joint density of overlap and norm."""
+        """Compute the difference from the joint density of overlap and norm."""
         u, at = _overlaps_to_compare(problem)
         logs = [overlap_density(problem, d, q, u) for q in at]
         return jnp.asarray((logs[1] - logs[0]) / d)
 
 
 def _overlaps_to_compare(problem: TaughtUnit) -> tuple[float, tuple[float, float]]:
-    """An interaction, and the overlaps that have the problem's share and the share 0.03 where r = g."""
+    """Return an interaction, and the overlaps with the problem's share and with the share 0.03 if r = g."""
     u, g = held_norm_interaction(problem.teacher, problem.linear)[0], problem.teacher.weight_variance
     first, second = (float(np.sqrt(y * (1 + 2 * g) / (1 - 2 * y))) for y in (problem.share, _REFERENCE))
     return float(u), (first, second)
@@ -294,13 +294,13 @@ class OverlapJumps(Claim[TaughtUnit]):
     trials = 12
 
     def predict(self, problem: TaughtUnit) -> Array:
-        """The least action on a fine grid away from 0."""
+        """Return the share of least action on a fine grid away from 0."""
         critical, y = problem.critical, np.linspace(0.02, 0.49, 4701)
         gain = problem.teacher.gain(y, 1.05 * critical.interaction, critical.linear, problem.teacher.epsilon)
         return jnp.asarray(y[np.argmin(gain)])
 
     def measure_at(self, problem: TaughtUnit, key: Key[Array, ""], d: float) -> Array:
-        """Means under the exact law."""
+        """Compute the mean shares under the exact distribution."""
         critical, means = problem.critical, []
         for factor in (1.05, 0.95):
             u = factor * critical.interaction
@@ -310,7 +310,7 @@ class OverlapJumps(Claim[TaughtUnit]):
 
 
 def solved_at(problem: TaughtUnit, d: float, interaction: float) -> tuple[float, float]:
-    """The parts b and c that agree with a network's field in d dimensions, followed from half of u on."""
+    """Return the parts b and c that agree with a network's field in d dimensions, followed from 0.6 u on."""
     target = np.array([1.0, 6**0.5 * problem.teacher.epsilon])
 
     def lack(found: np.ndarray, u: float) -> np.ndarray:
@@ -326,7 +326,7 @@ def solved_at(problem: TaughtUnit, d: float, interaction: float) -> tuple[float,
         found = root(lack, found, args=(u,), method="lm", tol=1e-8).x
     if np.abs(lack(found, interaction)).max() > 1e-6:
         raise SolverError(
-            "equations for b and c", found="no root", rule="a root, at which a network agrees with its field"
+            "equations for b and c", found="no root", rule="a root, that is, a network that agrees with its field"
         )
     return float(found[0]), float(found[1] / 6**0.5)
 
@@ -357,7 +357,7 @@ class MixedPhaseLearns(Claim[TaughtUnit]):
         return jnp.asarray(1 - mixed_phase(problem.teacher, u).cubic / problem.teacher.epsilon)
 
     def measure_at(self, problem: TaughtUnit, key: Key[Array, ""], d: float) -> Array:
-        """The equations for b and c with the exact law of one unit in d dimensions."""
+        """Solve the equations for b and c with the exact distribution of one unit in d dimensions."""
         u = 1.6 * problem.critical.interaction
         return jnp.asarray(1 - solved_at(problem, d, u)[1] / problem.teacher.epsilon)
 
@@ -372,7 +372,10 @@ class LearnsContinuously(Claim[TaughtUnit]):
     source = Source(_KEY, "Abstract, sudden increase", note="for the model, in equilibrium")
     population = CubicTeachers()
     relation = Rate("excess", (0.01, 0.03, 0.09), margin=0.1, resolution=0.1)
-    control = Control("it rises like the square root, as an order parameter would", lambda found, problem: found - 0.5)
+    control = Control(
+        "the learned part rises like the square root of u - u_c, as an order parameter would",
+        lambda found, problem: found - 0.5,
+    )
     controls = "how the test error starts to fall along the noise, the width or the number of data"
     unexplained = "training time, along which the same network may pass suddenly from one state to the other"
     traced = False

@@ -1,10 +1,10 @@
-"""How little of a cubic component the network at infinite width learns from fewer than about d³ data.
+"""How little of a cubic component an infinitely wide network learns from fewer than about d³ rows.
 
 The Gaussian process of wide erf networks has one eigenvalue for all polynomials of degree 3, and this eigenvalue falls
-like d^-3. So kernel regression learns almost nothing of such a component from n rows with n of order d. What it shows
-of the cubic component comes from the linear component, because the kernel divides by a length of the inputs. The theory
-controls how large this is for n rows with a given noise. It leaves open whether a network of finite width can hold n
-itself at the order of d, instead of n over the noise.
+like d^-3. So from a number of rows n of order d, kernel regression learns almost nothing of such a component. Most of
+the cubic component in its predictions comes from the linear component, because the kernel divides by a length of the
+inputs. The theory says how large this part is for n rows with a given noise. It leaves open whether for a network of
+finite width n itself can be of order d, instead of n over the noise.
 """
 
 import equinox as eqx
@@ -21,14 +21,14 @@ ABOUT = {"tool": "reproducing kernels", "architecture": "kernel method", "object
 
 
 class WideErfNetwork(eqx.Module):
-    """A kernel, a teacher, and rows.
+    """A kernel of infinitely wide erf networks, a teacher, and the number of rows.
 
     Args:
-        epsilon: of the teacher H_1 + epsilon H_3.
-        weight_variance: g of weights w ~ N(0, g/d I).
+        epsilon: the cubic component of the teacher H_1 + epsilon H_3.
+        weight_variance: g, for weights w ~ N(0, g/d I).
         noise: kappa = sigma² d/n for readouts of variance 1/N.
-        rows: n.
-        dimension: d.
+        rows: the number of rows n.
+        dimension: the dimension d of the inputs.
     """
 
     epsilon: float = eqx.field(static=True)
@@ -38,7 +38,7 @@ class WideErfNetwork(eqx.Module):
     dimension: int = eqx.field(static=True)
 
     def kernel(self, x: Float[np.ndarray, "n d"], z: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "n m"]:
-        """E[erf(w'x) erf(w'z)] = (2/pi) arcsin(2g x'z/sqrt((d + 2g|x|²)(d + 2g|z|²))) (Williams)."""
+        """Return the kernel E[erf(w'x) erf(w'z)] = (2/pi) arcsin(2g x'z/sqrt((d + 2g|x|²)(d + 2g|z|²)))."""
         g, d = self.weight_variance, self.dimension
         sizes = np.outer(d + 2 * g * np.sum(x**2, axis=1), d + 2 * g * np.sum(z**2, axis=1))
         return 2 / np.pi * np.arcsin(2 * g * x @ z.T / np.sqrt(sizes))
@@ -53,7 +53,7 @@ class WideErfNetworks(Population[WideErfNetwork]):
     ).where("n is below d³/8", lambda s: 8 * s["n"] <= s["d"] ** 3)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> WideErfNetwork:
-        """Components -0.2 to -0.7, weight variances 0.3 to 0.8, noise 0.4 to 1."""
+        """Draw cubic components from -0.2 to -0.7, weight variances from 0.3 to 0.8, and noise from 0.4 to 1."""
         drawn = np.asarray(jax.random.uniform(key, (3,)))
         epsilon, g, noise = -0.2 - 0.5 * drawn[0], 0.3 + 0.5 * drawn[1], 0.4 + 0.6 * drawn[2]
         return WideErfNetwork(float(epsilon), float(g), float(noise), setting["n"], setting["d"])
@@ -61,7 +61,7 @@ class WideErfNetworks(Population[WideErfNetwork]):
     def hypotheses(self, problem: WideErfNetwork) -> list[Hypothesis]:
         rows = problem.rows / problem.dimension**3
         return [
-            Hypothesis("rows over d³", jnp.asarray(rows), "<", 0.2, "the cubic eigenvalue is of order d^-3"),
+            Hypothesis("rows divided by d³", jnp.asarray(rows), "<", 0.2, "the cubic eigenvalue is of order d^-3"),
             Hypothesis(
                 "the noise", jnp.asarray(problem.noise), ">", 0.0, "sums over data are replaced by expectations"
             ),
@@ -84,13 +84,13 @@ class CubicEigenvalue(Claim[WideErfNetwork]):
     relation = Rate("d", (64.0, 128.0, 256.0))
     control = Control("it falls like d^-2.5", lambda found, problem: found + 0.5)
     controls = "how many rows the network at infinite width needs to learn a cubic component"
-    unexplained = "inputs whose directions are not equivalent"
+    unexplained = "inputs with directions that are not equivalent"
     traced = False
     trials = 16
     predict = -3.0
 
     def measure_at(self, problem: WideErfNetwork, key: Key[Array, ""], d: float) -> Array:
-        """By the Funk-Hecke formula: the mean of k(t) P(t), where P is cubic Gegenbauer with P(1) = 1."""
+        """Return the mean of k(t) P(t) for the cubic Gegenbauer polynomial P with P(1) = 1 (Funk-Hecke formula)."""
         t, g = _NODES, problem.weight_variance
         law = (1 - t**2) ** ((d - 2) / 2)  # the nodes have the density of cos(x, z)
         cubic = ((d + 2) * t**3 - 3 * t) / (d - 1)
@@ -119,7 +119,7 @@ class RegressionSeesTheCubicThroughLengths(Claim[WideErfNetwork]):
     # The omitted part is of the order of 1/d, 0.05 at d = 20. It is the cubic term of the arcsine along linear
     # functions.
     relation = EqualInMean(margin=0.05, resolution=0.05)
-    control = Control("the part is a quarter larger", lambda found, problem: 1.25 * found)
+    control = Control("the learned fraction is a quarter larger", lambda found, problem: 1.25 * found)
     controls = "how much of a cubic component appears at infinite width: about a per cent at n = 400, d = 20"
     unexplained = "less noise, with which n of the order of d² already affects the error"
     traced = False
@@ -143,7 +143,7 @@ class RegressionSeesTheCubicThroughLengths(Claim[WideErfNetwork]):
         return jnp.asarray(through + cubic / (cubic + t))
 
     def measure(self, problem: WideErfNetwork, key: Key[Array, ""]) -> Array:
-        """Regression on drawn rows, and the part of its values at other rows along H_3, mean over the d axes v."""
+        """Fit drawn rows; return the part of the fit along H_3 at other rows, averaged over the d axes v."""
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         n, d = problem.rows, problem.dimension
         x, z = rng.normal(size=(n, d)), rng.normal(size=(2000, d))

@@ -1,10 +1,10 @@
 """Modular addition by a quadratic network: one transition for every pair of frequencies.
 
-Symmetry leaves one unknown, the part a of the teacher that is not learned, and makes the frequencies of a unit
+By symmetry, the only unknown is the part a of the teacher that is not learned, and the frequencies of a unit are
 independent of each other. Each frequency has a power F in the first half of the weights and a power G in the second.
-The theory controls where units with a frequency become as likely as units without it, and what is learned beyond that
-point. It leaves open finite widths, samples of a part of the table, and more natural decays. The sixth order is chosen
-so that frequencies decouple.
+The theory gives the noise at which units with a frequency become as likely as units without it, and what is learned
+beyond that point. It leaves open finite widths, samples of a part of the table, and more natural decays. The sixth
+order is chosen so that frequencies decouple.
 """
 
 import equinox as eqx
@@ -40,7 +40,7 @@ class ModularUnit(eqx.Module):
     second: Float[Array, " P"]
 
     def powers(self) -> tuple[Float[Array, " modes"], Float[Array, " modes"]]:
-        """The squared sizes of w_k and v_k, w_n = sum over k of w_k e^(-2 pi i kn/P), at the frequencies 1, 2, ..."""
+        """Return |w_k|² and |v_k|² for k = 1, 2, ..., where w_n = sum over k of w_k e^(-2 pi i kn/P), same for v."""
         return tuple(jnp.abs(jnp.fft.fft(w)[1:] / len(w)) ** 2 for w in (self.first, self.second))  # pyright: ignore
 
 
@@ -54,7 +54,7 @@ class ModularUnits(Population[ModularUnit]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ModularUnit:
-        """Independent weights, and cosines with independent phases."""
+        """Draw independent weights, and add cosines with independent phases."""
         prime, keys = int(setting["prime"]), jax.random.split(key, 3)
         phases = jax.random.uniform(keys[0], (2, 1)) + jnp.arange(prime) / prime
         waves = setting["strength"] * jnp.cos(2 * jnp.pi * phases)
@@ -65,16 +65,24 @@ class ModularUnits(Population[ModularUnit]):
     def hypotheses(self, problem: ModularUnit) -> list[Hypothesis]:
         first, second = problem.powers()
         size = jnp.min(jnp.concatenate([first, second]))
-        return [Hypothesis("the least power of a frequency", size, ">", 0.0, "otherwise its part of the kernel is 0")]
+        return [
+            Hypothesis(
+                "the least power of a frequency",
+                size,
+                ">",
+                0.0,
+                "otherwise the part of the kernel at this frequency is 0",
+            )
+        ]
 
 
 class MixedAddition(eqx.Module):
-    """A model of modular addition at a growing prime. All else that matters is fixed.
+    """A model of modular addition at a growing prime, with all other relevant numbers fixed.
 
     Args:
-        decay: gamma.
-        noise: sigma² over its critical value.
-        load: 4 P² s F² over the critical sigma², the most that units could learn.
+        decay: the decay gamma.
+        noise: the noise sigma², divided by its critical value.
+        load: the most that units could learn, 4 P² s F² divided by the critical sigma².
     """
 
     decay: float = eqx.field(static=True)
@@ -82,7 +90,7 @@ class MixedAddition(eqx.Module):
     load: float = eqx.field(static=True)
 
     def model(self, prime: int = 101) -> ModularAddition:
-        """The model whose critical noise is 1."""
+        """Return the model with critical noise 1."""
         power, critical = np.sqrt(3 / self.decay), np.sqrt(4 * self.decay / 3)
         readout = self.load / (4 * prime**2 * power**2)
         width = 2 * readout * prime**2 / critical
@@ -94,11 +102,11 @@ class MixedAdditions(Population[MixedAddition]):
 
     settings = Space(
         decay=Real(0.5, 0.1, 2.0, "decay gamma of sixth order", corners=(0.3, 1.0)),
-        load=Real(10.0, 2.0, 1000.0, "most that units could learn, over the critical noise", corners=(5.0, 20.0)),
+        load=Real(10.0, 2.0, 1000.0, "most that units could learn, divided by the critical noise", corners=(5.0, 20.0)),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> MixedAddition:
-        """Noise of 0.5 to 0.9 times the critical noise, and a decay within a fifth of the setting."""
+        """Draw noise of 0.5 to 0.9 times the critical noise, and a decay within a factor of 1.25 of the setting."""
         drawn = np.asarray(jax.random.uniform(key, (2,)))
         decay = float(setting["decay"] * 1.25 ** (2 * drawn[0] - 1))
         return MixedAddition(decay, float(0.5 + 0.4 * drawn[1]), setting["load"])
@@ -107,7 +115,7 @@ class MixedAdditions(Population[MixedAddition]):
         share = problem.model().droplets(problem.noise)
         return [
             Hypothesis(
-                "sigma² over its critical value", jnp.asarray(problem.noise), "<", 1.0, "otherwise no unit turns"
+                "sigma² divided by its critical value", jnp.asarray(problem.noise), "<", 1.0, "otherwise no unit turns"
             ),
             Hypothesis(
                 "the fraction of units that turn", jnp.asarray(share), "<", 1.0, "otherwise all units have turned"
@@ -119,7 +127,7 @@ _KEY = "rubin2024grokking"
 
 
 def on_the_teacher(problem: ModularUnit) -> tuple[Float[Array, " modes"], Float[Array, ""]]:
-    """|sum over (n, m) of e^(2 pi i k(n + m)/P)/P (w_n + v_m)²|², k = 1, 2, ..., from the table of pairs; its scale."""
+    """Return |sum over (n, m) of e^(2 pi i k(n + m)/P)/P (w_n + v_m)²|² for k = 1, 2, ..., and its scale."""
     prime = len(problem.first)
     table = (problem.first[:, None] + problem.second[None, :]) ** 2
     sums = jnp.add.outer(jnp.arange(prime), jnp.arange(prime))
@@ -128,7 +136,7 @@ def on_the_teacher(problem: ModularUnit) -> tuple[Float[Array, " modes"], Float[
 
 
 class AbstractEigenvalue(Claim[ModularUnit]):
-    """The kernel of one unit on the waves e^(-2 pi i k(n + m)/P)/P, k = 1, ..., P - 1, which span the teacher."""
+    """Statements about a unit's kernel on the waves e^(-2 pi i k(n + m)/P)/P, 0 < k < P, which span the teacher."""
 
     population = ModularUnits()
     relation = Equal()
@@ -136,7 +144,7 @@ class AbstractEigenvalue(Claim[ModularUnit]):
     unexplained = "waves of two different frequencies, which the teacher does not have"
 
     def measure(self, problem: ModularUnit, key: Key[Array, ""]) -> Array:
-        """Sums over the table of pairs."""
+        """Sum over the table of pairs."""
         return on_the_teacher(problem)[0]
 
     def condition(self, problem: ModularUnit) -> Array:
@@ -157,7 +165,9 @@ class TeacherEigenvalue(AbstractEigenvalue):
 
     title = "The eigenvalue of a unit's kernel on the teacher of modular addition"
     source = Source(_KEY, "Abstract, analytical predictions", note="from the table of pairs")
-    control = Control("half as much, with only one order of the mixed product", lambda found, problem: 0.5 * found)
+    control = Control(
+        "the value is half as large, with only one order of the mixed product", lambda found, problem: 0.5 * found
+    )
 
     def predict(self, problem: ModularUnit) -> Array:
         first, second = problem.powers()
@@ -180,7 +190,7 @@ class ModularLevelMinima(Claim[MixedAddition]):
     source = Source(_KEY, "Abstract, phase transitions", note="modular addition, in closed form")
     population = MixedAdditions()
     relation = Equal()
-    control = Control("all three numbers are a twentieth larger", lambda found, problem: 1.05 * found)
+    control = Control("all three numbers are larger by a twentieth", lambda found, problem: 1.05 * found)
     controls = "the noise at which the first units turn to the teacher"
     unexplained = "weight decays that couple frequencies"
     traced = False
@@ -190,7 +200,7 @@ class ModularLevelMinima(Claim[MixedAddition]):
         return jnp.asarray([model.critical_interaction, model.power, model.power])
 
     def measure(self, problem: MixedAddition, key: Key[Array, ""]) -> Array:
-        """S = 0 and its two slopes, solved for u a², F and G from an asymmetric start on a grid."""
+        """Solve for u a², F and G with S = 0 and both slopes 0, from an asymmetric start on a grid."""
         gamma = problem.decay
         first, second = np.meshgrid(np.linspace(0.1, 9, 90), np.linspace(0.15, 9.15, 90))
         price = (first + second + gamma / 3 * (first**3 + second**3)) / (2 * first * second)
@@ -204,12 +214,12 @@ class ModularLevelMinima(Claim[MixedAddition]):
         return jnp.asarray(root(conditions, [price[at], first[at], second[at]], tol=1e-14).x)
 
     def condition(self, problem: MixedAddition) -> Array:
-        """Newton's last step leaves no error, because roots are simple."""
+        """Bound the errors: Newton's last step is exact up to rounding, because roots are simple."""
         return jnp.asarray(3.0 * (1 + 1 / problem.decay))
 
 
 def left_at(problem: MixedAddition, prime: float) -> float:
-    """The a that agrees with the law of powers at a prime: a (1 + lambda/sigma²) = 1, lambda = 4 P² s E[F G]."""
+    """Return the a with a (1 + lambda/sigma²) = 1, where lambda = 4 P² s E[F G] for the exact powers at a prime."""
     u = np.sqrt(4 * problem.decay / 3) / problem.noise**2
     top = np.sqrt(3 / problem.decay)
     root_powers = (np.arange(160) + 0.5) / 160 * np.sqrt(2.5 * top)
@@ -243,7 +253,7 @@ class MixedAmplitude(Claim[MixedAddition]):
     relation = Limit("P", (41.0, 71.0, 131.0), margin=0.05, resolution=0.03)
     control = Control("the unlearned part is a fifth larger", lambda found, problem: 1.2 * found)
     controls = "the error of a network beyond its transition"
-    unexplained = "the noise at which all units have turned; with the paper's numbers there is no such noise"
+    unexplained = "the noise at which all units have turned; with the paper's numbers, such a noise does not exist"
     traced = False
     trials = 10
 
@@ -251,5 +261,5 @@ class MixedAmplitude(Claim[MixedAddition]):
         return jnp.asarray(problem.model().amplitude(problem.noise))
 
     def measure_at(self, problem: MixedAddition, key: Key[Array, ""], prime: float) -> Array:
-        """The equation for a with the exact law of powers."""
+        """Solve the equation for a with the exact distribution of powers."""
         return jnp.asarray(left_at(problem, prime))

@@ -1,6 +1,6 @@
-"""Overlaps: how an erf unit responds to a cubic teacher; only this determines its field.
+"""Overlaps: the response of an erf unit to a cubic teacher, which alone determines the field.
 
-The theory controls the first two moments of a network's units with H_1 and H_3 of one direction. These are two exact
+The theory gives the inner products of a network's units with H_1 and H_3 of one direction. They are two exact
 functions of the overlap and the length of a unit's weights. It leaves open what finite samples add to these
 expectations.
 """
@@ -18,7 +18,7 @@ ABOUT = {"tool": "Gaussian processes", "architecture": "dense network", "object"
 
 
 class ErfUnit(eqx.Module):
-    """One unit erf(w'x) with weights w, x ~ N(0, I_d), and a direction v."""
+    """One unit erf(w'x) with weights w for inputs x ~ N(0, I_d), and a direction v."""
 
     weights: Float[Array, " d"]
     direction: Float[Array, " d"]
@@ -50,18 +50,18 @@ class ErfUnits(Population[ErfUnit]):
     def hypotheses(self, problem: ErfUnit) -> list[Hypothesis]:
         off = jnp.abs(jnp.linalg.norm(problem.direction) - 1)
         return [
-            Hypothesis("how far |v| is from 1", off, "<=", 1e-12, "v'x must be a standard normal number"),
+            Hypothesis("the distance of |v| from 1", off, "<=", 1e-12, "v'x must be a standard normal number"),
             Hypothesis("|w'v|", jnp.abs(problem.overlap), ">", 0.0, "otherwise all overlaps are 0"),
         ]
 
 
 _KEY = "rubin2024grokking"
 _NODES = jnp.linspace(-12.0, 12.0, 961)
-"""The trapezoidal rule on a normal density: analytic integrands make its error exponentially small."""
+"""Nodes of the trapezoidal rule on a normal density; for analytic integrands its error is exponentially small."""
 
 
 def by_quadrature(problem: ErfUnit) -> Float[Array, " 2"]:
-    """E[erf(w'x) H(v'x)] over t = v'x: given t, w'x is normal around qt, and E erf(a + s z) = erf(a/sqrt(1 + 2s²))."""
+    """Integrate over t = v'x: given t, w'x is normal around qt, and E erf(a + s z) = erf(a/sqrt(1 + 2s²))."""
     rest = problem.squared_norm - problem.overlap**2
     seen = erf(problem.overlap * _NODES / jnp.sqrt(1 + 2 * rest))
     weight = jnp.exp(-(_NODES**2) / 2) / jnp.sqrt(2 * jnp.pi) * (_NODES[1] - _NODES[0])
@@ -82,7 +82,7 @@ class ErfOverlaps(Claim[ErfUnit]):
     population = ErfUnits()
     relation = Equal()
     control = Control(
-        "with the mean of the squared length and the squared overlap in place of the squared length",
+        "with the mean of squared length and squared overlap in place of the squared length",
         lambda found, problem: hermite_overlaps(problem.overlap, (problem.squared_norm + problem.overlap**2) / 2),
     )
     controls = "what a unit contributes to the kernel on the teacher's two components"
@@ -96,7 +96,7 @@ class ErfOverlaps(Claim[ErfUnit]):
         return by_quadrature(problem)
 
     def condition(self, problem: ErfUnit) -> Array:
-        """The third overlap is what is left of integrals of the size of the first."""
+        """Bound the cancellation: the third overlap is a difference of integrals of the size of the first overlap."""
         return 10.0 * (1 + 1 / jnp.abs(hermite_overlaps(problem.overlap, problem.squared_norm)))
 
 
@@ -118,8 +118,8 @@ class KernelOfUnits(Claim[ErfUnit]):
     source = Source(_KEY, "Abstract, analytical predictions", note="for one unit, from its overlaps")
     population = ErfUnits()
     relation = Equal()
-    control = Control("all three a fifth larger", lambda found, problem: 1.2 * found)
-    controls = "how units act back on the unlearned part of the teacher"
+    control = Control("all three entries are larger by a fifth", lambda found, problem: 1.2 * found)
+    controls = "how units change the unlearned part of the teacher"
     unexplained = "components that the teacher does not have"
 
     def predict(self, problem: ErfUnit) -> Array:
