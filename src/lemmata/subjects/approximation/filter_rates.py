@@ -59,7 +59,7 @@ class PrintedRecurrentRateIsTight(Claim[ImpulseResponse]):
         12251,
         "85aaa5e6e339b875",
         says="By a lower bound of (20) for linear recurrences, (12) is essentially tight for state-space models.",
-        right_if="(12) were about the error in L2 and not about its square",
+        right_if="(12) were about the error in L2 and not about the squared error",
         formula="inf_theta E |f - f_theta|² = O(n^(-s/d)) for n parameters",
     )
     readings = (
@@ -99,7 +99,7 @@ class UndampedModesRate(Claim[ImpulseResponse]):
     relation = Rate("n", _RUNGS, margin=_MARGIN)
     control = Control("n^(1/2 - 2s)", lambda exponent, problem: exponent + 0.5)
     controls = "the squared error of recurrences on impulse responses in H^s"
-    unexplained = "damped poles; functions of the inputs that no filter computes"
+    unexplained = "damped poles, and functions of the inputs that no filter computes"
     corrects = PrintedRecurrentRateIsTight
     trials = 32
 
@@ -140,7 +140,7 @@ class LinearReadoutsMissCosines(Claim[LinearReadouts]):
         "(12)",
         "Theorem 1, part 2",
         "Section 3.4, linear filters",
-        note="what filters leave: functions of the inputs",
+        note="functions of the inputs, which filters do not fit",
     )
     stated = Kind.OWN
     population = RandomReadouts()
