@@ -67,7 +67,7 @@ class DeepSquare(Claim[SquareToFit]):
         return problem.largest**2 * jnp.array([4.0 ** -(m + 1), 4.0 ** -(m + 1), 1 / (8 * (3 * m + 1) ** 2)])
 
     def measure(self, problem: SquareToFit, key: Key[Array, ""]) -> Array:
-        """The largest error and the range of errors on a dyadic grid, and the error of a layer with raised chords."""
+        """Return the largest error and the range of errors on a dyadic grid, and the error of one layer."""
         m, pieces = problem.tents, 3 * problem.tents + 1
         x = jnp.linspace(0.0, 1.0, 2 ** (m + 3) + 1)
         error = deep_square(x, m) - x**2

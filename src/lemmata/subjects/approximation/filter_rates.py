@@ -1,5 +1,5 @@
-"""Linear recurrences as approximators: rate n^(-2s) for impulse responses in H^s, no approximation of functions of the
-inputs.
+"""Linear recurrences as approximators. Impulse responses in H^s are reached at the rate n^(-2s), but some functions of
+the inputs are never reached.
 
 This theory describes the squared error with which n states of a linear recurrence reproduce a periodic impulse
 response. It also says how well a linear readout of the states represents functions of the inputs. It assumes linear
@@ -28,7 +28,7 @@ _MARGIN = 0.12
 
 
 def squared_error_of_modes(problem: ImpulseResponse, n: int) -> Float[Array, ""]:
-    """Least squares on the states of a recurrence with undamped poles at the frequencies 0, ..., n of the period."""
+    """Return the squared error of least squares on states with undamped poles at the frequencies 0, ..., n."""
     poles = jnp.exp(2j * jnp.pi * jnp.arange(n + 1) / problem.steps)
     states = modal_states(poles, problem.steps)
     columns = jnp.concatenate([states.real, states.imag[:, 1:]], axis=1)
@@ -111,7 +111,7 @@ class UndampedModesRate(Claim[ImpulseResponse]):
 
 
 def squared_error_of_readout(problem: LinearReadouts, states: int) -> Float[Array, ""]:
-    """The least mean square of cos(2 pi q x_j) - c - <w, h_T>, from the moments of the states by quadrature."""
+    """Return the least mean square of cos(2 pi q x_j) - c - <w, h_T> over c and w, where h_T is the last state."""
     nodes, weights = np.polynomial.legendre.leggauss(64)
     x, weights = jnp.asarray((nodes + 1) / 2), jnp.asarray(weights / 2)
     target = jnp.cos(2 * jnp.pi * problem.frequency * x)

@@ -90,7 +90,7 @@ class ArrangementRegions(Claim[Arrangement]):
         return jnp.asarray(float(sum(math.comb(m, i) for i in range(d + 1))))
 
     def measure(self, problem: Arrangement, key: Key[Array, ""]) -> Array:
-        """Every region has a corner, where d hyperplanes meet. Near a corner, all combinations of their signs occur."""
+        """Count the signs near corners: every region has a corner, where d hyperplanes meet and take all signs."""
         m, d = problem.weights.shape
         signs = np.array(list(itertools.product((-1, 1), repeat=d)))
         found = set()
@@ -184,7 +184,7 @@ class KinksOnACircle(Claim[CircleOfInputs]):
 
 
 class SegmentOfInputs(eqx.Module):
-    """Two inputs, and the standard deviations of a layer: weight_std/sqrt(d) for weights, bias_std for biases."""
+    """Two inputs, and a layer's standard deviations, weight_std/sqrt(d) for weights and bias_std for biases."""
 
     a: Float[Array, " d"]
     b: Float[Array, " d"]

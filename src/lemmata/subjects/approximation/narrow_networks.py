@@ -53,7 +53,7 @@ class NarrowNetwork(eqx.Module):
 
 
 class NarrowNetworks(Population[NarrowNetwork]):
-    """Random layers whose biases put the kinks among the inputs, and random rectangles on which f is not constant."""
+    """Random layers whose biases put kinks among the inputs, and random rectangles on which f varies."""
 
     settings = Space(
         depth=Integer(4, 1, 12, "hidden layers", corners=(2, 8)),

@@ -71,7 +71,9 @@ class CoefficientBound(Claim[CosineRamps]):
         return jnp.full(2, 3 * problem.functions.moment())
 
     def measure(self, problem: CosineRamps, key: Key[Array, ""]) -> Array:
-        """The largest of n rho* over 64 features; the mean, a sum over omega of integrals over t by quadrature."""
+        """Return the largest n rho* over 64 features, and the mean. The mean is a sum over omega of integrals over t
+        by quadrature.
+        """
         features = sample_features(key, problem.functions, 64, problem.sharpness)
         drawn = 64 * representing_coefficients(problem.functions, features, problem.function)[:-1]
         return jnp.stack([jnp.abs(drawn).max(), problem.mean_coefficient()])

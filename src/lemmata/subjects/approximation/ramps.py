@@ -93,7 +93,7 @@ class Waves(Population[Wave]):
 
 
 class Line(eqx.Module):
-    """A function on [-1, 1] from g(-1), linear between equal knots with slopes from left to right; tau of its ramps."""
+    """A function g on [-1, 1], given by g(-1) and slopes between equispaced knots, and the slope tau of ramps."""
 
     start: Float[Array, ""]
     slopes: Float[Array, " k"]

@@ -38,7 +38,7 @@ _DEGREES = 1024  # beyond them lies a thousandth of the squared tail at degree 1
 
 
 class KinkedFunction(eqx.Module):
-    """A function on the unit circle by its parts, and a ball of the kernel <x, y> exp(sigma² <x, y>).
+    """A function on the unit circle, given by its parts, and a ball of the kernel <x, y> exp(sigma² <x, y>).
 
     Args:
         power: the squared L2 norms |f_q|² of the parts of degree q = 0, 1, ..., which sum to 1.
@@ -69,7 +69,7 @@ class KinkedFunctions(Population[KinkedFunction]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> KinkedFunction:
-        """Uniform phases, normal weights and a standard deviation between a half of the setting and all of it."""
+        """Draw uniform phases, normal weights, and a standard deviation between 1/2 and 1 times the setting."""
         drawn = jax.random.uniform(key, (2 * self.kinks + 1,))
         q = np.arange(_DEGREES + 1.0)
         kink = np.zeros(len(q))
@@ -104,7 +104,7 @@ def tails(problem: KinkedFunction) -> Float[Array, " q"]:
 
 
 def distance_of_ball(problem: KinkedFunction, log_radius: Float[Array, ""]) -> Float[Array, ""]:
-    """min |f - g| over |g|_H² <= R: g_q = kappa_q f_q / (kappa_q + rho), rho by bisection, all in logarithms.
+    """Return min |f - g| over |g|_H² <= R, where g_q = kappa_q f_q / (kappa_q + rho), with rho by bisection.
 
     Args:
         problem: a function and the kernel's eigenvalues.

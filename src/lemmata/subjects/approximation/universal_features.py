@@ -271,7 +271,7 @@ class BestCoefficientRate(Claim[Represented]):
     predict = -1.0
 
     def measure(self, problem: Represented, key: Key[Array, ""]) -> Array:
-        """One orthogonal basis serves all sizes: its first columns span the constant and the first features."""
+        """Project on one orthogonal basis, whose first columns span the constant and the first features."""
         basis, _ = jnp.linalg.qr(jnp.roll(problem.features(problem.x), 1, axis=1))
         values = problem.function(problem.x)
         parts = values @ basis

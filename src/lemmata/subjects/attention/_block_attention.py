@@ -21,13 +21,13 @@ Tiles = tuple[Float[Array, "tiles tile d"], Int[Array, "tiles tile"], Int[Array,
 
 
 def attended_mask(chosen: Int[Array, "n slots"], block: int, *, causal: bool = True) -> Bool[Array, "n n"]:
-    """The keys that a query attends to: the keys of its chosen blocks. With `causal`, no key after the query is
-    included.
+    """Return a mask of the keys to which each query attends, which are the keys of its chosen blocks. With `causal`,
+    keys after the query are left out.
 
     Args:
         chosen: the block numbers from `chosen_blocks`; -1 means no block.
-        block: keys of a block.
-        causal: whether later keys are out of reach.
+        block: the number of keys in a block.
+        causal: whether a query cannot attend to later keys.
 
     Raises:
         ShapeError: if there is not one row of blocks for each query.
@@ -142,8 +142,8 @@ def block_attention(
 def gathered(
     q: Array, k: Array, v: Array, block: int, count: int, causal: bool, tile: int, attend: Callable[..., tuple]
 ) -> Array:
-    """Block attention with `attend` for the tiles, which maps (tiles, keys, values, n, causal) to sums, maxima and
-    weights.
+    """Compute block attention, where `attend` maps (tiles, keys, values, n, causal) to the sums, maxima and weights of
+    the tiles.
     """
     n, blocks = len(q), -(-len(q) // block)
     chosen = chosen_blocks(q, k, block, count, causal=causal, tile=tile)
@@ -183,8 +183,8 @@ def attend_tile(
 
 
 def _slots(chosen: Int[Array, "n slots"], blocks: int, tile: int) -> tuple[Array, Array, Array]:
-    """The place of each pair of a query and a block among the tiles, the query at each place, and the block of each
-    tile.
+    """Return three arrays: the place among the tiles of each pair of a query and a block, the query at each place, and
+    the block of each tile.
 
     A block with c queries takes ceil(c / tile) tiles, so all blocks together take at most (n slots) / tile + blocks.
     The number of tiles is this bound, rounded up to a multiple of the number of tiles that are mapped at once.
