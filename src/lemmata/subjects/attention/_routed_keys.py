@@ -127,7 +127,7 @@ class HiddenRun(eqx.Module):
 
 
 class HiddenRuns(Population[HiddenRun]):
-    """Contexts of a multiple of 128 keys, whose signal-to-noise ratio at a given block size varies by a factor of 2.
+    """Contexts with a multiple of 128 keys. At one block size, the signal-to-noise ratio varies by a factor of 2.
 
     Args:
         run: the number of relevant keys.

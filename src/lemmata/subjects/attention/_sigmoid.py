@@ -1,4 +1,4 @@
-"""Sigmoid attention as kernels in Pallas: one program a block of queries, keys and values block by block.
+"""Sigmoid attention as Pallas kernels, with one program for each block of queries; keys come block by block.
 
 Unlike a softmax, no row needs a running maximum or sum. Blocks of keys are added as they come, and the derivative needs
 no sum over a row of the output.

@@ -1,5 +1,5 @@
-"""The effective dimension of attention as a kernel, and its growth with the number of tokens and the sharpness of the
-logits.
+"""The effective dimension of attention as a kernel, and how it grows with the number of tokens and the sharpness of
+the logits.
 
 Let K be the Gram matrix of exp(beta <x, y>) on n tokens. This theory describes the effective dimension d_eff(lambda) =
 tr K (K + n lambda)^-1, and its limit under the uniform distribution on a sphere, for which the Funk-Hecke formula

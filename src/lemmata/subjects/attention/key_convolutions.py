@@ -36,7 +36,7 @@ ABOUT = {"tool": "linear algebra", "architecture": "attention", "object": "score
 
 
 class RecalledPairs(eqx.Module):
-    """Random tokens on the unit sphere. Each token of the last block is a name that a value follows earlier.
+    """Random tokens on the unit sphere. Each token of the last block is a name; an earlier copy precedes its value.
 
     Args:
         tokens: the tokens of each context.
@@ -91,7 +91,7 @@ class ConvolvedKey(eqx.Module):
         query: the query, of length 1.
         filters: one weight for each step back and each coordinate.
         excess: the factor of the query that is added to the relevant key.
-        block: keys of a block.
+        block: the number of keys in a block.
         blocks: the number of blocks. The scores of all blocks but the first depend on the same number of keys.
     """
 
@@ -196,8 +196,8 @@ class ConvolutionNeverRaisesTheMeanRatio(Claim[ConvolvedKey]):
         return problem.excess * jnp.asarray(router_signal_to_noise(1.0, d, n // problem.blocks))
 
     def measure(self, problem: ConvolvedKey, key: Key[Array, ""]) -> Array:
-        """Weights of all keys in the difference of two scores. They are its derivative, because the difference is
-        linear in the keys.
+        """Compute the weights of all keys in the difference of two scores. These weights are the derivative of the
+        difference, which is linear in the keys.
         """
         own, other = 1, problem.blocks - 1
 
