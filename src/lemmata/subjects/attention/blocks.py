@@ -67,7 +67,7 @@ _TILE = 4
 
 
 def reach(problem: TokenRows, count: int) -> Bool[Array, "n n"]:
-    """Which keys each query attends: a block is in reach if fewer than count - 1 earlier ones have larger means."""
+    """Return a mask of attended keys. An earlier block counts if its score is among the count - 1 largest."""
     q, k, block, n = problem.q, problem.k, problem.block, len(problem.q)
     starts = np.arange(0, n, block)
     scores = q @ (jnp.asarray(starts[:, None] // block == np.arange(n) // block, float) @ k).T

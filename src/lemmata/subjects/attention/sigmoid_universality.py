@@ -38,7 +38,7 @@ class TokenMap(eqx.Module):
 
     @property
     def places(self) -> Int[np.ndarray, " m"]:
-        """The factor of each head's count. With it, the sum determines all counts and leaves space for a token."""
+        """The factor of each head's count, with which the sum determines all counts and has space for a token."""
         return (self.m + 1) * (self.sequences.shape[1] + 1) ** np.arange(self.m)
 
     @property

@@ -142,7 +142,7 @@ class TiedHeadsAreReversible(Claim[AttentionKernel]):
         return _leaves_unit_interval(problem.attention)
 
     def condition(self, problem: AttentionKernel) -> Array:
-        """Eigenvalues of D^-1 K are as sensitive as D^(1/2) is badly scaled."""
+        """Eigenvalues of D^-1 K are sensitive if the entries of D^(1/2) differ much."""
         sums = jnp.exp(problem.tokens @ problem.exponent @ problem.tokens.T).sum(axis=1)
         return len(sums) * jnp.sqrt(sums.max() / sums.min())
 

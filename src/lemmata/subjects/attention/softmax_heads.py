@@ -66,7 +66,7 @@ class AttentionHead(eqx.Module):
 
     @property
     def rounding(self) -> Float[Array, ""]:
-        """How many eps a share is off: a logit sums d² products, and carries an error of the sum of their sizes."""
+        """The error of an attention weight in units of eps: a logit's error is the sum of the sizes of d² products."""
         sizes = [jnp.abs(side) @ jnp.abs(self.tokens) for side in (self.query, self.key)]
         return 1 + (sizes[0].T @ sizes[1]).max()
 

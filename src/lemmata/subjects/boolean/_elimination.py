@@ -94,7 +94,7 @@ class Blocks:
 
     @property
     def evidence(self) -> float:
-        """The squared advantage times the rows: above 2 log(2^b), the right parity is distinguishable from all 2^b."""
+        """The squared advantage times the rows; above 2 log(2^b), the right one of 2^b parities stands out."""
         return self.rows * self.advantage**2
 
 

@@ -45,8 +45,8 @@ class UnknownParities(Population[UnknownParity]):
 
 
 def eliminated(examples: list[int], bits: int) -> tuple[int, int]:
-    """How many examples give full rank, and the set that they determine. An example is its bits, and its label at bit
-    d.
+    """Return how many examples give full rank, and the set that they determine. An example is a number whose bit d is
+    the label and whose lower bits are the inputs.
 
     Rows are kept in reduced form: the leading bit of a row is 0 in all other rows.
     """

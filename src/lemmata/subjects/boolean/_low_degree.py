@@ -193,8 +193,8 @@ class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def decision_function(self, X):
-        """The sums g. For two classes they have shape (m,), and are positive for the second class. Otherwise (m,
-        classes).
+        """Return the sums g. For two classes, they have the shape (m,), and are positive for the second class.
+        Otherwise, they have the shape (m, classes).
 
         Args:
             X: rows of d columns, of shape (m, d).

@@ -1,4 +1,4 @@
-"""The parity behind labels: elimination without noise, Blum, Kalai and Wasserman's algorithm with it."""
+"""Find the parity behind labels: elimination without noise, and Blum, Kalai and Wasserman's algorithm with noise."""
 
 import dataclasses
 import math
@@ -255,7 +255,7 @@ def _with_noise(
     near = _nearest_parity(augmented, (x[:, bits].sum(axis=1) & 1).astype(bool) ^ y ^ negated)
     return _parity_of(
         bits, negated, names, method, None, len(held), wrong, chance, level,
-        Condition("share of held-out labels that differ, against the noise given", wrong / len(held),
+        Condition("share of held-out labels that differ, compared with the given noise", wrong / len(held),
                   bool(low <= wrong <= high), "otherwise the noise differs from the given noise"),
         Condition(("parities that differ in one or two columns agree clearly less (largest probability that "
                   "chance explains such a gap)"), near, near <= _CHANCE,
@@ -264,7 +264,7 @@ def _with_noise(
 
 
 def _nearest_parity(x: np.ndarray, wrong: np.ndarray) -> float:
-    """How well the rows distinguish the parity from neighbours in one or two columns, as the worst probability.
+    """Return how well rows distinguish the parity from neighbours in one or two columns, as the largest probability.
 
     On the rows where the sum of these columns is 1, the parity predicts e of n labels wrongly, and the neighbour
     predicts n - e wrongly.
@@ -273,7 +273,7 @@ def _nearest_parity(x: np.ndarray, wrong: np.ndarray) -> float:
     pairs = np.triu_indices(columns.shape[1], 1)
 
     def differing(rows: np.ndarray) -> np.ndarray:
-        """The rows in which two columns differ."""
+        """Count the rows in which two columns differ, for all pairs."""
         ones = rows.sum(axis=0)
         return np.round(ones[:, None] + ones - 2 * rows.T @ rows)[pairs]
 
@@ -281,18 +281,18 @@ def _nearest_parity(x: np.ndarray, wrong: np.ndarray) -> float:
 
 
 def _rounds(d: int) -> int:
-    """The number of times that blocks are drawn; comparing all parities at once is deterministic."""
+    """Return how often blocks are drawn, which is once if all parities are compared at once."""
     return 1 if d <= LAST else _ROUNDS
 
 
 def _verifies(held: int, d: int, noise: float) -> bool:
-    """Whether the held-out rows distinguish the right parity from chance, up to rare draws of their noise."""
+    """Return whether the held-out rows distinguish the right parity from chance, except for rare draws of noise."""
     wrong = math.ceil(noise * held + _SPREAD * math.sqrt(noise * (1 - noise) * held))
     return held > 0 and _rounds(d) * float(stats.binom.cdf(wrong, held, 0.5)) <= _CHANCE
 
 
 def _check_rows(n: int, d: int, noise: float, evidence: float) -> None:
-    """Refuse fewer rows than the last block takes to single out one of 2^b parities."""
+    """Raise an error for fewer rows than the last block needs to single out one of 2^b parities."""
     # The largest of 2^b sums of independent signs is about sqrt(2 log 2^b) standard deviations.
     wanted = (math.sqrt(2 * min(d, LAST) * math.log(2)) + _SPREAD) ** 2
     if evidence >= wanted and _verifies(int(_HELD * n), d, noise):
