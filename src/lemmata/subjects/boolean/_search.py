@@ -102,8 +102,8 @@ def sampled_coefficients(
 def sampled_changes(
     f: Function, d: int, rates: Float[np.ndarray, " r"], level: float, generator: np.random.Generator
 ) -> tuple[Float[np.ndarray, "d 3"], Float[np.ndarray, "r 3"]]:
-    """How often f changes when one input is flipped, and when each input is flipped with a probability. All have exact
-    limits.
+    """Estimate how often f changes if one input is flipped, and if each input is flipped with a given probability. All
+    estimates have exact limits.
     """
     x = _draw(_PAIRED, d, generator)
     before = f.signs(x)

@@ -226,8 +226,8 @@ def _values(rows: np.ndarray, columns: str, names: tuple[str, ...]) -> tuple[lis
 
 
 def _like(values: np.ndarray, x: Any) -> Any:
-    """The values as a data frame of the same types, if the rows were given as one. It is a copy, so a model may change
-    it.
+    """Return a copy of the values, which the model may change. If the rows were given as a data frame, the copy is a
+    data frame of the same types.
     """
     names = getattr(x, "columns", None)
     if names is None:
@@ -269,7 +269,7 @@ def _answers(given: Any, count: int) -> np.ndarray:
 
 
 def _limits(differs: np.ndarray, level: float) -> tuple[float, float]:
-    """Limits of a share over rows (columns here) that are each drawn several times."""
+    """Return limits of a share over rows that are each drawn several times (a row is a column of `differs`)."""
     repeats, rows = differs.shape
     share = float(differs.mean())
     if repeats == 1:

@@ -25,8 +25,8 @@ ABOUT = {"tool": "Fourier analysis", "architecture": "any", "object": "function 
 
 
 class CubeHalfspaces(Population[NoisyFunction]):
-    """Weights from normal to geometric. Noise rates are from 0.15 to 0.5 in some problems, and below 0.05 in the
-    others.
+    """Halfspaces with normal, equal or geometric weights. Noise rates are from 0.15 to 0.5 in some problems, and below
+    0.05 in the others.
 
     Args:
         strong: the share of problems with a noise rate above 0.15.

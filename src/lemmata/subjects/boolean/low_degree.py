@@ -127,7 +127,7 @@ class LowDegreeError(Claim[LowDegreeTask]):
 
 
 class NearlyOneCoordinate(Population[LowDegreeTask]):
-    """One coordinate. The labels of a random share of 3 % to 13 % of the points are flipped."""
+    """Functions that equal one coordinate, except for flipped labels at a random 3 % to 13 % of the points."""
 
     settings = Space(
         d=dimension(8, 6, 10, corners=(6, 9)),

@@ -173,7 +173,7 @@ class ComposedFunction(eqx.Module):
 
 
 class ComposedFunctions(Population[ComposedFunction]):
-    """Halfspaces, on disjoint sets of coordinates in half of the problems; g is a parity in half of the problems."""
+    """Compositions of halfspaces, half of them on disjoint sets of coordinates; g is a parity in half of them."""
 
     settings = Space(d=dimension(9, 4, 12, corners=(7, 10)), k=dimension(3, 2, 4, corners=(2, 4)))
 

@@ -183,7 +183,7 @@ class InfluenceAtLeastVariance(Claim[RealFunction]):
 
 
 class MonotoneFunctions(Population[NoisyFunction]):
-    """Halfspaces with weights of one sign, half of them majorities, and disjunctions of conjunctions."""
+    """Monotone functions: halfspaces with weights of one sign, majorities, and disjunctions of conjunctions."""
 
     settings = Space(d=dimension(9, 2, 13, corners=(7, 10)))
 

@@ -37,7 +37,7 @@ class Query(eqx.Module):
 
 
 class Queries(Population[Query]):
-    """Bent functions of k coordinates with tau = 2^(-k/2) in half of the problems, and otherwise uniform values."""
+    """Queries: bent functions of k coordinates with tau = 2^(-k/2) in half of the problems, or uniform values."""
 
     settings = Space(d=dimension(8, 3, 11, corners=(6, 9)))
 

@@ -64,8 +64,8 @@ def _less_logarithm(x: np.ndarray) -> np.ndarray:
 
 
 def kl_upper(q: ArrayLike | float, budget: ArrayLike | float) -> Float[np.ndarray, "*shape"]:
-    """The largest p with kl(q || p) <= budget, elementwise. It is the largest value compatible with the observed share
-    q.
+    """Return the largest p with kl(q || p) <= budget, elementwise. This p is the largest value compatible with the
+    observed share q.
 
     The result is rounded up: it is never below the exact p, and above it by at most about 1e-13 (p - q).
 

@@ -54,7 +54,7 @@ def as_labelled(x: ArrayLike, y: ArrayLike) -> tuple[Float[np.ndarray, "n *shape
 def as_held(
     held: object, rows: np.ndarray, classes: np.ndarray
 ) -> tuple[Float[np.ndarray, "n *shape"], Int[np.ndarray, " n"]]:
-    """Held rows and their classes by the numbers of the training rows; a new class is an error of every rule, -1.
+    """Return held-out rows and their class numbers as in training; a new class is -1, an error of every rule.
 
     Args:
         held: a pair of held-out rows and their classes.

@@ -148,7 +148,7 @@ def random_label_test(
 
 
 def _labelling(generator: np.random.Generator, n: int, classes: int) -> np.ndarray:
-    """Independent classes with equal probability, drawn again if only one class occurs, because learners refuse it."""
+    """Draw independent, equally likely classes; draw again if there is only one class, which learners reject."""
     while True:
         given = generator.integers(classes, size=n)
         if len(np.unique(given)) > 1:
