@@ -157,7 +157,7 @@ class Formulas(Population[Formula]):
 
 
 def explained(values: Float[np.ndarray, " states"], degree: int) -> float:
-    """The share of the variance of a function of bits that least squares by monomials up to a degree explains."""
+    """Return the share of a function's variance that monomials of bits up to a degree explain by least squares."""
     n = len(values).bit_length() - 1
     states = np.arange(len(values))
     monomials = states[np.bitwise_count(states) <= degree]

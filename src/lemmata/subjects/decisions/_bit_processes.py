@@ -98,8 +98,8 @@ def parity_process(bits: int, goal: int = 0) -> BitProcess:
 
 
 def majority_process(bits: int, goal: int | None = None) -> BitProcess:
-    """A counter runs over n bits. One action sets the bit at the counter, and the other action moves the counter to the
-    next bit.
+    """Return a process with a counter over n bits. One action sets the bit at the counter, and the other action moves
+    the counter to the next bit.
 
     The lowest n bits of a state are x, and the bits above them are the counter c. A bit is set to the bit of the goal.
     A counter that has reached n stays there. The reward is 1 if c = n and x is the goal. From c = 0 this takes n + z

@@ -102,7 +102,7 @@ def total_influence(truth: Bool[np.ndarray, " states"]) -> float:
 
 
 def prime_implicants(truth: Bool[np.ndarray, " states"]) -> Int[np.ndarray, "terms 2"]:
-    """Return all conjunctions that imply f and stop doing so without any of their literals (Quine and McCluskey).
+    """Return the prime implicants: conjunctions that imply f, but not if a literal is left out (Quine and McCluskey).
 
     Args:
         truth: f at the states 0, ..., 2^n - 1, with n at most 12. Returns: One row for each term. Its two numbers

@@ -54,7 +54,7 @@ class BrokenLine:
         return self.values[at - 1] + (self.values[at] - self.values[at - 1]) * (x - low) / (high - low)
 
     def after(self, inner: "BrokenLine") -> "BrokenLine":
-        """x -> self(inner(x)). Its knots are the knots of inner, and the points that inner maps to a knot."""
+        """Return x -> self(inner(x)), with the knots of inner and the points that inner maps to knots of self."""
         knots = set(inner.knots)
         slopes = inner.slopes
         starts = [inner.knots[0], *inner.knots]

@@ -84,8 +84,8 @@ class Sparsified:
         return outputs[:, self.units] @ self.weights + self.intercept
 
     def enough(self, tolerance: float) -> int:
-        """The number of units for which the bound proves an error of at most the tolerance. It is an upper bound on the
-        number needed.
+        """Return the number of units for which the bound proves an error of at most the tolerance. Fewer units may be
+        enough.
 
         The number is at most the number of units of the network, which together have no error.
 
@@ -103,7 +103,7 @@ class Sparsified:
         return min(max(1, math.ceil(root**2 * (1 - 1e-12))), self.network_units)
 
     def plot(self) -> Any:
-        """An Altair chart of the error with the first 1, 2, ..., k units, and of the bound, on logarithmic axes."""
+        """Return an Altair chart of the error with 1, 2, ..., k units, and of the bound, on logarithmic axes."""
         k = np.arange(1, len(self.path) + 1)
         series = {"measured": (k, self.path), "bound": (k, np.sqrt(max(self.mass**2 - self.size**2, 0.0) / k))}
         return styled(lines(series, ("units", "root mean square distance from the network"), logarithmic="xy"))
@@ -275,8 +275,8 @@ def _arrays(weights: Any, intercept: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _chosen(atoms: np.ndarray, target: np.ndarray, count: int) -> np.ndarray:
-    """The first `count` different atoms of the greedy iteration. If it only repeats old atoms, the best new atoms are
-    added.
+    """Return the first `count` different atoms of the greedy iteration. If the iteration only repeats old atoms, the
+    best new atoms are added.
     """
     order: list[int] = []
     squares, along, products = (atoms**2).sum(axis=1), atoms @ target, np.zeros(len(atoms))
@@ -296,7 +296,7 @@ def _chosen(atoms: np.ndarray, target: np.ndarray, count: int) -> np.ndarray:
 
 
 def _refitted(chosen: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The root mean square errors of least squares on the first columns, and the weights of all of them."""
+    """Return root mean square errors of least squares on 1, 2, ... columns, and the weights of all columns."""
     path, factors = [], np.zeros((0, target.shape[1]))
     # columns of one size, since least squares drops directions that are small
     size = np.abs(chosen).max(axis=0)

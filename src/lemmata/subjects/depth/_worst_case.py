@@ -150,7 +150,7 @@ def worst_case(steps: Any, smoothness: float, convexity: float = 0.0) -> WorstCa
 
 
 def _solved(steps: np.ndarray, ratio: float) -> Certificate:
-    """The certificate. If a matrix of the search is singular or not finite after rounding, a certificate of nothing."""
+    """Return the certificate, or an infinite bound if a matrix of the search is singular or not finite."""
     nothing = Certificate(np.inf, 0.0, np.zeros(0), -np.inf)
     try:
         with np.errstate(all="ignore"):

@@ -11,7 +11,7 @@ from lemmata.subjects.depth._broken_lines import BrokenLine, network_output
 
 
 class BrokenLinePair(eqx.Module):
-    """Two continuous piecewise affine functions f and g: knots, values there, and the slopes at both ends."""
+    """Two continuous piecewise affine functions f and g, by knots, values at the knots, and slopes at both ends."""
 
     f_knots: Float[Array, " m"]
     f_values: Float[Array, " m"]
@@ -29,7 +29,7 @@ class BrokenLinePair(eqx.Module):
 
 
 class BrokenLinePairs(Population[BrokenLinePair]):
-    """Zigzags between -2 and 2 with knots in (-1, 1) in half of the problems, random values at knots in the others."""
+    """Pairs with random values at knots, or, in half of the problems, zigzags in [-2, 2] with knots in (-1, 1)."""
 
     settings = Space(p=Integer(4, 2, 12, "pieces of f"), q=Integer(5, 2, 12, "pieces of g"))
 

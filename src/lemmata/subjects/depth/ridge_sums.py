@@ -20,7 +20,7 @@ ABOUT = {"tool": "approximation theory", "architecture": "dense network", "objec
 
 
 class RadialTarget(eqx.Module):
-    """f(x) = L_k^(d/2 - 1)(|x|²/2) for normal x in d dimensions, and unit directions w_1, ..., w_m, as rows."""
+    """The target f(x) = L_k^(d/2 - 1)(|x|²/2) for normal x in R^d, and unit directions w_1, ..., w_m as rows."""
 
     directions: Float[Array, "m d"]
     k: int = eqx.field(static=True)

@@ -168,5 +168,5 @@ class FewThresholds(Claim[Wave]):
         return jnp.maximum(beside.max(), inside.max())
 
     def condition(self, problem: Wave) -> Array:
-        """Phases are rounded, and a place near a peak is known to the root of rounding only, where h is flat."""
+        """Phases are rounded, and near a flat peak, places are known only to the root of the rounding error."""
         return 8 * jnp.pi * (problem.periods + 2) * problem.atoms

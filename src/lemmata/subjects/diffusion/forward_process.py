@@ -1,4 +1,4 @@
-"""The forward process: adding noise to data, and the distribution of the result.
+"""The forward process, which adds noise to data, and the distribution of the noised data.
 
 This theory gives the distribution of x(t) in dx = -g x/2 dt + sqrt(g) dB. Given x(0), it is normal with mean alpha x(0)
 and variance 1 - alpha². Here alpha = exp(-G/2), and G is the integral of g. The theory assumes nothing about the data.
@@ -45,5 +45,5 @@ class ForwardVariance(Claim[SchedulePoint]):
         return problem.t / 2 * outer_weights @ (jnp.exp(-rest) * problem.schedule.rate(s))
 
     def condition(self, problem: SchedulePoint) -> Array:
-        """A sum of 40 terms, at a relative rounding of the exponent each."""
+        """The sum has 40 terms, each with the relative rounding error of its exponent."""
         return 8 * (1 + problem.schedule.integral(problem.t))
