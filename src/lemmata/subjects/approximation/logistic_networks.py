@@ -103,8 +103,9 @@ class NetworkSpectrum(Claim[LogisticUnits]):
     """Let sum_j r_j sigma(<a_j, x>) be a network of logistic units with weights a_j and coefficients r_j. The spectrum
     of its gradient lies on the lines through the a_j: for every x,
 
-        gradient = sum_j r_j (a_j/|a_j|) integral of (s/|a_j|) / (2 sinh(pi s/|a_j|)) exp(i s <a_j/|a_j|, x>) ds, So
-        the spectrum has this density along each line, and it is 0 off the lines.
+        gradient = sum_j r_j (a_j/|a_j|) integral of (s/|a_j|) / (2 sinh(pi s/|a_j|)) exp(i s <a_j/|a_j|, x>) ds.
+
+    So the spectrum has this density along each line, and it is 0 off the lines.
     """
 
     title = "The spectrum of a logistic network's gradient lies on the lines through its weights"

@@ -65,9 +65,10 @@ def boolean_fourier(
         level: the confidence level of each interval from sampling; the intervals of the coefficients hold jointly.
         seed: the random seed for the sampled points.
 
-    Raises: SettingError, ShapeError: for invalid arguments, or for more inputs than can be enumerated without a
-        threshold. The message gives the number of evaluations that sampling would need. DataError: for outputs that
-        are not numbers, or not two values if the function is sampled.
+    Raises:
+        SettingError, ShapeError: for invalid arguments, or for more inputs than can be enumerated without a threshold.
+            The message gives the number of evaluations that sampling would need.
+        DataError: for outputs that are not numbers, or not two values if the function is sampled.
 
     Example:
         >>> majority = lambda x: x.sum(axis=1) > 0

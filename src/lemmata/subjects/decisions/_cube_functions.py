@@ -105,8 +105,11 @@ def prime_implicants(truth: Bool[np.ndarray, " states"]) -> Int[np.ndarray, "ter
     """Return the prime implicants: conjunctions that imply f, but not if a literal is left out (Quine and McCluskey).
 
     Args:
-        truth: f at the states 0, ..., 2^n - 1, with n at most 12. Returns: One row for each term. Its two numbers
-        encode the bits that the term leaves free, and the values of the other bits.
+        truth: f at the states 0, ..., 2^n - 1, with n at most 12.
+
+    Returns:
+        One row for each term. Its two numbers encode the bits that the term leaves free, and the values of the other
+        bits.
 
     Raises:
         SettingError: for more than 12 bits.

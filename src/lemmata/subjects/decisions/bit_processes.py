@@ -73,8 +73,8 @@ class MajorityBestValues(Claim[BitDecision]):
     controls = "the best value of each state in which the counter is 0"
     unexplained = "the size of a circuit that computes the best value"
     reading = (
-        "the goal requires that the counter has reached n; otherwise the time would be the position of the last wrong "
-        "bit plus k"
+        "the goal requires that the counter has reached n; otherwise the time would be k plus the position "
+        "of the last wrong bit"
     )
     traced = False
 

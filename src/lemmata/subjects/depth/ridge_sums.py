@@ -35,7 +35,7 @@ def laguerre(k: int, order: float, t: Array) -> Array:
 
 
 def hermite(degree: int, t: Array) -> Array:
-    """The probabilists' Hermite polynomials of degrees 0 to `degree`, with square mean 1, along a new last axis."""
+    """Return Hermite polynomials of degrees 0 to `degree`, of mean square 1 for normal x, along a new last axis."""
     known = [jnp.ones_like(t), t]
     for n in range(1, degree):
         known.append((t * known[n] - math.sqrt(n) * known[n - 1]) / math.sqrt(n + 1))

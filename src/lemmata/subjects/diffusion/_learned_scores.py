@@ -203,7 +203,7 @@ class TrainedOnSquares(Population[Learned]):
         return sampled_learned(key, setting["n"], setting["width"], setting["horizon"])
 
     def hypotheses(self, problem: Learned) -> list[Hypothesis]:
-        """Assumptions 6.1 to 6.4. The width that the theorems ask for, n³ d³ exp(18 B) / lambda², is above 1e20."""
+        """Require Assumptions 6.1 to 6.4, but not the width n³ d³ exp(18 B) / lambda², which is above 1e20."""
         smallest = problem.values[0]
         return [
             *_of_any_law(problem),

@@ -54,7 +54,7 @@ def _squares(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n 
 
 
 def reverse_grid(first: float, horizon: float, steps: int) -> Float[Array, " s"]:
-    """Times from `first` to `horizon`, denser near `first`, where the score is steep: squares of an even grid."""
+    """Return times from `first` to `horizon`: squares of an even grid, denser near `first`, where scores are steep."""
     return jnp.linspace(first**0.5, horizon**0.5, steps + 1) ** 2
 
 

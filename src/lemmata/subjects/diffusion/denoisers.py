@@ -224,7 +224,7 @@ class CubeLipschitz(Claim[Diffused]):
         return jnp.minimum(1 / alpha, alpha * h**2 / problem.schedule.variance(problem.times))
 
     def measure(self, problem: Diffused, key: Key[Array, ""]) -> Array:
-        """Symmetric difference quotients of step 1e-4 of the spread, the largest over coordinates, at each time."""
+        """Return the largest difference quotient over coordinates at each time, with steps of 1e-4 spreads."""
         alpha, v = problem.schedule.scale(problem.times), problem.schedule.variance(problem.times)
         step = 1e-4 * jnp.sqrt(v) / alpha
         at = jax.vmap(lambda t, x: problem.target.denoiser(problem.schedule, t, x))

@@ -1,4 +1,4 @@
-"""Early stopping: how close kernel regression on noisy labels comes to a function of the kernel's space, and when.
+"""Early stopping: how close kernel regression on noisy labels comes to a function in the kernel's space, and when.
 
 This theory bounds E |F_pseudo - F_H|² along gradient flow on labels F_H(x_i) + e_i. The source assumes that this error
 is small (Assumption G.3). The theory assumes a function of bounded norm and noise of mean zero. It does not explain how

@@ -133,12 +133,12 @@ class _Regression(NamedTuple):
 
     @property
     def hat(self) -> Float[np.ndarray, "n n"]:
-        """S = K (K + nu)^-1."""
+        """The matrix S = K (K + nu)^-1."""
         return np.linalg.solve(self.matrix + self.ridge * np.eye(len(self.matrix)), self.matrix)
 
     @property
     def refits(self) -> Float[np.ndarray, "n n"]:
-        """The map from labels to the predictions f^(-i)(x_i): n regressions, each without one point."""
+        """Return the map from labels to the predictions f^(-i)(x_i) of n regressions, each without one point."""
         weights = np.zeros_like(self.matrix)
         for i in range(len(weights)):
             kept = np.arange(len(weights)) != i

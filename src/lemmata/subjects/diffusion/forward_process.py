@@ -36,7 +36,7 @@ class ForwardVariance(Claim[SchedulePoint]):
         return problem.schedule.variance(problem.t)
 
     def measure(self, problem: SchedulePoint, key: Key[Array, ""]) -> Array:
-        """Itô's isometry, by Gauss-Legendre quadrature of g alone, with 2 nodes inside and 40 outside."""
+        """Use Itô's isometry and Gauss-Legendre quadrature of g, with 2 inner and 40 outer nodes."""
         inner, inner_weights = (jnp.asarray(a) for a in np.polynomial.legendre.leggauss(2))
         outer, outer_weights = (jnp.asarray(a) for a in np.polynomial.legendre.leggauss(40))
         s = problem.t * (outer + 1) / 2

@@ -1,4 +1,4 @@
-"""Scores of mixtures under noise: their formula, their evolution equation, and the entropy and information they give.
+"""Scores of mixtures under noise: their formula, their evolution, and their relation to entropy and information.
 
 This theory gives the score of x0 + sqrt(v) xi in closed form at every noise level v. Here xi is standard normal, and x0
 comes from a mixture of normal distributions with any covariances. The theory assumes that the mixture is known. It does
@@ -38,7 +38,7 @@ def _without_determinants(score: Array, problem: HeatedPlaces) -> Array:
 
 
 def _amplification(mixture: HeatedMixture, v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, ""]:
-    """How many eps the sum of pulls is off: exponents and solutions of systems, over the length of the score."""
+    """Return the error in eps of the sum of pulls, from exponents and linear systems, relative to the score."""
     values, pulls = jnp.linalg.eigvalsh(mixture.widened(v)), mixture.pulls(v, z)
     quadratic = jnp.sum((z - mixture.means) * pulls, axis=1)
     sizes = mixture.responsibilities(v, z) * (1 + quadratic) * jnp.linalg.norm(pulls, axis=1)
@@ -160,7 +160,7 @@ class EntropyUnderNoise(Claim[HeatedLaw]):
         return jax.vmap(lambda v: jax.jacfwd(entropy)(v, *problem.mixture.grid(v)))(problem.variances)
 
     def condition(self, problem: HeatedLaw) -> Array:
-        """Tails beyond the grid: 1e-15 of the mass, times logarithms and squared standard scores of 50 to 100."""
+        """The error is the mass beyond the grid, 1e-15, times logarithms and squared z-scores of 50 to 100."""
         return jnp.full(2, 1e4)
 
 

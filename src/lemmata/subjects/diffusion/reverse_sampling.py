@@ -33,7 +33,7 @@ _RIDGE = 0.3
 
 
 def _second_is_one_minus_alpha(moments: Array, problem: Sampled) -> Array:
-    """Noise that is added without shrinking as fast; the mean, too, as if the drift were g x."""
+    """Return false moments, with the mean shrunk by alpha² (as for the drift g x) and the variance 1 - alpha."""
     alpha, v = problem.schedule.scale(jnp.ones(())), problem.schedule.variance(jnp.ones(()))
     return jnp.stack([alpha * moments[0], moments[1] + problem.clean.shape[1] * (1 - alpha - v)])
 

@@ -203,7 +203,7 @@ class LabelMismatchIsLinear(Claim[Learned]):
 
 
 def _approximation(problem: Learned) -> Array:
-    """A at the least R_H that Theorem G.4 allows for F_H: |F_H|²/d, and d e^d, from where on A falls."""
+    """Return A at the least R_H that Theorem G.4 allows for F_H, max(|F_H|²/d, d e^d); A falls from d e^d on."""
     d = problem.truth.shape[1]
     return approximation_bound(jnp.maximum(problem.norm / d, d * math.exp(d)), d)
 

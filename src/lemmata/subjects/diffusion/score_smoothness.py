@@ -54,8 +54,8 @@ class TwoPoints(eqx.Module):
         return logsumexp(-((z - jnp.stack([self.m, -self.m])) ** 2) / (2 * spread))
 
     def excess(self, z: Float[Array, " n"], variance: Float[Array, ""] | float | None = None) -> Float[Array, " n"]:
-        """The score plus z/sigma², by differentiating `log_density`. This is the part of the score beyond the score of
-        the noise.
+        """Differentiate `log_density`, and return the score plus z/sigma². This is the score minus the score of the
+        noise.
 
         Args:
             z: the places.

@@ -49,7 +49,7 @@ def contrastive_matrix(x: Float[Array, "n m"], views: Float[Array, "n m"]) -> Fl
 
 
 class _Root(eqx.Module):
-    """K = Q diag(a) Q' of all 2n views, with a^(1/2) and its inverse, both 0 at the rounding error."""
+    """The matrix K = Q diag(a) Q' of all 2n views, with a^(1/2) and its inverse; rounding errors count as 0."""
 
     vectors: Float[Array, "N N"]
     root: Float[Array, " N"]
