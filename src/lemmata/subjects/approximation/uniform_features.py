@@ -43,7 +43,7 @@ class OneFunctionForAllPoints(Claim[AmplitudeLadder]):
     """
 
     title = "As printed, one function of a cover of pairs represents f at all points"
-    source = Source("li2025incontext", "proof of Lemma 1, the step from the cover to the whole class")
+    source = Source("li2025incontext", "proof of Lemma 1, from the cover to all of the class")
     population = AmplitudeLadders()
     relation = AtMost()
     control = Control(

@@ -41,7 +41,7 @@ class RecalledPairs(eqx.Module):
     Args:
         tokens: the tokens of each context.
         values: the position of the value of each token in the last block. The values lie before the last block.
-        block: keys of a block.
+        block: the number of keys in a block.
         count: the number of blocks to which a query attends.
     """
 
