@@ -52,7 +52,7 @@ class IntrinsicDimension:
 
     @property
     def exponent(self) -> float:
-        """The power -1/dimension of the number of rows, like which the error of a lookup table falls."""
+        """The exponent -1/dimension: the error of a lookup table falls like this power of the number of rows."""
         return -1 / self.dimension
 
     def __str__(self) -> str:
