@@ -137,7 +137,7 @@ VACUOUS = {
     "boolean_fourier, parity": (lambda: boolean_fourier(lambda x: x.prod(axis=1), 4), "(vacuous: f has 16 points)"),
     "boolean_fourier, sampled": (
         lambda: boolean_fourier(scrambled, 30, threshold=0.5),
-        "some of the weight of f (their weight): fails (0)",
+        "part of the weight of f (their weight): fails (0)",
     ),
     "boolean_fourier, sampled constant": (
         lambda: boolean_fourier(lambda x: np.ones(len(x)), 30, threshold=0.5),
@@ -149,7 +149,7 @@ VACUOUS = {
     ),
     "noise_sensitivity, rate": (
         lambda: noise_sensitivity(lambda x: x[:, 0], BITS, [0.0, 1e-9]),
-        "the interval excludes something (answers can only change where inputs do): fails (0)",
+        "the interval excludes a possible value (answers only change if inputs do): fails (0)",
     ),
     "LowDegreeClassifier": (lambda: LowDegreeClassifier().fit(BITS, COIN).fit_, "vacuous: no product is expected"),
     "LowDegreeClassifier, degree": (

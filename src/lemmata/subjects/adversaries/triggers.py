@@ -1,10 +1,10 @@
 """Triggers in distilled digits: how large they must be, how distilling changes them, and what optimising gains.
 
-One support image per class is distilled from 200 digits. A tenth of the digits carry a trigger and the target's
-label. The method is kernel inducing points with the tangent kernel of a ReLU network with one hidden layer. Success
-is the share of triggered test digits of other classes that are classified as the target. This theory controls means
-over splits of the digits. It assumes this kernel and these sizes. It leaves unexplained how large the success is,
-since no theorem gives it.
+One support image per class is distilled from 200 digits. A tenth of the digits carry a trigger and the label of the
+target class. The images are distilled by kernel inducing points with the tangent kernel of a ReLU network with one
+hidden layer. Success is the share of triggered test digits of other classes that are classified as the target class.
+This theory describes means over splits of the digits. It assumes this kernel and these sizes. It leaves unexplained
+how large the success is, since no theorem gives it.
 """
 
 import jax
@@ -37,7 +37,7 @@ class LargerTriggersSucceed(Claim[PoisonedDigits]):
     control = Control("larger triggers succeed less often", lambda sign, problem: -sign)
     controls = "the success of a trigger in distilled data"
     unexplained = "how often a trigger succeeds"
-    reading = "the first of the two methods as in the public code, a white square"
+    reading = "the first of the two methods of the source: a white square, as in the public code"
     traced = False
     trials = 12
     predict = 1.0
@@ -60,14 +60,14 @@ class CleanAccuracyKept(Claim[PoisonedDigits]):
     """
 
     title = "Distilling poisoned digits costs at most 0.03 of accuracy on clean digits"
-    source = Source(_KEY, "Abstract, effective attacks", note="that nobody notices by accuracy")
+    source = Source(_KEY, "Abstract, effective attacks", note="attacks that the accuracy does not reveal")
     population = DigitsToPoison(shares=(8, 12))
     relation = EqualInMean(margin=0.03, resolution=0.03, relative=False, over="problems")
-    control = Control("an accuracy of a tenth is lost", lambda accuracy, problem: accuracy - 0.1)
+    control = Control("poisoning lowers the accuracy by 0.1", lambda accuracy, problem: accuracy - 0.1)
     controls = "the accuracy on clean digits after poisoning"
     unexplained = "why a linear change in a tenth of the images costs little"
     reading = (
-        "effective is read as: success without a loss of accuracy that would be noticed. The hypotheses that the "
+        "'effective' means that the trigger succeeds without a noticeable loss of accuracy. The hypotheses that the "
         "trigger succeeds and that distilling gains were added after one look at the results, because an attack or "
         "a distillation that does nothing keeps the accuracy, too"
     )
@@ -89,8 +89,8 @@ class CleanAccuracyKept(Claim[PoisonedDigits]):
         before = problem.accuracy(problem.x[problem.start], problem.y[problem.start])
         gain = float(self.predict(problem)) - before
         return [
-            Hypothesis("the success of the trigger", success, ">", 0.5, "an attack that fails costs nothing"),
-            Hypothesis("the accuracy that distilling gains", gain, ">", 0.1, "images that stand still keep theirs"),
+            Hypothesis("the success of the trigger", success, ">", 0.5, "an attack that fails costs no accuracy"),
+            Hypothesis("the accuracy that distilling gains", gain, ">", 0.1, "unchanged images keep their accuracy"),
         ]
 
 
@@ -130,17 +130,17 @@ class DistillingWeakensTriggers(Claim[PoisonedDigits]):
 
 
 def random_pattern(problem: PoisonedDigits) -> Trigger:
-    """Uniform pixels up to a half over the whole image, seen at an opacity of 0.2."""
+    """Return the pattern of the problem as a trigger over the whole image, at an opacity of 0.2."""
     return Trigger(jnp.ones_like(problem.pattern), problem.pattern, _FAINT)
 
 
 def optimised(problem: PoisonedDigits, points: Float[Array, "10 64"], weight: float) -> Trigger:
-    """The random pattern after sixty steps of Adam on weight * conflict + projection.
+    """Return the random pattern after sixty steps of Adam that minimise weight * conflict + projection.
 
     Args:
         problem: the digits.
-        points: images distilled from clean digits, which stay.
-        weight: of the conflict.
+        points: images distilled from clean digits, which stay fixed.
+        weight: the weight of the conflict.
     """
     start = random_pattern(problem)
     clean = Poisoned(problem.x, problem.y, problem.triggered)
@@ -150,12 +150,12 @@ def optimised(problem: PoisonedDigits, points: Float[Array, "10 64"], weight: fl
 
 @jax.jit
 def by_definition(x: Float[Array, "n 64"], y: Float[Array, "n 10"], points: Float[Array, "10 64"]) -> Array:
-    """Conflict and projection: the fit's error on its labels, and the part of the fit that support points miss.
+    """Return the conflict (the error of the fit on `y`) and the projection (the part of the fit that `points` miss).
 
     Args:
-        x: the set, with a trigger in it.
-        y: its labels.
-        points: the support.
+        x: the images, some of which carry a trigger.
+        y: the labels of `x`.
+        points: the support images.
     """
     K, cross, own = KERNEL.cross(x, x), KERNEL.cross(x, points), KERNEL.cross(points, points)
     alpha = jnp.linalg.solve(K + _RIDGE * jnp.trace(K) / len(K) * jnp.eye(len(K)), y)
@@ -182,19 +182,19 @@ class OptimisedTriggerLowersLoss(Claim[PoisonedDigits]):
     controls = "the conflict and the projection of a poisoned set"
     unexplained = "the success of the trigger, and whether sixty steps end near a minimum"
     reading = (
-        "the second of the two methods as in the public code, at a length that is kept, and with a weight of the "
+        "the second of the two methods, as in the public code, with a bound on the norm and a weight of the "
         "conflict. At the weight 1, which was tested first, the conflict is 1/15,000 of the sum and has no effect. "
-        "Case 1 is what the joint steps leave, and serves as the unit. Case 0 is the projection after steps on the "
+        "Case 1 is the loss after the joint steps, which is the unit. Case 0 is the projection after steps on the "
         "projection alone, and case 2 is the smaller of the two parts after steps on the other part. A first null "
-        "hypothesis, the sum for the better of two single parts, was left open by 12 splits, because the steps end "
-        "before the sum is as small. A second one had no case 0"
+        "hypothesis, the sum for the better of two single parts, was undecided after 12 splits, because the steps end "
+        "before the sum is as small. A second null hypothesis had no case 0"
     )
     traced = False
     trials = 16
     predict = 1.0
 
     def measure(self, problem: PoisonedDigits, key: Key[Array, ""]) -> Array:
-        """Computed by the definition of the two parts."""
+        """Compute both parts by their definitions."""
         points = problem.distilled().points
 
         def parts(trigger: Trigger) -> Array:

@@ -1,4 +1,4 @@
-"""How well sums of ramps and functions of a kernel's space represent others, and at which cost.
+"""How well sums of ramps, and functions in the space of a kernel, represent other functions, and at which cost.
 
 Constants that a source hides in O and Omega are set to 1, and the reading of the claim says this. Other claims test
 exponents.

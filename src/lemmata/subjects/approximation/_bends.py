@@ -10,8 +10,8 @@ _APART = 1e-10  # a layer that is 0 beyond a bend has its zero there only by rou
 
 
 class Layer(NamedTuple):
-    """Units with these weights and biases. Their activations have given slopes below and above 0, for all units or for
-    each.
+    """A layer of units with given weights and biases. Each activation has a given slope below 0 and another above 0. A
+    slope is one number for all units, or one number for each unit.
     """
 
     weights: Float[np.ndarray, "n m"]
@@ -21,15 +21,15 @@ class Layer(NamedTuple):
 
 
 class Bends(NamedTuple):
-    """The bends at t of the units along start + t direction.
+    """The values of t at which units change sign along start + t direction.
 
     Args:
-        places: t of every change of sign, layer by layer.
-        layers: number of the layer of each place.
-        units: number of the unit in its layer.
-        ends: the ends of the pieces, in order, with the ends of the line.
-        values: activations of the last layer on each piece: values + t slopes.
-        slopes: the slopes of these activations.
+        places: the value of t at each change of sign, layer by layer.
+        layers: the number of the layer to which each place belongs.
+        units: the number of the unit within its layer, for each place.
+        ends: the ends of the pieces, in order, including both ends of the line.
+        values: the constant part of the last layer's activations, which are values + t slopes on each piece.
+        slopes: the slopes in t of the last layer's activations.
     """
 
     places: Float[np.ndarray, " k"]
@@ -41,7 +41,7 @@ class Bends(NamedTuple):
 
 
 def inner_points(ends: Float[np.ndarray, " p"]) -> Float[np.ndarray, " pieces"]:
-    """A point within each piece; the first and the last piece may be infinite."""
+    """Return a point inside each piece; the first and the last piece may be infinite."""
     low, high = ends[:-1], ends[1:]
     first = np.where(np.isinf(high), 0.0, high - 1)
     with np.errstate(invalid="ignore"):
@@ -55,7 +55,7 @@ def bends(
     low: float = -np.inf,
     high: float = np.inf,
 ) -> Bends:
-    """The changes of sign of all units for low < t < high, layer by layer, from the pieces of the layer before.
+    """Find where units change sign for low < t < high, layer by layer, from the pieces of the layer before.
 
     A unit is values + t slopes on a piece, so its zero is exact. Zeros at the ends of a piece, within rounding, come
     from a layer whose inputs all become 0; they are not changes of sign.

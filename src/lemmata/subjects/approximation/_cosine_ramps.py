@@ -16,8 +16,8 @@ class CosineRamps(eqx.Module):
     """A function with finitely many frequencies, for which integrals over omega are sums.
 
     Args:
-        functions: its class.
-        function: f.
+        functions: the class of the function.
+        function: the function f.
         sharpness: tau.
         x: points of the unit ball.
     """
@@ -28,17 +28,17 @@ class CosineRamps(eqx.Module):
     x: Float[Array, "m d"]
 
     def spectrum(self) -> tuple[Float[Array, "s d"], Float[Array, " s"], Float[Array, " s"]]:
-        """Frequencies, the class's masses |omega| F_sup there, and the phases of f."""
+        """Return the frequencies omega, the masses |omega| F_sup of the class at omega, and the phases of f."""
         omega = jnp.concatenate([self.functions.atoms, -self.functions.atoms])
         masses = jnp.tile(self.functions.sizes, 2) / 2 * jnp.linalg.norm(omega, axis=1)
         return omega, masses, jnp.angle(self.function.ratio(omega))
 
     def integral(self, sharpness: float | Array) -> Float[Array, " m"]:
-        """f_approx at each x (li2025incontext, 71). The integral over t is computed by quadrature, and the integral
-        over omega exactly.
+        """Return f_approx of equation (71) in li2025incontext at each x. The integral over t is computed by
+        quadrature, and the integral over omega exactly.
 
         Args:
-            sharpness: tau.
+            sharpness: the slope tau of the ramps.
         """
         omega, masses, theta = self.spectrum()
         lengths = jnp.linalg.norm(omega, axis=1)
@@ -55,7 +55,7 @@ class CosineRamps(eqx.Module):
         return jax.vmap(lambda row: weights @ jax.vmap(along)(row, lengths, theta))(z)
 
     def mean_coefficient(self) -> Float[Array, ""]:
-        """The integral of |rho_f| over t, by quadrature, and omega, exactly."""
+        """Integrate |rho_f| over t by quadrature and over omega exactly."""
         omega, masses, theta = self.spectrum()
 
         def weight(length: Array, phase: Array) -> Array:
@@ -71,11 +71,11 @@ class CosineRamps(eqx.Module):
 
 
 class CosineClasses(Population[CosineRamps]):
-    """Functions with the largest amplitudes of a class, at 16 points.
+    """Functions with the largest amplitudes that their class allows, at 16 points.
 
     Attributes:
-        longest: the length of the longest frequencies; None is 7 tau.
-        radius: the radius of the ball of the points.
+        longest: the length of the longest frequencies; None means 7 tau.
+        radius: the radius of the ball from which points are drawn.
     """
 
     free = ("x",)
@@ -86,7 +86,7 @@ class CosineClasses(Population[CosineRamps]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> CosineRamps:
-        """Frequencies of uniform lengths, lognormal amplitudes, points uniform in the ball."""
+        """Draw frequencies of uniform lengths, lognormal amplitudes, and uniform points in the ball."""
         m, d, tau = setting["m"], setting["d"], setting["tau"]
         ways, lengths, sizes, phases, x = draws(key, (m, d), (m, 1), (m,), (m,), (16, d + 1))
         ways = ways / jnp.linalg.norm(ways, axis=1, keepdims=True)

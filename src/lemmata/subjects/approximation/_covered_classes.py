@@ -1,4 +1,4 @@
-"""Classes of functions with their covers: of pairs (f, x) of function and point, or of functions."""
+"""Classes of functions, with covers of their functions or of their pairs (f, x) of a function and a point."""
 
 import math
 
@@ -14,20 +14,20 @@ from lemmata.engine.problems.sampled import draws, points_in_ball
 from lemmata.functions import Cosines, CosineSum, UniversalFeatures, features_of, log_ball_cover
 
 RICHNESS = (1.0, 2.0, 4.0, 8.0)
-"""How many frequencies the classes of `RichClasses` have."""
+"""The numbers of frequencies of the classes in `RichClasses`."""
 
 
 class AmplitudeLadder(eqx.Module):
-    """The class of all a sin(x), |a| <= 6/11, and b sin(k x), |b| <= 5/(11 k), on [-1, 1]: C_F = 1.
+    """The class of all a sin(x) with |a| <= 6/11 and b sin(k x) with |b| <= 5/(11 k) on [-1, 1]. Its C_F is 1.
 
-    The multiples of sin with amplitudes on a grid, at the points of another grid, cover all pairs of a function and a
-    point: near every value b sin(k x) is a value of one of the multiples.
+    Pairs of a function a sin(x), with a on a grid, and a point of another grid cover all pairs of the class. The
+    reason is that near every value b sin(k x) lies a value of one of the multiples of sin.
 
     Args:
-        frequency: k.
+        frequency: the frequency k.
         sharpness: tau.
         x: points of [-1, 1].
-        epsilon: the precision.
+        epsilon: the precision of the cover.
     """
 
     frequency: Float[Array, ""]
@@ -37,11 +37,11 @@ class AmplitudeLadder(eqx.Module):
 
     @property
     def amplitudes(self) -> Float[Array, " s"]:
-        """The grid of amplitudes, whose steps are at most 2 epsilon."""
+        """The grid of amplitudes a, whose steps are at most 2 epsilon."""
         return jnp.linspace(-6 / 11, 6 / 11, 1 + math.ceil(6 / 11 / self.epsilon))
 
     def wave(self, x: Float[Array, " m"]) -> Float[Array, " m"]:
-        """The steepest b sin(k x).
+        """Return b sin(k x) for the largest b.
 
         Args:
             x: points.
@@ -49,7 +49,7 @@ class AmplitudeLadder(eqx.Module):
         return 5 / 11 * jnp.sin(self.frequency * x) / self.frequency
 
     def uncovered(self) -> Float[Array, ""]:
-        """The largest distance in value of the pairs (wave, x) from their pairs of the cover, whose x is near."""
+        """Return the largest difference in value between a pair (wave, x) and its nearby pair in the cover."""
         grid = jnp.linspace(0.0, 1.0, 1 + math.ceil(1 / self.epsilon))
         outward = grid[jnp.minimum(jnp.searchsorted(grid, jnp.abs(self.x)), len(grid) - 1)]
         sine = jnp.sin(jnp.sign(self.x) * outward)
@@ -65,7 +65,7 @@ class AmplitudeLadders(Population[AmplitudeLadder]):
     settings = Space()
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> AmplitudeLadder:
-        """A frequency between 3.8 and 4.2, 32 points."""
+        """Draw a frequency between 3.8 and 4.2, and 32 points."""
         drawn = jax.random.uniform(key, (33,))
         return AmplitudeLadder(3.8 + 0.4 * drawn[0], jnp.sqrt(0.75e4), 2 * drawn[1:] - 1, 1e-4)
 
@@ -100,20 +100,20 @@ class Covered(eqx.Module):
     epsilon: float = eqx.field(static=True)
 
     def nearby(self) -> Float[Array, "k two m"]:
-        """Parameters of the cover: cut down to multiples of size epsilon / sqrt(2)."""
+        """Truncate the parameters to multiples of size epsilon / sqrt(2), which belong to the cover."""
         unit = self.functions.sizes * self.epsilon / math.sqrt(2)
         return jnp.trunc(self.parameters / unit) * unit
 
     def log_cover(self) -> float:
-        """The logarithm of |N|: (1 + 2 sqrt(2)/epsilon)^2m functions, and the cover of the ball."""
+        """Return log |N| for (1 + 2 sqrt(2)/epsilon)^2m functions and a cover of the ball."""
         m, d = self.functions.atoms.shape
         return 2 * m * math.log1p(2 * math.sqrt(2) / self.epsilon) + log_ball_cover(d, self.epsilon)
 
     def of(self, parameters: Float[Array, "two m"]) -> CosineSum:
-        """The function with these parameters.
+        """Return the function with the given parameters.
 
         Args:
-            parameters: amplitude times cosine and sine of the phase.
+            parameters: the amplitude times cosine and sine of the phase, for each frequency.
         """
         sizes, phases = jnp.hypot(*parameters), jnp.arctan2(parameters[1], parameters[0])
         return CosineSum(self.functions.atoms, self.functions.sizes, sizes, phases)
@@ -131,7 +131,7 @@ class CoveredCosines(Population[Covered]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Covered:
-        """Normal frequencies, normal parameters brought into the class."""
+        """Draw normal frequencies, and normal parameters that are then scaled into the class."""
         m, d, n = setting["m"], setting["d"], setting["n"]
         atoms, omega, parameters, x = draws(key, (m, d), (n, 2), (16, 2, m), (32, d + 1))
         functions = Cosines(6 * atoms / d**0.5, jnp.full(m, 1 / m))
@@ -144,13 +144,13 @@ class CoveredCosines(Population[Covered]):
         used = jnp.hypot(*jnp.moveaxis(problem.parameters, 1, 0)) / problem.functions.sizes
         return [
             Hypothesis(
-                "f-hat is close to f",
+                "f-hat, the nearest function of the cover, is close to f",
                 apart.max(),
                 "<=",
                 problem.epsilon,
-                "largest difference at a frequency, relative to its size",
+                "the largest difference of amplitudes at a frequency, relative to the bound there",
             ),
-            Hypothesis("f is in the class", used.max(), "<=", 1.0, "largest amplitude, relative to its bound"),
+            Hypothesis("f is in the class", used.max(), "<=", 1.0, "the largest amplitude, relative to its bound"),
             Hypothesis("tau is more than 4", problem.features.sharpness, ">", 4.0, "Lemma 1 assumes it"),
             in_unit_ball(problem.x, "points"),
         ]
@@ -160,10 +160,10 @@ class FunctionsAtPoints(eqx.Module):
     """Random pairs (f, x) of a class.
 
     Args:
-        x: points, one a pair.
-        values: (f(x) - f(0)) / C_F, one a pair.
+        x: one point for each pair.
+        values: the number (f(x) - f(0)) / C_F for each pair.
         epsilon: the precision.
-        dimension: d.
+        dimension: the dimension d.
     """
 
     x: Float[Array, "m d"]
@@ -173,9 +173,9 @@ class FunctionsAtPoints(eqx.Module):
 
 
 class SinesAtPoints(Population[FunctionsAtPoints]):
-    """Sines b sin(<k, x> + phase)/|k|, |b| <= 1, at 256 points; half of them have the steepest phase.
+    """Sines b sin(<k, x> + phase)/|k| with |b| <= 1, each at one of 256 points. Half have the steepest phase.
 
-    Each sine has a first moment of at most 1. C_F = 1 for all of them is the hardest case for the cover.
+    Each sine has a first moment of at most 1. The same C_F = 1 for all sines is the hardest case for the cover.
     """
 
     settings = Space(d=Integer(1, 1, 3, "dimension"), epsilon=Real(0.5, 0.05, 2.0, "precision"))
@@ -191,19 +191,19 @@ class SinesAtPoints(Population[FunctionsAtPoints]):
         return FunctionsAtPoints(x, (2 * uniform[:, 0] - 1) * waves, setting["epsilon"], d)
 
     def hypotheses(self, problem: FunctionsAtPoints) -> list[Hypothesis]:
-        """Pairs of the ball, values of a class with C_F = 1."""
+        """Points lie in the unit ball, and values belong to a class with C_F = 1."""
         return [in_unit_ball(problem.x, "points"), _normalised(problem.values)]
 
 
 class ClassesOfCosines(eqx.Module):
-    """Nested classes: all sums of a_k sin(k w x)/(k w) and b_k (cos(k w x) - 1)/(k w), k up to m, on [-1, 1].
+    """Nested classes of sums of a_k sin(k w x)/(k w) and b_k (cos(k w x) - 1)/(k w) for k <= m, on [-1, 1].
 
-    If the sum of all |a_k| and |b_k| is at most 1, each function has a first moment of at most 1. So C_F = 1, for any
-    m.
+    The sum of all |a_k| and |b_k| is at most 1, so each function has a first moment of at most 1. Therefore C_F = 1
+    for any m.
 
     Args:
-        frequency: w.
-        waves: the waves with the coefficient 1: the sine and the cosine, k, point.
+        frequency: the frequency w.
+        waves: the waves with the coefficient 1, indexed by sine or cosine, by k, and by point.
         x: points.
         epsilon: the precision.
     """
@@ -214,18 +214,18 @@ class ClassesOfCosines(eqx.Module):
     epsilon: float = eqx.field(static=True)
 
     def largest(self, m: int) -> Float[Array, " n"]:
-        """The largest |f(x)| of the class at each point, which a single wave attains.
+        """Return the largest |f(x)| of the class at each point, which a single wave attains.
 
         Args:
-            m: how many frequencies.
+            m: the number of frequencies.
         """
         return jnp.abs(self.waves[:, :m]).max(axis=(0, 1))
 
     def halves(self, m: int) -> Float[Array, "s n"]:
-        """The functions of the class whose coefficients are -1, -1/2, 0, 1/2 or 1, 8 m² + 4 m + 1 of them.
+        """Return the 8 m² + 4 m + 1 functions of the class whose coefficients are -1, -1/2, 0, 1/2 or 1.
 
         Args:
-            m: how many frequencies.
+            m: the number of frequencies.
         """
         own = self.waves[:, :m].reshape(2 * m, -1)
         left, right = np.triu_indices(2 * m, 1)
@@ -234,7 +234,7 @@ class ClassesOfCosines(eqx.Module):
 
 
 class RichClasses(Population[ClassesOfCosines]):
-    """Frequencies w between 2 and 2 pi, 128 points, precision 0.1."""
+    """Classes with a frequency w between 2 and 2 pi, 128 points, and the precision 0.1."""
 
     settings = Space()
 

@@ -1,4 +1,4 @@
-"""Pools of features whose mean over the pool is exact, and draws from them."""
+"""Finite pools of features, over which means are exact, and random draws from the pools."""
 
 import equinox as eqx
 import jax
@@ -14,14 +14,14 @@ _POOL, _POINTS, _COPIES = 1024, 24, 64
 
 
 class FeaturePool(eqx.Module):
-    """Ramps phi_theta(x) = phi(tau (<u, x> - t)), theta = (u, t) uniform over a pool, of which some are drawn.
+    """Ramps phi_theta(x) = phi(tau (<u, x> - t)) with theta = (u, t) in a pool, from which some are drawn uniformly.
 
     Args:
         x: points of the unit ball.
-        directions: u, of unit length.
-        thresholds: t, between -2 and 1.
-        sharpness: tau.
-        chosen: numbers of the features that are drawn, with replacement.
+        directions: the vectors u of length 1.
+        thresholds: the numbers t between -2 and 1.
+        sharpness: the slope tau of the ramps.
+        chosen: indices of the drawn features; a feature may be drawn several times.
         copies: further draws of the same size. Each entry is an index of the pool, or minus the index minus one for the
             sign -1.
     """
@@ -35,11 +35,11 @@ class FeaturePool(eqx.Module):
 
     @property
     def values(self) -> Float[Array, "m p"]:
-        """phi_theta(x), point by feature."""
+        """The values phi_theta(x): one row for each point and one column for each feature."""
         return ramp(self.sharpness * (self.x @ self.directions.T - self.thresholds))
 
     def complexity(self) -> Float[Array, ""]:
-        """W_n = E (1/n) (max_x - min_x) sum_i eps_i phi_i(x), the mean over 64 draws of features and signs."""
+        """Estimate W_n = E (1/n) (max_x - min_x) sum_i eps_i phi_i(x) from 64 draws of features and signs."""
         count, number = self.copies.shape
         index = jnp.where(self.copies < 0, -1 - self.copies, self.copies)
         signed = jnp.zeros((count, len(self.thresholds)))
@@ -49,11 +49,11 @@ class FeaturePool(eqx.Module):
 
 
 class FeaturePools(Population[FeaturePool]):
-    """1024 features with uniform directions and thresholds, 24 points uniform in the unit ball.
+    """1024 features with uniform directions and thresholds, and 24 uniform points in the unit ball.
 
     Attributes:
-        dimension: d, unless a setting says otherwise.
-        features: n, unless a setting says otherwise.
+        dimension: the dimension d, unless a setting says otherwise.
+        features: the number n of drawn features, unless a setting says otherwise.
         least: the number of features that a claim needs; its extra settings have up to a quarter more.
     """
 
@@ -71,7 +71,7 @@ class FeaturePools(Population[FeaturePool]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> FeaturePool:
-        """A pool, points, and draws from the pool."""
+        """Draw a pool, points, and features from the pool."""
         d, n = setting["d"], setting["n"]
         pool, chosen, copies = jax.random.split(key, 3)
         x, u, t = draws(pool, (_POINTS, d + 1), (_POOL, d), (_POOL,))

@@ -12,10 +12,10 @@ _POINTS, _SLOPES, _HALVINGS = 33, 14, 18
 
 
 def line_error(f: Curve, low: Array, high: Array) -> Array:
-    """The largest error of the best line on [low, high], on 33 points.
+    """Return the largest error of the best line on [low, high], measured at 33 points.
 
-    It is half the range of f - slope x, which is convex in the slope. So the order of its largest and smallest point
-    shows on which side the best slope is.
+    This error is half the range of f - slope x, which is convex in the slope. So the order of the points where f -
+    slope x is largest and smallest shows on which side the best slope lies.
     """
     x = low + (high - low) * jnp.linspace(0.0, 1.0, _POINTS)
     y = f(x)
@@ -33,9 +33,9 @@ def line_error(f: Curve, low: Array, high: Array) -> Array:
 
 
 def pieces_needed(f: Curve, tolerance: Array, end: float, most: int) -> Array:
-    """The fewest affine pieces on [0, end] within the tolerance, or `most`.
+    """Return how few affine pieces fit f on [0, end] within the tolerance; the count stops at `most`.
 
-    The error grows with the interval. So it is best that each piece, from the left, is as long as possible.
+    The error of a line grows with its interval. So each piece, from the left, is made as long as possible.
     """
 
     def further(state):
@@ -55,7 +55,7 @@ def pieces_needed(f: Curve, tolerance: Array, end: float, most: int) -> Array:
 
 
 def least_error(f: Curve, pieces: int) -> Array:
-    """The smallest possible largest error of this many affine pieces on [0, 1]."""
+    """Return the smallest possible maximum error when `pieces` affine pieces fit f on [0, 1]."""
     whole = line_error(f, jnp.asarray(0.0), jnp.asarray(1.0))
 
     def halve(_, ends):

@@ -1,6 +1,6 @@
-"""The functions of a class that random features represent worst, by ascent over dual measures.
+"""A search, by ascent over dual measures, for the functions of a class that random features represent worst.
 
-Every measure certifies the distance of one function. So an ascent that stops early gives a lower bound of the largest
+Every measure certifies the distance of one function. So an ascent that stops early gives a lower bound on the largest
 distance over the class.
 """
 
@@ -13,14 +13,14 @@ _STEPS = (0.03, 0.1, 0.3, 0.6)
 
 
 def hardest(pool: Float[Array, "m p"], drawn: Float[Array, "m n"]) -> tuple[Float[Array, " m"], Float[Array, ""]]:
-    """A measure mu on m points, mu(1) = 0 and |mu| <= 1, with a large E|phi_mu| - P_n|phi_mu|, and that value.
+    """Return a measure mu on m points with mu(1) = 0 and |mu| <= 1, and its large E|phi_mu| - P_n|phi_mu|.
 
-    phi_mu is the integral of phi over mu, E is the mean over the pool, and P_n is the mean over the drawn features. The
-    best pair (delta_x - delta_x')/2 is moved towards other pairs.
+    phi_mu is the integral of phi over mu, E is the mean over the pool, and P_n is the mean over the drawn features.
+    The search starts at the best pair (delta_x - delta_x')/2 and moves towards other pairs.
 
     Args:
-        pool: phi_theta(x), point by feature of the pool.
-        drawn: the same for the drawn features.
+        pool: phi_theta(x), with one row for each point and one column for each feature of the pool.
+        drawn: phi_theta(x) for the drawn features.
     """
     apart = lambda values: jax.lax.map(lambda row: jnp.abs(row - values).mean(axis=1) / 2, values)
     gap = apart(pool) - apart(drawn)
@@ -47,13 +47,14 @@ def hardest(pool: Float[Array, "m p"], drawn: Float[Array, "m n"]) -> tuple[Floa
 
 
 def hardest_in_mean_square(pool: Float[Array, "m p"], drawn: Float[Array, "m n"]) -> Float[Array, ""]:
-    """A large E|phi_h| - P_n|phi_h| over weights h on m points of equal mass with mean 0 and mean square 1.
+    """Return a large E|phi_h| - P_n|phi_h| for weights h of mean 0 and mean square 1 on m points of equal mass.
 
-    Gradient ascent with steps that adapt, from the difference of the means and from three waves over the points.
+    The search is gradient ascent with adaptive steps. It starts at the difference of the means and at three waves over
+    the points.
 
     Args:
-        pool: phi_theta(x), point by feature of the pool.
-        drawn: the same for the drawn features.
+        pool: phi_theta(x), with one row for each point and one column for each feature of the pool.
+        drawn: phi_theta(x) for the drawn features.
     """
     m, centred, own = len(pool), pool - pool.mean(axis=0), drawn - drawn.mean(axis=0)
     unit = lambda h: h / jnp.sqrt(jnp.mean(h**2, axis=1, keepdims=True) + 1e-300)

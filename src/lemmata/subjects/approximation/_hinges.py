@@ -1,4 +1,4 @@
-"""How many ReLU units a curve of one variable needs within a tolerance, and where."""
+"""How many ReLU units fit a curve of one variable within a tolerance, and where their hinges are."""
 
 import dataclasses
 from typing import Any
@@ -26,15 +26,16 @@ class Hinges:
     """A piecewise linear function within a tolerance of a curve, with few hinges.
 
     Args:
-        units: its hinges, each of which is one ReLU unit.
-        fewest: no function with fewer hinges is within the tolerance at the points.
+        units: the number of hinges, each of which is one ReLU unit.
+        fewest: a proved lower bound; no function with fewer hinges is within the tolerance at the points.
         places: the places of the hinges.
-        weights: the change of the slope at each hinge, which is the outgoing weight of its unit. slope, height: the
-            affine function to the left of all hinges. The height is its value at the first point.
+        weights: the change of the slope at each hinge, which is the outgoing weight of its unit.
+        slope, height: the affine function to the left of all hinges. The height is its value at the first point.
         error: the largest difference at the points.
         tolerance: the requested tolerance.
         predicted: the number of units that the second derivative of the curve predicts, for small tolerances.
-            tolerances, counts: other tolerances, and the hinges that they need. x, y: the points, in order.
+        tolerances, counts: other tolerances, and the numbers of hinges that they need.
+        x, y: the points, in order.
         conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
@@ -56,7 +57,7 @@ class Hinges:
     claims: tuple[str, ...] = _CLAIMS
 
     def __call__(self, x: Any) -> np.ndarray:
-        """The function: an affine part and one ReLU unit for each hinge.
+        """Evaluate the function, which is an affine part plus one ReLU unit for each hinge.
 
         Args:
             x: places, in an array of any shape.
@@ -85,8 +86,8 @@ class Hinges:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """The points, the function and its hinges as an Altair chart. Of more than 2000 points, evenly chosen ones are
-        shown.
+        """Return an Altair chart of the points, the function and its hinges. If there are more than 2000 points, the
+        chart shows an even selection.
         """
         import altair as alt
 
@@ -106,14 +107,14 @@ class Hinges:
 
 
 def hinges(x: Any, y: Any, tolerance: float | int) -> Hinges:
-    """The least number of ReLU units that fit a curve of one variable within a tolerance, with their places.
+    """Find the smallest number of ReLU units that fit a curve of one variable within a tolerance, and their places.
 
     A network of one layer and N units in one variable is an affine function with N hinges. So the question is how few
-    joined affine pieces pass through the gates [y - tolerance, y + tolerance]. Separate pieces are found exactly, one
-    after another, and N joined pieces cannot do better. So `fewest` is a proof. The joined pieces that are found are a
-    network, with `units` hinges. If both numbers agree, the answer is exact.
+    joined affine pieces pass through the gates [y - tolerance, y + tolerance]. The fewest separate pieces are found
+    exactly, one after another, and joined pieces cannot do better. So `fewest` is a proved lower bound. The joined
+    pieces that are found form a network with `units` hinges. If both numbers agree, the answer is exact.
 
-    For a smooth curve and a small tolerance, the number is the integral of |f''|^(1/2), over 4 tolerance^(1/2).
+    For a smooth curve f and a small tolerance, the number is the integral of |f''|^(1/2) divided by 4 tolerance^(1/2).
 
     Args:
         x: places, in any order.
@@ -158,7 +159,7 @@ def hinges(x: Any, y: Any, tolerance: float | int) -> Hinges:
 
 
 def _error(network: Hinges, x: np.ndarray, y: np.ndarray) -> float:
-    """The largest difference at the points, of the sum of units itself, whose rounding errors may be large."""
+    """Return the largest error at the points of the sum of units, whose rounding errors may be large."""
     with np.errstate(over="ignore", invalid="ignore"):
         error = float(np.abs(network(x) - y).max())
     if not error <= network.tolerance * (1 + 1e-6):
@@ -184,7 +185,7 @@ def _column(name: str, values: Any) -> np.ndarray:
 
 
 def _gates(x: np.ndarray, y: np.ndarray, tolerance: float) -> tuple[np.ndarray, ...]:
-    """Places in order without repetition, the lowest and highest values allowed at each, and the middle of both."""
+    """Return the sorted distinct places, the lowest and highest allowed value at each place, and their middle."""
     if len(x) != len(y):
         raise ShapeError("x and y", found=f"{len(x)} and {len(y)} values", rule="one value of y for each place x")
     places, which = np.unique(x, return_inverse=True)
@@ -213,13 +214,13 @@ def _rounded_up(number: float) -> str:
 
 
 def _widened(y: np.ndarray, reach: np.ndarray, more: float) -> tuple[np.ndarray, np.ndarray]:
-    """Gates of another tolerance; repeated places keep at least one point."""
+    """Return the gates for another tolerance. Each gate keeps at least one point."""
     half = np.maximum(reach + more, 0.0)
     return y - half, y + half
 
 
 def _root_curvature(x: np.ndarray, y: np.ndarray, pieces: int) -> float:
-    """The integral of |f''|^(1/2) by second differences, whose steps are an eighth of a piece."""
+    """Estimate the integral of |f''|^(1/2) by second differences with steps of an eighth of a piece."""
     step = max(1, len(x) // (_SAMPLES * pieces))
     x, y = x[::step], y[::step]
     widths = np.diff(x)
@@ -231,7 +232,7 @@ def _root_curvature(x: np.ndarray, y: np.ndarray, pieces: int) -> float:
 
 
 def _seen(y: np.ndarray, tolerance: float) -> Condition:
-    """Whether the tolerance leaves anything of the curve."""
+    """Return the condition that a constant does not fit all points within the tolerance."""
     with np.errstate(over="ignore"):
         ratio = float(np.ptp(y) / 2 / tolerance)
     return Condition("the values vary by more than twice the tolerance (their range divided by it)", ratio, ratio > 1,
@@ -243,9 +244,10 @@ def _conditions(units: int, fewest: int, predicted: float, n: int) -> tuple[Cond
     return (
         Condition("no function with fewer hinges is close enough (units minus the proved minimum)",
                   float(units - fewest), units == fewest,
-                  "between the two numbers, hinges at other places may be enough"),
+                  "otherwise a number of hinges between the two may be enough, at other places"),
         Condition("points for each piece", n / (units + 1), n / (units + 1) >= _SAMPLES,
                   "otherwise the curve between the points is unknown"),
-        Condition("the curvature predicts the number (ratio of pieces)", ratio, 0.8 <= ratio <= 1.25,
+        Condition("the curvature predicts the number of pieces (predicted divided by proved)",
+                  ratio, 0.8 <= ratio <= 1.25,
                   "otherwise the curve has noise or corners, or less than one bend for each piece"),
     )  # fmt: skip

@@ -31,9 +31,10 @@ class IntrinsicDimension:
         interval: a confidence interval of the dimension, from a bootstrap of the rows, widened because neighbours are
             shared. The upper end may be inf.
         sizes: numbers of rows, halved again and again.
-        dimensions: the estimates from random subsets of these sizes. They ask at larger distances.
-        rows: different rows.
-        columns: of the rows.
+        dimensions: the estimates from random subsets of these sizes. Smaller subsets have larger distances between
+            rows.
+        rows: the number of different rows.
+        columns: the number of columns.
         level: the confidence level of the interval.
         conditions: the conditions for the results.
         claims: names of the claims that state them.
@@ -51,7 +52,7 @@ class IntrinsicDimension:
 
     @property
     def exponent(self) -> float:
-        """-1/dimension: how the error of a lookup table falls with the number of rows."""
+        """The exponent -1/dimension: the error of a lookup table falls like this power of the number of rows."""
         return -1 / self.dimension
 
     def __str__(self) -> str:
@@ -68,7 +69,7 @@ class IntrinsicDimension:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """The estimate by the number of rows with the interval at all rows, as an Altair chart.
+        """Return an Altair chart of the estimates by number of rows, with the interval for all rows.
 
         An interval without an upper end is drawn up to the number of columns.
         """
@@ -87,22 +88,23 @@ class IntrinsicDimension:
 
 
 def intrinsic_dimension(x: Any, *, level: float = 0.9, seed: int = 0) -> IntrinsicDimension:
-    """How many dimensions the rows of a table fill, from the distances of each row to its two nearest other rows.
+    """Estimate how many dimensions the rows of a table fill, from the distances of each row to its two nearest rows.
 
-    If the density is constant over these distances on a set of dimension d, then E log(r_2/r_1) = 1/d, for any density
-    and any position in space. The estimate is too low if d is large, because the boundary is then near every row. Noise
-    raises it at small distances. So subsets are estimated too, whose distances are larger.
+    Let r_1 and r_2 be these distances. If the density is constant over these distances on a set of dimension d, then E
+    log(r_2/r_1) = 1/d, for any density and any position in space. The estimate is too low if d is large, because the
+    boundary is then near every row. Noise raises the estimate at small distances. So the dimension is also estimated
+    from subsets, whose distances are larger.
 
     Args:
-        x: rows, (n, columns); images or other arrays become rows of all their numbers. Distances depend on the units of
-            the columns, which are not changed.
+        x: a table of shape (n, columns). Images or other arrays are flattened to rows. Distances depend on the units
+            of the columns, which are not changed.
         level: the confidence level of the interval.
         seed: the random seed of subsets and resamples.
 
     Raises:
         SettingError: for a level outside (0, 1), or a seed that is not a whole number of at least 0.
         ShapeError, PrecisionError, DataError: for anything but a table of at least 20 different rows of numbers. Also
-            for lattices, if the two nearest rows are equally far from most rows.
+            for data on a lattice, where most rows are equally far from their two nearest rows.
 
     Example:
         >>> import numpy as np
@@ -153,7 +155,7 @@ def intrinsic_dimension(x: Any, *, level: float = 0.9, seed: int = 0) -> Intrins
 
 
 def _centred(rows: np.ndarray) -> np.ndarray:
-    """The rows minus their middle, in units of the largest of them, so that squares neither cancel nor overflow."""
+    """Centre the rows and divide them by their largest absolute entry, so that squares neither cancel nor overflow."""
     low, high = rows.min(axis=0), rows.max(axis=0)
     middle = low / 2 + high / 2
     unit = float(np.abs(rows - middle).max())
@@ -161,7 +163,7 @@ def _centred(rows: np.ndarray) -> np.ndarray:
 
 
 def _logs(rows: np.ndarray) -> np.ndarray:
-    """log(r_2/r_1) of all rows, or of the first 5000, whose order is random.
+    """Return log(r_2/r_1) for each row, or for the first 5000 rows, whose order is random.
 
     The search in many columns rounds small distances, so the distances to a few candidates are computed again.
     """
@@ -198,12 +200,12 @@ def _conditions(
         Condition("share of rows that are equally far from their two nearest neighbours", ties, ties <= _FEW_TIES,
                   "if this share is large, values are rounded or whole, and the estimate is too high"),
         Condition("duplicate rows, which are left out", float(rows - different), rows == different,
-                  "reasons: values are rounded, or rows are copies of other rows"),
+                  "rows repeat if values are rounded, or if rows are copies of other rows"),
     )  # fmt: skip
 
 
 def _excluded(low: float, high: float, columns: int) -> Condition:
-    """Whether the interval says more than the number of columns does."""
+    """Return the condition that the interval excludes a dimension that the number of columns allows."""
     count = sum(not low <= dimension <= high for dimension in range(1, columns + 1))
     return Condition("dimensions from 1 to the number of columns that the interval excludes", float(count), count > 0,
                      "otherwise every dimension is possible; one column always has dimension 1")  # fmt: skip

@@ -25,12 +25,12 @@ class Kinks:
     """The kinks of a piecewise linear network on the segment (1 - t) a + t b for 0 < t < 1.
 
     Args:
-        places: t of every place at which the slope of an output changes, in order.
+        places: the values of t at which the slope of an output changes, in order.
         layers: the hidden layer of the unit that bends there, from 0.
         units: the number of this unit in its layer.
-        jumps: norm of the change of the slope in t of the outputs.
-        crossings: how many units of each layer change their sign, also if no output notices.
-        widths: units of each hidden layer.
+        jumps: the norm of the change of the slope of the outputs in t, at each kink.
+        crossings: the number of sign changes of units in each layer, including those that change no output.
+        widths: the number of units of each hidden layer.
         expected: the mean number of crossings for random weights of the same size. The first number is for the first
             layer, the second for all layers if there are no biases.
         spread: the standard deviation of the first number of `expected`.
@@ -60,7 +60,7 @@ class Kinks:
 
     @property
     def pieces(self) -> int:
-        """How many affine pieces the network has on the segment."""
+        """The number of affine pieces of the network on the segment."""
         return len(self.places) + 1
 
     def __str__(self) -> str:
@@ -79,7 +79,7 @@ class Kinks:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """The kinks along the segment, by layer, with the change of the slope at each, as an Altair chart."""
+        """Return an Altair chart of the kinks along the segment, by layer, with the change of the slope at each."""
         import altair as alt
 
         rows = [
@@ -100,11 +100,11 @@ class Kinks:
 
 
 def kinks(network: Any, a: Any, b: Any, *, params: Any = None) -> Kinks:
-    """All places between two inputs at which a piecewise linear network changes its slope, exactly.
+    """Find exactly all places between two inputs at which a piecewise linear network changes its slope.
 
     On the segment, each layer is affine between the kinks of the layers before. So its own kinks are zeros of affine
-    functions, which are found layer by layer without a grid. At random weights of the same size, the expected number in
-    the first layer has a closed form. Training changes the number.
+    functions, which are found layer by layer without a grid. At random weights of the same size, the expected number
+    of crossings in the first layer has a closed form. Training changes the number.
 
     Args:
         network: a `Serial` of lemmata, an `eqx.nn.MLP` or `eqx.nn.Sequential`, or a `torch.nn.Sequential`. Its layers
@@ -180,9 +180,10 @@ def kinks(network: Any, a: Any, b: Any, *, params: Any = None) -> Kinks:
 
 
 def _expected(network: PiecewiseLinear, a: np.ndarray, b: np.ndarray) -> tuple[float, bool]:
-    """The share of units that cross at random weights of the first layer's size, and whether no layer has biases.
+    """Return the share of units that change sign at random weights, and whether all layers lack biases.
 
-    It is the angle between (a, c) and (b, c) over pi, where c is the ratio of the biases to the weights.
+    The random weights and biases have the size of those in the first layer. The share is the angle between (a, c) and
+    (b, c) divided by pi, where c is the ratio of the sizes of biases and weights.
     """
     first = network.layers[0]
     ratio = np.sqrt(np.mean(first.biases**2) / max(np.mean(first.weights**2), 1e-300))
@@ -196,19 +197,21 @@ def _expected(network: PiecewiseLinear, a: np.ndarray, b: np.ndarray) -> tuple[f
 def _conditions(crossings: tuple[int, ...], expected: float, spread: float, unseen: int) -> tuple[Condition, ...]:
     distance = abs(crossings[0] - expected) / spread if spread > 0 else 0.0
     return (
-        Condition("the first layer has as many crossings as random weights (difference in standard deviations)",
+        Condition("the first layer has as many crossings as at random weights (difference in standard deviations)",
                   distance,
                   distance <= _APART, "otherwise training, or scales that differ between inputs, moved the kinks"),
-        Condition("crossings that change no output", float(unseen), None, "later units do not pass them on"),
+        Condition("crossings that change no output", float(unseen), None,
+                  "later layers do not pass these crossings on"),
     )  # fmt: skip
 
 
 def _content(slope: float, expected: float, spread: float, width: int) -> tuple[Condition, ...]:
-    """Whether the outputs and the comparison with random weights could have been otherwise."""
+    """Return the conditions that the kinks and the comparison with random weights could have differed."""
     most = max(expected, width - expected) / spread if spread > 0 else 0.0
     return (
         Condition("an output changes between a and b (largest slope)", slope, slope > 0,
-                  "otherwise the outputs have no kinks, wherever units bend"),
-        Condition("crossings can differ from those of random weights (most standard deviations)", most, most > _APART,
+                  "otherwise the outputs have no kinks, even if units bend"),
+        Condition("the number of crossings can differ from random weights (largest difference in standard deviations)",
+                  most, most > _APART,
                   "otherwise the comparison cannot fail: the layer has too few units, or a, b and 0 are on one line"),
     )  # fmt: skip

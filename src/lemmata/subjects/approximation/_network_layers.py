@@ -1,4 +1,4 @@
-"""Sequential networks of lemmata, Equinox and PyTorch as affine maps and units that bend at 0."""
+"""Read sequential networks of lemmata, Equinox and PyTorch as affine maps and units that bend at 0."""
 
 import copy
 import itertools
@@ -27,7 +27,7 @@ Points = Callable[[np.ndarray], np.ndarray]
 
 
 class Step(NamedTuple):
-    """A layer with its name, as a function of a batch of points. It has its weights and biases, or slopes, if known."""
+    """A named layer as a function of a batch of points, with its weights and biases, or its slopes, if known."""
 
     name: str
     function: Points
@@ -36,7 +36,7 @@ class Step(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """A step on inputs of this shape, and its weights and biases, or its slopes below and above 0."""
+    """A step, the shape of its inputs, and either its weights and biases or its slopes below and above 0."""
 
     step: Step
     shape: tuple[int, ...]
@@ -44,14 +44,14 @@ class Reading(NamedTuple):
     slopes: Any
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
-        """The outputs at flat points, from the weights or slopes."""
+        """Return the outputs at flattened points, computed from the weights or slopes."""
         if self.affine is not None:
             return x @ self.affine[0].T + self.affine[1]
         return np.where(x > 0, self.slopes[1], self.slopes[0]) * x
 
 
 class PiecewiseLinear(NamedTuple):
-    """Layers of units, the affine map of their outputs, and how each step of the network was read."""
+    """Layers of units, the affine map that follows them, and how each step of the network was read."""
 
     layers: tuple[Layer, ...]
     weights: Float[np.ndarray, "out n"]
@@ -59,13 +59,13 @@ class PiecewiseLinear(NamedTuple):
     readings: tuple[Reading, ...] = ()
 
     def check(self, x: Float[np.ndarray, "points n"]) -> None:
-        """Refuse layers that are another function for these points, such as a ReLU that is cut off at 100.
+        """Raise an error if a layer is another function at these points, such as a ReLU that is cut off at 100.
 
         Args:
-            x: inputs, flat.
+            x: flattened inputs, one row each.
 
         Raises:
-            SettingError: with the name of the layer.
+            SettingError: if the layer was read wrongly; the message names the layer.
         """
         for reading in self.readings:
             after = reading(x)
@@ -79,7 +79,7 @@ class PiecewiseLinear(NamedTuple):
 
 
 def piecewise_linear_layers(network: Any, params: Any, shape: tuple[int, ...]) -> PiecewiseLinear:
-    """The layers of a network on inputs of this shape.
+    """Return the layers of a network on inputs of this shape.
 
     Args:
         network: a `Serial` of lemmata, an `eqx.nn.MLP` or `eqx.nn.Sequential`, or a `torch.nn.Sequential`.
@@ -87,7 +87,7 @@ def piecewise_linear_layers(network: Any, params: Any, shape: tuple[int, ...]) -
         shape: the shape of one input.
 
     Raises:
-        SettingError: for other networks, and for layers that are not affine and do not bend only at 0.
+        SettingError: for other networks, and for layers that are neither affine nor bend only at 0.
         DataError, PrecisionError: for weights that are not finite, or of half precision.
         ShapeError: if the network does not take inputs of this shape.
     """
@@ -122,7 +122,7 @@ def _another(step: Step) -> SettingError:
 
 
 def _read(step: Step, shape: tuple[int, ...]) -> tuple[Any, Any, tuple[int, ...]]:
-    """(weights, biases) or None, slopes or None, and the shape of an output."""
+    """Return (weights, biases) or None, the slopes or None, and the shape of an output."""
     size, what = int(np.prod(shape)), _named(step)
     if step.slopes is not None:
         return None, step.slopes, shape
@@ -147,8 +147,8 @@ def _read(step: Step, shape: tuple[int, ...]) -> tuple[Any, Any, tuple[int, ...]
 
 
 def _affine(function: Points, size: int) -> tuple[np.ndarray, np.ndarray] | None:
-    """Weights and biases, if the function is affine at random points. A function that is affine there keeps means of
-    points.
+    """Return weights and biases if the function is affine at random points, and None otherwise. An affine function
+    maps the mean of points to the mean of their values.
     """
     bias = function(np.zeros((1, size)))
     trial = np.random.default_rng(0).normal(size=(4, size)) * np.array([[0.1], [1.0], [5.0], [20.0]])
@@ -162,7 +162,7 @@ def _affine(function: Points, size: int) -> tuple[np.ndarray, np.ndarray] | None
 
 
 def _slopes(function: Points, size: int) -> tuple[np.ndarray, np.ndarray] | None:
-    """The slopes of every unit below and above 0, if the function acts on each coordinate and only bends at 0."""
+    """Return slopes below and above 0 if the function acts on single coordinates and bends only at 0, else None."""
     one = np.ones((1, size))
     below, above = -function(-one), function(one)
     if above.shape != one.shape:
@@ -194,7 +194,7 @@ def _steps(network: Any, params: Any) -> Iterator[Step]:
         yield from _torch(torch, _doubled(network))
     else:
         rule = "a Serial of lemmata, an equinox.nn.MLP or Sequential, or a torch.nn.Sequential"
-        remedy = "pass one of these with its layers"
+        remedy = "pass one of these networks, including its layers"
         raise SettingError("network", found=type(network).__name__, rule=rule, remedy=remedy)
 
 
@@ -259,7 +259,7 @@ def _equinox(module: Any) -> Iterator[Step]:
 
 
 def _activation(name: str, own: Any, whole: Callable[..., Any]) -> Iterator[Step]:
-    """None for the identity, which returns its argument."""
+    """Yield nothing for the identity, which returns its argument, and otherwise the activation as a step."""
     given = object()
     try:
         if own(given) is given:
@@ -279,7 +279,7 @@ def _mapped(function: Callable[..., Any]) -> Points:
 
 
 def _doubled(network: Any) -> Any:
-    """A copy in double precision, since weights are read as differences of outputs, whose biases may be large."""
+    """Return a copy in double precision, since weights are read as differences of outputs with large biases."""
     try:
         return copy.deepcopy(network).double()
     except RuntimeError:  # parameters that PyTorch computes from others
@@ -318,11 +318,11 @@ def _torch(torch: Any, network: Any) -> Iterator[Step]:
 
 
 def checked_input(name: str, x: Any) -> Float[np.ndarray, "..."]:
-    """One input as an array of float64.
+    """Return one input as an array of float64.
 
     Args:
         name: the name of the argument, for messages.
-        x: the numbers.
+        x: the numbers of the input.
     """
     found = numbers_of(name, x)
     if found.ndim == 0:

@@ -1,4 +1,4 @@
-"""Functions with integer frequencies, and combinations of classes of them. Their Fourier coefficients have no error."""
+"""Functions with integer frequencies, whose Fourier coefficients are exact, and combinations of classes of them."""
 
 import equinox as eqx
 import jax
@@ -10,12 +10,12 @@ from lemmata.functions import CosineSum
 
 
 class Periodic(eqx.Module):
-    """Functions sum_j A_ij cos(<k_j, x> + theta_ij) with integer frequencies. Their Fourier coefficients have no error.
+    """Functions sum_j A_ij cos(<k_j, x> + theta_ij) with integer frequencies, whose Fourier coefficients are exact.
 
     Args:
-        atoms: k_j, distinct and none the negative of another.
-        amplitudes: A_ij.
-        phases: theta_ij.
+        atoms: the frequencies k_j, all distinct, and none of them the negative of another.
+        amplitudes: the amplitudes A_ij.
+        phases: the phases theta_ij.
     """
 
     atoms: Float[Array, "m two"]
@@ -23,16 +23,16 @@ class Periodic(eqx.Module):
     phases: Float[Array, "k m"]
 
     def functions(self) -> list[CosineSum]:
-        """One for each row of amplitudes."""
+        """Return one function for each row of amplitudes."""
         sizes = jnp.ones(len(self.atoms))
         return [CosineSum(self.atoms, sizes, *row) for row in zip(self.amplitudes, self.phases, strict=True)]
 
 
 def sampled_periodic(normal: Float[Array, "rows forty"], functions: int, others: float) -> Periodic:
-    """Random functions with 8 of 40 frequencies; the first has amplitude 1 at the first, and so on.
+    """Draw random functions with 8 of 40 frequencies; function i has amplitude 1 at frequency i.
 
     Args:
-        normal: 1 + 2 functions rows of standard normal numbers.
+        normal: standard normal numbers, in 1 + 2 `functions` rows.
         functions: the number of functions.
         others: the standard deviation of the other amplitudes.
     """
@@ -53,16 +53,16 @@ class PeriodicFunctions(Population[Periodic]):
         return sampled_periodic(jax.random.normal(key, (7, 40)), 3, 1.0)
 
     def hypotheses(self, problem: Periodic) -> list[Hypothesis]:
-        return [Hypothesis("frequencies are below 8", jnp.abs(problem.atoms).max(), "<", 8.0, "16 points a period")]
+        return [Hypothesis("frequencies are below 8", jnp.abs(problem.atoms).max(), "<", 8.0, "16 points per period")]
 
 
 class Combined(eqx.Module):
     """Classes of one function each, and bounds for their combinations.
 
     Args:
-        parts: f_i.
-        slope: C_a, of |a|_1.
-        shift: C_b, of |b|.
+        parts: the functions f_i.
+        slope: the bound C_a of |a|_1.
+        shift: the bound C_b of |b|.
     """
 
     parts: Periodic

@@ -1,4 +1,4 @@
-"""Sobolev balls on the torus: in themselves, with a number of parameters, and with sections of a kernel."""
+"""Sobolev balls on the torus: alone, with a number of parameters, or with sections of a kernel."""
 
 import equinox as eqx
 import jax
@@ -18,7 +18,7 @@ def _smooth(ball: SobolevBall) -> Hypothesis:
 
 
 class SobolevBalls(Population[SobolevBall]):
-    """Balls of H^s on the torus of d dimensions, s/d uniform between 1/2 and 5/4."""
+    """Balls of H^s on the torus of d dimensions, with s/d uniform between 1/2 and 5/4."""
 
     settings = Space(d=Integer(2, 1, 3, "dimension of the torus"))
 
@@ -30,7 +30,7 @@ class SobolevBalls(Population[SobolevBall]):
 
 
 class BudgetedBall(eqx.Module):
-    """A Sobolev ball, the class of functions, and a number n of parameters."""
+    """A Sobolev ball, which is the class of functions, and a number n of parameters."""
 
     ball: SobolevBall
     n: Float[Array, ""]
@@ -46,14 +46,14 @@ class BudgetedBalls(Population[BudgetedBall]):
         return Space(d=Integer(1, 1, 3, "dimension of the torus"), largest=n)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> BudgetedBall:
-        """A random smoothness and a random n from 100 on."""
+        """Draw a random smoothness and a random n of at least 100."""
         smooth, count = jax.random.uniform(key, (2,))
         ball = SobolevBall(setting["d"] * (0.5 + 0.75 * smooth), setting["d"])
         return BudgetedBall(ball, 100 * (setting["largest"] / 100) ** count)
 
     def hypotheses(self, problem: BudgetedBall) -> list[Hypothesis]:
         enough = Hypothesis(
-            "n is at least 100", problem.n, ">=", 100.0, "floor(log n) is used as a number of dimensions"
+            "n is at least 100", problem.n, ">=", 100.0, "the claim uses floor(log n) as a number of dimensions"
         )
         return [_smooth(problem.ball), enough]
 
@@ -61,13 +61,13 @@ class BudgetedBalls(Population[BudgetedBall]):
 class KernelSections(eqx.Module):
     """Sections k(., c_i) of k(x, c) = sum_j a_j cos(2 pi j (x - c) + phi_j) on the circle, and a Sobolev ball.
 
-    The kernel is symmetric if the phases are 0, and positive semidefinite if the a_j are not negative besides.
+    The kernel is symmetric if the phases are 0, and positive semidefinite if, in addition, all a_j are at least 0.
 
     Args:
-        ball: the class of functions, of one variable.
-        amplitudes: a_0, a_1, ...
-        phases: phi_0, phi_1, ...
-        centres: c_1, ..., c_n.
+        ball: the class of functions of one variable.
+        amplitudes: the coefficients a_0, a_1, ...
+        phases: the angles phi_0, phi_1, ...
+        centres: the points c_1, ..., c_n.
     """
 
     ball: SobolevBall
@@ -77,9 +77,9 @@ class KernelSections(eqx.Module):
 
     @property
     def sections(self) -> Float[Array, "two_k n"]:
-        """Coefficients of the sections at 1, sqrt(2) cos(2 pi j x) and sqrt(2) sin(2 pi j x), in columns.
+        """The coefficients of each section, in a column, at 1, sqrt(2) cos(2 pi j x) and sqrt(2) sin(2 pi j x).
 
-        The last row, that of sin(0), is zero.
+        The last row belongs to sin(0) and is zero.
         """
         angles = 2 * jnp.pi * jnp.arange(len(self.amplitudes))[:, None] * self.centres - self.phases[:, None]
         weights = (self.amplitudes * jnp.where(jnp.arange(len(self.amplitudes)) > 0, jnp.sqrt(0.5), 1.0))[:, None]
@@ -97,7 +97,7 @@ class SectionsOnCircle(Population[KernelSections]):
     settings = Space(m=Integer(8, 1, 16, "m, for 2m + 1 sections", corners=(4, 8)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> KernelSections:
-        """Smoothness between 1/2 and 2, and the series of exp(beta cos) by a discrete Fourier transform."""
+        """Draw a smoothness between 1/2 and 2, and expand exp(beta cos) by a discrete Fourier transform."""
         count = 2 * setting["m"] + 1
         first, phase_key, centre_key = jax.random.split(key, 3)
         draws = jax.random.uniform(first, (4,))

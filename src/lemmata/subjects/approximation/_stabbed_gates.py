@@ -1,4 +1,4 @@
-"""Lines through gates: which lines pass a row of vertical gates, as a convex polygon of (value, slope)."""
+"""Find the lines through a row of vertical gates. These lines form a convex polygon of pairs (value, slope)."""
 
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ _STEEP = 3.0  # margin of lines through a single gate, in units of the steepest 
 
 
 class Link(NamedTuple):
-    """The lines, given by value and slope at the last gate that they pass. The gates are `first`, ..., `last`."""
+    """The lines through the gates `first`, ..., `last`, each given by its value at the last gate and its slope."""
 
     lines: Polygon
     first: int
@@ -19,7 +19,7 @@ class Link(NamedTuple):
 
 
 def _clip(lines: Polygon, low: float, high: float) -> Polygon:
-    """The lines whose value is between two numbers. A side cuts one run of vertices off a convex polygon."""
+    """Return the lines whose value is between two numbers. Each bound cuts off one run of the polygon's vertices."""
     for sign, bound in ((1.0, high), (-1.0, -low)):
         room = bound - sign * lines[:, 0]
         inside = room >= 0
@@ -41,16 +41,16 @@ def _clip(lines: Polygon, low: float, high: float) -> Polygon:
 def links(
     x: Float[np.ndarray, " n"], low: Float[np.ndarray, " n"], high: Float[np.ndarray, " n"], joined: bool
 ) -> list[Link]:
-    """Lines through all gates from left to right, each as far as possible.
+    """Return lines through all gates from left to right, each of which passes as many gates as possible.
 
-    Separate lines are the fewest there are. Joined lines bend between the gates if no line of the previous link passes
+    Separate lines are the fewest possible. Joined lines bend between two gates if no line of the previous link passes
     both gates. In rare cases, an earlier bend could save a link.
 
     Args:
-        x: places of the gates.
-        low: lower ends.
-        high: upper ends.
-        joined: whether each line must meet one of the link before between the two gates.
+        x: the places of the gates.
+        low: the lower ends of the gates.
+        high: the upper ends of the gates.
+        joined: whether each line must meet a line of the previous link in the gap between the two links.
     """
     xs, lows, highs = x.tolist(), low.tolist(), high.tolist()
     corners = lambda i, s, t, u, v: np.array([(lows[i], s), (highs[i], t), (highs[i], u), (lows[i], v)])
@@ -79,16 +79,16 @@ def links(
 def _steepest(
     x: Float[np.ndarray, " n"], low: Float[np.ndarray, " n"], high: Float[np.ndarray, " n"]
 ) -> Float[np.ndarray, " n"]:
-    """A slope at each gate that no line from there through a neighbouring gate exceeds."""
+    """Return a slope for each gate, which no line from this gate through a neighbouring gate exceeds."""
     slopes = (np.maximum(high[1:], high[:-1]) - np.minimum(low[1:], low[:-1])) / np.diff(x)
     return _STEEP * np.maximum(np.append(slopes, 0.0), np.append(0.0, slopes))
 
 
 def joined_line(found: list[Link], x: Float[np.ndarray, " n"]) -> tuple[np.ndarray, np.ndarray]:
-    """The knots of one function that takes a line of each link. Their x and y include the first and the last gate.
+    """Return x and y of the knots of a function that takes one line of each link, including both end gates.
 
-    From the last link back, each line is chosen from the lines of its link. It must meet the next line between the two
-    gates.
+    Lines are chosen from the last link back to the first. Each line must meet the next line in the gap between their
+    links.
     """
     value, slope = np.mean(found[-1].lines, axis=0)
     knots = [(x[-1], value)]
@@ -107,7 +107,7 @@ def joined_line(found: list[Link], x: Float[np.ndarray, " n"]) -> tuple[np.ndarr
 
 
 def _meeting(gaps: np.ndarray, lines: np.ndarray) -> tuple[float, np.ndarray]:
-    """Where in a gap, from 0 to 1, a mean of the lines meets the next line. `gaps` are their distances at both ends."""
+    """Return where in a gap, from 0 to 1, a mean of `lines` meets the next line, given the distances at both ends."""
     middle = gaps.mean(axis=1)
     if middle[0] * middle[1] <= 0:
         place = 0.5 if middle[0] == middle[1] else middle[0] / (middle[0] - middle[1])

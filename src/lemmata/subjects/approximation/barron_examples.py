@@ -1,9 +1,8 @@
 """Barron parameters of linear functions and of combinations of classes: two examples of section 2.3.
 
-This theory gives the Barron parameters of these examples in closed form. For linear functions it assumes spectra
-without an atom at 0, as linear functions on the whole space have them. For combinations it adds the spectra of
-different classes, whereas the source takes the largest. The theory does not explain which other classes have finite
-parameters.
+This theory gives the Barron parameters of these examples in closed form. For linear functions, it assumes spectra
+without an atom at the frequency 0. For combinations it adds the spectra of different classes, whereas the source takes
+the largest. The theory does not explain which other classes have finite parameters.
 """
 
 import equinox as eqx
@@ -37,13 +36,13 @@ ABOUT = {"tool": "Fourier analysis", "architecture": "any", "object": "function 
 
 
 class Slope(eqx.Module):
-    """A linear function of a class, of the largest slope.
+    """A linear function with the largest slope in its class.
 
     Args:
         functions: the class.
-        a: its slope.
-        sharpness: tau.
-        small: epsilon, the size of the frequencies in a limit.
+        a: the slope of the linear function.
+        sharpness: the slope tau of the ramps.
+        small: the size epsilon of the frequencies, which goes to 0 in a limit.
     """
 
     functions: LinearFunctions
@@ -53,11 +52,11 @@ class Slope(eqx.Module):
 
 
 class Slopes(Population[Slope]):
-    """Linear functions <a, x> + b, |a| at most C_a and |b| at most C_b = C_a/10, with |a| = C_a.
+    """Linear functions with |a| = C_a, in the class of all <a, x> + b with |a| <= C_a and |b| <= C_b = C_a/10.
 
     Attributes:
-        dimension: d, unless a setting says otherwise.
-        sharpness: tau, unless a setting says otherwise.
+        dimension: the dimension d, unless a setting says otherwise.
+        sharpness: the slope tau of the ramps, unless a setting says otherwise.
     """
 
     free = ("a",)
@@ -68,7 +67,7 @@ class Slopes(Population[Slope]):
         return Space(d=Integer(self.dimension, 2, 50, "dimension"), tau=Real(self.sharpness, 2.0, 1e4, "tau"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Slope:
-        """Lognormal slopes, the bound of shifts of a tenth."""
+        """Draw lognormal slopes; the bound of |b| is a tenth of the bound of |a|."""
         way, size = draws(key, (setting["d"],), (2,))
         slope = jnp.exp(0.3 * size[0])
         functions = LinearFunctions(setting["d"], slope, slope / 10)
@@ -98,17 +97,17 @@ _FEATURES, _POINTS, _ROUNDS = 400, 128, 150
 def residuals_of_steps(
     problem: Slope, x: Float[Array, "m d"], size: Float[Array, ""], normal: Float[Array, "k e"]
 ) -> Float[Array, "four m"]:
-    """The distance of sums of bounded multiples of steps from <a, x>, for four distributions of the steps.
+    """Return the differences between <a, x> and sums of bounded multiples of steps, for four distributions of steps.
 
     The steps are 1(<u_j, x> > t_j), where u_j is uniform on the sphere and t_j is uniform in [-h, h] for one of four h.
     The mean of rho_j times the steps is fitted to <a, x> by accelerated projected gradient descent over |rho_j| <=
-    size. The points are x and -x, for which an odd function needs no constant. More steps than points overfit, which
-    makes distances too small.
+    size. The points are x and -x, so that an odd function needs no constant. If there are more steps than points, the
+    fit is too close and the distances are too small.
 
     Args:
-        problem: <a, x>.
+        problem: the linear function <a, x>.
         x: the points.
-        size: the size of the coefficients.
+        size: the largest allowed |rho_j|.
         normal: standard normal numbers, d + 1 for each step.
     """
     d, count = problem.functions.dimension, len(normal)
@@ -142,26 +141,26 @@ class LinearFloor(Claim[Slope]):
     where u in E|u_1| is uniform on the sphere. If the weights may be up to K C_a, replace 1/d - E²/2 by 1/d - K E²/2.
     For K = 3, this is positive from d = 11 on. The proof draws x and a at random, with v = a/|a|. Then <a, x> <v, x>
     has the mean C_a/d. The mean over x of phi <v, x> is <u, v> times a number between 0 and E/2, since phi rises from 0
-    to 1, and |<v, x>| has the mean E. The test uses the best of four distributions, with 400 steps and least squares
-    weights.
+    to 1, and |<v, x>| has the mean E. The test uses the best of four distributions of 400 steps, with weights fitted
+    by least squares.
     """
 
     title = "Random features with small weights miss some linear function"
-    source = Source("li2025incontext", "Section 2.3, linear functions", note="a lower bound, not in the source")
+    source = Source("li2025incontext", "Section 2.3, linear functions", note="a lower bound that is not in the source")
     stated = Kind.OWN
     population = Slopes()
     relation = AtLeast()
     control = Control("twice the bound", lambda bound, problem: 2 * bound)
     controls = "the distance of linear functions from sums of features with small weights"
-    unexplained = "the least weights that serve all linear functions"
+    unexplained = "the smallest weights that suffice for all linear functions"
     trivial = 0.0
 
     def hypotheses(self, problem: Slope) -> list[Hypothesis]:
-        """Requires a slope of the largest size, because a flatter function is nearer."""
+        """Require a slope of the largest size, because a flatter function is nearer."""
         size, largest = jnp.linalg.norm(problem.a), problem.functions.slope
         return [
             Hypothesis(
-                "|a| is C_a, to rounding",
+                "|a| equals C_a up to rounding",
                 size,
                 ">=",
                 (1 - 1e-12) * largest,
@@ -174,7 +173,7 @@ class LinearFloor(Claim[Slope]):
         return jnp.asarray(problem.functions.slope * (1 / d - mean**2 / 2) / mean)
 
     def measure(self, problem: Slope, key: Key[Array, ""]) -> Array:
-        """The largest distance at 128 points of the sphere, including a/|a|."""
+        """Return the largest distance at 128 points of the sphere, including a/|a|."""
         d, size = problem.functions.dimension, jnp.asarray(problem.functions.slope)
         steps, x = draws(key, (_FEATURES, d + 1), (_POINTS, d))
         x = x.at[0].set(problem.a)
@@ -188,18 +187,18 @@ class LinearLimit(Claim[Slope]):
     """
 
     title = "A single linear function is a limit of functions whose spectra have first moment |a|"
-    source = Source("li2025incontext", "Section 2.3, linear functions", note="one at a time, as a limit")
+    source = Source("li2025incontext", "Section 2.3, linear functions", note="one function at a time, as a limit")
     stated = Kind.OWN
     population = Slopes()
     relation = AtMost()
     control = Control(
-        "both values are smaller by a hundredth", lambda bounds, problem: 0.99 * bounds
+        "both values are 1 % smaller", lambda bounds, problem: 0.99 * bounds
     )  # both are attained, to e²/20
     controls = _LINEAR
     unexplained = _GROWTH
 
     def predict(self, problem: Slope) -> Array:
-        """The distance and the moment."""
+        """Return the distance and the moment."""
         size = jnp.linalg.norm(problem.a)
         return jnp.stack([problem.small**2 * size**3 / 6, size])
 
@@ -213,11 +212,11 @@ class LinearLimit(Claim[Slope]):
         return jnp.stack([distance, problem.small * size * (order @ series)])
 
     def trivial(self, problem: Slope) -> Array:
-        """The distance from 0; a moment does not have its own bound."""
+        """Return the distance from 0; the moment has no trivial bound."""
         return jnp.stack([jnp.linalg.norm(problem.a), jnp.asarray(jnp.inf)])
 
     def condition(self, problem: Slope) -> Array:
-        """A difference of numbers of the size |a|; a sum of 16 terms."""
+        """The distance is a difference of numbers of the size |a|, and the moment is a sum of 16 terms."""
         size = jnp.linalg.norm(problem.a)
         return jnp.stack([6 / (problem.small * size) ** 2, jnp.asarray(4.0)])
 
@@ -241,19 +240,19 @@ class LinearParameter(Claim[Slope]):
     population = Slopes()
     relation = EqualInMean(resolution=0.05)
     control = Control(
-        "the moment C_a suffices", lambda value, problem: value * mean_projection(problem.functions.dimension)
+        "a first moment of C_a suffices", lambda value, problem: value * mean_projection(problem.functions.dimension)
     )
     controls = _LINEAR
     unexplained = _GROWTH
     trials = 64
 
     def predict(self, problem: Slope) -> Array:
-        """<a, x> at two points, one along a and one at 60 degrees to it."""
+        """Return <a, x> at two points: one along a, and one at 60 degrees to a."""
         size = jnp.linalg.norm(problem.a)
         return jnp.stack([size, size / 2])
 
     def measure(self, problem: Slope, key: Key[Array, ""]) -> Array:
-        """The moment times the mean of (cos(<omega, x> + theta) - cos(theta)) / |omega| over 2048 frequencies."""
+        """Return the moment times the mean of (cos(<omega, x> + theta) - cos(theta)) / |omega| over 2048 omega."""
         first, second = jax.random.split(key)
         way = problem.a / jnp.linalg.norm(problem.a)
         across = jax.random.normal(first, way.shape)
@@ -266,7 +265,7 @@ class LinearParameter(Claim[Slope]):
 
 
 def combined_parameter(problem: Combined) -> Float[Array, ""]:
-    """The parameter of all <a, f> + b by discrete transforms: sup |<a, F(k)>| is C_a times the largest |F_i(k)|.
+    """Return the Barron parameter of all <a, f> + b. Here sup |<a, F(k)>| is C_a times the largest |F_i(k)|.
 
     Args:
         problem: classes of one function each, and the bounds C_a of |a|_1 and C_b of |b|.
@@ -278,10 +277,10 @@ def combined_parameter(problem: Combined) -> Float[Array, ""]:
 
 
 def sum_of_parameters(problem: Combined) -> Float[Array, ""]:
-    """C_b + C_a sum_i C_i, by the triangle inequality.
+    """Return the bound C_b + C_a sum_i C_i from the triangle inequality.
 
     Args:
-        problem: classes, C_a and C_b.
+        problem: classes of one function each, and the bounds C_a and C_b.
     """
     return problem.shift + problem.slope * (problem.offsets() + problem.moments()).sum()
 
@@ -345,7 +344,7 @@ class Combination(Claim[Combined]):
     unexplained = _OVERLAP
 
     def predict(self, problem: Combined) -> Array:
-        """The bound with the sum of the integrals."""
+        """Return the bound with the sum of the integrals."""
         return problem.shift + problem.slope * (problem.offsets().max() + problem.moments().sum())
 
     def measure(self, problem: Combined, key: Key[Array, ""]) -> Array:

@@ -1,13 +1,13 @@
 """The Barron parameter: the first moment of a spectrum, by closed forms and by numerical integration.
 
-This theory describes the Barron parameter sup |f(0)| + integral of |omega| F_sup(omega) of a function or a class. It
-assumes a Fourier representation on the unit ball, of the function itself or of an extension. It does not explain which
-extension has the smallest parameter.
+This theory describes the Barron parameter sup |f(0)| + integral of |omega| F_sup(omega) of a function or a class,
+where F_sup is the largest modulus of the spectra. It assumes that the function or an extension of it has a Fourier
+representation on the unit ball. It does not explain which extension has the smallest parameter.
 
-`lemmata.functions` computes it in these ways: for a class (`barron_parameter`); from a Fourier transform
-(`spectral_moment`); from values (`moment_from_grid` and `moment_from_samples`); by closed forms and bounds
-(`gaussian_moment`, `ridge_moment`, `logistic_moment`, `radial_moment`, `positive_definite_bound`, `combination_moment`,
-`product_moment`, `polynomial_bound`).
+`lemmata.functions` computes the Barron parameter in these ways: for a class (`barron_parameter`); from a Fourier
+transform (`spectral_moment`); from values (`moment_from_grid` and `moment_from_samples`); by closed forms and bounds
+(`gaussian_moment`, `ridge_moment`, `logistic_moment`, `radial_moment`, `positive_definite_bound`,
+`combination_moment`, `product_moment`, `polynomial_bound`).
 """
 
 import equinox as eqx
@@ -50,7 +50,7 @@ class Bump(eqx.Module):
 
 
 class BumpClasses(Population[Bump]):
-    """Gaussian bumps with lognormal scales."""
+    """Classes of Gaussian bumps with lognormal scales."""
 
     settings = Space(d=Integer(3, 1, 20, "dimension"))
 
@@ -69,7 +69,7 @@ class Mixture(eqx.Module):
     dimension: int = eqx.field(static=True)
 
     def __call__(self, x: Float[Array, " d"]) -> Float[Array, ""]:
-        """The value of f."""
+        """Return the values of f."""
         return self.weights @ jnp.exp(-(self.scales**2) * jnp.sum(x**2) / 2)
 
 
@@ -88,14 +88,14 @@ class PositiveMixtures(Population[Mixture]):
 
 
 class RidgePolynomial(eqx.Module):
-    """A polynomial of one variable, with the lowest power first, and the period of its extension."""
+    """A polynomial of one variable, with its lowest power first, and the period of its extension."""
 
     coefficients: Float[Array, " k"]
     period: Float[Array, ""]
 
 
 class RidgePolynomials(Population[RidgePolynomial]):
-    """Polynomials with normal coefficients."""
+    """Polynomials with standard normal coefficients."""
 
     free = ("coefficients", "period")
     settings = Space(degree=Integer(3, 1, 12, "degree"), period=Real(4.0, 2.1, 20.0, "period of the extension"))
@@ -109,11 +109,11 @@ class RidgePolynomials(Population[RidgePolynomial]):
 
 
 _NO_BOUND = "a first moment has no trivial bound"
-NINE_TENTHS = Control("nine tenths of the bound", lambda bound, problem: 0.9 * bound)
+NINE_TENTHS = Control("0.9 times the bound", lambda bound, problem: 0.9 * bound)
 
 
 def lattice(side: int = 16) -> tuple[Float[Array, "n two"], Float[Array, "n two"]]:
-    """Points of a square grid over one period, and the frequencies of its discrete Fourier transform.
+    """Return the points of a square grid over one period, and the frequencies of its discrete Fourier transform.
 
     Args:
         side: the number of points for each dimension.
@@ -125,7 +125,7 @@ def lattice(side: int = 16) -> tuple[Float[Array, "n two"], Float[Array, "n two"
 
 
 def coefficients(values: Float[Array, "n *s"]) -> Float[Array, "n *s"]:
-    """Moduli of the Fourier coefficients of values on the points of `lattice`.
+    """Return the moduli of the Fourier coefficients of functions, given their values at the points of `lattice`.
 
     Args:
         values: one row for each point.
@@ -136,11 +136,11 @@ def coefficients(values: Float[Array, "n *s"]) -> Float[Array, "n *s"]:
 
 
 def parameter_by_functions(problem: Periodic, order: int) -> Float[Array, ""]:
-    """sup |f(0)| + sum_k |k| sup |F_f(k)| of a finite class, by discrete transforms.
+    """Compute sup |f(0)| + sum_k |k| sup |F_f(k)| of a finite class by discrete transforms.
 
     Args:
         problem: the class.
-        order: the order of the norm of k.
+        order: the order p of the l_p norm |k|.
     """
     points, omega = lattice()
     values = jnp.stack([function(points) for function in problem.functions()], axis=1)
@@ -164,7 +164,7 @@ class GradientParameter(Claim[Periodic]):
         "the l_1 norm of omega replaces the l_2 norm", lambda value, problem: parameter_by_functions(problem, 1)
     )
     controls = "the Barron parameter of a class"
-    unexplained = "functions whose gradient has mass at the frequency 0, as linear functions do"
+    unexplained = "functions such as linear ones, whose gradient has mass at the frequency 0"
     condition = 16.0  # rounding in each of 256 coefficients
 
     def predict(self, problem: Periodic) -> Array:
@@ -199,14 +199,14 @@ class GaussianParameter(Claim[Bump]):
         "scale sqrt(d)", lambda value, problem: problem.functions.scale * jnp.sqrt(1.0 * problem.functions.dimension)
     )
     controls = "the first moment of a spectrum"
-    unexplained = "the error for spectra in many dimensions that are far from radial"
+    unexplained = "the error for spectra that are far from radial, in many dimensions"
     trials = 64
 
     def predict(self, problem: Bump) -> Array:
         return problem.functions.moment()
 
     def measure(self, problem: Bump, key: Key[Array, ""]) -> Array:
-        """The mean of the terms of 512 stratified frequencies, uniform in the logarithm of their length."""
+        """Return the mean over 512 stratified frequencies whose lengths are log-uniform."""
         d, scale = problem.functions.dimension, problem.functions.scale
         normal = jax.random.normal(key, (512, d + 1))
         transform = lambda omega: jnp.prod(jax.scipy.stats.norm.pdf(omega, scale=scale), axis=1)
@@ -236,7 +236,7 @@ class PositiveDefiniteBound(Claim[Mixture]):
         return positive_definite_bound(problem(origin), jnp.trace(jax.hessian(problem)(origin)))
 
     def measure(self, problem: Mixture, key: Key[Array, ""]) -> Array:
-        """The sum of the Gaussians' moments, which is the moment if all spectra are positive."""
+        """Return the sum of the moments of the Gaussians, which is the moment if all spectra are positive."""
         return combination_moment(problem.weights, problem.scales * gaussian_moment(problem.dimension))
 
 
@@ -264,7 +264,7 @@ class PolynomialBound(Claim[RidgePolynomial]):
         return ridge_polynomial_bound(problem.coefficients, problem.period)
 
     def measure(self, problem: RidgePolynomial, key: Key[Array, ""]) -> Array:
-        """Computed by the discrete transform of 512 values of a period."""
+        """Compute the sum by a discrete transform of 512 values of a period."""
         t = -1 + problem.period * jnp.arange(512) / 512
         cubic = polynomial_extension(problem.coefficients, problem.period)
         evaluate = lambda series, at: jnp.polyval(series[::-1], at)

@@ -1,8 +1,8 @@
-"""The cost of layers on sequences: orders in the length of the sequence and in the number of parameters.
+"""How the cost of layers on sequences grows with the length of the sequence and with the number of parameters.
 
-This theory describes the number of floating-point operations, counted by the compiler in the program before
-optimisation, and the working memory of the compiled program. It does not explain running times, which depend on caches
-and threads, or the cost of training.
+This theory describes the number of floating-point operations and the working memory of the compiled program. The
+compiler counts the operations before it optimises the program. It does not explain running times, which depend on
+caches and threads, or the cost of training.
 """
 
 import functools
@@ -27,7 +27,7 @@ class SequenceLayer(eqx.Module):
 
 
 class SequenceLayers(Population[SequenceLayer]):
-    """Layers with the largest number of channels or half of it, with equal probability. Trials are not compiled."""
+    """Layers with either the largest number of channels or half of it, chosen at random. Trials are not compiled."""
 
     def settings(self) -> Space:
         width = Integer(64, 16, 128, "the largest number of channels", step=16, corners=(32, 64))
@@ -50,12 +50,12 @@ _COST = Source("foundation2025", "Section 4.1, cost", note="in the length of the
 
 
 def attention(x: Float[Array, "t p"]) -> Float[Array, "t p"]:
-    """Softmax attention of a sequence to itself, with all weights at once."""
+    """Return softmax attention of a sequence to itself, with all weights in memory at once."""
     return jax.nn.softmax(x @ x.T / math.sqrt(x.shape[1])) @ x
 
 
 def blocked_attention(x: Float[Array, "t p"]) -> Float[Array, "t p"]:
-    """The same attention from blocks of queries and keys with running maxima, so that no t x t matrix is formed."""
+    """Return softmax attention from blocks of queries and keys with running maxima, without a matrix of size t x t."""
     blocks = x.reshape(-1, _BLOCK, x.shape[1])
 
     def one(queries):
@@ -74,13 +74,13 @@ def blocked_attention(x: Float[Array, "t p"]) -> Float[Array, "t p"]:
 
 
 def recurrence(x: Float[Array, "t p"]) -> Float[Array, "t p"]:
-    """h_t = 0.9 h_(t-1) + x_t by an associative scan."""
+    """Compute h_t = 0.9 h_(t-1) + x_t by an associative scan."""
     combine = lambda left, right: (left[0] * right[0], right[0] * left[1] + right[1])
     return jax.lax.associative_scan(combine, (jnp.full_like(x, 0.9), x))[1]
 
 
 def convolution(x: Float[Array, "t p"]) -> Float[Array, "t p"]:
-    """The recurrence as a convolution with 0.9^t by fast Fourier transforms of twice the length."""
+    """Compute the recurrence as a convolution with 0.9^t by fast Fourier transforms of twice the length."""
     t = len(x)
     response = 0.9 ** jnp.arange(t)[:, None]
     spectra = [jnp.fft.rfft(signal, 2 * t, axis=0) for signal in (x, response)]
@@ -89,14 +89,14 @@ def convolution(x: Float[Array, "t p"]) -> Float[Array, "t p"]:
 
 @functools.cache
 def operations(mixer: Callable, length: int, width: int) -> float:
-    """Floating-point operations of a mixer on a sequence, counted in its program before optimisation."""
+    """Count the floating-point operations of a mixer on a sequence, in its program before optimisation."""
     lowered = jax.jit(mixer).lower(jax.ShapeDtypeStruct((length, width), float))
     return (lowered.cost_analysis() or {})["flops"]
 
 
 @functools.cache
 def working_memory(mixer: Callable, length: int, width: int) -> float:
-    """Bytes that the compiled program of a mixer holds in addition to its input and output."""
+    """Return the bytes that the compiled program of a mixer holds in addition to its input and output."""
     memory = jax.jit(mixer).lower(jax.ShapeDtypeStruct((length, width), float)).compile().memory_analysis()
     return float(memory.temp_size_in_bytes) if memory else math.nan
 
@@ -174,8 +174,8 @@ class BlockedAttentionMemory(Claim[SequenceLayer]):
     population = SequenceLayers()
     relation = Rate("T", (512.0, 1024.0, 2048.0))
     control = Control("T^(1/2)", lambda exponent, problem: exponent + 0.5)
-    controls = "bytes of memory in addition to input and output"
-    unexplained = "the gradient, for which the weights are computed again"
+    controls = "the bytes of memory in addition to input and output"
+    unexplained = "the gradient, which computes the attention weights again"
     traced = False
     trials = 4
     predict = 0.0
@@ -185,7 +185,7 @@ class BlockedAttentionMemory(Claim[SequenceLayer]):
 
 
 def transformer_layer(parameters: dict[str, Array], x: Float[Array, "t p"]) -> Float[Array, "t p"]:
-    """Attention with four square matrices, then two dense maps through four times the width: 12 p² parameters."""
+    """Apply attention with four square matrices, and two dense maps through four times the width: 12 p² parameters."""
     queries, keys, values = (x @ parameters[name] for name in ("query", "key", "value"))
     x = x + jax.nn.softmax(queries @ keys.T / math.sqrt(x.shape[1])) @ values @ parameters["out"]
     return x + jax.nn.relu(x @ parameters["up"]) @ parameters["down"]
@@ -193,7 +193,7 @@ def transformer_layer(parameters: dict[str, Array], x: Float[Array, "t p"]) -> F
 
 @functools.cache
 def layer_operations(parameters: int, length: int) -> float:
-    """Operations of a transformer layer with a number of parameters, 12 times a square."""
+    """Count the operations of a transformer layer whose number of parameters is 12 times a square."""
     p = math.isqrt(parameters // 12)
     shapes = {"query": (p, p), "key": (p, p), "value": (p, p), "out": (p, p), "up": (p, 4 * p), "down": (4 * p, p)}
     arrays = {name: jax.ShapeDtypeStruct(shape, float) for name, shape in shapes.items()}

@@ -1,13 +1,13 @@
-"""Covering numbers: of the ball, of pairs (f, x) as Theorem 1 counts them, and of classes in the supremum norm.
+"""Covering numbers of the ball, of pairs (f, x) as Theorem 1 counts them, and of classes in the supremum norm.
 
-This theory describes the number of cases in a union bound, and with it how many features suffice. It assumes a finite
-Barron parameter. It does not explain classes with infinitely many parameters, whose covers in the supremum norm are not
-counted here.
+This theory describes how many cases a union bound has, and therefore how many features suffice. It assumes a finite
+Barron parameter. It does not count covers in the supremum norm of classes with infinitely many parameters.
 
-The cover (23) of pairs counts only values, so its size does not depend on the class. The proof of Lemma 1 takes one
-function of the cover for all x. But a cover of pairs does not give such a function. The product of a cover of the class
-in the supremum norm and a cover of the ball does. So `lemmata.functions.required_features` counts the product. The
-section `approximation.features_without_covers` states what holds for a whole class without any cover.
+The cover (23) of pairs counts only values, so its size does not depend on the class. The proof of Lemma 1 needs a
+function of the cover that serves all x. A cover of pairs does not give such a function. A cover of the class in the
+supremum norm, combined with a cover of the ball, does. So `lemmata.functions.required_features` counts the product of
+these two covers. The section `approximation.features_without_covers` states what holds for a whole class without any
+cover.
 """
 
 import jax
@@ -28,13 +28,13 @@ ABOUT = {"tool": "empirical processes", "architecture": "random features", "obje
 
 
 def greedy_cover(close: Bool[Array, "m m"]) -> Float[Array, ""]:
-    """Go through m elements and keep each that is close to none of the kept ones. The result is the number of kept
+    """Go through m elements, and keep each element that is not close to any kept element. Return the number of kept
     elements.
 
     The kept elements cover all elements, and no two of them are close.
 
     Args:
-        close: whether i and j are within the precision of each other.
+        close: a matrix that says whether elements i and j are within the precision of each other.
     """
 
     def visit(i: int | Array, kept: Array) -> Array:
@@ -44,11 +44,11 @@ def greedy_cover(close: Bool[Array, "m m"]) -> Float[Array, ""]:
 
 
 def close_pairs(x: Float[Array, "m d"], values: Float[Array, " m"], epsilon: float | Array) -> Bool[Array, "m m"]:
-    """Which pairs cover each other in the sense of (23).
+    """Return a matrix that says which pairs (f, x) cover each other in the sense of (23).
 
     Args:
-        x: points.
-        values: (f(x) - f(0)) / C_F.
+        x: one point for each pair.
+        values: the number (f(x) - f(0)) / C_F for each pair.
         epsilon: the precision.
     """
     near = jnp.sum((x[:, None] - x) ** 2, axis=2) <= epsilon**2
@@ -72,7 +72,7 @@ class PairCover(Claim[FunctionsAtPoints]):
     population = SinesAtPoints()
     relation = AtMost()
     control = Control(
-        "an eighth of the bound",
+        "one eighth of the bound",
         lambda bound, problem: bound / 8,
         loose="the bound counts cells of half the precision, and values reach C_F only at the boundary",
     )
@@ -83,7 +83,7 @@ class PairCover(Claim[FunctionsAtPoints]):
         return jnp.exp(log_pair_cover(problem.dimension, problem.epsilon))
 
     def measure(self, problem: FunctionsAtPoints, key: Key[Array, ""]) -> Array:
-        """The size of a greedy cover."""
+        """Return the size of a greedy cover."""
         return greedy_cover(close_pairs(problem.x, problem.values, problem.epsilon))
 
     def trivial(self, problem: FunctionsAtPoints) -> Array:
@@ -106,7 +106,7 @@ class PairCoverOfRichClasses(Claim[ClassesOfCosines]):
     reading = "C_F is 1 for every m; a first version divided the values by 2 m, which made the covers smaller"
     population = RichClasses()
     relation = Equal()
-    control = Control("a tenth more elements", lambda count, problem: 1.1 * count)
+    control = Control("10 % more elements", lambda count, problem: 1.1 * count)
     controls = "covering numbers of classes of functions"
     unexplained = "the size of the smallest covers"
 
@@ -116,14 +116,14 @@ class PairCoverOfRichClasses(Claim[ClassesOfCosines]):
         return jnp.full(3, _columns(problem, largest))
 
     def measure(self, problem: ClassesOfCosines, key: Key[Array, ""]) -> Array:
-        """Computed from the waves of the class, one of which attains the largest value."""
+        """Compute the values from the waves of the class, one of which attains the largest value."""
         return jnp.stack([_columns(problem, problem.largest(int(m))) for m in RICHNESS[1:]])
 
 
 def _columns(problem: ClassesOfCosines, largest: Float[Array, " n"]) -> Float[Array, ""]:
-    """Intervals of length 2 epsilon that cover -h to h, for all cells.
+    """Count the intervals of length 2 epsilon that cover [-h, h], over all cells.
 
-    Here h is the largest value in a cell of that length.
+    Here h is the largest value in a cell of length 2 epsilon.
 
     Cells without a point have h = 0 and count as one.
     """
@@ -146,14 +146,14 @@ class ClassCoverOfRichClasses(Claim[ClassesOfCosines]):
     reading = "a first version drew 128 functions of each class, which is fewer than a cover has for m = 4"
     population = RichClasses()
     relation = Order("m", RICHNESS[:3])
-    control = Control("the number falls with m", lambda sign, problem: -sign)
+    control = Control("the number of elements falls as m grows", lambda sign, problem: -sign)
     controls = "covering numbers of classes of functions"
     unexplained = "the size of the smallest covers"
     trials = 32
     predict = 1.0
 
     def measure(self, problem: ClassesOfCosines, key: Key[Array, ""]) -> Array:
-        """Sizes of greedy choices, compared at the points."""
+        """Return the sizes of greedy choices, where functions are compared at the points."""
         sizes = []
         for m in self.relation.rungs:
             values = problem.halves(int(m))

@@ -1,7 +1,8 @@
-"""Squares and products by deep ReLU networks, with an error that falls exponentially in the number of units.
+"""Deep ReLU networks for squares and products, whose error falls exponentially in the number of units.
 
-This theory describes the error of an explicit network, and compares it with the best layer with the same number of
-units. It assumes that the weights are chosen by hand. It does not explain whether training finds such weights.
+This theory describes the error of an explicit network, and compares this error with the error of the best single layer
+with the same number of units. It assumes that the weights are chosen by hand. It does not explain whether training
+finds such weights.
 """
 
 import equinox as eqx
@@ -16,14 +17,14 @@ ABOUT = {"tool": "approximation theory", "architecture": "dense network", "objec
 
 
 class SquareToFit(eqx.Module):
-    """Inputs of size at most `largest`, and the number of tents in a row."""
+    """The bound `largest` on the size of inputs, and how many times the tent function is applied."""
 
     largest: Float[Array, ""]
     tents: int = eqx.field(static=True)
 
 
 def deep_square(t: Float[Array, "..."], tents: int) -> Float[Array, "..."]:
-    """t - sum_s g_s(t)/4^s for t in [0, 1], where g_s is the tent applied s times: three ReLU units per tent."""
+    """Return t - sum_s g_s(t)/4^s for t in [0, 1], where g_s is the tent of three ReLU units applied s times."""
 
     def tent(x: Array) -> Array:
         return 2 * jax.nn.relu(x) - 4 * jax.nn.relu(x - 0.5) + 2 * jax.nn.relu(x - 1)
@@ -48,17 +49,17 @@ class DeepSquare(Claim[SquareToFit]):
     # hinges has N pieces. A piece of length h has at least the error h²/8 for x², which equal pieces attain.
 
     title = "The error of a deep ReLU network for x² is exponentially small in its depth"
-    source = Source("emergence2026", "Figure 2.24", note="for x², with constants")
+    source = Source("emergence2026", "Figure 2.24", note="for the function x², with constants")
     stated = Kind.OWN
     population = Drawn(
         SquareToFit,
         positive("largest"),
-        tents=Integer(5, 1, 9, "tents in a row", corners=(3, 7)),
+        tents=Integer(5, 1, 9, "number of tents applied in a row", corners=(3, 7)),
         largest=log_uniform(0.1, 10.0),
     )
     relation = Equal()
-    control = Control("three quarters of the errors", lambda errors, problem: 0.75 * errors)
-    controls = "the largest error of a deep network for x², with its sign, and that of the best single layer"
+    control = Control("three quarters of the predicted errors", lambda errors, problem: 0.75 * errors)
+    controls = "the largest error of a deep network for x², with its sign, and the error of the best single layer"
     unexplained = "what training finds"
 
     def predict(self, problem: SquareToFit) -> Array:
@@ -66,7 +67,7 @@ class DeepSquare(Claim[SquareToFit]):
         return problem.largest**2 * jnp.array([4.0 ** -(m + 1), 4.0 ** -(m + 1), 1 / (8 * (3 * m + 1) ** 2)])
 
     def measure(self, problem: SquareToFit, key: Key[Array, ""]) -> Array:
-        """The largest error and the range of errors on a dyadic grid, and the error of a layer with raised chords."""
+        """Return the largest error and the range of errors on a dyadic grid, and the error of one layer."""
         m, pieces = problem.tents, 3 * problem.tents + 1
         x = jnp.linspace(0.0, 1.0, 2 ** (m + 3) + 1)
         error = deep_square(x, m) - x**2
@@ -77,7 +78,7 @@ class DeepSquare(Claim[SquareToFit]):
         return problem.largest**2 * jnp.stack([error.max(), error.max() - error.min(), shallow])
 
     def condition(self, problem: SquareToFit) -> Array:
-        """Numbers of size 1 are subtracted."""
+        """The error is a difference of numbers of size 1."""
         return jnp.asarray(4.0 ** (problem.tents + 1) + 40 * problem.tents**3)
 
 
@@ -87,24 +88,24 @@ class DeepProduct(Claim[SquareToFit]):
 
         P(x, y) = 2M² (f_m(|x + y|/(2M)) - f_m(|x|/(2M)) - f_m(|y|/(2M)))
 
-    satisfies xy - M² 4^-m <= P(x, y) <= xy, and both bounds are attained: the lower bound at x = y = M 2^-m. Adding the
-    errors of the three squares would give 1.5 times the error.
+    satisfies xy - M² 4^-m <= P(x, y) <= xy. Both bounds are attained, and the lower bound is attained at x = y = M
+    2^-m. Adding the errors of the three squares would give 1.5 times the error.
     """
 
     # Let h = 2^-m and phi(u) = u(1 - u) for u mod 1. Then f_m(t) = t² + h² phi(t/h). The function phi is even, concave
     # on [0, 1] and 0 at both ends. So it is subadditive, and phi(u) + phi(v) - phi(u + v) <= 1/2.
 
     title = "The error of a deep ReLU network for products is one-sided and exponentially small"
-    source = Source("emergence2026", "Figure 2.24", note="for products, with the sharp constant")
+    source = Source("emergence2026", "Figure 2.24", note="for products of two numbers, with the sharp constant")
     stated = Kind.OWN
     population = Drawn(
         SquareToFit,
         positive("largest"),
-        tents=Integer(3, 1, 6, "tents in a row", corners=(2, 5)),
+        tents=Integer(3, 1, 6, "number of tents applied in a row", corners=(2, 5)),
         largest=log_uniform(0.1, 10.0),
     )
     relation = Equal()
-    control = Control("0.95 of the error", lambda errors, problem: 0.95 * errors)
+    control = Control("0.95 times the error", lambda errors, problem: 0.95 * errors)
     controls = "the largest error of a deep network for products, with its sign"
     unexplained = "what training finds"
 
@@ -112,7 +113,7 @@ class DeepProduct(Claim[SquareToFit]):
         return problem.largest**2 * 4.0**-problem.tents * jnp.ones(2)
 
     def measure(self, problem: SquareToFit, key: Key[Array, ""]) -> Array:
-        """The largest error and the range of errors on a grid of four points in each piece."""
+        """Return the largest error and the range of errors on a grid with four points in each piece."""
         size, m = problem.largest, problem.tents
         x = size * jnp.linspace(-1.0, 1.0, 2 ** (m + 3) + 1)
         square = lambda t: deep_square(jnp.abs(t) / (2 * size), m)
@@ -121,5 +122,5 @@ class DeepProduct(Claim[SquareToFit]):
         return jnp.stack([error.max(), error.max() - error.min()])
 
     def condition(self, problem: SquareToFit) -> Array:
-        """Numbers of size M² are subtracted."""
+        """The error is a difference of numbers of size M²."""
         return jnp.asarray(8 * 4.0**problem.tents)

@@ -1,21 +1,22 @@
-"""Features for a whole class, without a cover of the class: the part of Lemma 1 that remains true.
+"""Random features for a whole class of functions, without a cover of the class: what remains true of Lemma 1.
 
 This theory describes the largest distance, over a class, between its functions and the span of n random ramps with
-coefficients of bounded l_1 norm. It assumes that M = integral of |omega| F_sup of the class is finite, and that
-features are drawn from the distribution of the class. It does not explain which coefficients attain the distance, since
-the proof is by duality.
+coefficients of bounded l_1 norm. It assumes that M = integral of |omega| F_sup is finite for the class, and that
+features are drawn from the distribution of the class. Here F_sup is the largest modulus of the spectra. It does not
+explain which coefficients attain the distance, since the proof is by duality.
 
-The class is within M/(4 tau) of all g = E rho phi with |rho(theta)| <= 3 M, where the mean is over features theta = (u,
-t) of its distribution (`approximation.ramp_integrals`). For a norm with dual ball B, let A be the span of the constant
-and of n features whose coefficients are at most 3 M/n each. Then
+The class is within M/(4 tau) of all g = E rho phi with |rho(theta)| <= 3 M, where E is the mean over features theta =
+(u, t) from the distribution of the class (`approximation.ramp_integrals`). For a norm with dual ball B, let A be all
+sums of a constant and n features whose coefficients are at most 3 M/n each. Then
 
     sup over g of dist(g, A) = 3 M sup { E|phi_mu| - P_n|phi_mu| : mu in B, mu(1) = 0 },
 
 where phi_mu is the integral of phi over mu and P_n the mean over the n features. The reason is that dist(g, A) is the
 largest value, over mu, of the integral of g over mu minus (3 M/n) sum |phi_mu(theta_i)|. The integral of g, E rho
 phi_mu, is largest at rho = 3 M sign(phi_mu). It remains to bound the deviation of a mean, uniformly over mu.
-Symmetrisation and contraction bound its expectation. McDiarmid's inequality bounds its excess. The reason is that one
-feature moves it by at most 1/(2n), because |phi_mu| <= 1/2.
+Symmetrisation and contraction bound the expectation of this deviation. McDiarmid's inequality bounds how far the
+deviation exceeds its expectation. The reason is that one feature moves the deviation by at most 1/(2n), because
+|phi_mu| <= 1/2.
 """
 
 import math
@@ -55,14 +56,14 @@ ABOUT = {
 
 
 class CosineExamples(eqx.Module):
-    """Examples y = f(x) + z of a function of a class, and features that were drawn for the class.
+    """Examples y = f(x) + z, where f is a function of a class, and features that were drawn for the class.
 
     Args:
         functions: the class.
-        function: f.
-        features: n ramps and a constant.
-        x: inputs, in the unit ball.
-        noise: z.
+        function: the function f.
+        features: the n ramps and the constant.
+        x: the inputs, which lie in the unit ball.
+        noise: the noise z.
         sigma: the standard deviation of z.
     """
 
@@ -75,7 +76,7 @@ class CosineExamples(eqx.Module):
 
 
 class SlowCosines(Population[CosineExamples]):
-    """All a cos(x + theta) with |a| <= 1 on [-1, 1], for uniform inputs; f has a = 1."""
+    """The class of all a cos(x + theta) with |a| <= 1 on [-1, 1], at uniform inputs. The function f has a = 1."""
 
     settings = Space(
         n=Integer(512, 1, 4096, "features"),
@@ -85,7 +86,7 @@ class SlowCosines(Population[CosineExamples]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> CosineExamples:
-        """A uniform phase, uniform inputs, normal noise."""
+        """Draw a uniform phase, uniform inputs and normal noise."""
         n, examples = setting["n"], setting["N"]
         omega, phase, x, noise = draws(key, (n, 2), (1,), (examples, 1), (examples,))
         functions = Cosines(jnp.ones((1, 1)), jnp.ones(1))
@@ -109,35 +110,35 @@ _WHICH = (
     "which coefficients attain the distance, and why thresholds spread over [-2, 1] do far better than "
     "the worst half-spaces"
 )
-_LEMMA = Source("li2025incontext", "Lemma 1", "(27)", note="without a cover; not in the source")
+_LEMMA = Source("li2025incontext", "Lemma 1", "(27)", note="a version without a cover, which is not in the source")
 _QUARTER = Control("a quarter of the bound", lambda bound, problem: bound / 4)
 
 
 def log_cells(features: int, dimension: int) -> float:
-    """The logarithm of sum over k <= d of C(n, k): into how many cells n hyperplanes cut R^d at most.
+    """Return log of the sum of C(n, k) over k <= d, which is the most cells into which n hyperplanes cut R^d.
 
     Args:
-        features: n.
-        dimension: d.
+        features: the number n of features.
+        dimension: the dimension d.
     """
     return math.log(sum(math.comb(features, k) for k in range(min(features, dimension) + 1)))
 
 
 def half_space_width(features: int, dimension: int) -> float:
-    """The bound of W_n of `WidthOfRamps`: min(sqrt(2 log cells / n), 4.93 sqrt(d/n)).
+    """Return the bound on W_n in `WidthOfRamps`, which is min(sqrt(2 log cells / n), 4.93 sqrt(d/n)).
 
     Args:
-        features: n.
-        dimension: d.
+        features: the number n of features.
+        dimension: the dimension d.
     """
     return min(math.sqrt(2 * log_cells(features, dimension) / features), 4.93 * math.sqrt(dimension / features))
 
 
 def deviation(features: int) -> float:
-    """(1/2) sqrt(log(1/delta) / (2n)), McDiarmid's inequality for changes of 1/(2n).
+    """Return (1/2) sqrt(log(1/delta) / (2n)) from McDiarmid's inequality for changes of 1/(2n).
 
     Args:
-        features: n.
+        features: the number n of features.
     """
     return 0.5 * math.sqrt(math.log(1 / _DELTA) / (2 * features))
 
@@ -146,7 +147,7 @@ def best_constant_of_class(problem: FeaturePool) -> Float[Array, ""]:
     """The largest distance from the best constant over the class, 3 M = 1. It is E|phi_x - phi_x'|/2 at the worst pair.
 
     Args:
-        problem: a pool.
+        problem: a pool of features.
     """
     values = problem.values
     return jax.lax.map(lambda row: jnp.abs(row - values).mean(axis=1) / 2, values).max()
@@ -173,7 +174,7 @@ class WholeClassWithoutCover(Claim[FeaturePool]):
     control = Control(
         "a tenth of the bound",
         lambda bound, problem: bound / 10,
-        loose="the bound counts cells for the worst half-spaces, and thresholds that are spread do better",
+        loose="the bound counts cells for the worst half-spaces, and spread thresholds do better",
     )
     controls = _DISTANCE
     unexplained = _WHICH
@@ -183,7 +184,7 @@ class WholeClassWithoutCover(Claim[FeaturePool]):
         return jnp.asarray(half_space_width(n, problem.x.shape[1]) + deviation(n))
 
     def measure(self, problem: FeaturePool, key: Key[Array, ""]) -> Array:
-        """The distance of one function of the class, found by ascent."""
+        """Return the distance of one function of the class, which an ascent finds."""
         return hardest(problem.values, problem.values[:, problem.chosen])[1]
 
     def trivial(self, problem: FeaturePool) -> Array:
@@ -214,7 +215,7 @@ class WholeClassByComplexity(Claim[FeaturePool]):
         return problem.complexity() + deviation(len(problem.chosen))
 
     def measure(self, problem: FeaturePool, key: Key[Array, ""]) -> Array:
-        """The distance of one function of the class, found by ascent."""
+        """Return the distance of one function of the class, which an ascent finds."""
         return hardest(problem.values, problem.values[:, problem.chosen])[1]
 
     def trivial(self, problem: FeaturePool) -> Array:
@@ -247,7 +248,7 @@ class WidthOfRamps(Claim[FeaturePool]):
         return jnp.asarray(half_space_width(len(problem.chosen), problem.x.shape[1]))
 
     def measure(self, problem: FeaturePool, key: Key[Array, ""]) -> Array:
-        """The mean over 64 draws of features and signs."""
+        """Return the mean over 64 draws of features and signs."""
         return problem.complexity()
 
 
@@ -283,7 +284,7 @@ class WholeClassInMeanSquare(Claim[FeaturePool]):
         return jax.lax.map(lambda row: hardest_in_mean_square(values, values[:, row]), chosen).mean()
 
     def trivial(self, problem: FeaturePool) -> Array:
-        """The error of the best constant on E sign(phi_h) phi.
+        """Return the error of the best constant for the function E sign(phi_h) phi.
 
         Here h is the first principal component of the features.
         """
@@ -310,26 +311,26 @@ class WholeClassRate(Claim[FeaturePool]):
     predict = -0.5
 
     def measure_at(self, problem: FeaturePool, key: Key[Array, ""], rung: float) -> Array:
-        """The distance for the first of the drawn features."""
+        """Return the distance for the first `rung` of the drawn features."""
         values = problem.values
         return hardest(values, values[:, problem.chosen[: int(rung)]])[1]
 
 
 def penalty_of_noise(problem: CosineExamples) -> Float[Array, ""]:
-    """lambda = 2 sigma sqrt(2 log(2 (n+1)/delta) / N), at least 2 |Phi^T z|_inf / N with probability 1 - delta.
+    """Return lambda = 2 sigma sqrt(2 log(2 (n+1)/delta) / N), for N examples with noise sigma.
 
     Args:
-        problem: examples.
+        problem: the examples.
     """
     columns = len(problem.features.thresholds) + 1
     return 2 * problem.sigma * math.sqrt(2 * math.log(2 * columns / _DELTA) / len(problem.x))
 
 
 def lasso_and_gap(problem: CosineExamples) -> tuple[Float[Array, " p"], Float[Array, ""]]:
-    """An iterate rho of the accelerated proximal gradient, and its duality gap, which is at least l(rho) - min l.
+    """Return an iterate rho of accelerated proximal gradient descent, and its duality gap, a bound on l(rho) - min l.
 
     Args:
-        problem: examples.
+        problem: the examples.
     """
     prompt, y = problem.features(problem.x), problem.function(problem.x) + problem.noise
     penalty = penalty_of_noise(problem)
@@ -352,19 +353,21 @@ class RiskWithoutCover(Claim[CosineExamples]):
         mean over the examples of (f(x) - <phi(x), rho>)² <= eps² + 2 lambda (|f(0)| + 7 M) + e,
         eps = M (1/(4 tau) + (3 + (3/2) sqrt(log(1/delta)/2)) / sqrt(n)).
 
-    This bound has M²/n, where M <= C_F, in place of the C_F² log|N|/n of Theorem 1. In the proof,
-    `whole_class_in_mean_square` with the distribution of the examples as nu gives a rho* within eps with |rho*|_1
-    <= |f(0)| + 7 M. The rest follows from l(rho) <= l(rho*) + e, as 2 |Phi^T z|_inf / N is at most lambda. The test
-    uses e = 3e-3.
+    This bound has M²/n, where M <= C_F, in place of C_F² log|N|/n in Theorem 1. In the proof,
+    `whole_class_in_mean_square` with the distribution of the examples as nu gives a rho* within eps with |rho*|_1 <=
+    |f(0)| + 7 M. The rest follows from l(rho) <= l(rho*) + e, as 2 |Phi^T z|_inf / N is at most lambda. The test uses
+    e = 3e-3.
     """
 
     title = "A risk bound for the Lasso on random ramps, without a cover of the class"
-    source = Source("li2025incontext", "Theorem 1", "(24)", note="without a cover, at the examples; not in the source")
+    source = Source(
+        "li2025incontext", "Theorem 1", "(24)", note="at the examples and without a cover, which is not in the source"
+    )
     stated = Kind.OWN
     population = SlowCosines()
     relation = AtMost(delta=2 * _DELTA)
     control = Control(
-        "a share of 1/1500 of the bound",
+        "1/1500 of the bound",
         lambda bound, problem: bound / 1500,
         loose="the bound is loose by a factor of about 1200, because one smooth function is fitted much faster than "
         "at the rates 1/n and N^(-1/2)",

@@ -1,5 +1,5 @@
-"""Linear recurrences as approximators: rate n^(-2s) for impulse responses in H^s, no approximation of functions of the
-inputs.
+"""Linear recurrences as approximators. Impulse responses in H^s are reached at the rate n^(-2s), but some functions of
+the inputs are never reached.
 
 This theory describes the squared error with which n states of a linear recurrence reproduce a periodic impulse
 response. It also says how well a linear readout of the states represents functions of the inputs. It assumes linear
@@ -28,7 +28,7 @@ _MARGIN = 0.12
 
 
 def squared_error_of_modes(problem: ImpulseResponse, n: int) -> Float[Array, ""]:
-    """Least squares on the states of a recurrence with undamped poles at the frequencies 0, ..., n of the period."""
+    """Return the squared error of least squares on states with undamped poles at the frequencies 0, ..., n."""
     poles = jnp.exp(2j * jnp.pi * jnp.arange(n + 1) / problem.steps)
     states = modal_states(poles, problem.steps)
     columns = jnp.concatenate([states.real, states.imag[:, 1:]], axis=1)
@@ -59,7 +59,7 @@ class PrintedRecurrentRateIsTight(Claim[ImpulseResponse]):
         12251,
         "85aaa5e6e339b875",
         says="By a lower bound of (20) for linear recurrences, (12) is essentially tight for state-space models.",
-        right_if="(12) were about the error in L2 and not about its square",
+        right_if="(12) were about the error in L2 and not about the squared error",
         formula="inf_theta E |f - f_theta|² = O(n^(-s/d)) for n parameters",
     )
     readings = (
@@ -99,7 +99,7 @@ class UndampedModesRate(Claim[ImpulseResponse]):
     relation = Rate("n", _RUNGS, margin=_MARGIN)
     control = Control("n^(1/2 - 2s)", lambda exponent, problem: exponent + 0.5)
     controls = "the squared error of recurrences on impulse responses in H^s"
-    unexplained = "damped poles; functions of the inputs that no filter computes"
+    unexplained = "damped poles, and functions of the inputs that no filter computes"
     corrects = PrintedRecurrentRateIsTight
     trials = 32
 
@@ -111,7 +111,7 @@ class UndampedModesRate(Claim[ImpulseResponse]):
 
 
 def squared_error_of_readout(problem: LinearReadouts, states: int) -> Float[Array, ""]:
-    """The least mean square of cos(2 pi q x_j) - c - <w, h_T>, from the moments of the states by quadrature."""
+    """Return the least mean square of cos(2 pi q x_j) - c - <w, h_T> over c and w, where h_T is the last state."""
     nodes, weights = np.polynomial.legendre.leggauss(64)
     x, weights = jnp.asarray((nodes + 1) / 2), jnp.asarray(weights / 2)
     target = jnp.cos(2 * jnp.pi * problem.frequency * x)
@@ -140,7 +140,7 @@ class LinearReadoutsMissCosines(Claim[LinearReadouts]):
         "(12)",
         "Theorem 1, part 2",
         "Section 3.4, linear filters",
-        note="what filters leave: functions of the inputs",
+        note="functions of the inputs, which filters do not fit",
     )
     stated = Kind.OWN
     population = RandomReadouts()

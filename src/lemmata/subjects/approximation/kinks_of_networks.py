@@ -1,4 +1,4 @@
-"""The kinks of ReLU networks: how many there are in space, along a circle, and along a segment.
+"""How many kinks ReLU networks have in space, along a circle, and along a segment.
 
 This theory counts the linear regions of one layer, and the kinks that units of random networks have along a line. It
 assumes units in general position, or Gaussian weights. It does not explain how training moves the kinks.
@@ -42,14 +42,14 @@ _CAPTION = "Figure 2.11"
 
 
 class Arrangement(eqx.Module):
-    """Units with weights w_i and biases b_i, and so the hyperplanes <w_i, x> + b_i = 0."""
+    """Units with weights w_i and biases b_i, which define the hyperplanes <w_i, x> + b_i = 0."""
 
     weights: Float[np.ndarray, "m d"]
     biases: Float[np.ndarray, " m"]
 
 
 class Arrangements(Population[Arrangement]):
-    """Normal weights and biases, for between d and `units` units."""
+    """Layers of d to `units` units with normal weights and biases."""
 
     settings = Space(
         d=dimension(3, 1, 4, corners=(1, 4)), units=Integer(9, 5, 12, "the largest number of units", corners=(5, 10))
@@ -75,7 +75,9 @@ class ArrangementRegions(Claim[Arrangement]):
     """
 
     title = "The number of linear regions of one layer of ReLU units"
-    source = Source("emergence2026", "Figure 2.10", _CAPTION, note="with the count of regions of hyperplanes")
+    source = Source(
+        "emergence2026", "Figure 2.10", _CAPTION, note="with the number of regions into which hyperplanes cut space"
+    )
     population = Arrangements()
     relation = Equal()
     control = Control("the sum ends at d - 1", lambda count, problem: count - math.comb(*problem.weights.shape))
@@ -88,7 +90,7 @@ class ArrangementRegions(Claim[Arrangement]):
         return jnp.asarray(float(sum(math.comb(m, i) for i in range(d + 1))))
 
     def measure(self, problem: Arrangement, key: Key[Array, ""]) -> Array:
-        """Every region has a corner, where d hyperplanes meet. Near a corner, all combinations of their signs occur."""
+        """Count the signs near corners: every region has a corner, where d hyperplanes meet and take all signs."""
         m, d = problem.weights.shape
         signs = np.array(list(itertools.product((-1, 1), repeat=d)))
         found = set()
@@ -103,7 +105,7 @@ class ArrangementRegions(Claim[Arrangement]):
 class CircleOfInputs(eqx.Module):
     """Two orthonormal inputs u and v, which define the circle cos(a) u + sin(a) v.
 
-    It is also the width of every hidden layer.
+    The attribute `width` is the number of units in every hidden layer.
     """
 
     frame: Float[np.ndarray, "2 d"]
@@ -111,7 +113,7 @@ class CircleOfInputs(eqx.Module):
 
 
 class CirclesOfInputs(Population[CircleOfInputs]):
-    """Random planes through the origin."""
+    """Circles in random planes through the origin."""
 
     settings = Space(
         d=dimension(10, 2, corners=(2, 12)), width=Integer(6, 4, 48, "units in each hidden layer", corners=(4, 12))
@@ -123,7 +125,15 @@ class CirclesOfInputs(Population[CircleOfInputs]):
 
     def hypotheses(self, problem: CircleOfInputs) -> list[Hypothesis]:
         skew = np.abs(problem.frame @ problem.frame.T - np.eye(2)).max()
-        return [Hypothesis("skewness of the plane's frame", skew, "<=", 1e-9, "a circle has one speed everywhere")]
+        return [
+            Hypothesis(
+                "skewness of the plane's frame",
+                skew,
+                "<=",
+                1e-9,
+                "otherwise the inputs lie on an ellipse and not on a circle",
+            )
+        ]
 
 
 class KinksOnACircle(Claim[CircleOfInputs]):
@@ -133,8 +143,9 @@ class KinksOnACircle(Claim[CircleOfInputs]):
 
         2 (1 - (n + 1)/2^n)^(l-1)
 
-    times on average. So the network has 2 kinks per unit at every depth, up to a correction that vanishes exponentially
-    in the width: there is no correction of order 1/n. The trials measure the second, third and fourth layer.
+    times on average. So the network has 2 kinks per unit at every depth, up to a correction that vanishes
+    exponentially in the width. There is no correction of order 1/n. The trials measure the second, third and fourth
+    layer.
     """
 
     # Let z and z' be the pre-activations of a layer and their derivative along the curve of its normalised inputs. They
@@ -149,7 +160,7 @@ class KinksOnACircle(Claim[CircleOfInputs]):
     population = CirclesOfInputs()
     relation = EqualInMean(resolution=0.04)
     control = Control(
-        "each layer adds a tenth to the kinks of a unit", lambda kinks, problem: kinks * 1.1 ** jnp.arange(1.0, 4.0)
+        "each layer increases the kinks of a unit by 10 %", lambda kinks, problem: kinks * 1.1 ** jnp.arange(1.0, 4.0)
     )
     controls = "the number of kinks that each layer of a random network adds along a circle"
     unexplained = "trained networks, and the spread of the number around its mean"
@@ -160,7 +171,7 @@ class KinksOnACircle(Claim[CircleOfInputs]):
         return 2 * (1 - (problem.width + 1) / 2.0**problem.width) ** jnp.arange(1.0, 4.0)
 
     def measure(self, problem: CircleOfInputs, key: Key[Array, ""]) -> Array:
-        """Exact zeros in several networks: without biases, each half of the circle is a line, by projection."""
+        """Count exact zeros in several networks. Without biases, projection maps each half of the circle to a line."""
         rng, (u, v), total = generator_of(key), problem.frame, np.zeros(4)
         sizes = (len(u), *(problem.width,) * 4)
         networks = 2 + 600 // problem.width**2
@@ -173,7 +184,7 @@ class KinksOnACircle(Claim[CircleOfInputs]):
 
 
 class SegmentOfInputs(eqx.Module):
-    """Two inputs, and the standard deviations of a layer: weight_std/sqrt(d) for weights, bias_std for biases."""
+    """Two inputs, and a layer's standard deviations, weight_std/sqrt(d) for weights and bias_std for biases."""
 
     a: Float[Array, " d"]
     b: Float[Array, " d"]
@@ -215,7 +226,7 @@ class KinksOnASegment(Claim[SegmentOfInputs]):
         return _share(problem, 1.0)
 
     def measure(self, problem: SegmentOfInputs, key: Key[Array, ""]) -> Array:
-        """The share of units that have different signs at the two ends."""
+        """Return the share of units that have different signs at the two ends."""
         weight_key, bias_key = jax.random.split(key)
         weights = jax.random.normal(weight_key, (4000, len(problem.a))) / math.sqrt(len(problem.a))
         biases = problem.bias_std * jax.random.normal(bias_key, (4000,))
@@ -224,7 +235,7 @@ class KinksOnASegment(Claim[SegmentOfInputs]):
 
 
 def _share(problem: SegmentOfInputs, counted: float) -> Array:
-    """The probability of a kink; `counted` is the factor of h²."""
+    """Return the probability of a kink, where h² is multiplied by `counted`."""
     way = problem.b - problem.a
     length = jnp.linalg.norm(way)
     first = problem.a @ way / length

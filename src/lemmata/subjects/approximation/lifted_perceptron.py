@@ -1,7 +1,7 @@
-"""The perceptron after a feature map: an ellipse becomes a plane.
+"""The perceptron after a feature map that turns an ellipse into a plane.
 
-This theory bounds the number of mistakes on rows that a plane separates in the features. It assumes a margin. It does
-not explain rows without a margin, or learned features.
+This theory bounds the number of mistakes of the perceptron if a plane separates the features of the rows. It assumes a
+margin. It does not explain rows without a margin, or learned features.
 """
 
 import equinox as eqx
@@ -18,25 +18,25 @@ ABOUT = {"tool": "convex optimisation", "architecture": "linear model", "object"
 
 
 class SignedFeatures(eqx.Module):
-    """Features of rows, times their classes -1 and 1."""
+    """The features of each row, multiplied by its class -1 or 1."""
 
     features: Float[np.ndarray, "n p"]
 
 
 def lifted(x: Float[np.ndarray, "n 2"]) -> Float[np.ndarray, "n 6"]:
-    """(1, x1, x2, x1², x2², x1 x2): every conic is a plane."""
+    """Return the features (1, x1, x2, x1², x2², x1 x2), in which every conic is a plane."""
     return np.stack([np.ones(len(x)), *x.T, *(x**2).T, x.prod(axis=1)], axis=1)
 
 
 def largest_margin(signed: Float[np.ndarray, "n p"]) -> float:
-    """The least <w, row> of the unit vector w towards the point of the rows' convex hull that is nearest to 0."""
+    """Return the least <w, row>, where the unit vector w points to the point of the rows' convex hull nearest to 0."""
     weights = nnls(np.vstack([signed.T, np.ones(len(signed))]), np.append(np.zeros(signed.shape[1]), 1.0))[0]
     towards = weights @ signed
     return float((signed @ towards).min() / np.linalg.norm(towards))
 
 
 class SignedRows(Population[SignedFeatures]):
-    """Half of the problems are points inside and outside a random ellipse, half are n orthonormal rows with signs."""
+    """Half of the problems are points inside and outside a random ellipse, and half are n orthonormal rows."""
 
     settings = Space(n=rows(24, 4, 60, corners=(12, 48)))
 
@@ -57,9 +57,9 @@ class SignedRows(Population[SignedFeatures]):
 
 class LiftedPerceptron(Claim[SignedFeatures]):
     """Let points of the plane be inside or outside an ellipse. In the features (1, x1, x2, x1², x2², x1 x2), a plane
-    separates the classes. Let g be its largest margin, and R the largest length of a row of features. The perceptron,
-    which passes over the rows in any order, makes at most (R/g)² mistakes in total. Orthonormal rows attain the bound:
-    n rows with any signs give n mistakes.
+    separates the classes. Let g be the largest margin of such a plane, and let R be the largest length of a row of
+    features. The perceptron, which passes over the rows in any order, makes at most (R/g)² mistakes in total.
+    Orthonormal rows attain the bound: n rows with any signs give n mistakes.
     """
 
     title = "After a quadratic feature map, the perceptron learns an ellipse"
@@ -77,7 +77,7 @@ class LiftedPerceptron(Claim[SignedFeatures]):
         return jnp.asarray(largest / largest_margin(problem.features) ** 2)
 
     def measure(self, problem: SignedFeatures, key: Key[Array, ""]) -> Array:
-        """The most mistakes over four random orders."""
+        """Return the largest number of mistakes over four random orders."""
         rng, signed = generator_of(key), problem.features
         most = 0
         for _ in range(4):
@@ -94,7 +94,7 @@ class LiftedPerceptron(Claim[SignedFeatures]):
 
 
 def _corrected(w: Float[np.ndarray, " p"], row: Float[np.ndarray, " p"]) -> bool:
-    """Whether the row is wrong. A wrong row is then added to w."""
+    """Return whether the row is misclassified. A misclassified row is then added to w."""
     wrong = bool(w @ row <= 1e-12)
     w += wrong * row
     return wrong

@@ -1,8 +1,8 @@
-"""Networks of logistic units: their spectrum lies on lines, and its first moment is a quarter of their slopes.
+"""Networks of logistic units, whose spectrum lies on lines, and whose first moment is a quarter of their slopes.
 
 This theory gives the Barron parameter of networks with given units and bounded coefficients in closed form. It assumes
-the logistic activation, whose derivative is positive definite. It does not explain other activations, or which units to
-take.
+the logistic activation, whose derivative is positive definite. It does not explain other activations, or which units
+to choose.
 """
 
 import equinox as eqx
@@ -33,12 +33,12 @@ class LogisticUnits(eqx.Module):
 
 
 class LogisticUnitNetworks(Population[LogisticUnits]):
-    """Units of lengths between 0.7 and 2.5. The last two units lie on one line, in opposite directions."""
+    """Networks whose weights have lengths between 0.7 and 2.5. The last two weights have opposite directions."""
 
     settings = Space(d=Integer(3, 2, 20, "dimension"), m=Integer(4, 2, 16, "units"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LogisticUnits:
-        """Uniform lengths, lognormal bounds of the coefficients."""
+        """Draw uniform lengths, and lognormal bounds for the coefficients."""
         m, d = setting["m"], setting["d"]
         ways, lengths, sizes, x = draws(key, (m, d), (m,), (2, m), (d,))
         ways = jnp.concatenate([ways[:-1], -ways[-2:-1]])
@@ -70,7 +70,11 @@ class LogisticSpectrum(Claim[Frequencies]):
     population = Drawn(
         Frequencies,
         lambda own: Hypothesis(
-            "no frequency is 0", jnp.abs(own.omega).min(), ">", 0.0, "at frequency 0 the formula is 0/0"
+            "every frequency differs from 0",
+            jnp.abs(own.omega).min(),
+            ">",
+            0.0,
+            "the formula is 0/0 at the frequency 0",
         ),
         omega=normal(16),
     )
@@ -83,7 +87,7 @@ class LogisticSpectrum(Claim[Frequencies]):
         return problem.omega / (2 * jnp.sinh(jnp.pi * problem.omega))
 
     def measure(self, problem: Frequencies, key: Key[Array, ""]) -> Array:
-        """The trapezoidal rule, whose error is exp(-2 pi² / step) in a strip of half width pi."""
+        """Apply the trapezoidal rule, whose error is exp(-2 pi² / step) in a strip of half width pi."""
         step = 0.25
         x = step * jnp.arange(-180, 181)
         slope = jax.nn.sigmoid(x) * jax.nn.sigmoid(-x)
@@ -99,9 +103,9 @@ class NetworkSpectrum(Claim[LogisticUnits]):
     """Let sum_j r_j sigma(<a_j, x>) be a network of logistic units with weights a_j and coefficients r_j. The spectrum
     of its gradient lies on the lines through the a_j: for every x,
 
-        gradient = sum_j r_j (a_j/|a_j|) integral of (s/|a_j|) / (2 sinh(pi s/|a_j|)) exp(i s <a_j/|a_j|, x>) ds,
+        gradient = sum_j r_j (a_j/|a_j|) integral of (s/|a_j|) / (2 sinh(pi s/|a_j|)) exp(i s <a_j/|a_j|, x>) ds.
 
-    So the spectrum has the printed density along each line, and it is 0 off the lines.
+    So the spectrum has this density along each line, and it is 0 off the lines.
     """
 
     title = "The spectrum of a logistic network's gradient lies on the lines through its weights"
@@ -113,7 +117,7 @@ class NetworkSpectrum(Claim[LogisticUnits]):
     unexplained = "networks with other activations"
 
     def predict(self, problem: LogisticUnits) -> Array:
-        """The integrals, by the trapezoidal rule between its nodes, which leaves out 0."""
+        """Compute the integrals by the trapezoidal rule with shifted nodes, which leaves out 0."""
         step = 0.125
         s = step * (jnp.arange(-256, 256) + 0.5)
         lengths = jnp.linalg.norm(problem.functions.atoms, axis=1)
@@ -124,12 +128,12 @@ class NetworkSpectrum(Claim[LogisticUnits]):
         return (problem.coefficients * along) @ ways
 
     def measure(self, problem: LogisticUnits, key: Key[Array, ""]) -> Array:
-        """The gradient, by automatic differentiation."""
+        """Compute the gradient by automatic differentiation."""
         network = lambda x: jax.nn.sigmoid(problem.functions.atoms @ x) @ problem.coefficients
         return jax.grad(network)(problem.x)
 
     def condition(self, problem: LogisticUnits) -> Array:
-        """Units cancel, in each entry of the gradient on its own."""
+        """Units may cancel in each entry of the gradient separately."""
         size = jnp.abs(problem.coefficients) @ jnp.abs(problem.functions.atoms)
         return 4 * size / jnp.abs(self.measure(problem, jax.random.key(0)))
 
@@ -157,7 +161,7 @@ class LogisticParameter(Claim[LogisticUnits]):
         return problem.functions.sizes @ (jnp.linalg.norm(problem.functions.atoms, axis=1) + 2) / 4
 
     def measure(self, problem: LogisticUnits, key: Key[Array, ""]) -> Array:
-        """Spectra, and their integrals by the trapezoidal rule. sup |f(0)| is taken at the largest coefficients."""
+        """Integrate the spectra by the trapezoidal rule. The largest coefficients give sup |f(0)|."""
         x, omega = 0.1 * jnp.arange(-600, 601), 0.125 * jnp.arange(-240, 241)
         lengths = jnp.linalg.norm(problem.functions.atoms, axis=1)
         units = jax.nn.sigmoid(lengths[:, None] * x)
@@ -193,7 +197,7 @@ class LogisticMoment(Claim[Frequencies]):
         return problem.omega / 4
 
     def measure(self, problem: Frequencies, key: Key[Array, ""]) -> Array:
-        """The trapezoidal rule between its nodes; the integrand is even."""
+        """Apply the trapezoidal rule with shifted nodes to omega > 0, since the integrand is even."""
         step = 0.0625
         scaled = step * (jnp.arange(800) + 0.5) / problem.omega[:, None]
         return step * jnp.sum(scaled / jnp.sinh(jnp.pi * scaled), axis=1)

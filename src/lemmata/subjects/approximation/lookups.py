@@ -1,4 +1,4 @@
-"""Lookup tables: how far the nearest stored point is, and which dimension the distances reveal.
+"""How far the nearest stored point of a lookup table is, and how distances reveal the dimension of the points.
 
 This theory describes the distances between uniform points. It assumes points that fill a set of some dimension evenly.
 It does not explain learners that use more smoothness than the Lipschitz constant.
@@ -31,13 +31,13 @@ ABOUT = {
 
 
 class Torus(eqx.Module):
-    """n uniform points on the d-dimensional torus of side 1, whose coordinates may be shifted."""
+    """A d-dimensional torus of side 1, the number n of uniform points on it, and a shift of the coordinates."""
 
     shift: Float[Array, " d"]
     n: int = eqx.field(static=True)
 
     def nearest(self, key: Key[Array, ""], queries: int) -> Float[Array, "queries 2"]:
-        """The distances of uniform points to their nearest two stored points."""
+        """Return the distances of uniform points to their two nearest stored points."""
         stored_key, query_key = jax.random.split(key)
         draw = lambda own, count: jax.random.uniform(own, (count, len(self.shift))) + self.shift
         stored, asked = draw(stored_key, self.n), draw(query_key, queries)
@@ -49,7 +49,7 @@ class Torus(eqx.Module):
 
 
 class Tori(Population[Torus]):
-    """Tori of one of the given dimensions."""
+    """Tori whose dimension is one of the given ones."""
 
     dimensions: tuple[str, ...]
     least: int
@@ -66,11 +66,19 @@ class Tori(Population[Torus]):
 
     def hypotheses(self, problem: Torus) -> list[Hypothesis]:
         near = problem.n * _ball(len(problem.shift)) * 0.5 ** len(problem.shift)
-        return [Hypothesis("points expected within 1/2", near, ">=", 4.0, "the torus looks like space up to 1/2")]
+        return [
+            Hypothesis(
+                "expected number of points within the distance 1/2",
+                near,
+                ">=",
+                4.0,
+                "the torus looks like R^d only up to 1/2",
+            )
+        ]
 
 
 def _ball(d: int) -> Array:
-    """The volume of the ball of radius 1."""
+    """Return the volume of the ball of radius 1 in R^d."""
     return jnp.exp(d / 2 * jnp.log(jnp.pi) - jax.lax.lgamma(d / 2 + 1.0))
 
 

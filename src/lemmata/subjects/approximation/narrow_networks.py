@@ -1,4 +1,4 @@
-"""Narrow networks: with no more units per layer than inputs, no level set is bounded.
+"""Narrow networks: if no layer has more units than inputs, every level set is unbounded.
 
 This theory describes the level sets of networks of any depth. It assumes layers that are no wider than the input. It
 does not explain approximation in the mean, for which thin strips do not matter.
@@ -53,7 +53,7 @@ class NarrowNetwork(eqx.Module):
 
 
 class NarrowNetworks(Population[NarrowNetwork]):
-    """Random layers whose biases put the kinks among the inputs, and random rectangles on which f is not constant."""
+    """Random layers whose biases put kinks among the inputs, and random rectangles on which f varies."""
 
     settings = Space(
         depth=Integer(4, 1, 12, "hidden layers", corners=(2, 8)),
@@ -78,19 +78,25 @@ class NarrowNetworks(Population[NarrowNetwork]):
     def hypotheses(self, problem: NarrowNetwork) -> list[Hypothesis]:
         widest = max(len(layer.biases) for layer in problem.layers)
         return [
-            Hypothesis("units in the widest layer", widest, "<=", len(problem.low), "one more unit makes a bump"),
+            Hypothesis(
+                "units in the widest layer",
+                widest,
+                "<=",
+                len(problem.low),
+                "with one more unit, bounded level sets exist",
+            ),
             Hypothesis("range on the rectangle", _boundary(problem), ">", 0.0, "f is not constant"),
         ]
 
 
 def _inside(problem: NarrowNetwork) -> float:
-    """The largest minus the smallest value on a grid of 121 x 121 points in the rectangle."""
+    """Return the largest minus the smallest value on a grid of 121 x 121 points in the rectangle."""
     sides = np.linspace(problem.low, problem.high, 121).T
     return float(np.ptp(problem.at(np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2))))
 
 
 def _boundary(problem: NarrowNetwork) -> float:
-    """The largest minus the smallest value at the corners of the rectangle and at the kinks on its sides."""
+    """Return the largest minus the smallest value at the corners of the rectangle and at the kinks on its sides."""
     (a, b), (c, d) = problem.low, problem.high
     corners = np.array([(a, b), (c, b), (c, d), (a, d)])
     values = []
@@ -111,13 +117,13 @@ class SkinnyNetworks(Claim[NarrowNetwork]):
     """
 
     title = "Networks that are no wider than their input have no bounded level sets"
-    source = Source("johnson2019", note="main result, no bounded level sets; seen on rectangles")
+    source = Source("johnson2019", note="main result on level sets, as seen on rectangles")
     population = NarrowNetworks()
     relation = AtMost()
     control = Control("0.95 of it", lambda values, problem: 0.95 * values)
     controls = "the range of a narrow network inside a region"
     unexplained = "errors in the mean, for which narrow networks are universal"
-    trivial = "without the theorem, the values on the boundary say nothing about those inside"
+    trivial = "without the theorem, values on the boundary do not bound values inside"
     traced = False
 
     def predict(self, problem: NarrowNetwork) -> Array:
@@ -128,7 +134,7 @@ class SkinnyNetworks(Claim[NarrowNetwork]):
         return jnp.asarray(_inside(problem))
 
     def condition(self, problem: NarrowNetwork) -> Array:
-        """Layers round their values, and small ranges are differences of large values."""
+        """Layers round their values, and a small range is a difference of large values."""
         corners = np.array([problem.low, problem.high])
         return jnp.asarray(1e3 * (1 + np.abs(problem.at(corners)).max() / _boundary(problem)))
 
@@ -137,7 +143,7 @@ _RAYS = jnp.array([[0.0], [0.25], [1.0]])
 
 
 class BumpToBuild(eqx.Module):
-    """The centre of a bump, its height, and a direction in units of the height."""
+    """The centre and height of a bump, and a direction in units of the height."""
 
     centre: Float[Array, " d"]
     height: Float[Array, ""]
@@ -150,8 +156,8 @@ class BumpOfOneMoreUnit(Claim[BumpToBuild]):
 
         max(0, h - max_i |x_i - p_i|)
 
-    with the centre p and the height h > 0. Its level sets above 0 are bounded. So one unit more per layer than in
-    networks without bounded level sets is enough for a bump.
+    with the centre p and the height h > 0. The level sets of the bump above 0 are bounded. So one unit more per layer
+    than in networks without bounded level sets is enough for a bump.
     """
 
     # Layers keep the coordinates that are still needed positive. In turn, each coordinate u becomes |u| = 2 relu(u) - u
@@ -177,7 +183,7 @@ class BumpOfOneMoreUnit(Claim[BumpToBuild]):
         return problem.height * jax.nn.relu(1 - jnp.abs(_RAYS * problem.offset).max(axis=1))
 
     def measure(self, problem: BumpToBuild, key: Key[Array, ""]) -> Array:
-        """Layer by layer; no layer has more than d + 1 units."""
+        """Compute the network layer by layer; no layer has more than d + 1 units."""
         far = 100 * problem.height
 
         def network(x: Array) -> Array:
@@ -192,5 +198,5 @@ class BumpOfOneMoreUnit(Claim[BumpToBuild]):
         return jax.vmap(network)(problem.centre + problem.height * _RAYS * problem.offset)
 
     def condition(self, problem: BumpToBuild) -> Array:
-        """Coordinates of size |p| + 100 h are subtracted."""
+        """The network subtracts coordinates of size |p| + 100 h."""
         return 4 * (100 + jnp.abs(problem.centre).max() / problem.height)

@@ -1,7 +1,7 @@
-"""Units with polynomial activations: what they cannot approximate, and the products that they compute.
+"""What units with polynomial activations cannot approximate, and the products that they compute.
 
-This theory counts dimensions and units. It assumes random weights, or weights that are chosen by hand. It does not
-explain errors in between, or what training finds.
+This theory counts dimensions and units. It assumes random weights, or weights that are chosen by hand. It does not say
+how large approximation errors are, or what training finds.
 """
 
 import itertools
@@ -26,7 +26,7 @@ ABOUT = {
 
 
 class FeatureTable(eqx.Module):
-    """Rows x, the pre-activations of random units on them, and the degree of a polynomial activation."""
+    """Rows x, the pre-activations of random units on these rows, and the degree of a polynomial activation."""
 
     x: Float[np.ndarray, "n d"]
     units: Float[np.ndarray, "n width"]
@@ -34,7 +34,7 @@ class FeatureTable(eqx.Module):
 
 
 class FeatureTables(Population[FeatureTable]):
-    """Up to d inputs and degrees up to `degree`, with more units than the polynomials have dimensions."""
+    """Tables with up to d inputs, degrees up to `degree`, and more units than dimensions of polynomials."""
 
     settings = Space(
         d=dimension(2, 1, 3, corners=(1, 3)), degree=Integer(3, 2, 4, "the largest degree", corners=(2, 4))
@@ -65,7 +65,9 @@ class PolynomialActivationsFail(Claim[FeatureTable]):
     """
 
     title = "Wider layers with a polynomial activation stop adding functions, unlike tanh"
-    source = Source("emergence2026", "Figure 2.10", note="the role of the activation, with the number of dimensions")
+    source = Source(
+        "emergence2026", "Figure 2.10", note="the role of the activation, with the number of dimensions that units span"
+    )
     stated = Kind.OWN
     population = FeatureTables()
     relation = Equal()
@@ -84,13 +86,13 @@ class PolynomialActivationsFail(Claim[FeatureTable]):
         return jnp.array([math.comb(d + problem.degree, problem.degree), width], float)
 
     def measure(self, problem: FeatureTable, key: Key[Array, ""]) -> Array:
-        """Numerical ranks of the tables of features."""
+        """Return the numerical ranks of the tables of features."""
         ranks = [np.linalg.matrix_rank(f) for f in (problem.units**problem.degree, np.tanh(problem.units))]
         return jnp.array(ranks, float)
 
 
 class ProductToCompute(eqx.Module):
-    """Numbers to be multiplied, and a scale."""
+    """The numbers to be multiplied, and their scale."""
 
     x: Float[Array, " d"]
     scale: Float[Array, ""]
@@ -108,7 +110,7 @@ class MonomialUnits(Claim[ProductToCompute]):
     title = "One layer of 2^(d-1) units with the activation t^d computes a product of d numbers"
     source = Source(
         "carlini2012",
-        note="main result, the Waring rank of a monomial, for exponents that are all 1: the sum that attains it",
+        note="main result for exponents that are all 1: the sum that attains the Waring rank of a monomial",
     )
     population = Drawn(
         ProductToCompute,

@@ -1,8 +1,8 @@
 """A comparison of two printed rates: ((log n)/n)^(2s/d) for attention, n^(-s/d) for linear recurrences.
 
-This theory describes which of the two formulas is smaller, at every number of parameters n, smoothness s and dimension
-d. It takes both hidden constants as 1; for large n it also covers any constants. It does not explain whether either
-architecture attains its formula. Other sections say what linear spaces and recurrences do attain.
+This theory describes which of the two formulas is smaller, for every number of parameters n, smoothness s and
+dimension d. It sets both hidden constants to 1. For large n, it also covers all other constants. It does not explain
+whether either architecture attains its formula. Other sections state which rates linear spaces and recurrences attain.
 """
 
 import equinox as eqx
@@ -37,10 +37,10 @@ class RateComparison(eqx.Module):
     """The arguments of the two printed rates, (log(n)/n)^(2s/d) for attention and n^(-s/d) for recurrences.
 
     Args:
-        n: parameters.
-        s: smoothness.
-        d: dimension of the inputs.
-        base: base of the logarithm.
+        n: the number of parameters.
+        s: the smoothness of the functions.
+        d: the dimension of the inputs.
+        base: the base of the logarithm.
     """
 
     n: Float[Array, ""]
@@ -50,7 +50,7 @@ class RateComparison(eqx.Module):
 
     @property
     def attention(self) -> Float[Array, ""]:
-        """(log(n)/n)^(2s/d), the logarithm to the base."""
+        """(log(n)/n)^(2s/d), with the logarithm to the base `base`."""
         return (jnp.log(self.n) / jnp.log(self.base) / self.n) ** (2 * self.s / self.d)
 
     @property
@@ -60,10 +60,10 @@ class RateComparison(eqx.Module):
 
 
 class RateComparisons(Population[RateComparison]):
-    """Whole numbers n, log-uniform from 2, with uniform smoothness and with dimensions uniform in a range.
+    """Log-uniform whole numbers n from 2 on, with uniform smoothness, and dimensions uniform in a range.
 
     Attributes:
-        dimension: the least dimension.
+        dimension: the smallest dimension.
         base: the base of the logarithm in the statement; another base is another statement.
     """
 
@@ -97,7 +97,7 @@ _MOST_DIMENSIONS = 40  # log of the largest n that populations draw
 
 
 def _best_error_in_log_dimensions(problem: BudgetedBall) -> Array:
-    """The Kolmogorov width at floor(log n) dimensions, from an enumeration of lattice points."""
+    """Return the Kolmogorov width at floor(log n) dimensions, from an enumeration of lattice points."""
     values = problem.ball.eigenvalues(_MOST_DIMENSIONS)
     return values[jnp.floor(jnp.log(problem.n)).astype(int)]
 
@@ -130,7 +130,7 @@ class PrintedRecurrencesBeatAttention(Claim[RateComparison]):
         10392,
         "123ccf170627e6ee",
         says="The rate (12) of state-space models, which has no logarithm, is better than that of transformers.",
-        right_if="(10) had the exponent s/d, or the two were compared at equal numbers of operations, n² and n",
+        right_if="(10) had the exponent s/d, or the rates were compared at equal numbers of operations, n² and n",
         formula="(12): n^(-s/d), (10): ((log n)/n)^(2s/d)",
     )
     readings = (
@@ -241,9 +241,9 @@ class OrderOfRatesFreeOfDimension(Claim[RateComparison]):
     corrects = PrintedDominanceAboveTwoDimensions
 
     def predict(self, problem: RateComparison) -> Array:
-        """With n = 4 and 16, where both are equal to the last digit.
+        """Return the sign, which is 0 at n = 4 and 16, where both rates are equal up to rounding.
 
-        The difference is set to 0 before rounding can decide.
+        A difference as small as rounding errors is set to 0.
         """
         logarithm = jnp.log(problem.n) / jnp.log(problem.base)
         return jnp.sign(logarithm**2 - problem.n) * (jnp.abs(logarithm**2 / problem.n - 1) > 1e-9)
@@ -265,12 +265,12 @@ class LogDimensionsLeaveLogarithms(Claim[BudgetedBall]):
 
     title = "With log n dimensions, the worst squared error is at least a power of log n"
     source = Source(
-        "foundation2025", "Section 4.2, proof sketch", note="what a linear space of log n dimensions leaves"
+        "foundation2025", "Section 4.2, proof sketch", note="the error that a linear space of log n dimensions leaves"
     )
     stated = Kind.OWN
     population = BudgetedBalls()
     relation = AtLeast()
-    control = Control("6/5 of the bound", lambda bound, problem: 1.2 * bound)
+    control = Control("6/5 times the bound", lambda bound, problem: 1.2 * bound)
     controls = "the squared error of the best method with log n effective dimensions"
     unexplained = "methods whose space depends on the function"
     trivial = 0.0  # that an error is not negative

@@ -1,7 +1,8 @@
 """Functions as integrals of ramps over thresholds and frequencies. This is the limit of infinitely many features.
 
-This theory describes how far a function of a class is from such an integral, and how large its coefficients are. Of the
-class, it uses only that its Barron parameter is finite. It does not explain how many features approximate the integral.
+This theory describes how far a function of a class is from such an integral, and how large the coefficients of the
+integral are. It assumes only that the Barron parameter of the class is finite. It does not explain how many features
+approximate the integral.
 """
 
 import jax.numpy as jnp
@@ -32,7 +33,7 @@ class IntegralOfRamps(Claim[CosineRamps]):
     relation = AtMost()
     control = Control("half of the bound", lambda bound, problem: bound / 2)  # one wave of length 2 pi tau has 1/(2 pi)
     controls = _DISTANCE
-    unexplained = "better weights than the weights used here, which are exact for steps"
+    unexplained = "weights that are better than the ones used here, which are exact for steps"
 
     def predict(self, problem: CosineRamps) -> Array:
         return problem.functions.moment() / (4 * problem.sharpness)
@@ -63,14 +64,16 @@ class CoefficientBound(Claim[CosineRamps]):
         lambda bounds, problem: bounds * jnp.array([0.9, 1 / 3]),
     )
     controls = "the coefficients of universal features"
-    unexplained = "better weights than the weights used here, which are exact for steps"
+    unexplained = "weights that are better than the ones used here, which are exact for steps"
     trivial = "the weights that represent a function have no trivial bound"
 
     def predict(self, problem: CosineRamps) -> Array:
         return jnp.full(2, 3 * problem.functions.moment())
 
     def measure(self, problem: CosineRamps, key: Key[Array, ""]) -> Array:
-        """The largest of n rho* over 64 features; the mean, a sum over omega of integrals over t by quadrature."""
+        """Return the largest n rho* over 64 features, and the mean. The mean is a sum over omega of integrals over t
+        by quadrature.
+        """
         features = sample_features(key, problem.functions, 64, problem.sharpness)
         drawn = 64 * representing_coefficients(problem.functions, features, problem.function)[:-1]
         return jnp.stack([jnp.abs(drawn).max(), problem.mean_coefficient()])
@@ -92,10 +95,10 @@ class RampBias(Claim[CosineRamps]):
     relation = Rate("tau", (8.0, 16.0, 32.0, 64.0))
     control = Control("like tau^(-3/2)", lambda exponent, problem: exponent + 0.5)
     controls = _DISTANCE
-    unexplained = "functions with frequencies beyond tau, for which the order is 1/tau"
+    unexplained = "functions with frequencies above tau, for which the order is 1/tau"
     trials = 64
     predict = -2.0
 
     def measure_at(self, problem: CosineRamps, key: Key[Array, ""], rung: float) -> Array:
-        """Root mean square over the points."""
+        """Return the root mean square over the points."""
         return jnp.sqrt(jnp.mean((problem.increments() - problem.integral(rung)) ** 2))

@@ -1,9 +1,9 @@
-"""Functions of one variable as integrals of ramps. This lemma is behind universal features.
+"""Functions of one variable as integrals of ramps. Universal features are based on this lemma.
 
 Let phi(s) = min(max(s + 1/2, 0), 1), and let g be a function on [-1, 1] with slopes of at most 1. This theory describes
 how well the ramps phi(tau (z - t)), t in [-2, 1], represent g, and how much weight they need. It assumes |g(-1)| <= 1.
-It takes the weights that are exact for steps, the limit of large tau, and leaves unexplained what better weights would
-give.
+It uses the weights that are exact for steps, which are the limit of ramps for large tau. It does not explain what
+better weights would give.
 """
 
 import equinox as eqx
@@ -33,28 +33,28 @@ ABOUT = {"tool": "approximation theory", "architecture": "random features", "obj
 
 
 def sharp(sharpness: Float[Array, ""]) -> Hypothesis:
-    """That a ramp has become the step within 1/4 of the threshold.
+    """Return the hypothesis that a ramp equals the step at distances of 1/4 or more from its threshold.
 
     Args:
-        sharpness: tau.
+        sharpness: the slope tau of the ramp.
     """
     return Hypothesis("tau is at least 2", sharpness, ">=", 2.0, "delta_tau equals 1/tau only then")
 
 
 class Ramp(eqx.Module):
-    """A sharpness tau."""
+    """The slope tau of a ramp."""
 
     sharpness: Float[Array, ""]
 
 
 class Wave(eqx.Module):
-    """g(z) = (cos(length z + theta) - cos(theta)) / length.
+    """The function g(z) = (cos(length z + theta) - cos(theta)) / length.
 
     Args:
-        length: |omega|.
+        length: the length |omega| of the frequency.
         theta: the phase.
-        sharpness: tau.
-        z: points of [-1, 1].
+        sharpness: the slope tau of the ramps.
+        z: the points of [-1, 1].
     """
 
     length: Float[Array, ""]
@@ -63,11 +63,11 @@ class Wave(eqx.Module):
     z: Float[Array, " m"]
 
     def values(self) -> Float[Array, " m"]:
-        """Values of g at the points."""
+        """Return the values of g at the points."""
         return (jnp.cos(self.length * self.z + self.theta) - jnp.cos(self.theta)) / self.length
 
     def represented(self, z: Float[Array, ""]) -> Float[Array, ""]:
-        """The integral of gamma(t) phi(tau (z - t)) over [-2, 1]."""
+        """Return the integral of gamma(t) phi(tau (z - t)) over t in [-2, 1]."""
         kinks = jnp.clip(z + jnp.array([-0.5, 0.5]) / self.sharpness, -2.0, 1.0)
         below = -1 - jnp.abs(jnp.cos(self.theta - self.length) - jnp.cos(self.theta)) / self.length
         nodes, weights = pieces(jnp.concatenate([jnp.stack([*map(jnp.asarray, (-2.0, -1.0, 1.0)), below]), kinks]), 32)
@@ -93,7 +93,7 @@ class Waves(Population[Wave]):
 
 
 class Line(eqx.Module):
-    """A function on [-1, 1] from g(-1), linear between equal knots with slopes from left to right; tau of its ramps."""
+    """A function g on [-1, 1], given by g(-1) and slopes between equispaced knots, and the slope tau of ramps."""
 
     start: Float[Array, ""]
     slopes: Float[Array, " k"]
@@ -101,7 +101,7 @@ class Line(eqx.Module):
 
     @property
     def knots(self) -> Float[Array, " k1"]:
-        """Ends of its pieces."""
+        """The ends of the linear pieces."""
         return jnp.linspace(-1.0, 1.0, len(self.slopes) + 1)
 
     def __call__(self, z: Float[Array, " m"]) -> Float[Array, " m"]:
@@ -110,29 +110,29 @@ class Line(eqx.Module):
         return self.start + inside @ self.slopes
 
     def density(self, t: Float[Array, " q"]) -> Float[Array, " q"]:
-        """gamma: g' on [-1, 1], and sign g(-1) on an interval of length |g(-1)| below (li2025incontext, 82)."""
+        """Return gamma(t): g' on [-1, 1], and sign g(-1) on an interval of length |g(-1)| below -1 (equation 82)."""
         index = jnp.searchsorted(self.knots, t, side="right") - 1
         inner = jnp.where(t < 1, self.slopes[jnp.clip(index, 0, len(self.slopes) - 1)], 0.0)
         return jnp.where(t >= -1, inner, jnp.where(t >= -1 - jnp.abs(self.start), jnp.sign(self.start), 0.0))
 
     @property
     def ends(self) -> Float[Array, " e"]:
-        """Where the density jumps, and the ends of [-2, 1]."""
+        """The places at which the density jumps, and the ends of [-2, 1]."""
         return jnp.concatenate([self.knots, jnp.stack([-1 - jnp.abs(self.start), jnp.asarray(-2.0)])])
 
     def represented(self, z: Float[Array, ""]) -> Float[Array, ""]:
-        """The integral of gamma(t) phi(tau (z - t)) over [-2, 1]."""
+        """Return the integral of gamma(t) phi(tau (z - t)) over t in [-2, 1]."""
         kinks = jnp.clip(z + jnp.array([-0.5, 0.5]) / self.sharpness, -2.0, 1.0)
         nodes, weights = pieces(jnp.concatenate([self.ends, kinks]))
         return weights @ (self.density(nodes) * ramp(self.sharpness * (z - nodes)))
 
 
 class Lines(Population[Line]):
-    """Slopes that are mostly 1 and -1, and g(-1) of either sign, most often of modulus 1."""
+    """Functions whose slopes are often 1 or -1, with g(-1) of either sign and often of modulus 1."""
 
     free = ("start", "slopes")
     settings = Space(
-        pieces=Integer(8, 1, 64, "pieces of straight lines"), tau=Real(64.0, 2.0, 1e4, "sharpness of the ramps")
+        pieces=Integer(8, 1, 64, "number of linear pieces"), tau=Real(64.0, 2.0, 1e4, "sharpness of the ramps")
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Line:
@@ -148,10 +148,10 @@ class Lines(Population[Line]):
 
 
 def step_distance(sharpness: float | Array) -> Float[Array, ""]:
-    """delta_tau = inf over 0 < e <= 1/2 of 2 e + sup_{|x| >= e} |phi(tau x) - 1(x > 0)|, by search (equation 69).
+    """Find delta_tau = inf over 0 < e <= 1/2 of 2 e + sup_{|x| >= e} |phi(tau x) - 1(x > 0)| by search (equation 69).
 
     Args:
-        sharpness: tau.
+        sharpness: the slope tau of the ramp phi(tau x).
     """
     reach = jnp.linspace(0.0, 1.0, 33) ** 2
 
@@ -170,7 +170,7 @@ def step_distance(sharpness: float | Array) -> Float[Array, ""]:
 
 
 def best_constant(values: Float[Array, " m"]) -> Float[Array, ""]:
-    """The largest distance of values from their best constant, or from 0 if that is less.
+    """Return the largest distance of the values from the best constant, or from 0 if that distance is smaller.
 
     Args:
         values: the values of a function.
@@ -188,7 +188,7 @@ class StepDistance(Claim[Ramp]):
     """
 
     title = "The distance of a ramp of slope tau from a step is 1/tau"
-    source = Source("li2025incontext", "(69)", note="proof of Lemma 1, with its end")
+    source = Source("li2025incontext", "(69)", note="proof of Lemma 1, including its end")
     population = Drawn(Ramp, lambda ramp: sharp(ramp.sharpness), sharpness=log_uniform(2.0, 200.0))
     relation = Equal()
     control = Control("1/(tau + 1)", lambda distance, problem: 1 / (problem.sharpness + 1))
@@ -199,11 +199,11 @@ class StepDistance(Claim[Ramp]):
         return 1 / problem.sharpness
 
     def measure(self, problem: Ramp, key: Key[Array, ""]) -> Array:
-        """The infimum, by ternary search."""
+        """Compute the infimum by ternary search."""
         return step_distance(problem.sharpness)
 
     def condition(self, problem: Ramp) -> Array:
-        """phi is computed from 1 - phi."""
+        """The ramp phi is computed from 1 - phi."""
         return problem.sharpness
 
 
@@ -226,17 +226,17 @@ class WaveByRamps(Claim[Wave]):
         "half of the distance and nine tenths of the weight", lambda bounds, problem: bounds * jnp.array([0.5, 0.9])
     )
     controls = "the distance of a cosine from an integral of ramps"
-    unexplained = "better weights than the weights used here, which are exact for steps"
+    unexplained = "weights that are better than the ones used here, which are exact for steps"
     predict = (0.25, 1.0)
 
     def measure(self, problem: Wave, key: Key[Array, ""]) -> Array:
-        """tau times the largest distance by quadrature, and the largest |gamma|."""
+        """Return tau times the largest distance, by quadrature, and the largest |gamma|."""
         found = jax.vmap(problem.represented)(problem.z)
         density = step_density(jnp.linspace(-2.0, 1.0, 301), problem.length, problem.theta)
         return jnp.stack([problem.sharpness * jnp.abs(problem.values() - found).max(), jnp.abs(density).max()])
 
     def trivial(self, problem: Wave) -> Array:
-        """tau times the distance of the best constant; weights do not have their own bound."""
+        """Return tau times the distance of the best constant; the weights have no trivial bound."""
         return jnp.stack([problem.sharpness * best_constant(problem.values()), jnp.asarray(jnp.inf)])
 
 
@@ -259,14 +259,14 @@ class LineByRampsAsPrinted(Claim[Line]):
     relation = AtMost()
     control = Control("within delta_tau", lambda bound, problem: bound / 3)
     controls = "the distance of a function with bounded slopes from an integral of ramps"
-    unexplained = "better weights than the weights used here, which are exact for steps"
+    unexplained = "weights that are better than the ones used here, which are exact for steps"
     passage = Passage(
         "004_53e1e75f8b75373c.txt",
         84031,
         84367,
         "286494d100a85583",
         says="a function with slopes at most 1 is within 3 delta_tau of an integral of ramps; the sign is a misprint",
-        right_if="the ramps are at z - t, as in the proof and in (75), where the inequality is used",
+        right_if="the ramps are evaluated at z - t, as in the proof and in (75), where the inequality is used",
         formula="|g(z) - int_[-2,1] gamma(t) phi(tau (z + t)) dt| <= 3 delta_tau",
     )
     expected = Status.REFUTED
@@ -275,7 +275,7 @@ class LineByRampsAsPrinted(Claim[Line]):
         return 3 / problem.sharpness
 
     def measure(self, problem: Line, key: Key[Array, ""]) -> Array:
-        """The lower bound of the best distance. The sum of ramps is linear in t between multiples of 1/(2 tau)."""
+        """Return the lower bound on the distance. The sum of ramps is linear in t between multiples of 1/(2 tau)."""
         weights, steps = jnp.array([5.0, -3.0, 1.0]) / 9, jnp.array([0.0, 0.5, 1.0])
         z = -1 + steps / problem.sharpness
         t = 1 - jnp.append(jnp.arange(0.0, 4.5, 0.25), 3 * problem.sharpness) / problem.sharpness
@@ -303,13 +303,13 @@ class LineByRamps(Claim[Line]):
     relation = AtMost()
     control = Control("nine tenths of the bound", lambda bound, problem: 0.9 * bound)
     controls = "the distance of a function with bounded slopes from an integral of ramps"
-    unexplained = "better weights than the weights used here, which are exact for steps"
+    unexplained = "weights that are better than the ones used here, which are exact for steps"
 
     def predict(self, problem: Line) -> Array:
         return 1 / (4 * problem.sharpness)
 
     def measure(self, problem: Line, key: Key[Array, ""]) -> Array:
-        """The largest distance over knots and 32 other points, by quadrature that is exact for lines."""
+        """Return the largest distance at the knots and 32 other points, by quadrature that is exact for lines."""
         z = jnp.concatenate([problem.knots, jax.random.uniform(key, (32,), minval=-1.0, maxval=1.0)])
         return jnp.abs(problem(z) - jax.vmap(problem.represented)(z)).max()
 
@@ -317,7 +317,7 @@ class LineByRamps(Claim[Line]):
         return best_constant(problem(problem.knots))
 
     def condition(self, problem: Line) -> Array:
-        """The bound is small against g, which cancels."""
+        """The distance is small compared with g, which cancels."""
         return 4 * problem.sharpness
 
 
@@ -334,11 +334,11 @@ class LineWeights(Claim[Line]):
     relation = AtMost()
     control = Control("five sixths of the bound", lambda bound, problem: 5 * bound / 6)
     controls = "the weight of the ramps that represent a function with bounded slopes"
-    unexplained = "better weights than the weights used here, which are exact for steps"
+    unexplained = "weights that are better than the ones used here, which are exact for steps"
     trivial = "the weights that represent a function have no trivial bound"
     predict = 3.0
 
     def measure(self, problem: Line, key: Key[Array, ""]) -> Array:
-        """The integral, by quadrature."""
+        """Compute the integral by quadrature."""
         nodes, weights = pieces(problem.ends)
         return weights @ jnp.abs(problem.density(nodes))

@@ -1,4 +1,4 @@
-"""The best linear approximation of Sobolev functions: n^(-2s/d), without a logarithm and with any kernel.
+"""The best linear approximation of Sobolev functions has the rate n^(-2s/d), without a logarithm and for any kernel.
 
 This theory describes the largest squared L2 error over the unit ball of H^s on the torus of d dimensions. It covers
 every method whose outputs form a linear space of n dimensions. Fourier sums attain the optimum, and no kernel does
@@ -29,7 +29,7 @@ class SobolevWidthRate(Claim[SobolevBall]):
     """
 
     title = "The Kolmogorov widths of Sobolev balls fall like n^(-2s/d)"
-    source = Source("foundation2025", "(10)", "Section 4.3, transformers", note="what linear methods reach")
+    source = Source("foundation2025", "(10)", "Section 4.3, transformers", note="the rate that linear methods reach")
     stated = Kind.OWN
     population = SobolevBalls()
     # 1 + |k|² in place of |k|² and the lattice points on the last sphere change the slope by less than 0.018 for d = 3,
@@ -40,14 +40,14 @@ class SobolevWidthRate(Claim[SobolevBall]):
         lambda exponent, problem: exponent * (1 - 1 / jnp.log(8000.0)),
     )
     controls = "the squared L2 error of the best linear method in the worst case over the ball"
-    unexplained = "methods that are not linear; single functions, which may be far easier"
+    unexplained = "methods that are not linear, and single functions, which may be far easier"
     trials = 64
 
     def predict(self, problem: SobolevBall) -> Array:
         return -2 * problem.smoothness / problem.dimension
 
     def measure_at(self, problem: SobolevBall, key: Key[Array, ""], n: float) -> Array:
-        """Computed by counting lattice points."""
+        """Compute the width by counting lattice points."""
         return problem.width(int(n))
 
 
@@ -59,12 +59,14 @@ class KernelSectionsWorstError(Claim[KernelSections]):
     """
 
     title = "No span of kernel sections beats the width of a Sobolev ball on the circle"
-    source = Source("kolmogorov1936", "main result", note="widths of a ball are lower bounds for every linear space")
+    source = Source(
+        "kolmogorov1936", "main result", note="every linear space has an error of at least the width of the ball"
+    )
     population = SectionsOnCircle()
     relation = AtLeast()
     control = Control("1.2 times the width", lambda width, problem: 1.2 * width)
     controls = "the worst squared error over a Sobolev ball of kernel methods with fixed centres"
-    unexplained = "centres that are chosen after the function is known; noise"
+    unexplained = "centres that are chosen after the function is known, and noise"
     trivial = 0.0  # that an error is not negative
 
     def predict(self, problem: KernelSections) -> Array:

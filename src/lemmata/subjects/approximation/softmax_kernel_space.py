@@ -1,10 +1,10 @@
 """Approximation by functions of bounded norm in the space of the softmax kernel, and their distance from a denoiser.
 
 This theory describes the least mean square distance of F* from the ball of squared norm R in the space of <u, v>
-exp(sigma² <u, v>). This is the tangent kernel of each output of a wide softmax network. The kernel is entire. Up to a
-small remainder, a function of norm sqrt(R) is a polynomial of a degree near log R. So the distance from a target with a
-kink falls like a power of log R, not of R. The theory assumes inputs in the unit ball. It does not explain targets that
-are as smooth as the kernel.
+exp(sigma² <u, v>). This is the tangent kernel of each output of a wide softmax network. The kernel is an entire
+function. So up to a small remainder, a function of norm sqrt(R) is a polynomial of a degree near log R. So the
+distance from a target with a kink falls like a power of log R, not of R. The theory assumes inputs in the unit ball.
+It does not explain targets that are as smooth as the kernel.
 """
 
 import math
@@ -39,14 +39,14 @@ _TIMES, _PLACES, _REACH = 16, 48, 3.0
 
 
 class Approximation(eqx.Module):
-    """A target on the points of a quadrature rule of (t, x(t)), t uniform on [0, 1] and |x(t)| <= 3.
+    """A target at the points of a quadrature rule for (t, x(t)), with t uniform on [0, 1] and |x(t)| <= 3.
 
     Args:
-        inputs: u = (t, x) scaled into the unit ball.
-        weights: probabilities of the points.
-        target: F* at the points.
-        sigma: that of the kernel.
-        schedule: g.
+        inputs: the points u = (t, x), scaled into the unit ball.
+        weights: the probabilities of the points.
+        target: the values of F* at the points.
+        sigma: the parameter sigma of the kernel.
+        schedule: the noise schedule g.
     """
 
     inputs: Float[Array, "n 2"]
@@ -58,7 +58,7 @@ class Approximation(eqx.Module):
 
 @jax.jit
 def _on_grid(schedule: Schedule) -> tuple[Array, Array, Array]:
-    """Points (t, x), their probabilities and E[x(0) | x(t) = x] for data uniform on [-1, 1]."""
+    """Return points (t, x), their probabilities and E[x(0) | x(t) = x] for data uniform on [-1, 1]."""
     nodes, weights = (jnp.asarray(a) for a in np.polynomial.legendre.leggauss(_TIMES))
     places, place_weights = (jnp.asarray(a) for a in np.polynomial.legendre.leggauss(_PLACES))
     # t = s² with s uniform, because the kink at t = 0 matters.
@@ -72,7 +72,7 @@ def _on_grid(schedule: Schedule) -> tuple[Array, Array, Array]:
 
 
 class DenoisersOnGrids(Population[Approximation]):
-    """The denoiser of data uniform on [-1, 1], d = 1, at inputs (t, x) scaled into the unit ball."""
+    """The denoiser of data uniform on [-1, 1], at inputs (t, x) that are scaled into the unit ball."""
 
     settings = Space(sigma=Real(1.0, 0.3, 1.0, "standard deviation of the hidden weights"))
 
@@ -100,10 +100,10 @@ _RADII = (1e4, 1e6, 1e8, 1e10, 1e12)
 
 
 def kernel_features(inputs: Float[np.ndarray, "n 2"], sigma: float, degree: int) -> Float[np.ndarray, "n p"]:
-    """The monomials whose products sum to the terms of degree at most `degree` of <u, v> exp(sigma² <u, v>).
+    """Return monomials at u whose products with those at v sum to <u, v> exp(sigma² <u, v>) up to `degree`.
 
-    u_1^(k-j) u_2^j with the factor (binom(k, j) sigma^(2(k-1)) / (k-1)!)^(1/2), for 1 <= k <= degree, 0 <= j <= k. A
-    function with coefficients c in them has the squared norm |c|².
+    They are u_1^(k-j) u_2^j with the factor (binom(k, j) sigma^(2(k-1)) / (k-1)!)^(1/2), for 1 <= k <= degree and 0 <=
+    j <= k. A sum of these monomials with coefficients c has the squared norm |c|².
     """
     columns = []
     for k in range(1, degree + 1):
@@ -119,16 +119,16 @@ def ball_distances(
     target: Float[np.ndarray, " n"],
     radii: tuple[float, ...],
 ) -> Float[np.ndarray, " r"]:
-    """The least (sum_i w_i (f(u_i) - target_i)²)^(1/2) over f = features @ c with |c|² <= R, for each R.
+    """Return the least (sum_i w_i (f(u_i) - target_i)²)^(1/2) over f = features @ c with |c|² <= R, for each R.
 
-    The multiplier of the constraint is found by bisection on the singular values of the features. Their squares would
-    leave double precision, and are never formed.
+    The multiplier of the constraint is found by bisection, using the singular values of the features. Their squares
+    would exceed the range of double precision, so they are never computed.
 
     Args:
         features: one row for each point.
-        weights: probabilities of the points.
-        target: the function at the points.
-        radii: the R.
+        weights: the probabilities of the points.
+        target: the values of the function at the points.
+        radii: the values of R.
     """
     root = np.sqrt(weights)
     left, values, _ = np.linalg.svd(features * root[:, None], full_matrices=False)
@@ -149,10 +149,10 @@ def ball_distances(
 def polynomial_distances(
     inputs: Float[np.ndarray, "n 2"], weights: Float[np.ndarray, " n"], target: Float[np.ndarray, " n"], degree: int
 ) -> Float[np.ndarray, " k"]:
-    """The distance of the target from the polynomials of total degree at most k, for k = 1, ..., degree.
+    """Return the distance of the target from polynomials of total degree at most k, for k = 1, ..., degree.
 
     Products of Legendre polynomials, in the order of their degree, are orthonormalised under the weights. Then each
-    column of QR takes its share of the target.
+    orthonormal column removes its share of the target.
     """
     scaled = 2 * (inputs - inputs.min(axis=0)) / np.ptp(inputs, axis=0) - 1
     rows = [np.polynomial.legendre.legvander(scaled[:, a], degree) for a in (0, 1)]
@@ -167,7 +167,7 @@ def polynomial_distances(
 def tail_kernel(
     inputs: Float[np.ndarray, "n 2"], weights: Float[np.ndarray, " n"], sigma: float, degree: int
 ) -> Float[np.ndarray, " k"]:
-    """The mean of K_{>k}(u, u) = sum_{j > k} sigma^(2(j-1)) |u|^(2j) / (j-1)!, for k = 1, ..., degree."""
+    """Return the mean of K_{>k}(u, u) = sum_{j > k} sigma^(2(j-1)) |u|^(2j) / (j-1)! for k = 1, ..., degree."""
     squared, orders = np.sum(inputs**2, axis=1), np.arange(1, degree + 60)
     logs = [2 * (j - 1) * math.log(sigma) - math.lgamma(j) for j in orders]
     terms = np.asarray([math.exp(log) * np.sum(weights * squared**j) for log, j in zip(logs, orders, strict=True)])
@@ -179,14 +179,16 @@ def _arrays(problem: Approximation) -> tuple[np.ndarray, np.ndarray, np.ndarray,
 
 
 def _features_are_enough(problem: Approximation) -> list[Hypothesis]:
-    """Requires that functions of the largest norm have almost no part above the degree of the features."""
+    """Require that functions of the largest norm have almost no part above the degree of the features."""
     inputs, weights, _, sigma = _arrays(problem)
     tail = _RADII[-1] * tail_kernel(inputs, weights, sigma, _DEGREE)[-1]
-    return [Hypothesis("terms that are left out are small", tail, "<=", 1e-8, "the features stop at degree 20")]
+    return [
+        Hypothesis("terms that are left out are small", tail, "<=", 1e-8, "the features have degrees up to 20 only")
+    ]
 
 
 def _distances(problem: Approximation) -> Float[np.ndarray, " r"]:
-    """The least distance at each R."""
+    """Return the least distance at each R."""
     inputs, weights, target, sigma = _arrays(problem)
     return ball_distances(kernel_features(inputs, sigma, _DEGREE), weights, target, _RADII)
 
@@ -232,11 +234,11 @@ class ApproximationAsPrinted(Claim[Approximation]):
     trials = 16
 
     def predict(self, problem: Approximation) -> Array:
-        """-2/d with d = 1."""
+        """Return the exponent -2/d for d = 1."""
         return -2 * jnp.ones(())
 
     def measure(self, problem: Approximation, key: Key[Array, ""]) -> Array:
-        """The least squared distance at each R, divided by log(sqrt(R))²."""
+        """Return the least squared distance at each R, divided by log(sqrt(R))²."""
         return jnp.asarray(np.asarray(_distances(problem)) ** 2 / np.log(np.sqrt(np.asarray(_RADII))) ** 2)
 
     def hypotheses(self, problem: Approximation) -> list[Hypothesis]:
@@ -250,7 +252,7 @@ class ApproximationIsPolynomial(Claim[Approximation]):
 
         max_k { dist(F*, polynomials of degree k) - sqrt(R E K_{>k}(u, u)) },
 
-    since the part of f of degree above k is at most sqrt(R K_{>k}(u, u)) at u. The terms fall like 1/k!, so the
+    since the part of f of degree above k is at most sqrt(R K_{>k}(u, u)) at u. The terms of K fall like 1/k!, so the
     maximising k grows like log R / log log R. Suppose that the distance of the target from polynomials is a power of
     their degree, as for a clipped linear function. Then the distance of f from the target falls only like a power of
     log R, and no A that falls as a power of R bounds this distance. The test uses the denoiser of data uniform on [-1,
@@ -273,18 +275,18 @@ class ApproximationIsPolynomial(Claim[Approximation]):
     traced = False
 
     def predict(self, problem: Approximation) -> Array:
-        """The bound at each R."""
+        """Return the bound at each R."""
         inputs, weights, target, sigma = _arrays(problem)
         away = polynomial_distances(inputs, weights, target, _DEGREE)
         tails = tail_kernel(inputs, weights, sigma, _DEGREE)
         return jnp.asarray([np.max(away - np.sqrt(radius * tails), initial=0.0) for radius in _RADII])
 
     def measure(self, problem: Approximation, key: Key[Array, ""]) -> Array:
-        """The least distance at each R."""
+        """Return the least distance at each R."""
         return jnp.asarray(_distances(problem))
 
     def trivial(self, problem: Approximation) -> Array:
-        """Distances are not negative."""
+        """Return 0, because distances are not negative."""
         return jnp.zeros(len(_RADII))
 
     def hypotheses(self, problem: Approximation) -> list[Hypothesis]:

@@ -1,4 +1,4 @@
-"""Approximation in the space of the softmax kernel on the sphere: bounds from above and from below.
+"""Upper and lower bounds for approximation in the space of the softmax kernel on the sphere.
 
 Consider functions on the unit sphere of R^d with squared norm at most R in the space of K(x, y) = <x, y> exp(sigma² <x,
 y>). This theory describes dist(R), their least L2 distance from a given function f. The eigenvalues kappa_q of K, for
@@ -38,10 +38,10 @@ _DEGREES = 1024  # beyond them lies a thousandth of the squared tail at degree 1
 
 
 class KinkedFunction(eqx.Module):
-    """A function on the unit circle by its parts, and a ball of the kernel <x, y> exp(sigma² <x, y>).
+    """A function on the unit circle, given by its parts, and a ball of the kernel <x, y> exp(sigma² <x, y>).
 
     Args:
-        power: |f_q|², the squared L2 norms of the parts of degree q = 0, 1, ...; they sum to 1.
+        power: the squared L2 norms |f_q|² of the parts of degree q = 0, 1, ..., which sum to 1.
         log_kappa: the logarithms of the kernel's eigenvalues.
         log_radius: log R, the logarithm of the squared radius of the ball.
     """
@@ -55,8 +55,8 @@ class KinkedFunctions(Population[KinkedFunction]):
     """Random sums of |cos(theta - phi_j)|, and the ball of squared radius R = |f|²/kappa_k of a degree k.
 
     Args:
-        kinks: how many terms.
-        least: the smallest setting of sigma.
+        kinks: the number of terms.
+        least: the smallest allowed setting of sigma.
     """
 
     kinks: int = 3
@@ -69,7 +69,7 @@ class KinkedFunctions(Population[KinkedFunction]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> KinkedFunction:
-        """Uniform phases, normal weights and a standard deviation between a half of the setting and all of it."""
+        """Draw uniform phases, normal weights, and a standard deviation between 1/2 and 1 times the setting."""
         drawn = jax.random.uniform(key, (2 * self.kinks + 1,))
         q = np.arange(_DEGREES + 1.0)
         kink = np.zeros(len(q))
@@ -83,11 +83,11 @@ class KinkedFunctions(Population[KinkedFunction]):
     def hypotheses(self, problem: KinkedFunction) -> list[Hypothesis]:
         rise = jnp.diff(problem.log_kappa)[2:].max()
         return [
-            Hypothesis("eigenvalues fall with the degree", rise, "<", 0.0, "the error is then that of the next degrees")
+            Hypothesis("eigenvalues fall with the degree", rise, "<", 0.0, "the next degrees then determine the error")
         ]
 
 
-_SOURCE = Source("gu2024softmax", "Theorem G.4", note="two-sided, on the circle; not in the source")
+_SOURCE = Source("gu2024softmax", "Theorem G.4", note="a two-sided bound on the circle, which is not in the source")
 _CONTROLS = "the distance of a function from a ball of the softmax kernel's space"
 _OPEN = "inputs of another distribution, and denoisers that are as smooth as the kernel"
 _STEPS = 70
@@ -95,7 +95,7 @@ _LOWEST, _HIGHEST = -2e4, 50.0  # of the logarithm of the multiplier
 
 
 def tails(problem: KinkedFunction) -> Float[Array, " q"]:
-    """tail_(k-1) for k = 0, 1, ...: the norm of the parts of degree k and more.
+    """Return tail_(k-1) for k = 0, 1, ..., which is the norm of the parts of degree k and more.
 
     Args:
         problem: a function.
@@ -104,11 +104,11 @@ def tails(problem: KinkedFunction) -> Float[Array, " q"]:
 
 
 def distance_of_ball(problem: KinkedFunction, log_radius: Float[Array, ""]) -> Float[Array, ""]:
-    """min |f - g| over |g|_H² <= R: g_q = kappa_q f_q / (kappa_q + rho), rho by bisection, all in logarithms.
+    """Return min |f - g| over |g|_H² <= R, where g_q = kappa_q f_q / (kappa_q + rho), with rho by bisection.
 
     Args:
         problem: a function and the kernel's eigenvalues.
-        log_radius: log R.
+        log_radius: the logarithm of R.
     """
     log_power = jnp.log(problem.power)
 

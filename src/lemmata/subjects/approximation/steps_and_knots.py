@@ -1,7 +1,7 @@
 """Steps and affine pieces on an interval: how many units a function of one variable needs.
 
-This theory describes the error of the best steps and of the best affine pieces in the largest deviation. It assumes one
-variable, and knots that are placed for the function. It does not explain whether training finds these knots.
+This theory describes the largest deviation of the best steps and of the best affine pieces from a function. It assumes
+one variable, and knots that are placed for the function. It does not explain whether training finds these knots.
 """
 
 import equinox as eqx
@@ -55,16 +55,16 @@ class StepsForALine(Claim[LineToStep]):
     relation = Equal()
     control = Control("one more piece", lambda error, problem: error * problem.steps / (problem.steps + 1))
     controls = "the largest error of the best steps"
-    unexplained = "functions whose slope varies, which have better knots"
+    unexplained = "functions whose slope varies, for which other knots are better"
 
     def predict(self, problem: LineToStep) -> Array:
         return problem.slope / (2 * problem.steps)
 
     def measure(self, problem: LineToStep, key: Key[Array, ""]) -> Array:
-        """Computed by dynamic programming over all partitions of 2K + 1 points into K pieces.
+        """Compute the least error by dynamic programming over all partitions of 2K + 1 points into K pieces.
 
-        These points already have the full error, because some piece must contain three points. The reason is that 2K +
-        1 is two points for each piece and one more.
+        These points already have the full error, because some piece must contain three points. The reason is that two
+        points for each piece are only 2K points.
         """
         x = jnp.linspace(0.0, 1.0, 2 * problem.steps + 1)
         y = problem.slope * x + problem.height
@@ -75,7 +75,7 @@ class StepsForALine(Claim[LineToStep]):
         return jax.lax.fori_loop(1, problem.steps, step, cost[0])[-1]
 
     def condition(self, problem: LineToStep) -> Array:
-        """The height is rounded."""
+        """The height adds a rounding error."""
         return 1 + 4 * problem.steps * (1 + jnp.abs(problem.height) / problem.slope)
 
 
@@ -92,7 +92,7 @@ class LipschitzCurve(eqx.Module):
 
 
 class LipschitzCurves(Population[LipschitzCurve]):
-    """Half are lines of the full slope, and half have random slopes of at most rho."""
+    """Half of the functions are lines of slope rho or -rho, and half have random slopes of modulus at most rho."""
 
     settings = Space(steps=_STEPS)
 
@@ -131,7 +131,7 @@ class StepUnits(Claim[LipschitzCurve]):
         return problem.lipschitz / problem.steps
 
     def measure(self, problem: LipschitzCurve, key: Key[Array, ""]) -> Array:
-        """At all knots of the function and on both sides of every jump."""
+        """Return the largest error at all knots of the function and on both sides of every jump."""
         k = problem.steps
         places = jnp.arange(1, k) / k
         jumps = jnp.diff(problem.at(jnp.arange(k) / k))
@@ -142,7 +142,7 @@ class StepUnits(Claim[LipschitzCurve]):
         return jnp.maximum(right.max(), left.max())
 
     def condition(self, problem: LipschitzCurve) -> Array:
-        """Values up to rho are subtracted."""
+        """The error is a difference of values up to rho."""
         return jnp.asarray(300.0 * problem.steps)
 
     def trivial(self, problem: LipschitzCurve) -> Array:
@@ -151,7 +151,7 @@ class StepUnits(Claim[LipschitzCurve]):
 
 
 class SmoothCurve(eqx.Module):
-    """x -> height exp(rate x) + wave cos(2 pi frequency x + phase) on [0, 1]."""
+    """The function x -> height exp(rate x) + wave cos(2 pi frequency x + phase) on [0, 1]."""
 
     height: Float[Array, ""]
     rate: Float[Array, ""]
@@ -172,7 +172,7 @@ class SmoothCurve(eqx.Module):
 
 
 def _spread(problem: SmoothCurve) -> Array:
-    """The integral of the root of |f''| over [0, 1], by the midpoint rule."""
+    """Return the integral of the square root of |f''| over [0, 1], by the midpoint rule."""
     return jnp.mean(jnp.sqrt(jnp.abs(problem.curvature((jnp.arange(20_000) + 0.5) / 20_000))))
 
 
@@ -201,9 +201,9 @@ class FreeKnots(Claim[SmoothCurve]):
         phase=uniform(0.0, 2 * np.pi),
     )
     relation = Limit("N", (4.0, 8.0, 16.0, 32.0))
-    control = Control("chords between points of f are the best pieces", lambda value, problem: 2 * value)
+    control = Control("the best pieces are chords between points of f", lambda value, problem: 2 * value)
     controls = "the least error of a piecewise linear function of one variable"
-    unexplained = "knots that descent finds, and functions of several variables"
+    unexplained = "the knots that gradient descent finds, and functions of several variables"
     trials = 16
 
     def predict(self, problem: SmoothCurve) -> Array:
@@ -214,7 +214,7 @@ class FreeKnots(Claim[SmoothCurve]):
 
 
 class CosineToFit(eqx.Module):
-    """size cos(2 pi q x + phase), to be fitted within size times the tolerance."""
+    """The function size cos(2 pi q x + phase), which is fitted within size times the tolerance."""
 
     size: Float[Array, ""]
     phase: Float[Array, ""]
@@ -228,7 +228,7 @@ class FrequencyCostsUnits(Claim[CosineToFit]):
     """
 
     title = "The number of hinges for a cosine is proportional to its frequency"
-    source = Source("emergence2026", "Example 2.13", "Figure 2.21", note="in one variable, in the largest error")
+    source = Source("emergence2026", "Example 2.13", "Figure 2.21", note="in one variable, with the largest error")
     stated = Kind.OWN
     population = Drawn(
         CosineToFit,
@@ -238,7 +238,7 @@ class FrequencyCostsUnits(Claim[CosineToFit]):
         tolerance=log_uniform(3e-4, 1e-3),
     )
     relation = Rate("q", (1.0, 2.0, 4.0))
-    control = Control("like the root of q", lambda rate, problem: rate - 0.5)
+    control = Control("like the square root of q", lambda rate, problem: rate - 0.5)
     controls = "the number of units that a high frequency needs"
     unexplained = "errors that are averaged, and functions of several variables"
     trials = 8

@@ -1,8 +1,8 @@
-"""Features that serve a whole class: one draw for all functions and all points, by a union bound over a cover.
+"""One draw of features serves all functions of a class and all points, by a union bound over a cover.
 
 This theory describes the largest distance, over a class, between its functions and combinations of n features with the
 coefficients of the functions of a cover. It assumes a cover of the class in the supremum norm. It does not explain how
-few features suffice with coefficients of the functions themselves (`approximation.features_without_covers`).
+few features suffice if each function has its own coefficients (see `approximation.features_without_covers`).
 """
 
 import math
@@ -21,8 +21,8 @@ from .ramps import best_constant
 ABOUT = {"tool": "empirical processes", "architecture": "random features", "object": "function class"}
 
 _DELTA = 0.1
-_DISTANCE = "the largest distance over a class from what features represent"
-_OWN_COEFFICIENTS = "coefficients of the functions themselves"
+_DISTANCE = "the largest distance over a class from the sums that features represent"
+_OWN_COEFFICIENTS = "coefficients that each function has for itself"
 
 
 class OneFunctionForAllPoints(Claim[AmplitudeLadder]):
@@ -56,7 +56,7 @@ class OneFunctionForAllPoints(Claim[AmplitudeLadder]):
         73789,
         75209,
         "78a3ebfc1ea2575a",
-        says="for every f there is a pair of the cover whose function's coefficients represent f at all inputs",
+        says="for every f, the cover has a pair whose function's coefficients represent f at all inputs",
         right_if="the cover is one of functions in the supremum norm; or the pair may depend on the input, but then the"
         " coefficients of Lemma 1 would, too",
         formula="|f(x) - f(0) - sum_i rho_i phi_i(x)/n| <= C_F (eps + 3 delta_tau + sqrt(c_1 log|N|/n) + 4 tau eps)",
@@ -64,11 +64,11 @@ class OneFunctionForAllPoints(Claim[AmplitudeLadder]):
     expected = Status.REFUTED
 
     def predict(self, problem: AmplitudeLadder) -> Array:
-        """The bound in the limit of n, with C_F = 1."""
+        """Return the bound in the limit of large n, with C_F = 1."""
         return problem.epsilon + 3 / problem.sharpness + 4 * problem.sharpness * problem.epsilon
 
     def measure(self, problem: AmplitudeLadder, key: Key[Array, ""]) -> Array:
-        """The distance of the best function of the cover, over 33 equal steps in x."""
+        """Return the distance of the best function of the cover, at 33 equispaced points x."""
         x = jnp.linspace(-1.0, 1.0, 33)
         one, quarter = jnp.ones((1, 1)), jnp.full(1, -jnp.pi / 2)
         sine = CosineRamps(Cosines(one, one[0]), CosineSum(one, one[0], one[0], quarter), problem.sharpness, x[:, None])
@@ -101,7 +101,7 @@ class UniformRepresentation(Claim[Covered]):
     control = Control(
         "a sixteenth of the bound",
         lambda bound, problem: bound / 16,
-        loose="the functions and points of a trial are few compared with |N|",
+        loose="a trial has few functions and points compared with |N|",
     )
     controls = _DISTANCE
     unexplained = _OWN_COEFFICIENTS
@@ -114,7 +114,7 @@ class UniformRepresentation(Claim[Covered]):
         return cost * (2 * epsilon + 1 / (4 * tau) + 3 * tau * epsilon + random)
 
     def measure(self, problem: Covered, key: Key[Array, ""]) -> Array:
-        """The largest distance over functions and points."""
+        """Return the largest distance over functions and points."""
         ramps, origin = problem.features(problem.x)[:, :-1], jnp.zeros_like(problem.x[:1])
 
         def distance(own: Array, near: Array) -> Array:
@@ -125,5 +125,5 @@ class UniformRepresentation(Claim[Covered]):
         return jax.vmap(distance)(problem.parameters, problem.nearby()).max()
 
     def trivial(self, problem: Covered) -> Array:
-        """The smaller of two bounds: the class's first moment, and the sum of amplitudes around the constant 0."""
+        """Return the smaller of two bounds: the first moment of the class, and the sum of amplitudes around 0."""
         return jnp.minimum(problem.functions.moment(), problem.functions.sizes.sum())

@@ -48,9 +48,9 @@ class Represented(eqx.Module):
 
     Args:
         functions: the class.
-        function: f.
+        function: the function f.
         features: the features.
-        x: points of the unit ball.
+        x: the points of the unit ball.
     """
 
     functions: AbstractFunctionClass
@@ -59,17 +59,17 @@ class Represented(eqx.Module):
     x: Float[Array, "m d"]
 
     def part(self, start: int, number: int) -> UniversalFeatures:
-        """Some of the features.
+        """Return some of the features.
 
         Args:
-            start: the first.
+            start: the index of the first feature.
             number: the number of features.
         """
         chosen = slice(start, start + number)
         return UniversalFeatures(self.features.omega[chosen], self.features.thresholds[chosen], self.features.sharpness)
 
     def left(self, features: UniversalFeatures) -> Float[Array, " m"]:
-        """f(x) minus what features represent with the coefficients of the proof.
+        """Return f(x) minus the sum of features with the coefficients of the proof.
 
         Args:
             features: some of the features.
@@ -84,11 +84,11 @@ class Represented(eqx.Module):
 
 
 def sampled_represented(setting: dict, key: Key[Array, ""], points: int) -> Represented:
-    """A random function of a class, features, points uniform in the ball.
+    """Draw a random function of a class, features of the class, and uniform points in the ball.
 
     Args:
-        setting: `family`, `d`, `n` features and `tau`.
-        key: randomness.
+        setting: the class `family`, the dimension `d`, the number `n` of features and the slope `tau`.
+        key: the random key.
         points: the number of points.
     """
     d = setting["d"]
@@ -105,15 +105,15 @@ def sampled_represented(setting: dict, key: Key[Array, ""], points: int) -> Repr
 
 
 def conditions(problem: Represented) -> list[Hypothesis]:
-    """A slope, points in the ball, a finite parameter.
+    """Return the hypotheses on the slope tau, on the points and on the Barron parameter.
 
     Args:
-        problem: a function and features.
+        problem: a function and the features of its class.
     """
     return [
         Hypothesis("tau is more than 4", problem.features.sharpness, ">", 4.0, "Lemma 1"),
         in_unit_ball(problem.x, "points"),
-        Hypothesis("C_F is finite", problem.functions.moment(), "<", jnp.inf, "features can then be drawn"),
+        Hypothesis("C_F is finite", problem.functions.moment(), "<", jnp.inf, "otherwise features cannot be drawn"),
     ]
 
 
@@ -121,7 +121,7 @@ class RepresentedFunctions(Population[Represented]):
     """Random functions of one of three classes, with features of the class, at 32 points.
 
     Attributes:
-        family: the class, unless a setting says otherwise.
+        family: the name of the class, unless a setting says otherwise.
         least: the least number of features that a claim needs; its extra settings have up to a quarter more.
     """
 
@@ -174,7 +174,7 @@ class PointwiseRepresentation(Claim[Represented]):
     """
 
     title = "A bound on the error of random ramps for one function at one point"
-    source = Source("li2025incontext", "Lemma 1", "(27)", note="one pair of the cover, with constants")
+    source = Source("li2025incontext", "Lemma 1", "(27)", note="for one pair of the cover, with constants")
     population = RepresentedFunctions()
     relation = AtMost(delta=_DELTA)
     control = Control(
@@ -192,11 +192,11 @@ class PointwiseRepresentation(Claim[Represented]):
         return problem.functions.moment() * (1 / (4 * problem.features.sharpness) + random)
 
     def measure(self, problem: Represented, key: Key[Array, ""]) -> Array:
-        """The distance at the first point."""
+        """Return the distance at the first point."""
         return jnp.abs(problem.left(problem.features)[0])
 
     def trivial(self, problem: Represented) -> Array:
-        """The largest of f - f(0) over the points."""
+        """Return the largest |f - f(0)| over the points."""
         return jnp.abs(problem.increments()).max()
 
 
@@ -224,7 +224,7 @@ class SmallCoefficients(Claim[Represented]):
         return 3 * (problem.functions.offset() + problem.functions.moment())
 
     def measure(self, problem: Represented, key: Key[Array, ""]) -> Array:
-        """The l_1 norm, the constant included."""
+        """Return the l_1 norm, including the constant."""
         return jnp.abs(representing_coefficients(problem.functions, problem.features, problem.function)).sum()
 
 
@@ -244,7 +244,7 @@ class FeatureRate(Claim[Represented]):
     predict = -0.5
 
     def measure(self, problem: Represented, key: Key[Array, ""]) -> Array:
-        """Root mean squares over the points, each size with features of its own."""
+        """Return root mean squares over the points, with separate features for each size."""
         starts = [int(sum(_NUMBERS[:rung])) for rung in range(len(_NUMBERS))]
         parts = [problem.part(start, int(number)) for start, number in zip(starts, _NUMBERS, strict=True)]
         return jnp.sqrt(jnp.stack([jnp.mean(problem.left(part) ** 2) for part in parts]))
@@ -258,7 +258,9 @@ class BestCoefficientRate(Claim[Represented]):
     """
 
     title = "With best coefficients, the error of n ramps in one dimension falls at least like 1/n"
-    source = Source("li2025incontext", "Lemma 1", note="the best coefficients in place of the proof's")
+    source = Source(
+        "li2025incontext", "Lemma 1", note="the best coefficients in place of the coefficients of the proof"
+    )
     stated = Kind.OWN
     population = BumpsOfOneDimension()
     relation = Rate("n", (16.0, 32.0, 64.0, 128.0), upper=True)
@@ -269,7 +271,7 @@ class BestCoefficientRate(Claim[Represented]):
     predict = -1.0
 
     def measure(self, problem: Represented, key: Key[Array, ""]) -> Array:
-        """One orthogonal basis serves all sizes: its first columns span the constant and the first features."""
+        """Project on one orthogonal basis, whose first columns span the constant and the first features."""
         basis, _ = jnp.linalg.qr(jnp.roll(problem.features(problem.x), 1, axis=1))
         values = problem.function(problem.x)
         parts = values @ basis

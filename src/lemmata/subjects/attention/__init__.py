@@ -1,4 +1,4 @@
-"""Attention: as a kernel, as a smoother of values, and as a network whose hidden units share one unit of mass."""
+"""Attention as a kernel, as a smoother of values, and as a network whose hidden units have weights that sum to 1."""
 
 from lemmata.core import read_arguments as _read_arguments
 

@@ -13,9 +13,9 @@ class AttentionKernel(eqx.Module):
     """The function kappa(x, y) = exp(<W_q x, W_k y> / sqrt(d)) of a head of width d on tokens of R^p, and some tokens.
 
     Args:
-        query: W_q.
-        key: W_k.
-        tokens: one token a row.
+        query: the weights W_q.
+        key: the weights W_k.
+        tokens: one token in each row.
     """
 
     query: Float[Array, "d p"]
@@ -24,28 +24,28 @@ class AttentionKernel(eqx.Module):
 
     @property
     def exponent(self) -> Float[Array, "p p"]:
-        """M = W_q' W_k / sqrt(d), so that kappa(x, y) = exp(x' M y)."""
+        """The matrix M = W_q' W_k / sqrt(d), so that kappa(x, y) = exp(x' M y)."""
         return self.query.T @ self.key / len(self.query) ** 0.5
 
     @property
     def symmetric(self) -> Float[Array, "p p"]:
-        """M_s = (M + M') / 2."""
+        """The symmetric part M_s = (M + M') / 2."""
         return (self.exponent + self.exponent.T) / 2
 
     @property
     def attention(self) -> Float[Array, "T T"]:
-        """The smoother: row i holds the shares that token i gives to the tokens."""
+        """The attention matrix, whose row i holds the weights that token i gives to all tokens."""
         return jax.nn.softmax(self.tokens @ self.exponent @ self.tokens.T, axis=1)
 
 
 def _weights(query: Float[Array, "d p"], key: Float[Array, "d p"]) -> tuple[Array, Array]:
-    """Scaled so that tokens with coordinates of variance 1 have logits of variance 1."""
+    """Scale the weights so that tokens with coordinates of variance 1 have logits of variance 1."""
     scale = query.shape[1] ** -0.5
     return scale * query, scale * key
 
 
 def inertia(matrix: Float[Array, "p p"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """How many eigenvalues of a symmetric matrix are positive and how many negative, beyond 1e-10 of the largest.
+    """Count a symmetric matrix's positive and negative eigenvalues, without those of size below 1e-10 of the largest.
 
     >>> from lemmata.subjects.attention._attention_kernels import inertia
     >>> [float(count) for count in inertia(jnp.diag(jnp.array([2.0, 0.0, -1.0, -3.0])))]
@@ -65,7 +65,7 @@ class NarrowHeads(Population[AttentionKernel]):
     Args:
         d: the default width of the head.
         p: the default dimension of the tokens.
-        below: p < 2d if True, p >= 2d elsewhere.
+        below: whether p < 2d; if False, p >= 2d.
     """
 
     free = ("query", "key", "tokens")
@@ -80,7 +80,7 @@ class NarrowHeads(Population[AttentionKernel]):
         return space.where("p is at least 2d", lambda s: s["p"] >= 2 * s["d"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> AttentionKernel:
-        """Normal weights, and as many tokens as coordinates."""
+        """Draw normal weights, and as many tokens as a token has coordinates."""
         d, p = setting["d"], setting["p"]
         query, key_weight, tokens = draws(key, (d, p), (d, p), (p, p))
         return AttentionKernel(*_weights(query, key_weight), tokens)
@@ -88,18 +88,18 @@ class NarrowHeads(Population[AttentionKernel]):
     def hypotheses(self, problem: AttentionKernel) -> list[Hypothesis]:
         stacked = jnp.concatenate([problem.query, problem.key])
         values = jnp.linalg.svd(stacked, compute_uv=False)
-        why = "common directions of queries and keys change the signature"
+        why = "directions that queries and keys share change the signature"
         name = "rows of W_q and W_k are in general position (smallest singular value divided by the largest)"
         return [Hypothesis(name, values[-1] / values[0], ">", 1e-8, why)]
 
 
 class TokenHeads(Population[AttentionKernel]):
-    """Normal tokens, and a head with independent normal queries and keys, or with its queries as keys.
+    """Normal tokens, and a head whose query and key weights are independent and normal, or equal.
 
     Args:
         tied: whether W_k = W_q.
         tokens: the default number of tokens.
-        p: their default dimension.
+        p: the default dimension of the tokens.
         d: the default width of the head.
         size: the default standard deviation of the coordinates.
     """
@@ -125,6 +125,6 @@ class TokenHeads(Population[AttentionKernel]):
         return AttentionKernel(*_weights(query, query if self.tied else key_weight), setting["size"] * tokens)
 
     def hypotheses(self, problem: AttentionKernel) -> list[Hypothesis]:
-        """Logits whose exponentials float64 can hold."""
+        """Require logits whose exponentials float64 can hold."""
         largest = jnp.abs(problem.tokens @ problem.exponent @ problem.tokens.T).max()
         return [Hypothesis("the logits are moderate", largest, "<", 300.0, "exponentials must not overflow")]

@@ -1,4 +1,4 @@
-"""Attention to chosen blocks of keys: with a mask over all pairs, or gathered, without any n x n array."""
+"""Attention to chosen blocks of keys, with a mask over all pairs, or gathered without any n x n array."""
 
 from collections.abc import Callable
 from functools import partial
@@ -17,17 +17,17 @@ _TILE = 64
 _AT_ONCE = 8
 
 Tiles = tuple[Float[Array, "tiles tile d"], Int[Array, "tiles tile"], Int[Array, " tiles"]]
-"""Tiles of queries, their positions, and the block of keys that each tile attends."""
+"""Tiles of queries, their positions, and the block of keys to which each tile attends."""
 
 
 def attended_mask(chosen: Int[Array, "n slots"], block: int, *, causal: bool = True) -> Bool[Array, "n n"]:
-    """The keys that a query attends to: the keys of its chosen blocks. With `causal`, no key after the query is
-    included.
+    """Return a mask of the keys to which each query attends, which are the keys of its chosen blocks. With `causal`,
+    keys after the query are left out.
 
     Args:
-        chosen: blocks by `chosen_blocks`, -1 for none.
-        block: keys of a block.
-        causal: whether later keys are out of reach.
+        chosen: the block numbers from `chosen_blocks`; -1 means no block.
+        block: the number of keys in a block.
+        causal: whether a query cannot attend to later keys.
 
     Raises:
         ShapeError: if there is not one row of blocks for each query.
@@ -57,17 +57,18 @@ def masked_block_attention(
     count: int,
     causal: bool = True,
 ) -> Float[Array, "n e"]:
-    """Block attention by a mask over all n² pairs. It is the same function as `block_attention`, written directly.
+    """Compute block attention by a mask over all n² pairs: the same function as `block_attention`, written directly.
 
-    Row i is sum_j softmax_j(q_i . k_j / sqrt d) v_j, j over the keys of the blocks that `chosen_blocks` gives to i.
+    Row i is sum_j softmax_j(q_i . k_j / sqrt d) v_j, where j runs over the keys of the blocks that `chosen_blocks`
+    gives query i.
 
     Args:
-        q: queries.
-        k: keys.
-        v: values.
-        block: keys of a block.
-        count: blocks that a query attends, including its own.
-        causal: whether later keys are out of reach.
+        q: the queries, one in each row.
+        k: the keys, one in each row.
+        v: the values, one in each row.
+        block: the number of keys in a block.
+        count: the number of blocks to which a query attends, including its own.
+        causal: whether a query cannot attend to later keys.
 
     Raises:
         ShapeError: for queries, keys and values of different lengths or dimensions.
@@ -102,23 +103,23 @@ def block_attention(
     causal: bool = True,
     tile: int = _TILE,
 ) -> Float[Array, "n e"]:
-    """Attention of each query to `count` blocks of keys, its own among them (mixture of block attention).
+    """Compute attention of each query to `count` blocks of keys, including its own (mixture of block attention).
 
     The pairs of a query and a chosen block are sorted by block and cut into tiles. All queries of a tile attend to one
-    block, so each tile is a dense product. The parts of a query are merged by their maxima and sums, as in an online
-    softmax. The memory is n (count + tile) numbers of each width, and no n x n array is formed. The work is that of
-    `attended_pairs`, and up to one tile for each block. Derivatives pass through the attention but not through the
-    choice. Backward passes compute the weights of a tile again instead of storing them. Heads and batches are for
-    `jax.vmap`.
+    block, so each tile is a dense product. The partial results of a query are merged by their maxima and sums, as in
+    an online softmax. The memory is n (count + tile) numbers of each width, and no n x n array is formed. The work is
+    `attended_pairs`, plus up to one tile for each block. Derivatives pass through the attention but not through the
+    choice. Backward passes compute the weights of a tile again instead of storing them. Use `jax.vmap` for several
+    heads or batches.
 
     Args:
-        q: queries.
-        k: keys; convolve them first (`key_convolution`) if the model does this.
-        v: values.
-        block: keys of a block, B.
-        count: blocks that a query attends, including its own.
-        causal: whether later keys are out of reach.
-        tile: queries of a tile, and blocks that are scored at a time.
+        q: the queries, one in each row.
+        k: the keys; if the model convolves its keys, pass them through `key_convolution` first.
+        v: the values, one in each row.
+        block: the number B of keys in a block.
+        count: the number of blocks to which a query attends, including its own.
+        causal: whether a query cannot attend to later keys.
+        tile: the number of queries in a tile, and of blocks that are scored at a time.
 
     Raises:
         ShapeError: for queries, keys and values of different lengths or dimensions.
@@ -141,8 +142,8 @@ def block_attention(
 def gathered(
     q: Array, k: Array, v: Array, block: int, count: int, causal: bool, tile: int, attend: Callable[..., tuple]
 ) -> Array:
-    """Block attention with `attend` for the tiles, which maps (tiles, keys, values, n, causal) to sums, maxima and
-    weights.
+    """Compute block attention, where `attend` maps (tiles, keys, values, n, causal) to the sums, maxima and weights of
+    the tiles.
     """
     n, blocks = len(q), -(-len(q) // block)
     chosen = chosen_blocks(q, k, block, count, causal=causal, tile=tile)
@@ -159,7 +160,7 @@ def gathered(
 
 
 def mapped_tiles(tiles: Tiles, keys: Array, values: Array, n: int, causal: bool) -> tuple[Array, Array, Array]:
-    """Each tile of queries against its block of keys: sums of values, the largest score, sums of the weights."""
+    """Return the sums of values, largest scores and sums of weights of each tile of queries on its block of keys."""
 
     @jax.checkpoint
     def attend(one: tuple) -> tuple[Array, Array, Array]:
@@ -172,7 +173,7 @@ def mapped_tiles(tiles: Tiles, keys: Array, values: Array, n: int, causal: bool)
 def attend_tile(
     q: Array, keys: Array, values: Array, positions: Array, number: Array, n: int, causal: bool
 ) -> tuple[Array, Array, Array]:
-    """Queries of a tile against one block of keys, by scores that are already scaled."""
+    """Attend from the queries of a tile, which are already scaled, to one block of keys."""
     columns = number * len(keys) + jnp.arange(len(keys))
     reach = (columns < n) & ((columns <= positions[:, None]) | (not causal))
     scores = jnp.where(reach, q @ keys.T, -jnp.inf)
@@ -182,11 +183,11 @@ def attend_tile(
 
 
 def _slots(chosen: Int[Array, "n slots"], blocks: int, tile: int) -> tuple[Array, Array, Array]:
-    """The place of each pair of a query and a block among the tiles, the query at each place, and the block of each
-    tile.
+    """Return three arrays: the place among the tiles of each pair of a query and a block, the query at each place, and
+    the block of each tile.
 
     A block with c queries takes ceil(c / tile) tiles, so all blocks together take at most (n slots) / tile + blocks.
-    The result is this number, rounded up to a multiple of the tiles that are mapped at once.
+    The number of tiles is this bound, rounded up to a multiple of the number of tiles that are mapped at once.
     """
     n, slots = chosen.shape
     tiles = -(-(n * slots // tile + blocks) // _AT_ONCE) * _AT_ONCE
@@ -207,7 +208,7 @@ def _slots(chosen: Int[Array, "n slots"], blocks: int, tile: int) -> tuple[Array
 
 
 def check_rows_and_values(q: Array, k: Array, v: Array, block: int, count: int) -> None:
-    """Refuse rows of different shapes, and settings for which nothing is chosen."""
+    """Raise an error for rows of different shapes, and for settings with which no block is chosen."""
     check_choice(q, k, block, count)
     check_rows("values", v)
     if len(v) != len(k):

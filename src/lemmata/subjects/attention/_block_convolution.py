@@ -1,4 +1,4 @@
-"""A short causal convolution of keys, for each coordinate separately, which precedes a router."""
+"""A short causal convolution of keys, separate for each coordinate, which precedes a router."""
 
 import jax
 import jax.numpy as jnp
@@ -14,14 +14,14 @@ from ._router import check_rows
 def key_convolution(
     keys: Float[Array, "n d"], filters: Float[Array, "width channels"], *, activated: bool = False
 ) -> Float[Array, "n d"]:
-    """(f * k)_t = sum_j f_j k_(t-j), coordinate by coordinate, keys before the first being 0.
+    """Return (f * k)_t = sum_j f_j k_(t-j), coordinate by coordinate, where keys before the first are 0.
 
-    With `activated` it is k + silu(f * k), silu(x) = x / (1 + exp(-x)).
+    Here k are the keys and f the filters. With `activated`, return k + silu(f * k), where silu(x) = x / (1 + exp(-x)).
 
     Args:
-        keys: one row a position.
-        filters: row j weighs the key j positions back; a width of 3 or 5 is usual.
-        activated: whether the convolution passes an activation and is added to the keys.
+        keys: one row for each position.
+        filters: row j is the weight of the key j positions back; 3 or 5 rows are usual.
+        activated: whether the convolution passes through an activation and is added to the keys.
 
     Raises:
         ShapeError: for filters of another dimension.

@@ -32,14 +32,15 @@ def block_attention_kernel(
     queries attend. It writes the tile's sums, maxima and weights; scores stay inside the program.
 
     Args:
-        q: queries.
-        k: keys.
-        v: values.
-        block: keys of a block; a compiled kernel needs powers of 2, at least 16, for block, d, e and tile.
-        count: blocks that a query attends, including its own.
-        causal: whether later keys are out of reach.
-        tile: queries of a tile.
-        interpret: whether the interpreter runs it; compiled kernels need an accelerator.
+        q: the queries, one in each row.
+        k: the keys, one in each row.
+        v: the values, one in each row.
+        block: the number of keys in a block. A compiled kernel needs powers of 2, at least 16, for block and tile and
+            for the dimensions d of keys and e of values.
+        count: the number of blocks to which a query attends, including its own.
+        causal: whether a query cannot attend to later keys.
+        tile: the number of queries in a tile.
+        interpret: whether the interpreter runs the kernel; compiled kernels need an accelerator.
 
     Raises:
         ShapeError: for queries, keys and values of different lengths or dimensions.
@@ -61,7 +62,7 @@ def block_attention_kernel(
 
 @functools.cache
 def _kernel_tiles(interpret: bool) -> Callable[..., tuple]:
-    """One function for each way to run it, so that compiled programs are reused."""
+    """Return one function for each way to run the kernel, so that compiled programs are reused."""
     return functools.partial(_attended_tiles, interpret)
 
 

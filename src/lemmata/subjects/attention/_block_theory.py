@@ -19,26 +19,26 @@ def router_signal_to_noise(
     others: ArrayLike = 0.0,
     correlation: ArrayLike = 0.0,
 ) -> np.ndarray:
-    """SNR = D sqrt(d / (2 B)) with D = excess + (relevant - 1) others.
+    """Return SNR = D sqrt(d / (2 B)) with D = excess + (relevant - 1) others.
 
-    It is a router's mean advantage in standard deviations.
+    It is the mean advantage of the relevant block in a router, in standard deviations.
 
     Keys are drawn from the unit sphere in d dimensions, so their products with a unit query q have exactly the variance
     1/d. In one block, a multiple of q is added to `relevant` keys, which then no longer have unit length. This makes
     one product larger by `excess` and the others by `others`. A relevant key on the sphere itself has less noise than
-    that, and the ratio is then somewhat larger. The mean of that block exceeds the mean of another by D/B in the mean,
-    and the difference has the variance 2/(d B). If the products in a block are correlated by r it is 2 (1 + (B - 1)
-    r)/(d B), and the ratio is
+    that, and the ratio is then somewhat larger. The block's mean product exceeds that of another block by D/B on
+    average, and the difference has the variance 2/(d B). If the products in a block have the correlation r, this
+    variance is 2 (1 + (B - 1) r)/(d B), and the ratio is
 
         D sqrt(d / (2 B (1 + (B - 1) r))).
 
     Args:
-        excess: of the relevant key's product with the query, on average.
-        dimension: d.
-        block: B.
-        relevant: keys of the block that are relevant, at most B.
-        others: the excess of all but the first of them.
-        correlation: r, between 0 and 1.
+        excess: the mean excess of the first relevant key's product with the query.
+        dimension: the dimension d of queries and keys.
+        block: the number B of keys in a block.
+        relevant: the number of relevant keys in the block, at most B.
+        others: the excess of each relevant key but the first.
+        correlation: the correlation r, between 0 and 1.
 
     Raises:
         SettingError: for sizes below 1, more relevant keys than a block has, a correlation outside [0, 1], or NaN.
@@ -62,20 +62,21 @@ def router_signal_to_noise(
 
 
 def hit_rate(snr: ArrayLike, blocks: int, count: int) -> np.ndarray:
-    """The probability that the relevant block is among `count` of `blocks` blocks with normal scores.
+    """Return the probability that the relevant block is among the `count` best of `blocks` blocks with normal scores.
 
     Scores are independent and normal with one variance. The mean of the relevant block is larger by SNR standard
-    deviations of a difference of two scores. This is sqrt 2 SNR of its own standard deviations. Let its score be z +
-    sqrt 2 SNR. Given z, the number of higher scores among the other blocks is binomial, so
+    deviations of a difference of two scores. This is sqrt 2 SNR in standard deviations of its own score. Let the score
+    of the relevant block be z + sqrt 2 SNR. Given z, the number of higher scores among the other blocks is binomial,
+    so
 
         P = integral of phi(z) P(Bin(blocks - 1, Phi(-z - sqrt 2 SNR)) < count) dz,
 
-    here by the trapezoidal rule. With two blocks and one choice it is Phi(SNR).
+    computed by the trapezoidal rule. With two blocks and one choice, P is Phi(SNR).
 
     Args:
-        snr: signal-to-noise ratios, any shape.
+        snr: signal-to-noise ratios, in an array of any shape.
         blocks: the number of blocks, including the relevant one but not the query's own block, which needs no score.
-        count: blocks that are chosen.
+        count: the number of blocks that are chosen.
 
     Raises:
         SettingError: for a count or number of blocks below 1, or a ratio that is NaN.
@@ -98,7 +99,7 @@ def hit_rate(snr: ArrayLike, blocks: int, count: int) -> np.ndarray:
 
 
 def _numbers(name: str, value: ArrayLike) -> np.ndarray:
-    """The numbers of a setting, refused if one is NaN."""
+    """Return the numbers of a setting; raise an error if one is NaN."""
     rule = "numbers, none of them NaN"
     try:
         found = np.asarray(value, float)

@@ -1,4 +1,4 @@
-"""Softmax and sigmoid attention by the whole matrix of logits: the reference for tiled versions."""
+"""Softmax and sigmoid attention from the full matrix of logits, as the reference for tiled versions."""
 
 import math
 from typing import Any
@@ -22,22 +22,22 @@ def sigmoid_attention(
     slope: float = 0.0,
     mask: Bool[Array, "rows columns"] | None = None,
 ) -> Float[Array, "n p"]:
-    """O_i = sum_j sigmoid(q_i' k_j / sqrt(d) - slope |i - j| + bias) v_j, one head of sigmoid attention.
+    """Compute one head of sigmoid attention, O_i = sum_j sigmoid(q_i' k_j / sqrt(d) - slope |i - j| + bias) v_j.
 
     Rows are not divided by their sums, so the bias sets the size of a row's sum. At bias 0, the sum is about n/2. At
     bias -log n, it is about the mean of the exponential of the logits, for any n. The value -log n is meant for n keys.
     If row i sees fewer than n keys, as in causal attention, the sum is smaller in proportion. A key that is not seen
-    has the weight 0. For many heads or sequences there is `jax.vmap`. It takes memory for n² numbers; `tiled_attention`
-    does not.
+    has the weight 0. Use `jax.vmap` for many heads or sequences. The function needs memory for n² numbers;
+    `tiled_attention` does not.
 
     Args:
         q: queries, one row per token.
-        k: keys.
-        v: values.
+        k: keys, one row per token.
+        v: values, one row per token.
         bias: the number that is added to every logit; -log n by default. Derivatives go through it.
         causal: whether token i only attends to the tokens j <= i.
-        slope: of ALiBi, by how much a logit falls for each place between two tokens.
-        mask: the tokens that token i attends to, row by row; all by default.
+        slope: the ALiBi slope: how much a logit falls for each place between two tokens.
+        mask: row i marks the tokens to which token i attends; all tokens by default.
 
     Raises:
         ShapeError: if there are no tokens, or if queries, keys, values and mask do not fit each other.
@@ -69,15 +69,15 @@ def softmax_attention(
     slope: float = 0.0,
     mask: Bool[Array, "rows columns"] | None = None,
 ) -> Float[Array, "n p"]:
-    """O_i = sum_j softmax_j(q_i' k_j / sqrt(d) - slope |i - j|) v_j, one head of softmax attention.
+    """Compute one head of softmax attention, O_i = sum_j softmax_j(q_i' k_j / sqrt(d) - slope |i - j|) v_j.
 
     Args:
         q: queries, one row per token.
-        k: keys.
-        v: values.
+        k: keys, one row per token.
+        v: values, one row per token.
         causal: whether token i only attends to the tokens j <= i.
-        slope: of ALiBi, by how much a logit falls for each place between two tokens.
-        mask: the tokens that token i attends to, row by row; all by default.
+        slope: the ALiBi slope: how much a logit falls for each place between two tokens.
+        mask: row i marks the tokens to which token i attends; all tokens by default.
 
     Raises:
         ShapeError: if there are no tokens, or if queries, keys, values and mask do not fit each other.
@@ -107,12 +107,12 @@ def softmax_attention(
 
 
 def check_head(q: Array, k: Array, v: Array) -> None:
-    """Refuse anything but a head: q and k of shape (n, d) and v of (n, p), numbers, n at least 1.
+    """Raise an error unless q and k have the shape (n, d) and v has the shape (n, p), with numbers and n at least 1.
 
     Args:
         q: queries.
-        k: keys.
-        v: values.
+        k: keys, one row per token.
+        v: values, one row per token.
 
     Raises:
         ShapeError: if a shape does not fit.
@@ -134,11 +134,11 @@ def check_head(q: Array, k: Array, v: Array) -> None:
 
 
 def check_array(name: str, array: object) -> None:
-    """Refuse anything that is not an array, above all lists.
+    """Raise an error for anything that is not an array, such as a list.
 
     Args:
-        name: of the array, for the message.
-        array: what was given.
+        name: the name of the array, for the message.
+        array: the value to check.
 
     Raises:
         DataError: if the value is not an array.
@@ -149,11 +149,11 @@ def check_array(name: str, array: object) -> None:
 
 
 def check_floating(name: str, array: Array) -> None:
-    """Refuse an array that is not of finite numbers with a fractional part, which derivatives and sums ask for.
+    """Raise an error unless the array has finite floating-point numbers, which derivatives and sums require.
 
     Args:
-        name: of the array, for the message.
-        array: the numbers; for traced ones, only shape and type are checked.
+        name: the name of the array, for the message.
+        array: the numbers; if they are traced, only the shape and type are checked.
 
     Raises:
         ShapeError: if an axis has length 0.
@@ -168,16 +168,16 @@ def check_floating(name: str, array: Array) -> None:
 
 
 def of_one_type(*arrays: Array) -> tuple[Array, ...]:
-    """The arrays in the more precise of their types, because loops of JAX need a single type."""
+    """Convert the arrays to the most precise of their types, because loops of JAX need a single type."""
     return tuple(jnp.asarray(array, jnp.result_type(*arrays)) for array in arrays)
 
 
 def bias_of(bias: float | Array | None, n: int) -> Any:
-    """The bias for n tokens, -log n by default; a traced bias is not changed.
+    """Return the bias for n tokens, -log n by default; a traced bias is not changed.
 
     Args:
         bias: a number, or None.
-        n: tokens.
+        n: the number of tokens.
 
     Raises:
         SettingError: if the value is not a finite number.
@@ -189,7 +189,7 @@ def bias_of(bias: float | Array | None, n: int) -> Any:
 
 
 def fixed_bias_of(bias: float | None, n: int) -> float:
-    """`bias_of` for a bias that is compiled into a program, which refuses traced ones."""
+    """Return `bias_of` for a bias that is compiled into a program; raise an error if the bias is traced."""
     found = bias_of(bias, n)
     if isinstance(found, float):
         return found
@@ -200,7 +200,7 @@ def fixed_bias_of(bias: float | None, n: int) -> float:
 
 
 def slope_of(slope: float) -> float:
-    """A slope of ALiBi.
+    """Check a slope of ALiBi and return it.
 
     Args:
         slope: the slope.
@@ -219,7 +219,7 @@ def slope_of(slope: float) -> float:
 
 
 def _number(name: str, value: Any, rule: str) -> float | None:
-    """One finite number, or None if it is traced."""
+    """Return one finite number, or None if it is traced."""
     found = known(value)
     if found is None:
         if jnp.shape(value) != ():

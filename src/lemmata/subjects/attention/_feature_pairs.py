@@ -1,4 +1,4 @@
-"""Pairs of points of one length, for random features of the kernel exp(<x, y>)."""
+"""Pairs of points of the same length, for random features of the kernel exp(<x, y>)."""
 
 import equinox as eqx
 import jax
@@ -17,7 +17,7 @@ class FeaturePair(eqx.Module):
 
     @property
     def kernel(self) -> Float[Array, ""]:
-        """S = exp(<x, y>)."""
+        """The kernel value S = exp(<x, y>)."""
         return jnp.exp(self.x @ self.y)
 
     @property
@@ -31,11 +31,11 @@ class FeaturePair(eqx.Module):
         return jnp.sum((self.x - self.y) ** 2)
 
     def frequencies(self, key: Key[Array, ""], number: int) -> Float[Array, "n p"]:
-        """Standard normal frequencies omega.
+        """Draw standard normal frequencies omega.
 
         Args:
-            key: randomness.
-            number: how many.
+            key: the random key.
+            number: the number of frequencies.
         """
         return jax.random.normal(key, (number, len(self.x)))
 
@@ -45,7 +45,7 @@ class FeaturePairs(Population[FeaturePair]):
 
     Args:
         equal: whether y = x.
-        radius: the default length.
+        radius: the default length of the points.
     """
 
     equal: bool = False
@@ -63,8 +63,8 @@ class FeaturePairs(Population[FeaturePair]):
         return FeaturePair(x, x if self.equal else y)
 
     def hypotheses(self, problem: FeaturePair) -> list[Hypothesis]:
-        """Lengths at which a sample shows the variance."""
+        """Require lengths for which a sample estimates the variance well."""
         longest = jnp.maximum(jnp.linalg.norm(problem.x), jnp.linalg.norm(problem.y))
         why = "fourth moments grow as exp(2 |x + y|²), so a sample estimates them poorly"
         found = [Hypothesis("the points are short", longest, "<=", 0.8, why, rounding=1e-9)]
-        return [*found, Hypothesis("x + y is not 0", problem.sum_square, ">", 1e-6, "the variance is then 0")]
+        return [*found, Hypothesis("x + y is not 0", problem.sum_square, ">", 1e-6, "otherwise the variance is 0")]

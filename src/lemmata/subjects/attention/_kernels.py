@@ -1,4 +1,4 @@
-"""Where kernels of Pallas can be compiled."""
+"""Whether Pallas kernels can be compiled or must be interpreted."""
 
 import jax
 
@@ -6,7 +6,7 @@ from lemmata.errors import SettingError
 
 
 def interpreted(interpret: bool | None) -> bool:
-    """Whether a kernel is interpreted; None means yes if JAX has no accelerator.
+    """Return whether a kernel is interpreted; None means that it is if JAX has no accelerator.
 
     Args:
         interpret: the requested value.

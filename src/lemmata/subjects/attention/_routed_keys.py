@@ -1,4 +1,4 @@
-"""Keys in blocks, some of them relevant to a query, and the products with the query, for a router by block means."""
+"""Problems for a router by block means: keys in blocks, some of them relevant, and their products with a query."""
 
 import equinox as eqx
 import jax
@@ -9,23 +9,23 @@ from lemmata.engine.claims import Hypothesis, Integer, Population, Space
 
 
 def sphere_products(generator: np.random.Generator, shape: tuple[int, ...], dimension: int) -> Float[np.ndarray, "..."]:
-    """Products of a unit query with keys that are uniform on the unit sphere: z / sqrt(z² + chi²), of variance 1/d."""
+    """Return products z / sqrt(z² + chi²), of variance 1/d, of a unit query with keys uniform on the unit sphere."""
     z = generator.normal(size=shape)
     return z / np.sqrt(z**2 + generator.chisquare(dimension - 1, size=shape))
 
 
 class RoutedKeys(eqx.Module):
-    """Blocks of keys, one of which holds relevant ones.
+    """Blocks of keys, one of which holds relevant keys.
 
     Args:
-        excess: mean excess of the first relevant key's product with the query.
-        others: the excess of the other relevant keys.
-        correlation: of products in one block.
-        dimension: of queries and keys.
-        block: keys of a block.
-        blocks: how many.
-        relevant: relevant keys, all in one block.
-        count: blocks that a query attends.
+        excess: the mean excess of the product of the first relevant key with the query.
+        others: the excess of each of the other relevant keys.
+        correlation: the correlation of products in one block.
+        dimension: the dimension of queries and keys.
+        block: the number of keys in a block.
+        blocks: the number of blocks.
+        relevant: the number of relevant keys, all in one block.
+        count: the number of blocks to which a query attends.
     """
 
     excess: Float[np.ndarray, ""]
@@ -40,14 +40,14 @@ class RoutedKeys(eqx.Module):
     def products(
         self, key: Key[Array, ""], draws: int, blocks: int, *, block: int | None = None, shrink: float = 1.0
     ) -> Float[np.ndarray, "draws blocks block"]:
-        """Products of a query with the keys of blocks of which the first is relevant.
+        """Return products of a query with the keys of blocks, the first of which is relevant.
 
         Args:
-            key: of all randomness.
-            draws: how many contexts.
-            blocks: how many blocks of each.
-            block: their keys, the problem's own by default.
-            shrink: the factor of excesses.
+            key: the random key.
+            draws: the number of contexts.
+            blocks: the number of blocks in each context.
+            block: the number of keys in a block; by default that of the problem.
+            shrink: the factor that multiplies the excesses.
         """
         generator = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         block = self.block if block is None else block
@@ -73,14 +73,14 @@ class RelevantBlocks(Population[RoutedKeys]):
         block=Integer(16, 4, 1024, "keys of a block", corners=(8, 32), step=2),
         blocks=Integer(24, 4, 1024, "blocks", corners=(16, 32)),
         relevant=Integer(2, 1, 64, "relevant keys, in one block", corners=(1, 4)),
-        count=Integer(3, 1, 64, "blocks that are attended", corners=(2, 4)),
+        count=Integer(3, 1, 64, "number of attended blocks", corners=(2, 4)),
     ).where(
         "the relevant keys fit into half a block, and at most half of the blocks are attended",
         lambda s: 2 * s["relevant"] <= s["block"] and 2 * s["count"] <= s["blocks"],
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> RoutedKeys:
-        """The other relevant keys have 0.3 to 1 of the excess of the first."""
+        """Draw a problem whose other relevant keys have 0.3 to 1 times the excess of the first."""
         u, v, w = np.asarray(jax.random.uniform(key, (3,)))
         share = 0.3 + 0.7 * v
         total = (0.6 + 0.7 * u) * np.sqrt(2 * setting["block"] / setting["dimension"])
@@ -89,9 +89,9 @@ class RelevantBlocks(Population[RoutedKeys]):
         return RoutedKeys(np.asarray(excess), np.asarray(share * excess), correlation, **setting)
 
     def hypotheses(self, problem: RoutedKeys) -> list[Hypothesis]:
-        """A signal, and noise that is not all shared."""
+        """Require a signal, and noise that the keys of a block do not share completely."""
         return [
-            Hypothesis("the relevant key's excess", problem.excess, ">", 0.0, "without one no block is relevant"),
+            Hypothesis("the relevant key's excess", problem.excess, ">", 0.0, "otherwise no block is relevant"),
             Hypothesis(
                 "the correlation of products", problem.correlation, "<", 1.0, "otherwise a block acts as one key"
             ),
@@ -102,11 +102,11 @@ class HiddenRun(eqx.Module):
     """A long context with a run of relevant keys.
 
     Args:
-        excess: mean excess of a relevant key's product with the query.
-        dimension: of queries and keys.
-        length: keys of the context.
+        excess: the mean excess of the product of a relevant key with the query.
+        dimension: the dimension of queries and keys.
+        length: the number of keys in the context.
         run: the number of relevant keys. They follow one another, starting at a multiple of this number.
-        attended: keys that are attended, all blocks together.
+        attended: the number of attended keys in all blocks together.
     """
 
     excess: Float[np.ndarray, ""]
@@ -118,7 +118,7 @@ class HiddenRun(eqx.Module):
     def contexts(
         self, key: Key[Array, ""], draws: int
     ) -> tuple[Float[np.ndarray, "draws length"], Float[np.ndarray, "draws length"]]:
-        """Products of a query with all keys, and which of them are relevant."""
+        """Return the products of a query with all keys, and which of these keys are relevant."""
         generator = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         start = generator.integers(self.length // self.run, size=draws) * self.run
         relevant = (np.arange(self.length) // self.run == start[:, None] // self.run).astype(float)
@@ -127,11 +127,11 @@ class HiddenRun(eqx.Module):
 
 
 class HiddenRuns(Population[HiddenRun]):
-    """Contexts of a multiple of 128 keys, whose signal-to-noise ratio at a given block size varies by a factor of 2.
+    """Contexts with a multiple of 128 keys. At one block size, the signal-to-noise ratio varies by a factor of 2.
 
     Args:
-        run: relevant keys.
-        at: keys of a block at which the ratio is between 0.75 and 1.5 of `ratio`.
+        run: the number of relevant keys.
+        at: the block size at which the signal-to-noise ratio is between 0.75 and 1.5 times `ratio`.
         ratio: a signal-to-noise ratio.
     """
 
@@ -140,12 +140,12 @@ class HiddenRuns(Population[HiddenRun]):
     ratio: float = eqx.field(default=0.3, static=True)
 
     def settings(self) -> Space:
-        """Sizes. The length and the number of attended keys are multiples of all blocks."""
+        """Return settings in which the length and the number of attended keys are multiples of all block sizes."""
         return Space(
             dimension=Integer(16, 4, 1024, "dimension of keys"),
             length=Integer(512, 256, 65_536, "keys", corners=(384, 640), step=128),
             run=Integer(self.run, self.run, self.run, "relevant keys"),
-            attended=Integer(128, 64, 4096, "keys that are attended", corners=(64, 128), step=64),
+            attended=Integer(128, 64, 4096, "number of attended keys", corners=(64, 128), step=64),
         ).where("at most half of the keys are attended", lambda s: 2 * s["attended"] <= s["length"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> HiddenRun:
@@ -154,4 +154,4 @@ class HiddenRuns(Population[HiddenRun]):
         return HiddenRun(np.asarray(excess), **setting)
 
     def hypotheses(self, problem: HiddenRun) -> list[Hypothesis]:
-        return [Hypothesis("the relevant keys' excess", problem.excess, ">", 0.0, "without one no key is relevant")]
+        return [Hypothesis("the relevant keys' excess", problem.excess, ">", 0.0, "otherwise no key is relevant")]

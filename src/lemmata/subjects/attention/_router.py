@@ -1,4 +1,4 @@
-"""The router of block attention: which blocks of keys a query attends, chosen by the means of their keys."""
+"""The router of block attention, which chooses by the means of keys the blocks to which a query attends."""
 
 from functools import partial
 
@@ -14,11 +14,11 @@ from ._dense import check_array, check_floating, of_one_type
 
 
 def block_means(keys: Float[Array, "n d"], block: int) -> Float[Array, "blocks d"]:
-    """The mean of the keys of each block; blocks are runs of `block` keys, and the last one may be shorter.
+    """Return the mean key of each block; blocks are runs of `block` keys, and the last block may be shorter.
 
     Args:
-        keys: one row a position.
-        block: keys of a block, B.
+        keys: one row for each position.
+        block: the number B of keys in a block.
 
     Raises:
         ShapeError: if the keys are not a matrix with at least one row.
@@ -37,12 +37,12 @@ def block_means(keys: Float[Array, "n d"], block: int) -> Float[Array, "blocks d
 
 
 def block_scores(q: Float[Array, "m d"], keys: Float[Array, "n width"], block: int) -> Float[Array, "m blocks"]:
-    """q_i . (mean of the keys of block j): how well each query likes each block of keys.
+    """Return the score q_i . (mean of the keys of block j) of each query i for each block j.
 
     Args:
-        q: queries.
-        keys: one row a position.
-        block: keys of a block, B.
+        q: the queries, one in each row.
+        keys: one row for each position.
+        block: the number B of keys in a block.
 
     Raises:
         ShapeError: for queries and keys of different dimensions.
@@ -70,21 +70,22 @@ def chosen_blocks(
     causal: bool = True,
     tile: int | None = None,
 ) -> Int[Array, "n slots"]:
-    """The blocks that each query attends to, `count` in all: its own block, and the blocks with the highest scores.
+    """Choose `count` blocks for each query: its own block, and the blocks with the highest scores.
 
     The query at position i is in block i // B, which is always chosen and comes first. The others follow in order of
-    decreasing score; of equal scores, the earlier block comes first. With `causal`, blocks after the query's own block
-    are never chosen. So early queries have fewer than `count` blocks, and an unused slot contains -1. No derivative
-    goes through the choice.
+    decreasing score; if scores are equal, the earlier block comes first. With `causal`, blocks after the query's own
+    block are never chosen. So early queries have fewer than `count` blocks, and an unused slot contains -1. No
+    derivative goes through the choice.
 
     Args:
-        q: queries, one a position.
-        keys: as many keys.
-        block: keys of a block, B.
-        count: blocks to attend, including the query's own; a number above the number of blocks means all.
-        causal: whether later blocks are out of reach.
-        tile: blocks that are scored at a time. With it, only n x (count + tile) scores exist at once instead of n x
-            blocks, and the same blocks are chosen.
+        q: the queries, one for each position.
+        keys: the keys, one for each position.
+        block: the number B of keys in a block.
+        count: the number of blocks to which a query attends, including its own; a larger number than there are blocks
+            means all blocks.
+        causal: whether a query cannot attend to later blocks.
+        tile: the number of blocks that are scored at a time. With a tile, only n x (count + tile) scores exist at once
+            instead of n x blocks, and the same blocks are chosen.
 
     Returns:
         min(count, blocks) block numbers for each query.
@@ -117,7 +118,7 @@ def _chosen(q: Array, keys: Array, block: int, slots: int, causal: bool, tile: i
     padded = jnp.pad(means, ((0, tiles * tile - blocks), (0, 0))).reshape(tiles, tile, -1)
 
     def better(best: tuple[Array, Array], numbered: tuple[Array, Array]) -> tuple[tuple[Array, Array], None]:
-        """Merge a tile of blocks into the best ones so far, which come first and so win ties."""
+        """Merge a tile of blocks into the best blocks so far, which come first and therefore win ties."""
         number, some = numbered
         columns = number * tile + jnp.arange(tile)
         scores = q @ some.T
@@ -134,18 +135,18 @@ def _chosen(q: Array, keys: Array, block: int, slots: int, causal: bool, tile: i
 
 
 def attended_pairs(n: int, block: int, count: int, *, causal: bool = True) -> int:
-    """How many pairs of a query and a key block attention weighs; dense causal attention weighs n (n + 1) / 2.
+    """Count the pairs of a query and a key in block attention; dense causal attention has n (n + 1) / 2 pairs.
 
     A query at position p of block b (both from 0) attends to all B keys of min(count - 1, b) earlier blocks, and to p +
     1 keys of its own block. It never attends to more than count B keys. Routing also takes one product for each query
-    and block. Without `causal`, blocks are weighed whole, and a shorter last block is refused, because the number of
-    pairs then depends on the choice.
+    and block. Without `causal`, queries attend to whole blocks. A shorter last block is then an error, because the
+    number of pairs would depend on the choice.
 
     Args:
-        n: length of the sequence.
-        block: keys of a block, B.
-        count: blocks that a query attends, including its own.
-        causal: whether later keys are out of reach.
+        n: the length of the sequence.
+        block: the number B of keys in a block.
+        count: the number of blocks to which a query attends, including its own.
+        causal: whether a query cannot attend to later keys.
 
     Raises:
         SettingError: for a number below 1, and, without causal masking, for a length that is not a multiple of the
@@ -170,7 +171,7 @@ def attended_pairs(n: int, block: int, count: int, *, causal: bool = True) -> in
 
 
 def check_choice(q: Array, keys: Array, block: int, count: int) -> None:
-    """Refuse queries and keys of different shapes, and settings for which nothing is chosen."""
+    """Raise an error for queries and keys of different shapes, and for settings with which no block is chosen."""
     check_rows("queries", q)
     check_rows("keys", keys)
     _same_dimension(q, keys)
@@ -185,7 +186,7 @@ def check_choice(q: Array, keys: Array, block: int, count: int) -> None:
 
 
 def check_rows(name: str, rows: Array) -> None:
-    """Refuse what is not a matrix of numbers with a fractional part, with rows."""
+    """Raise an error unless the value is a matrix of floating-point numbers with at least one row."""
     check_array(name, rows)
     if jnp.ndim(rows) != 2:
         remedy = "map over heads and batches with jax.vmap"

@@ -1,4 +1,4 @@
-"""Sigmoid attention as kernels in Pallas: one program a block of queries, keys and values block by block.
+"""Sigmoid attention as Pallas kernels, with one program for each block of queries; keys come block by block.
 
 Unlike a softmax, no row needs a running maximum or sum. Blocks of keys are added as they come, and the derivative needs
 no sum over a row of the output.
@@ -42,22 +42,22 @@ def flash_sigmoid(
     slope: float = 0.0,
     interpret: bool | None = None,
 ) -> Float[Array, "n p"]:
-    """`sigmoid_attention` by Pallas kernels, forward and backward, tiled over queries and keys.
+    """Compute `sigmoid_attention` by Pallas kernels, forward and backward, tiled over queries and keys.
 
-    The weights are 1 / (1 + exp(-s - bias)) of the logits s, to the relative precision of their type if they are far
-    below 1. Backward, one kernel adds up dQ over blocks of keys
-    and another dK and dV over blocks of queries, each computing the weights again. Blocks that a causal head does not
-    see are left out. On a CPU, the kernels are interpreted, which is slow. Use `tiled_attention` there. Use it also for
-    derivatives in forward mode, which the kernels do not have.
+    The weights of the logits s are 1 / (1 + exp(-s - bias)), and small weights keep the relative precision of their
+    type. In the backward pass, one kernel adds up dQ over blocks of keys and another kernel adds up dK and dV over
+    blocks of queries. Each kernel computes the weights again. Blocks to which a causal head does not attend are left
+    out. On a CPU, the kernels are interpreted, which is slow. Use `tiled_attention` there. Use `tiled_attention` also
+    for derivatives in forward mode, which the kernels do not support.
 
     Args:
         q: queries, one row per token.
-        k: keys.
-        v: values.
+        k: keys, one row per token.
+        v: values, one row per token.
         bias: the number that is added to every logit; -log n by default.
-        block: queries, and keys, in a tile. GPUs require a power of 2, at least 16.
+        block: the number of queries, and of keys, in a tile. GPUs require a power of 2, at least 16.
         causal: whether token i only attends to the tokens j <= i.
-        slope: of ALiBi, by how much a logit falls for each place between two tokens.
+        slope: the ALiBi slope: how much a logit falls for each place between two tokens.
         interpret: whether the kernels are interpreted. By default, they are interpreted if JAX has no accelerator.
 
     Raises:
@@ -106,14 +106,14 @@ _attend.defvjp(_forward, _backward)
 
 
 def _call(kernel: Callable[..., None], how: _How, own: tuple, whole: tuple, like: tuple) -> Any:
-    """Run a kernel once a block: it sees its block of some arrays and the whole of others.
+    """Run a kernel once for each block. Each run reads its own block of some arrays and the whole of other arrays.
 
     Args:
-        kernel: what runs.
-        how: its settings.
-        own: arrays of which it sees only one block.
-        whole: arrays that it sees whole.
-        like: arrays whose shapes and types its results have, a block from each program.
+        kernel: the kernel to run.
+        how: the settings of the kernel.
+        own: the arrays of which a run reads only one block.
+        whole: the arrays that each run reads as a whole.
+        like: arrays with the shapes and types of the results, of which each run writes one block.
     """
     rows = lambda array: pl.BlockSpec((how.block, array.shape[1]), lambda i: (i, 0))
     full = lambda array: pl.BlockSpec(array.shape, lambda i: (0, 0))
@@ -166,14 +166,14 @@ def _block(how: _How, ref: Any, i: Array) -> Array:
 
 
 def _last(how: _How, i: Array) -> Any:
-    """One past the last block of keys that a block of queries sees."""
+    """Return one past the last block of keys to which a block of queries attends."""
     return i + 1 if how.causal else how.blocks
 
 
 def _weights(how: _How, q: Array, k: Array, i: Array, j: Array) -> Array:
-    """Weights of block i of the queries for block j of the keys.
+    """Return the weights of block i of the queries for block j of the keys.
 
-    Rows that only fill up a block need no mask, because their values, keys and derivatives are 0.
+    Padding rows do not need a mask, because their values, keys and derivatives are 0.
     """
     shape = (how.block, how.block)
     rows = i * how.block + jax.lax.broadcasted_iota(jnp.int32, shape, 0)

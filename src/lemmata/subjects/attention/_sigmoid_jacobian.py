@@ -1,4 +1,4 @@
-"""How far the output of a head of self-attention moves with its tokens, as bounds of the derivative's spectral norm."""
+"""Bounds on how far the output of a self-attention head moves with its tokens: the derivative's spectral norm."""
 
 from typing import Literal
 
@@ -20,7 +20,7 @@ def jacobian_bound(
     kind: Literal["sigmoid", "softmax"] = "sigmoid",
     bias: float | Float[Array, ""] | None = None,
 ) -> Float[Array, ""]:
-    """A bound of |dY/dX|, the spectral norm, for the head y_i = sum_j P_ij W x_j with logits x_i' A x_j.
+    """Return a bound on the spectral norm of dY/dX for the head y_i = sum_j P_ij W x_j with logits x_i' A x_j.
 
     Let R be the length of the longest token, and let D be the derivatives of the weights by their own logits: D = P (1
     - P), entry by entry, for the sigmoid. The bound is
@@ -28,15 +28,15 @@ def jacobian_bound(
         For the sigmoid, |W| (|P| + |A| R² (max_i sum_j D_ij + |D|)); for the softmax, |W| (|P| + |A| (max_i |C_i| + R
         (max_j sum_i P_ij)^(1/2) max_i (tr C_i)^(1/2))),
 
-    with C_i the covariance of the tokens under the weights of row i. The three terms are those of a move of the values,
-    of the queries and of the keys. Both bounds are polynomials in R. For the sigmoid with any bias, the bound is at
-    most |W| n (1 + |A| R²/2). For the softmax, it is at most |W| (√n + |A| R² (1 + √n)). The first bound is attained if
-    all tokens are one vector u and A is a non-negative multiple of u u'.
+    where P are the weights of the head and C_i is the covariance of the tokens under the weights of row i. The three
+    terms bound the effect of moving the values, the queries and the keys. Both bounds are polynomials in R. For the
+    sigmoid with any bias, the bound is at most |W| n (1 + |A| R²/2). For the softmax, it is at most |W| (√n + |A| R²
+    (1 + √n)). The first bound is attained if all tokens are one vector u and A is a non-negative multiple of u u'.
 
     Args:
         x: tokens, one in each row.
-        exponent: A, that is W_q' W_k / sqrt(d).
-        value: W.
+        exponent: the matrix A = W_q' W_k / sqrt(d).
+        value: the matrix W.
         kind: the function that turns logits into weights.
         bias: the number that is added to every logit, for the sigmoid; -log n by default.
 

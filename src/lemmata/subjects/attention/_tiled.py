@@ -1,4 +1,4 @@
-"""Softmax and sigmoid attention tile by tile. No matrix of all logits is formed, forward or backward."""
+"""Softmax and sigmoid attention tile by tile, without a matrix of all logits, forward or backward."""
 
 from functools import partial
 from typing import Literal, NamedTuple
@@ -39,23 +39,23 @@ def tiled_attention(
     causal: bool = False,
     slope: float = 0.0,
 ) -> Float[Array, "n p"]:
-    """`sigmoid_attention` or `softmax_attention`, with memory for n block numbers in place of n².
+    """Compute `sigmoid_attention` or `softmax_attention`, with memory for n * block numbers instead of n².
 
-    Queries are taken a block at a time, each with all keys. The derivative computes each block's weights P again. Let G
-    be the derivative by the output and dP = G V'. Then dV = P'G, dQ = dS K / sqrt(d) and dK = dS'Q / sqrt(d). For the
-    sigmoid, dS is P (1 - P) dP, entry by entry. For the softmax, it is P (dP - the row sums of P dP). Derivatives in
-    forward mode, and of higher order, are also computed block by block. A length that is not a multiple of the block is
-    filled up with queries whose outputs are discarded.
+    Queries are taken one block at a time, together with all keys. The derivative computes each block's weights P
+    again. Let G be the derivative with respect to the output, and let dP = G V'. Then dV = P'G, dQ = dS K / sqrt(d)
+    and dK = dS'Q / sqrt(d). For the sigmoid, dS is P (1 - P) dP, entry by entry. For the softmax, it is P (dP - the
+    row sums of P dP). Derivatives in forward mode, and of higher order, are also computed block by block. A length
+    that is not a multiple of the block is filled up with queries whose outputs are discarded.
 
     Args:
         q: queries, one row per token.
-        k: keys.
-        v: values.
+        k: keys, one row per token.
+        v: values, one row per token.
         kind: one of `KINDS`.
         bias: the number that is added to every logit, for the sigmoid; -log n by default.
-        block: queries in a tile; a number above n means n.
+        block: the number of queries in a tile; a number above n means n.
         causal: whether token i only attends to the tokens j <= i.
-        slope: of ALiBi, by how much a logit falls for each place between two tokens.
+        slope: the ALiBi slope: how much a logit falls for each place between two tokens.
 
     Raises:
         ShapeError: if there are no tokens, or if queries, keys and values do not fit each other.
@@ -95,7 +95,7 @@ def _attend(q: Array, k: Array, v: Array, how: _How) -> Array:
 
 
 def _cut(rows: Array, block: int) -> Array:
-    """Blocks of rows. The last block is filled up with zeros."""
+    """Cut rows into blocks; the last block is padded with zeros."""
     missing = -len(rows) % block
     return jnp.pad(rows, ((0, missing), (0, 0))).reshape(-1, block, rows.shape[1])
 
@@ -105,7 +105,7 @@ def _places(n: int, block: int) -> Array:
 
 
 def _weights(q: Array, places: Array, k: Array, how: _How) -> Array:
-    """The attention of a block of queries to all keys."""
+    """Return the attention weights of a block of queries for all keys."""
     logits = (q / q.shape[1] ** 0.5) @ k.T
     keys = jnp.arange(len(k))
     if how.slope:

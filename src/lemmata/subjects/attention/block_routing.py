@@ -1,4 +1,4 @@
-"""Block routing: how often block means of keys lead a query to the block that it needs.
+"""How often block means of keys lead a query to the block of keys that it needs.
 
 A query q of unit length scores a block of B keys by the scalar product with their mean. Irrelevant keys are uniform on
 the unit sphere in d dimensions, so their products with q have the variance 1/d. A relevant key is such a key plus a
@@ -8,9 +8,9 @@ this difference is sqrt(2 / (d B)), which gives the signal-to-noise ratio
 
     SNR = D sqrt(d / (2 B)).
 
-This theory controls which blocks are attended. It does not say what a trained model does with these blocks, or how
-training places relevant keys. It does not say how far the keys of a model are from random keys either. For correlated
-keys, it gives the effect of the correlation.
+This theory describes to which blocks a query attends. It does not say what a trained model does with these blocks, or
+how training places relevant keys. It does not say how far the keys of a model are from random keys either. If keys are
+correlated, it gives the effect of the correlation.
 """
 
 import jax
@@ -32,7 +32,7 @@ _HALVINGS = (64.0, 32.0, 16.0, 8.0)
 def recall(
     products: Float[np.ndarray, "draws n"], relevant: Float[np.ndarray, "draws n"], block: int, count: int
 ) -> float:
-    """The share of relevant keys that lie in the `count` blocks of the largest mean products."""
+    """Return the share of relevant keys that lie in the `count` blocks with the largest mean products."""
     blocks = lambda rows: rows.reshape(len(rows), -1, block).mean(axis=2)
     means, shares = blocks(products), blocks(relevant)
     chosen = np.argpartition(-means, count - 1, axis=1)[:, :count]
@@ -76,7 +76,7 @@ class RouterSignalToNoise(Claim[RoutedKeys]):
         )
 
     def measure(self, problem: RoutedKeys, key: Key[Array, ""]) -> Array:
-        """Mean and standard deviation of differences."""
+        """Return the mean divided by the standard deviation of differences."""
         return _measured_ratio(problem, key)
 
 
@@ -113,7 +113,7 @@ class CorrelatedKeysLowerTheRatio(Claim[RoutedKeys]):
         )
 
     def measure(self, problem: RoutedKeys, key: Key[Array, ""]) -> Array:
-        """Mean and standard deviation of differences."""
+        """Return the mean divided by the standard deviation of differences."""
         return _measured_ratio(problem, key)
 
 
@@ -137,9 +137,7 @@ class RatioDecidesTheHitRate(Claim[RoutedKeys]):
     source = Source(_KEY, "Abstract, router")
     population = RelevantBlocks()
     relation = EqualInMean(margin=0.01, resolution=0.03, relative=False)
-    control = Control(
-        "one and a half times as many blocks", lambda rate, problem: _hits(problem, 3 * problem.blocks // 2)
-    )
+    control = Control("1.5 times as many blocks", lambda rate, problem: _hits(problem, 3 * problem.blocks // 2))
     controls = "whether the relevant block is attended"
     unexplained = "what a model loses if it does not attend to a block"
     traced = False
@@ -149,7 +147,7 @@ class RatioDecidesTheHitRate(Claim[RoutedKeys]):
         return _hits(problem, problem.blocks)
 
     def measure(self, problem: RoutedKeys, key: Key[Array, ""]) -> Array:
-        """Shares of random contexts, with both sizes of blocks."""
+        """Return shares of random contexts, for both block sizes."""
         found = []
         for half, own in zip((1, 2), jax.random.split(key), strict=True):
             block, shrink = problem.block // half, half**-0.5
@@ -172,11 +170,15 @@ class AsManyBlocksFindWeakKeysLess(Claim[HiddenRun]):
     """
 
     title = "With the same number of blocks, smaller blocks find a weak relevant key less often"
-    source = Source(_KEY, "Abstract, block size", note="at another comparison than the paper's, which is at equal cost")
+    source = Source(
+        _KEY, "Abstract, block size", note="with an equal number of blocks; the paper compares at equal cost"
+    )
     stated = Kind.OWN
     population = _WEAK
     relation = Order("block", _HALVINGS[:3])
-    control = Control("it rises with each halving", lambda sign, problem: -sign, loose="a sign has no near control")
+    control = Control(
+        "it rises with each halving", lambda sign, problem: -sign, loose="a sign has no slightly changed control"
+    )
     controls = "whether the block with the relevant key is attended"
     unexplained = "the ratio at which the effect reverses, which is near 0.8 if 2 of 8 blocks of 64 keys are attended"
     traced = False
@@ -184,8 +186,8 @@ class AsManyBlocksFindWeakKeysLess(Claim[HiddenRun]):
     predict = -1.0
 
     def measure(self, problem: HiddenRun, key: Key[Array, ""]) -> Array:
-        """On the same contexts. The number of blocks is the same for all sizes: with it, blocks of 64 attend to the
-        given number of keys.
+        """Compare all block sizes on the same contexts. The number of blocks is the same for all sizes: with this
+        number, blocks of 64 attend to the given number of keys.
         """
         products, relevant = problem.contexts(key, 100)
         count = problem.attended // 64
@@ -209,7 +211,7 @@ class SmallerBlocksAtEqualCost(Claim[HiddenRun]):
     predict = 1.0
 
     def measure(self, problem: HiddenRun, key: Key[Array, ""]) -> Array:
-        """On the same contexts."""
+        """Compare all block sizes on the same contexts."""
         products, relevant = problem.contexts(key, 100)
         return jnp.asarray([recall(products, relevant, int(b), problem.attended // int(b)) for b in _HALVINGS])
 
@@ -222,17 +224,17 @@ class BlocksSmallerThanRuns(Claim[HiddenRun]):
     """
 
     title = "Blocks that are smaller than a run of relevant keys find fewer of them"
-    source = Source(_KEY, "Abstract, block size", note="where relevant keys are clustered")
+    source = Source(_KEY, "Abstract, block size", note="if relevant keys are clustered")
     population = HiddenRuns(run=8, at=8, ratio=1.2)
     relation = Order("block", (8.0, 4.0, 2.0))
     control = Control("it rises with each halving", lambda sign, problem: -sign)
     controls = "the share of relevant keys that are attended"
-    unexplained = "how long runs are in texts; runs that block borders cut"
+    unexplained = "how long runs are in texts, and runs that cross the borders of blocks"
     traced = False
     trials = 60
     predict = -1.0
 
     def measure(self, problem: HiddenRun, key: Key[Array, ""]) -> Array:
-        """On the same contexts."""
+        """Compare all block sizes on the same contexts."""
         products, relevant = problem.contexts(key, 100)
         return jnp.asarray([recall(products, relevant, block, problem.attended // block) for block in (8, 4, 2)])

@@ -1,10 +1,10 @@
-"""Block attention: the gathered computation compared with a mask, and its cost.
+"""Block attention: a comparison of the gathered computation with masked attention, and the cost of block attention.
 
 Each query attends to the keys of its own block and of the k - 1 earlier blocks with the highest router scores. The fast
 computation sorts pairs of queries and blocks, works on dense tiles, and merges partial results by their maxima and
-sums. By construction it forms no n x n array. This theory controls the result, its derivatives and the number of pairs.
-It does not treat times on an accelerator, where small blocks are the difficulty, or the quality of a model with few
-blocks.
+sums. By construction, the fast computation never forms an n x n array. This theory describes its result, its
+derivatives and its number of pairs. It does not treat running times on an accelerator, where small blocks are slow, or
+the quality of a model with few blocks.
 """
 
 import equinox as eqx
@@ -23,11 +23,11 @@ class TokenRows(eqx.Module):
     """A sequence for block attention.
 
     Args:
-        q: queries.
-        k: keys.
-        v: values.
-        block: keys of a block.
-        count: blocks that a query attends.
+        q: the queries, one in each row.
+        k: the keys, one in each row.
+        v: the values, one in each row.
+        block: the number of keys in a block.
+        count: the number of blocks to which a query attends.
     """
 
     q: Float[Array, "n d"]
@@ -67,7 +67,7 @@ _TILE = 4
 
 
 def reach(problem: TokenRows, count: int) -> Bool[Array, "n n"]:
-    """Which keys each query attends: a block is in reach if fewer than count - 1 earlier ones have larger means."""
+    """Return a mask of attended keys. An earlier block counts if its score is among the count - 1 largest."""
     q, k, block, n = problem.q, problem.k, problem.block, len(problem.q)
     starts = np.arange(0, n, block)
     scores = q @ (jnp.asarray(starts[:, None] // block == np.arange(n) // block, float) @ k).T
@@ -80,7 +80,7 @@ def reach(problem: TokenRows, count: int) -> Bool[Array, "n n"]:
 
 
 def _masked(problem: TokenRows, count: int) -> Array:
-    """Softmax over all pairs with a mask."""
+    """Compute softmax attention over all pairs with a mask."""
     scores = problem.q @ problem.k.T / problem.q.shape[1] ** 0.5
     weights = jnp.where(reach(problem, count), jnp.exp(scores), 0.0)
     return weights @ problem.v / weights.sum(axis=1, keepdims=True)
@@ -98,9 +98,9 @@ class GatheredAttentionIsMasked(Claim[TokenRows]):
     source = Source(_KEY, "Abstract, kernel")
     population = TokenSequences()
     relation = Equal(block=-1)
-    control = Control("attention to one block fewer", lambda rows, problem: _masked(problem, problem.count - 1))
+    control = Control("attention to one block less", lambda rows, problem: _masked(problem, problem.count - 1))
     controls = "the rows of block attention"
-    unexplained = "times on an accelerator"
+    unexplained = "running times on an accelerator"
 
     def predict(self, problem: TokenRows) -> Array:
         return _masked(problem, problem.count)
@@ -126,13 +126,13 @@ class PairsOfBlockAttention(Claim[TokenRows]):
     relation = Equal()
     control = Control("k whole blocks for each query", lambda pairs, problem: _whole(problem))
     controls = "the number of pairs of queries and keys"
-    unexplained = "the n²/B scores of blocks, memory, and time"
+    unexplained = "the n²/B scores of blocks, the memory, and the running time"
 
     def predict(self, problem: TokenRows) -> Array:
         return jnp.asarray(float(attended_pairs(len(problem.q), problem.block, problem.count)))
 
     def measure(self, problem: TokenRows, key: Key[Array, ""]) -> Array:
-        """Weights that are not 0: rows for values of 1 at one key and 0 at the others."""
+        """Count the weights that are not 0: the outputs if one key has the value 1 and all others 0."""
         rows = lambda v: block_attention(problem.q, problem.k, v, block=problem.block, count=problem.count, tile=_TILE)
         n = len(problem.q)
         return jnp.sum(rows(jnp.eye(n)) > 0).astype(float)

@@ -1,9 +1,9 @@
 """The effective dimension of tokens through layers of attention. Depth lowers this dimension.
 
-Let C be the second moments of the tokens, scaled to trace 1. This theory controls the effective dimension d_eff(r) = tr
-C (C + r)^-1 at r = 1/100, before and after layers of attention with random weights. It leaves unexplained trained
-weights. It also leaves unexplained the maps of single tokens between the attention layers, which can raise the
-dimension again.
+Let C be the second moments of the tokens, scaled to trace 1. This theory describes the effective dimension d_eff(r) =
+tr C (C + r)^-1 at r = 1/100, before and after layers of attention with random weights. It does not explain trained
+weights. It also does not explain the maps of single tokens between attention layers, which can raise the dimension
+again.
 """
 
 import equinox as eqx
@@ -23,11 +23,11 @@ class AttentionStack(eqx.Module):
     """Layers X <- s X + softmax(Y W_q' W_k Y' / sqrt(p)) Y W_v', where Y are the rows of X at length sqrt(p).
 
     Args:
-        tokens: X before the first layer, one token a row.
+        tokens: X before the first layer, one token in each row.
         query: W_q of each layer.
         key: W_k of each layer.
         value: W_v of each layer.
-        skip: s.
+        skip: the factor s of the skip connection.
     """
 
     tokens: Float[Array, "T p"]
@@ -38,7 +38,7 @@ class AttentionStack(eqx.Module):
 
     @property
     def layers(self) -> Float[Array, "M T p"]:
-        """The tokens before the first layer and after each, at length sqrt(p)."""
+        """Return the tokens before the first layer and after each layer, scaled to length sqrt(p)."""
 
         def layer(x: Array, weights: tuple[Array, Array, Array]) -> tuple[Array, Array]:
             query, key, value = weights
@@ -52,7 +52,7 @@ class AttentionStack(eqx.Module):
 
     @property
     def values_alone(self) -> Float[Array, "M T p"]:
-        """The same stack without attention, in which every token attends only to itself: X <- s X + Y W_v'."""
+        """Return the same stack with every token attending only to itself, X <- s X + Y W_v'."""
 
         def layer(x: Array, value: Array) -> tuple[Array, Array]:
             x = self.skip * x + _at_length(x) @ value.T
@@ -92,21 +92,21 @@ _CONTROLS = "the effective dimension of tokens after layers of attention"
 
 
 def token_dimensions(layers: Float[Array, "M T p"], ridge: float = 0.01) -> Float[Array, " M"]:
-    """The effective dimension of the tokens of each layer, from their second moments X' X, scaled to trace 1.
+    """Return the effective dimension of each layer's tokens, from their second moments X' X scaled to trace 1.
 
     Args:
-        layers: tokens of each layer, one in each row.
-        ridge: r.
+        layers: the tokens of each layer, one in each row.
+        ridge: the ridge r.
     """
     moments = jnp.einsum("mtp,mtq->mpq", layers, layers)
     return jax.vmap(lambda matrix: degrees_of_freedom(matrix / jnp.trace(matrix), ridge))(moments)
 
 
 def beside_values(problem: AttentionStack) -> Float[Array, " M"]:
-    """The logarithm of the effective dimension of tokens over that without attention, at each of `_DEPTHS`.
+    """Return log of the effective dimension with attention divided by that without attention, at each of `_DEPTHS`.
 
     Args:
-        problem: the layers.
+        problem: the stack of layers.
     """
     count = len(_DEPTHS)
     return jnp.log(token_dimensions(problem.layers[:count]) / token_dimensions(problem.values_alone[:count]))
@@ -117,13 +117,13 @@ class DepthLowersDimension(Claim[AttentionStack]):
     coordinates scaled to length sqrt(p). Let d_eff(r) = tr C (C + r)^-1 at r = 1/100 be their effective dimension,
     where C is the second moment matrix of the tokens, scaled to trace 1. This dimension falls with each of the first
     three layers. Compare this dimension with the effective dimension in the same layers if every token attends only to
-    itself. Divide the dimension with attention by the dimension with self-only layers. The mean logarithm of this ratio
-    falls with depth, so attention lowers the dimension faster. The reason is that each layer averages tokens until they
-    are alike.
+    itself. Divide the dimension with attention by the dimension with self-only layers. The mean logarithm of this
+    ratio falls with depth, so attention lowers the dimension faster. The reason is that each layer averages tokens, so
+    they become alike.
     """
 
     title = "Attention layers lower the effective dimension of tokens more than their values alone"
-    source = Source("foundation2025", "Section 3.2, effective dimension", note="for depth, of tokens")
+    source = Source("foundation2025", "Section 3.2, effective dimension", note="for the tokens of deeper layers")
     stated = Kind.OWN
     population = NormalStacks()
     relation = Order("depth", _DEPTHS)
@@ -150,7 +150,9 @@ class SkipsSlowTheLossOfDimension(Claim[AttentionStack]):
     """
 
     title = "With skip connections, attention keeps more effective dimension than its values alone"
-    source = Source("foundation2025", "Section 3.2, effective dimension", note="for depth, with skip connections")
+    source = Source(
+        "foundation2025", "Section 3.2, effective dimension", note="for deeper layers, with skip connections"
+    )
     stated = Kind.OWN
     population = NormalStacks(skip=1.0)
     relation = Order("depth", _DEPTHS)

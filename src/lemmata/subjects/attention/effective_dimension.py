@@ -1,11 +1,11 @@
-"""The effective dimension of attention as a kernel, and its growth with the number of tokens and the sharpness of the
-logits.
+"""The effective dimension of attention as a kernel, and how it grows with the number of tokens and the sharpness of
+the logits.
 
-Let K be the Gram matrix of exp(beta <x, y>) on n tokens. This theory controls the effective dimension d_eff(lambda) =
-tr K (K + n lambda)^-1, and its limit under the uniform distribution on a sphere, for which the Funk-Hecke formula gives
-the spectrum. It assumes tied queries and keys, for which the kernel of attention is positive semidefinite. It leaves
-unexplained what tokens look like after training. The rates say how many directions the kernel offers, not how many of
-them a task uses.
+Let K be the Gram matrix of exp(beta <x, y>) on n tokens. This theory describes the effective dimension d_eff(lambda) =
+tr K (K + n lambda)^-1, and its limit under the uniform distribution on a sphere, for which the Funk-Hecke formula
+gives the spectrum. It assumes tied queries and keys, for which the kernel of attention is positive semidefinite. It
+does not explain what tokens look like after training. The rates say how many directions the kernel offers, not how
+many of them a task uses.
 """
 
 import math
@@ -44,11 +44,11 @@ class SphereTokens(eqx.Module):
 
 
 def uniform_tokens(key: Key[Array, ""], n: int, p: int) -> Float[Array, "n p"]:
-    """Independent points of the uniform distribution on the unit sphere, one in each row.
+    """Draw independent uniform points on the unit sphere, one in each row.
 
     Args:
-        key: randomness.
-        n: how many.
+        key: the random key.
+        n: the number of points.
         p: the dimension.
     """
     rows = jax.random.normal(key, (n, p))
@@ -56,17 +56,17 @@ def uniform_tokens(key: Key[Array, ""], n: int, p: int) -> Float[Array, "n p"]:
 
 
 def _sphere_tokens(p: int = 3, n: int = 400, beta: float = 1.5, dimensions: tuple[int, int] = (3, 4)) -> Drawn:
-    """Inverse temperatures that are uniform between half of a setting and all of it.
+    """Return a population of inverse temperatures that are uniform between 1/2 and 1 times a setting.
 
     Args:
         p: the default dimension.
         n: the default number of tokens.
-        beta: the default of the largest inverse temperature.
-        dimensions: the dimensions of corners.
+        beta: the default largest inverse temperature.
+        dimensions: the dimensions of the extra settings.
     """
     return Drawn(
         SphereTokens,
-        positive("beta", "beta = 0 leaves a constant"),
+        positive("beta", "at beta = 0, the kernel is constant"),
         p=dimension(p, 3, corners=dimensions),
         n=Integer(n, 2, 5000, "tokens", corners=(max(2, n // 2), n)),
         beta=uniform(0.5, 1.0, times=Real(beta, 0.1, 8.0, "largest inverse temperature", corners=(beta / 3, beta))),
@@ -74,12 +74,12 @@ def _sphere_tokens(p: int = 3, n: int = 400, beta: float = 1.5, dimensions: tupl
 
 
 class NormalisedTokens(Population[SphereTokens]):
-    """Tokens as layer normalisation leaves them, |x| = sqrt(p), with logits <x, y> / sqrt(p): beta = sqrt(p)."""
+    """Tokens of length sqrt(p), as after layer normalisation, with logits <x, y> / sqrt(p), so that beta = sqrt(p)."""
 
     settings = Space(p=Integer(64, 16, 1024, "dimension"), n=Integer(256, 256, 4096, "tokens", corners=(256, 320)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SphereTokens:
-        """Nothing is random but the tokens, which the measurement draws."""
+        """Return the kernel; only the tokens are random, and the measurement draws them."""
         return SphereTokens(jnp.asarray(setting["p"] ** 0.5), setting["p"], setting["n"])
 
     def hypotheses(self, problem: SphereTokens) -> list[Hypothesis]:
@@ -88,18 +88,18 @@ class NormalisedTokens(Population[SphereTokens]):
 
 
 _CONTROLS = "the effective dimension of an exponential kernel on tokens of a sphere"
-_UNIFORM = "tokens that are not uniform on a sphere; untied queries and keys, which have no such kernel"
+_UNIFORM = "tokens that are not uniform on a sphere, and untied queries and keys, whose kernel is not semidefinite"
 
 
 def degrees_of_freedom(matrix: Float[Array, "n n"], ridge: float | Float[Array, ""]) -> Float[Array, ""]:
-    """The trace of K (K + r)^-1 of a positive semidefinite K, from an inverse and without a spectrum.
+    """Return the trace of K (K + r)^-1 for a positive semidefinite K, from an inverse and not from eigenvalues.
 
     >>> round(float(degrees_of_freedom(jnp.diag(jnp.array([1.0, 3.0])), 1.0)), 12)
     1.25
 
     Args:
-        matrix: K.
-        ridge: r, positive.
+        matrix: the matrix K.
+        ridge: the ridge r, which is positive.
     """
     n = len(matrix)
     factor = jnp.linalg.cholesky(matrix / ridge + jnp.eye(n))
@@ -107,7 +107,7 @@ def degrees_of_freedom(matrix: Float[Array, "n n"], ridge: float | Float[Array, 
 
 
 def _gram(problem: SphereTokens, key: Key[Array, ""]) -> Float[Array, "n n"]:
-    """The Gram matrix of tokens drawn from the sphere; at lambda = 1/n its ridge n lambda is 1."""
+    """Return the Gram matrix of tokens drawn from the sphere; at lambda = 1/n, its ridge n lambda is 1."""
     tokens = uniform_tokens(key, problem.n, problem.p)
     return jnp.exp(problem.beta * tokens @ tokens.T)
 
@@ -137,7 +137,7 @@ class SphereEffectiveDimension(Claim[SphereTokens]):
     # From n tokens, the trace is too small, because it is concave. The error is 1.8 % if d_eff is n/16 (p = 3, beta 1
     # to 2).
     relation = EqualInMean(margin=0.03, resolution=0.02)
-    control = Control("the multiplicities of one dimension less", _one_dimension_lower)
+    control = Control("the multiplicities for one dimension less", _one_dimension_lower)
     controls, unexplained = _CONTROLS, _UNIFORM
     trials = 32
 
@@ -207,12 +207,12 @@ class NormalisedTokensFillTheirDimension(Claim[SphereTokens]):
     population = NormalisedTokens()
     relation = Rate("n", (32.0, 64.0, 128.0, 256.0))
     control = Control("growth like the square root of n", lambda exponent, problem: exponent - 0.5)
-    controls, unexplained = _CONTROLS, "tokens that repeat each other, as trained layers make them"
+    controls, unexplained = _CONTROLS, "tokens that are nearly equal, as after trained layers"
     trials = 8
     predict = 1.0
 
     def measure(self, problem: SphereTokens, key: Key[Array, ""]) -> Array:
-        """On the first n tokens of one draw. The rows and columns of the other tokens are 0, so they add nothing."""
+        """Measure on the first n tokens of one draw. Rows and columns of the other tokens are 0 and add nothing."""
         first = (jnp.arange(problem.n) < jnp.asarray(self.relation.rungs)[:, None]).astype(float)
         grams = _gram(problem, key) * first[:, :, None] * first[:, None, :]
         return jax.vmap(degrees_of_freedom, (0, None))(grams, 1.0)
@@ -231,11 +231,15 @@ class SharperLogitsNeedMoreDimensions(Claim[SphereTokens]):
     """
 
     title = "The effective dimension of attention grows at most like beta^((p-1)/2)"
-    source = Source("foundation2025", "Section 4.1, effective dimension", note="what a fixed temperature leaves out")
+    source = Source(
+        "foundation2025",
+        "Section 4.1, effective dimension",
+        note="the growth with the temperature, which a fixed temperature leaves out",
+    )
     stated = Kind.OWN
     population = _sphere_tokens(beta=1.0)
     relation = Rate("beta", (64.0, 128.0, 256.0, 512.0, 1024.0), upper=True)
-    control = Control("a power that is 1/2 less", lambda exponent, problem: exponent - 0.5)
+    control = Control("an exponent that is 1/2 smaller", lambda exponent, problem: exponent - 0.5)
     controls, unexplained = _CONTROLS, _UNIFORM
     trials = 16
 

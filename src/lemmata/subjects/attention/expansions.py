@@ -1,10 +1,10 @@
-"""Norms by expansions. With the kernel of attention, one function has every norm. With a semidefinite kernel, it has
-one norm.
+"""Norms of functions from their expansions. With the kernel of attention, one function has every norm. With a
+semidefinite kernel, a function has one norm.
 
-Let f = sum_i a_i kappa(., x_i) be a function with a finite expansion. This theory controls the expression sum_ij a_i
+Let f = sum_i a_i kappa(., x_i) be a function with a finite expansion. This theory describes the expression sum_ij a_i
 a_j kappa(x_i, x_j) over all such expansions of one function. Its minimum is sometimes called the norm of f. The theory
-leaves unexplained functions without a finite expansion, which have a norm only in the completion of a semidefinite
-kernel.
+does not explain functions without a finite expansion, which have a norm only in the completion of a semidefinite
+kernel's space.
 """
 
 import equinox as eqx
@@ -20,11 +20,11 @@ ABOUT = {"tool": "reproducing kernels", "architecture": "attention", "object": "
 
 
 class KeyEquivalents(eqx.Module):
-    """A head with tokens, and a direction that its keys do not see.
+    """A head with tokens, and a direction that W_k maps to 0.
 
     Args:
         head: the head. Its first token is x, and functions are compared at the other tokens.
-        unseen: v, of length 1, with W_k v = 0.
+        unseen: a vector v of length 1 with W_k v = 0.
     """
 
     head: AttentionKernel
@@ -41,7 +41,7 @@ class UnseenShifts(Population[KeyEquivalents]):
     ).where("d is below p", lambda s: s["d"] < s["p"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> KeyEquivalents:
-        """The direction is the last right singular vector of W_k."""
+        """Draw a head; the direction is the last right singular vector of W_k."""
         d, p = setting["d"], setting["p"]
         query, key_weight, tokens = draws(key, (d, p), (d, p), (setting["tokens"], p))
         unseen = jnp.linalg.svd(key_weight)[2][-1]
@@ -54,13 +54,13 @@ class UnseenShifts(Population[KeyEquivalents]):
         rate = jnp.abs(v @ head.exponent @ head.tokens[0])
         return [
             Hypothesis("W_k v = 0 (relative)", seen, "<=", 1e-14, "otherwise the two functions differ"),
-            Hypothesis("x changes its query along v", rate, ">", 1e-6, "otherwise the shift changes nothing"),
+            Hypothesis("moving x along v changes the exponent", rate, ">", 1e-6, "otherwise the shift changes nothing"),
         ]
 
 
 class Expansions(eqx.Module):
-    """A function on points x, one in each row. It is given by two lists of coefficients of sections of one semidefinite
-    kernel.
+    """A function on points x, one in each row. Two lists of coefficients of sections of one semidefinite kernel both
+    give this function.
     """
 
     x: Float[Array, "n p"]
@@ -69,7 +69,7 @@ class Expansions(eqx.Module):
 
     @property
     def gram(self) -> Float[Array, "n n"]:
-        """The Gram matrix of (1 + <x, y>)²."""
+        """Return the Gram matrix of (1 + <x, y>)²."""
         return (1 + self.x @ self.x.T) ** 2
 
 
@@ -81,7 +81,7 @@ class QuadraticExpansions(Population[Expansions]):
     settings = Space(p=Integer(3, 1, 8, "dimension"), extra=Integer(6, 1, 32, "points beyond the rank"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Expansions:
-        """Normal coefficients, and a normal combination of the null vectors of K added."""
+        """Draw normal coefficients, and add a normal combination of the null vectors of K."""
         p = setting["p"]
         rank = (p + 1) * (p + 2) // 2
         n = rank + setting["extra"]
@@ -93,7 +93,9 @@ class QuadraticExpansions(Population[Expansions]):
         gram = problem.gram
         apart = jnp.linalg.norm(gram @ (problem.first - problem.second))
         floor = rounding_floor(jnp.linalg.eigvalsh(gram)) * jnp.linalg.norm(problem.first - problem.second)
-        return [Hypothesis("the expansions agree on the points", apart, "<=", floor, "they are one function")]
+        return [
+            Hypothesis("the expansions agree on the points", apart, "<=", floor, "the expansions are the same function")
+        ]
 
 
 _CONTROLS = "the squared norm that an expansion gives"
@@ -138,7 +140,7 @@ class ExpansionsTakeEveryPositiveNorm(Claim[KeyEquivalents]):
         return jnp.concatenate([jnp.log(jnp.asarray(_NORMS)), same])
 
     def measure(self, problem: KeyEquivalents, key: Key[Array, ""]) -> Array:
-        """Logarithms of kappa(x', x'), and of kappa(z, x') / kappa(z, x) at every token z."""
+        """Return the logarithms of kappa(x', x'), and of kappa(z, x') / kappa(z, x) at every token z."""
         head, x = problem.head, problem.head.tokens[0]
         others = x + self._shifts(problem)[:, None] * problem.unseen
         queries, keys = others @ head.query.T, others @ head.key.T
@@ -152,7 +154,7 @@ class ExpansionsTakeEveryPositiveNorm(Claim[KeyEquivalents]):
         return (len(head.query) ** 0.5 * jnp.log(jnp.asarray(_NORMS)) - (head.query @ x) @ (head.key @ x)) / along
 
     def condition(self, problem: KeyEquivalents) -> Array:
-        """Rounding of the exponents, which are products of the size of the vectors."""
+        """The exponents are rounded; they are products of the lengths of the vectors."""
         return _exponent_size(problem, jnp.abs(self._shifts(problem)).max())
 
 
@@ -163,8 +165,8 @@ def _longer_is_larger(value: Array, problem: Expansions) -> Array:
 class ExpansionsOfSemidefiniteKernelAgree(Claim[Expansions]):
     """Let kappa be a positive semidefinite kernel with Gram matrix K on points x_i. Every finite expansion f = sum_i
     a_i kappa(., x_i) of a function gives the same value a' K a, because any two coefficient vectors of the same
-    function differ by a null vector of K. So the minimum in the definition of the norm is over a single number. The
-    test uses kappa(x, y) = (1 + <x, y>)² on more points than its rank.
+    function differ by a null vector of K. So the minimum in the definition of the norm is taken over a single number.
+    The test uses kappa(x, y) = (1 + <x, y>)² on more points than its rank.
     """
 
     title = "All expansions of a function in a semidefinite kernel give the same norm"
@@ -175,7 +177,7 @@ class ExpansionsOfSemidefiniteKernelAgree(Claim[Expansions]):
     controls, unexplained = _CONTROLS, "functions of the space without a finite expansion"
 
     def predict(self, problem: Expansions) -> Array:
-        """By the features of the kernel: |sum_i a_i phi(x_i)|²."""
+        """Compute |sum_i a_i phi(x_i)|² with the features phi of the kernel."""
         ones = jnp.concatenate([jnp.ones((len(problem.x), 1)), problem.x], axis=1)
         features = (ones[:, :, None] * ones[:, None, :]).reshape(len(ones), -1)
         return jnp.sum((problem.first @ features) ** 2)
@@ -184,6 +186,6 @@ class ExpansionsOfSemidefiniteKernelAgree(Claim[Expansions]):
         return problem.second @ problem.gram @ problem.second
 
     def condition(self, problem: Expansions) -> Array:
-        """Terms |a_i| |a_j| K_ij cancel, and null vectors of K are known to rounding."""
+        """Terms |a_i| |a_j| K_ij cancel, and null vectors of K are known only up to rounding."""
         sizes = jnp.abs(problem.first) + jnp.abs(problem.second)
         return 4 * (sizes @ problem.gram @ sizes) / self.predict(problem)

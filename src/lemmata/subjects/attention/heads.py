@@ -1,8 +1,8 @@
 """The effective dimension of several attention heads together, compared with the dimension of each head.
 
-This theory controls d_eff(r) = tr K (K + r)^-1 of sums and means of positive semidefinite Gram matrices K, one for each
-head. It does not explain how similar trained heads are. This decides where the dimension of a sum is between its
-bounds.
+This theory describes d_eff(r) = tr K (K + r)^-1 of sums and means of positive semidefinite Gram matrices K, one for
+each head. It does not explain how similar trained heads are. This similarity decides where the dimension of a sum lies
+between its bounds.
 """
 
 import equinox as eqx
@@ -57,22 +57,25 @@ class ManyHeads(Population[HeadGrams]):
         return HeadGrams(faint[:, None, None] * grams, jnp.asarray(setting["ridge"]))
 
     def hypotheses(self, problem: HeadGrams) -> list[Hypothesis]:
-        """Semidefinite matrices and a positive ridge."""
+        """Require semidefinite matrices and a positive ridge."""
         values = jnp.linalg.eigvalsh(problem.grams)
         floor = jax.vmap(rounding_floor)(values)
         name = "every K_h is positive semidefinite (smallest eigenvalue over the rounding floor)"
         worst = (values[:, 0] / floor).min()
-        return [Hypothesis(name, worst, ">=", -1.0), positive_ridge(problem.ridge, "effective dimensions need one")]
+        return [
+            Hypothesis(name, worst, ">=", -1.0),
+            positive_ridge(problem.ridge, "effective dimensions need a positive ridge"),
+        ]
 
 
 def _each(problem: HeadGrams) -> Float[Array, " H"]:
-    """Effective dimensions of the heads, from their eigenvalues."""
+    """Return the effective dimensions of the heads, from their eigenvalues."""
     values = jnp.maximum(jnp.linalg.eigvalsh(problem.grams), 0.0)
     return jnp.sum(values / (values + problem.ridge), axis=1)
 
 
 def _condition_of_heads(problem: HeadGrams) -> Array:
-    """Rounding of a matrix of that trace, against the ridge."""
+    """Return the rounding error of a matrix with the trace of the sum, relative to the ridge."""
     return 1 + jnp.trace(problem.grams.sum(axis=0)) / problem.ridge
 
 
@@ -86,10 +89,10 @@ class HeadsAddAtMostTheirDimensions(Claim[HeadGrams]):
     """
 
     title = "The effective dimension of a sum of heads is at most the sum of their dimensions"
-    source = Source("foundation2025", "Section 3.2, effective dimension", note="corrected, for heads, from above")
+    source = Source("foundation2025", "Section 3.2, effective dimension", note="corrected: an upper bound for heads")
     population = ManyHeads()
     relation = AtMost()
-    control = Control("nine tenths of the bound", lambda bound, problem: 0.9 * bound)
+    control = Control("0.9 times the bound", lambda bound, problem: 0.9 * bound)
     controls, unexplained = "the effective dimension of several heads", "how alike trained heads are"
 
     def predict(self, problem: HeadGrams) -> Array:
@@ -116,7 +119,7 @@ class HeadsNeverLoseDimension(Claim[HeadGrams]):
     """
 
     title = "Lower bounds on the effective dimension of the sum and the mean of heads"
-    source = Source("foundation2025", "Section 3.2, effective dimension", note="corrected, for heads, from below")
+    source = Source("foundation2025", "Section 3.2, effective dimension", note="corrected: lower bounds for heads")
     population = ManyHeads()
     relation = AtLeast()
     control = Control("1.1 times the bounds", lambda bound, problem: 1.1 * bound)

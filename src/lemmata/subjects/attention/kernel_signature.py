@@ -1,10 +1,11 @@
-"""The kernel of an attention head: when it is positive semidefinite, and how far from it otherwise.
+"""When the kernel of an attention head is positive semidefinite, and how far it is from semidefinite otherwise.
 
-Let kappa(x, y) = exp(x' M y), M = W_q' W_k / sqrt(d), be the kernel of a head. This theory controls the signs of the
+Let kappa(x, y) = exp(x' M y), M = W_q' W_k / sqrt(d), be the kernel of a head. This theory describes the signs of the
 eigenvalues of its symmetric version exp(x' M_s y), M_s = (M + M') / 2, on any finite set of tokens. If M is symmetric,
-it controls the signs of the eigenvalues of kappa itself. A kernel with negative squares has no reproducing kernel
-Hilbert space. A kernel with infinitely many negative squares has no Pontryagin space either. The theory leaves
-unexplained what training does to W_q and W_k. A head that learns symmetric semidefinite weights does have such a space.
+these are the signs of the eigenvalues of kappa itself. A kernel with negative squares has no reproducing kernel
+Hilbert space. A kernel with infinitely many negative squares has no Pontryagin space either. The theory does not
+explain what training does to W_q and W_k. A head that learns a symmetric semidefinite M does have a reproducing kernel
+Hilbert space.
 """
 
 import decimal
@@ -42,7 +43,9 @@ class Reals(eqx.Module):
 
 def _least_gap(problem: Reals) -> Hypothesis:
     gap = jnp.diff(jnp.sort(problem.values)).min()
-    return Hypothesis("the numbers are distinct (least gap)", gap, ">", 1e-8, "equal ones have rank one")
+    return Hypothesis(
+        "the numbers are distinct (least gap)", gap, ">", 1e-8, "the Gram matrix of equal numbers has rank one"
+    )
 
 
 _CONTROLS = "the signs of the eigenvalues of the kernel of an attention head"
@@ -187,7 +190,7 @@ class TwoTokensDecideBySign(Claim[AttentionKernel]):
         return jnp.sign(_forms(x - y, problem.symmetric, x - y))
 
     def measure(self, problem: AttentionKernel, key: Key[Array, ""]) -> Array:
-        """The sign of the least eigenvalue of each Gram matrix of two tokens."""
+        """Return the sign of the smallest eigenvalue of each Gram matrix of two tokens."""
         pair = jnp.stack(_pairs(problem), axis=1)
         grams = jnp.exp(jnp.einsum("nip,pq,njq->nij", pair, problem.symmetric, pair))
         return jnp.sign(jnp.linalg.eigvalsh(grams)[:, 0])
@@ -219,7 +222,7 @@ class SemidefiniteFormsGiveKernels(Claim[AttentionKernel]):
         form = problem.exponent
         skew = jnp.abs(form - form.T).max() / jnp.abs(form).max()
         return [
-            Hypothesis("M is symmetric (relative)", skew, "<=", 1e-14, "otherwise exp(x' M y) is not"),
+            Hypothesis("M is symmetric (relative)", skew, "<=", 1e-14, "otherwise exp(x' M y) is not symmetric"),
             Hypothesis("M has no negative eigenvalue", inertia(problem.symmetric)[1], "==", 0.0, "two tokens decide"),
         ]
 
@@ -228,7 +231,7 @@ class SemidefiniteFormsGiveKernels(Claim[AttentionKernel]):
         return 1 + values[0] / values[-1]
 
     def condition(self, problem: AttentionKernel) -> Array:
-        """Entries are off by eps times their logits."""
+        """The entries have relative errors of eps times their logits."""
         return len(problem.tokens) * (1 + jnp.abs(problem.tokens @ problem.exponent @ problem.tokens.T).max())
 
 
@@ -260,7 +263,7 @@ class ExponentialNegativeSquares(Claim[Reals]):
         return jnp.arange(2, len(problem.values) + 1) // 2 * 1.0
 
     def measure(self, problem: Reals, key: Key[Array, ""]) -> Array:
-        """Negative pivots of the elimination without exchanges, of the first 2, ..., n numbers."""
+        """Count the negative pivots of elimination without row exchanges, for the first 2, ..., n numbers."""
         with decimal.localcontext(decimal.Context(prec=80)):
             points = [decimal.Decimal(float(value)) for value in problem.values]
             rows = [[(-s * t).exp() for t in points] for s in points]

@@ -1,11 +1,11 @@
 """Convolutions of keys before a block router, and their effect on signal and noise.
 
 A causal convolution of keys is linear and the same at all positions, and so is the mean of a block. The score of a
-block of convolved keys is therefore a weighted score of the original keys. Its weights leak over the ends of the block.
-Signal and noise have the same weights. This theory controls a router with given filters. It does not treat filters that
-are trained together with queries and keys, or the effect of an activation on keys of large norm. It also does not say
-what attention to single keys gains if a key contains information on earlier keys. Associative recall shows that this
-can replace a whole layer.
+block of convolved keys is therefore a weighted score of the original keys. The weights extend over the ends of the
+block. Signal and noise have the same weights. This theory describes a router with given filters. It does not treat
+filters that are trained together with queries and keys, or the effect of an activation on keys of large norm. It also
+does not say what attention to single keys gains if a key contains information on earlier keys. Associative recall
+shows that this can replace a whole layer.
 """
 
 import equinox as eqx
@@ -36,13 +36,13 @@ ABOUT = {"tool": "linear algebra", "architecture": "attention", "object": "score
 
 
 class RecalledPairs(eqx.Module):
-    """Random tokens on the unit sphere. Each token of the last block is a name that a value follows earlier.
+    """Random tokens on the unit sphere. Each token of the last block is a name; an earlier copy precedes its value.
 
     Args:
-        tokens: of each context.
-        values: for each token of the last block the position of its value, which is before that block.
-        block: keys of a block.
-        count: blocks that a query attends.
+        tokens: the tokens of each context.
+        values: the position of the value of each token in the last block. The values lie before the last block.
+        block: the number of keys in a block.
+        count: the number of blocks to which a query attends.
     """
 
     tokens: Float[Array, "draws n d"]
@@ -52,10 +52,10 @@ class RecalledPairs(eqx.Module):
 
 
 class RecallContexts(Population[RecalledPairs]):
-    """Contexts of whole blocks.
+    """Contexts whose length is a multiple of the block size.
 
     Args:
-        draws: contexts of a problem.
+        draws: the number of contexts in a problem.
     """
 
     draws: int = eqx.field(default=24, static=True)
@@ -88,11 +88,11 @@ class ConvolvedKey(eqx.Module):
     """Blocks of keys that are convolved before a query scores their means.
 
     Args:
-        query: of unit length.
-        filters: a weight for each step back and coordinate.
-        excess: the relevant key is larger by this times the query.
-        block: keys of a block.
-        blocks: the number of blocks; except for the first block, their scores depend on the same number of keys.
+        query: the query, of length 1.
+        filters: one weight for each step back and each coordinate.
+        excess: the factor of the query that is added to the relevant key.
+        block: the number of keys in a block.
+        blocks: the number of blocks. The scores of all blocks but the first depend on the same number of keys.
     """
 
     query: Float[Array, " d"]
@@ -110,7 +110,7 @@ class ConvolvedKeys(Population[ConvolvedKey]):
         dimension=Integer(8, 2, 256, "dimension of keys", corners=(4, 16)),
         block=Integer(8, 4, 256, "keys of a block", corners=(6, 12)),
         width=Integer(3, 1, 5, "keys that a filter weighs", corners=(3, 5)),
-    ).where("a filter does not reach beyond the block before", lambda s: s["width"] <= s["block"])
+    ).where("a filter does not reach beyond the previous block", lambda s: s["width"] <= s["block"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ConvolvedKey:
         keys = jax.random.split(key, 4)
@@ -147,11 +147,13 @@ class MeansOfKeysHitLess(Claim[HiddenRun]):
     """
 
     title = "Averaging the last five keys lowers how often a block router finds a relevant key"
-    source = Source(_KEY, "Abstract, key convolution", note="for weights that are given; the paper trains its filters")
+    source = Source(_KEY, "Abstract, key convolution", note="for given weights; the paper trains its filters")
     stated = Kind.OWN
     population = HiddenRuns(at=8, ratio=1.0)
     relation = Order("convolved", (0.0, 1.0))
-    control = Control("it is attended more often", lambda sign, problem: -sign, loose="a sign has no near control")
+    control = Control(
+        "it is attended more often", lambda sign, problem: -sign, loose="a sign has no slightly changed control"
+    )
     controls = "whether the block with the relevant key is attended"
     unexplained = "filters trained together with queries and keys, which may bring relevant keys together"
     traced = False
@@ -159,7 +161,7 @@ class MeansOfKeysHitLess(Claim[HiddenRun]):
     predict = -1.0
 
     def measure(self, problem: HiddenRun, key: Key[Array, ""]) -> Array:
-        """Shares of random contexts, without and with the convolution, of products as of keys."""
+        """Return shares of random contexts without and with the convolution, which acts on products as on keys."""
         products, relevant = problem.contexts(key, 100)
         earlier = np.pad(products, ((0, 0), (_WIDTH - 1, 0)))
         convolved = np.lib.stride_tricks.sliding_window_view(earlier, _WIDTH, axis=1).mean(axis=2)
@@ -181,10 +183,10 @@ class ConvolutionNeverRaisesTheMeanRatio(Claim[ConvolvedKey]):
     """
 
     title = "No convolution of keys raises the mean signal-to-noise ratio of a block router"
-    source = Source(_KEY, "Abstract, key convolution", note="for one relevant key, filters fixed")
+    source = Source(_KEY, "Abstract, key convolution", note="for one relevant key and fixed filters")
     population = ConvolvedKeys()
     relation = AtMost()
-    control = Control("four fifths of the bound", lambda ratio, problem: ratio / 1.25)
+    control = Control("0.8 times the bound", lambda ratio, problem: ratio / 1.25)
     controls = "the difference of the scores of two blocks"
     unexplained = "relevant keys whose excess is not along the query, and the effect of training"
     trivial = "a signal-to-noise ratio has no trivial bound"
@@ -194,8 +196,8 @@ class ConvolutionNeverRaisesTheMeanRatio(Claim[ConvolvedKey]):
         return problem.excess * jnp.asarray(router_signal_to_noise(1.0, d, n // problem.blocks))
 
     def measure(self, problem: ConvolvedKey, key: Key[Array, ""]) -> Array:
-        """Weights of all keys in the difference of two scores. They are its derivative, because the difference is
-        linear in the keys.
+        """Compute the weights of all keys in the difference of two scores. These weights are the derivative of the
+        difference, which is linear in the keys.
         """
         own, other = 1, problem.blocks - 1
 
@@ -229,16 +231,16 @@ class RecallIsTheHitRate(Claim[RecalledPairs]):
     source = Source(_KEY, "Abstract, router", note="for one layer that recalls a pair")
     population = RecallContexts()
     relation = EqualInMean(margin=0.02, resolution=0.04, relative=False, over="problems")
-    control = Control("one and a half times as many blocks", lambda rate, problem: _found(problem, 1.5))
+    control = Control("1.5 times as many blocks", lambda rate, problem: _found(problem, 1.5))
     controls = "how often one layer returns the value that follows a name"
-    unexplained = "layers that are trained"
+    unexplained = "trained layers"
     trials = 128
 
     def predict(self, problem: RecalledPairs) -> Array:
         return _found(problem, 1.0)
 
     def measure(self, problem: RecalledPairs, key: Key[Array, ""]) -> Array:
-        """Whether the rows of names are nearest to their values, of all tokens of the context."""
+        """Return how often the output row of a name is nearer to its value than to all other tokens of the context."""
         d = problem.tokens.shape[2]
         shift = jnp.zeros((2, d)).at[1].set(1.0)
 
@@ -254,7 +256,7 @@ class RecallIsTheHitRate(Claim[RecalledPairs]):
 
 
 def _found(problem: RecalledPairs, factor: float) -> Array:
-    """The integral by a separate quadrature rule, with a multiple of the number of blocks."""
+    """Compute the integral by a separate quadrature rule, with the number of blocks multiplied by `factor`."""
     (_, n, d), size, count = problem.tokens.shape, problem.block, problem.count - 1
     blocks = int(factor * (n // size - 1))
     z, weights = np.polynomial.hermite_e.hermegauss(60)

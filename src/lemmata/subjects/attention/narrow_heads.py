@@ -1,9 +1,9 @@
-"""What the kernel of a narrow head can approximate. It can only approximate functions of its keys.
+"""What the kernel of a narrow head can approximate, which are only functions of its keys.
 
-This theory controls the least error of sums of sections kappa(z, .) = exp(<W_q z, W_k .> / sqrt(d)) of the kernel of a
-head, as functions of the token x of the key. The sections depend only on W_k x. So they cannot follow the variation of
-a function along directions that W_k maps to 0. Heads as wide as their tokens have dense sections. The theory leaves
-unexplained how many sections are needed, and what several heads with different keys can do.
+This theory describes the least error of sums of sections kappa(z, .) = exp(<W_q z, W_k .> / sqrt(d)) of the kernel of
+a head, as functions of the token x of the key. The sections depend only on W_k x. So they cannot follow the variation
+of a function along directions that W_k maps to 0. Heads as wide as their tokens have dense sections. The theory does
+not explain how many sections are needed, and what several heads with different keys can do.
 """
 
 import equinox as eqx
@@ -30,13 +30,13 @@ ABOUT = {"tool": "approximation theory", "architecture": "attention", "object": 
 
 
 class UnseenDirection(eqx.Module):
-    """A head, tokens in pairs x and x - 2 <v, x> v, and the function sin(2 <v, x> + phase) on them.
+    """A head, tokens in pairs x and x - 2 <v, x> v, and the function sin(2 <v, x> + phase) of these tokens.
 
     Args:
         head: the head; the second half of its tokens are the reflections of the first.
         probes: tokens whose queries make the sections kappa(probe, .).
-        direction: v, of length 1.
-        phase: the phase that makes the function neither odd nor even along v.
+        direction: the vector v, of length 1.
+        phase: the phase, which makes the function neither odd nor even along v.
     """
 
     head: AttentionKernel
@@ -46,17 +46,17 @@ class UnseenDirection(eqx.Module):
 
     @property
     def target(self) -> Float[Array, " T"]:
-        """The function at the tokens."""
+        """Return the function at the tokens."""
         return jnp.sin(2 * self.head.tokens @ self.direction + self.phase)
 
     @property
     def sections(self) -> Float[Array, "T m"]:
-        """kappa(probe, token), one section a column."""
+        """The values kappa(probe, token), one section in each column."""
         return jnp.exp(self.head.tokens @ (self.probes @ self.head.exponent).T)
 
 
 class FunctionsOfUnseenDirections(Population[UnseenDirection]):
-    """Normal weights and probes, and tokens uniform on the sphere of radius sqrt(p).
+    """Heads with normal weights and probes, and tokens that are uniform on the sphere of radius sqrt(p).
 
     The direction v is in the kernel of W_k if the head is narrow, and uniform otherwise.
 
@@ -76,7 +76,7 @@ class FunctionsOfUnseenDirections(Population[UnseenDirection]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> UnseenDirection:
-        """A head that is one narrower than its tokens, or as wide as they are, and a phase between -1/2 and 1/2."""
+        """Draw a head of the width of its tokens or one less, and a phase between -1/2 and 1/2."""
         p, pairs = setting["p"], setting["pairs"]
         d = p if self.full else p - 1
         phase, normal = jax.random.split(key)
@@ -102,9 +102,10 @@ _COUNT = "how many sections a function needs"
 
 
 def _missed(problem: UnseenDirection, trained: slice, tested: slice) -> Float[Array, " c"]:
-    """Mean squared errors on some tokens of least squares fits to others, over the variance of f, for each count.
+    """Return test errors of least squares fits, divided by the variance of f, for each number of sections.
 
-    The ridge is the smallest that float64 can resolve. Any coefficients would do to test a lower bound.
+    The ridge is the smallest that float64 can resolve. A lower bound holds for any coefficients, so the ridge does not
+    affect the test.
     """
     f, sections = problem.target, problem.sections
     counts = jnp.asarray(_COUNTS)[:, None]
@@ -132,7 +133,7 @@ class NarrowHeadsMissUnseenDirections(Claim[UnseenDirection]):
     stated = Kind.OWN
     population = FunctionsOfUnseenDirections()
     relation = AtLeast()
-    control = Control("one and a half times the bound", lambda bound, problem: 1.5 * bound)
+    control = Control("1.5 times the bound", lambda bound, problem: 1.5 * bound)
     controls, unexplained = _CONTROLS, _COUNT
 
     def predict(self, problem: UnseenDirection) -> Array:
@@ -147,7 +148,7 @@ class NarrowHeadsMissUnseenDirections(Claim[UnseenDirection]):
         return jnp.zeros(len(_COUNTS))
 
     def condition(self, problem: UnseenDirection) -> Array:
-        """Sections of a pair agree to rounding of their logits; coefficients are at most |f| / (2 sqrt(ridge))."""
+        """Sections at a pair agree up to rounding of logits; coefficients are at most |f| / (2 sqrt(ridge))."""
         logits = jnp.abs(jnp.log(problem.sections)).max()
         return (1 + logits) * (problem.sections.shape[1] / _RIDGE) ** 0.5 / 2
 
@@ -164,7 +165,7 @@ class HeadsOfFullWidthApproximate(Claim[UnseenDirection]):
     stated = Kind.OWN
     population = FunctionsOfUnseenDirections(full=True)
     relation = Order("sections", _COUNTS)
-    control = Control("more sections approximate worse", lambda sign, problem: -sign)
+    control = Control("more sections give a larger error", lambda sign, problem: -sign)
     controls, unexplained = _CONTROLS, _COUNT
     trials = 64
     predict = -1.0

@@ -1,9 +1,9 @@
-"""Random features for softmax attention: the variance of the estimate of exp(<x, y>) from one feature.
+"""Random features for softmax attention, and the variance of the estimate of exp(<x, y>) from one feature.
 
-This theory controls the variance of three unbiased estimates of exp(<x, y>) from one frequency omega ~ N(0, I):
+This theory describes the variance of three unbiased estimates of exp(<x, y>) from one frequency omega ~ N(0, I):
 positive, trigonometric and hyperbolic. The variance of a mean of m features is smaller by the factor m. The theory
-leaves unexplained orthogonal frequencies, and the ratio of two such sums that attention computes. It also leaves
-unexplained how training changes the lengths of x and y, on which everything depends.
+does not explain orthogonal frequencies, or the ratio of two such sums that attention computes. It also does not
+explain how training changes the lengths of x and y, on which all three variances depend.
 """
 
 import jax.numpy as jnp
@@ -22,30 +22,30 @@ _RELATION = EqualInMean(resolution=0.04)
 
 
 def _lengths(problem: FeaturePair) -> Float[Array, ""]:
-    """(|x|² + |y|²) / 2."""
+    """Return (|x|² + |y|²) / 2."""
     return (jnp.sum(problem.x**2) + jnp.sum(problem.y**2)) / 2
 
 
 def positive_estimates(problem: FeaturePair, omega: Float[Array, "n p"]) -> Float[Array, " n"]:
-    """exp(<omega, x + y> - (|x|² + |y|²) / 2), the product of two positive features.
+    """Return exp(<omega, x + y> - (|x|² + |y|²) / 2), the product of two positive features.
 
     >>> from lemmata.subjects.attention._feature_pairs import FeaturePair
     >>> positive_estimates(FeaturePair(jnp.ones(1), -jnp.ones(1)), jnp.array([[0.0], [3.0]])).round(3).tolist()
     [0.368, 0.368]
 
     Args:
-        problem: x and y.
-        omega: frequencies, one in each row.
+        problem: the points x and y.
+        omega: the frequencies, one in each row.
     """
     return jnp.exp(omega @ (problem.x + problem.y) - _lengths(problem))
 
 
 def trigonometric_estimates(problem: FeaturePair, omega: Float[Array, "n p"]) -> Float[Array, " n"]:
-    """exp((|x|² + |y|²) / 2) cos <omega, x - y>, the product of sines and cosines.
+    """Return exp((|x|² + |y|²) / 2) cos <omega, x - y>, the product of sine and cosine features.
 
     Args:
-        problem: x and y.
-        omega: frequencies, one in each row.
+        problem: the points x and y.
+        omega: the frequencies, one in each row.
     """
     return jnp.exp(_lengths(problem)) * jnp.cos(omega @ (problem.x - problem.y))
 
@@ -146,6 +146,6 @@ class FeaturesForTheDiagonal(Claim[FeaturePair]):
         return jnp.expm1(4 * jnp.sum(problem.x**2)) * 100
 
     def measure(self, problem: FeaturePair, key: Key[Array, ""]) -> Array:
-        """The squared relative error of one feature, divided by eps²."""
+        """Return the squared relative error of one feature, divided by eps²."""
         estimates = positive_estimates(problem, problem.frequencies(key, _DRAWS))
         return jnp.mean((estimates / problem.kernel - 1) ** 2) * 100

@@ -1,12 +1,13 @@
-"""How far sigmoid attention moves with its tokens. The bounds are polynomial in their length, and are compared with
-softmax.
+"""How far the output of sigmoid attention moves with its tokens. The bounds are polynomials in the length of the
+tokens, and are compared with softmax attention.
 
-This theory controls a head of self-attention y_i = sum_j P_ij W x_j with logits x_i' A x_j, namely the spectral norm of
-its derivative by the tokens. For the sigmoid and for the softmax, the norm is at most a polynomial in the length R of
-the tokens. The theory assumes nothing about the tokens. In the worst case, the weights of the sigmoid change half as
-much with their logits as the weights of the softmax. But suppose that n tokens point the same way and are not short.
-Then the derivative of the sigmoid head is larger than the derivative of the softmax head, which is |W|. The theory
-leaves unexplained trained weights, layers around the head, and the use of a smaller derivative.
+This theory describes a head of self-attention y_i = sum_j P_ij W x_j with logits x_i' A x_j. It bounds the spectral
+norm of the derivative of this head with respect to the tokens. For the sigmoid and for the softmax, the norm is at
+most a polynomial in the length R of the tokens. The theory assumes nothing about the tokens. In the worst case, the
+weights of the sigmoid change half as much with their logits as the weights of the softmax. But suppose that n tokens
+point the same way and are not short. Then the derivative of the sigmoid head is larger than the derivative of the
+softmax head, which is |W|. The theory does not explain trained weights, layers around the head, and why a smaller
+derivative would help.
 """
 
 import math
@@ -37,12 +38,12 @@ ABOUT = {"tool": "linear algebra", "architecture": "attention", "object": "inequ
 
 
 class SigmoidHead(eqx.Module):
-    """The head y_i = sum_j P_ij W x_j with logits x_i' A x_j, where P is their sigmoid with a bias, or their softmax.
+    """The head y_i = sum_j P_ij W x_j, where P is the sigmoid with a bias, or the softmax, of the logits x_i' A x_j.
 
     Args:
-        tokens: x_i, one in each row.
-        exponent: A.
-        value: W.
+        tokens: the tokens x_i, one in each row.
+        exponent: the matrix A.
+        value: the matrix W.
         bias: the number that a sigmoid adds to every logit.
     """
 
@@ -58,14 +59,14 @@ class SigmoidHead(eqx.Module):
 
     @property
     def size(self) -> float:
-        """|A| R², which no logit exceeds."""
+        """The bound |A| R², which no logit exceeds."""
         return float(np.linalg.norm(self.exponent, 2) * self.radius**2)
 
     def weights(self, kind: str) -> Float[np.ndarray, "n n"]:
-        """P of the sigmoid or of the softmax.
+        """Return the weights P of the sigmoid or of the softmax.
 
         Args:
-            kind: which.
+            kind: "sigmoid" or "softmax".
         """
         logits = self.tokens @ self.exponent @ self.tokens.T
         if kind == "sigmoid":
@@ -74,7 +75,7 @@ class SigmoidHead(eqx.Module):
         return mass / mass.sum(axis=1, keepdims=True)
 
     def jacobian(self, kind: str) -> Float[np.ndarray, "m m"]:
-        """dY/dX, of shape (n p, n p): the sum of the terms of values, queries and keys.
+        """Return dY/dX, of shape (n p, n p), as the sum of the terms of values, queries and keys.
 
         Args:
             kind: "sigmoid" or "softmax".
@@ -92,7 +93,7 @@ class SigmoidHead(eqx.Module):
         return found.reshape(n * width, n * width)
 
     def norm(self, kind: str) -> float:
-        """The spectral norm of dY/dX.
+        """Return the spectral norm of dY/dX.
 
         Args:
             kind: "sigmoid" or "softmax".
@@ -117,7 +118,7 @@ class SigmoidHeads(Population[SigmoidHead]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SigmoidHead:
-        """A of norm 1, W orthogonal, lengths of a half to the whole of the setting."""
+        """Draw A of norm 1, an orthogonal W, and lengths between 1/2 and 1 times the setting."""
         n, p = setting["n"], setting["p"]
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         tokens, exponent = rng.normal(size=(n, p)), rng.normal(size=(p, p))
@@ -136,7 +137,7 @@ class SigmoidHeads(Population[SigmoidHead]):
 
 
 _KEY = "ramapuram2025sigmoid"
-_CONTROLS = "the derivative of a head by its tokens"
+_CONTROLS = "the derivative of a head with respect to its tokens"
 
 
 class WeightsMoveLess(Claim[SigmoidHead]):
@@ -150,15 +151,15 @@ class WeightsMoveLess(Claim[SigmoidHead]):
     source = Source(_KEY, "Abstract, improved regularity", note="of the weights as functions of the logits")
     population = SigmoidHeads("scattered")
     relation = AtMost()
-    control = Control("three fifths of both bounds", lambda bound, problem: 0.6 * bound)
-    controls = "the derivative of attention's weights by its logits"
+    control = Control("0.6 times both bounds", lambda bound, problem: 0.6 * bound)
+    controls = "the derivative of attention's weights with respect to its logits"
     unexplained = "which derivative is larger at given logits, and how the logits depend on the tokens"
     traced = False
     predict = (0.25, 0.5)
     trivial = (1.0, 1.0)  # weights are between 0 and 1
 
     def measure(self, problem: SigmoidHead, key: Key[Array, ""]) -> np.ndarray:
-        """The largest of all rows: diag(p (1 - p)), and diag(p) - p p'."""
+        """Return the largest norm over all rows p, of diag(p (1 - p)) and of diag(p) - p p'."""
         sigmoid, softmax = (problem.weights(kind) for kind in ("sigmoid", "softmax"))
         rows = [np.linalg.norm(np.diag(row) - np.outer(row, row), 2) for row in softmax]
         return np.array([np.max(sigmoid * (1 - sigmoid)), max(rows)])
@@ -192,7 +193,7 @@ class SigmoidJacobianBound(Claim[SigmoidHead]):
         return problem.norm("sigmoid")
 
     def trivial(self, problem: SigmoidHead) -> float:
-        """Weights of 1, and their derivatives of 1/4."""
+        """Bound the derivative with weights of 1 and derivatives of weights of 1/4."""
         return len(problem.tokens) * (1 + problem.size / 2)
 
     def condition(self, problem: SigmoidHead) -> float:
@@ -225,7 +226,7 @@ class SoftmaxJacobianBound(Claim[SigmoidHead]):
         return problem.norm("softmax")
 
     def trivial(self, problem: SigmoidHead) -> float:
-        """Rows of sum 1, columns of sum n, covariances within a ball."""
+        """Bound the derivative with row sums of 1, column sums of n, and covariances of tokens in a ball."""
         n = len(problem.tokens)
         return n**0.5 + problem.size * (1 + n**0.5)
 
@@ -265,7 +266,7 @@ class AlignedTokensAreAmplified(Claim[SigmoidHead]):
 
 
 def _sums(problem: SigmoidHead) -> np.ndarray:
-    """The sums of a row of the sigmoid's weights, and of the softmax's weights without each token's own weight."""
+    """Return the sum of a row of sigmoid weights, and of softmax weights without the token's own weight."""
     n = len(problem.tokens)
     return np.array([problem.weights("sigmoid").sum(axis=1).max(), 1 - 1 / n])
 

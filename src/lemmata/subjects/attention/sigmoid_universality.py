@@ -1,10 +1,10 @@
-"""What one layer of sigmoid attention can represent: any function of a token and the set of tokens around it.
+"""One layer of sigmoid attention can represent any function of a token and the set of tokens around it.
 
-This theory controls sequences whose tokens have finitely many values. Sharp sigmoid weights count how many tokens are
+This theory describes sequences whose tokens have finitely many values. Sharp sigmoid weights count how many tokens are
 above a threshold. The counts at all thresholds determine the multiset of tokens, and a ReLU network of one number can
 map each multiset to any value. Functions on a cube are approximated by functions on a grid. A function that depends on
-the order of tokens is a function of tokens that contain their positions. The theory leaves unexplained how large a
-network must be, and whether training finds it.
+the order of tokens is a function of tokens that contain their positions. The theory does not explain how large a
+network must be, and whether training finds the network.
 """
 
 import itertools
@@ -22,13 +22,13 @@ ABOUT = {"tool": "approximation theory", "architecture": "attention", "object": 
 
 
 class TokenMap(eqx.Module):
-    """A function of a token and of how often each value is there, and how sharp the logits are.
+    """A function of a token and of how often each value occurs in the sequence, and the sharpness of the logits.
 
     Args:
-        sequences: all of them, one in each row, with entries 1 to m.
+        sequences: all sequences, one in each row, with entries 1 to m.
         targets: the function at each token of each sequence.
-        m: values that a token may have.
-        sharpness: beta.
+        m: the number of values that a token may have.
+        sharpness: the factor beta of the logits.
     """
 
     sequences: Int[np.ndarray, "s n"]
@@ -38,12 +38,12 @@ class TokenMap(eqx.Module):
 
     @property
     def places(self) -> Int[np.ndarray, " m"]:
-        """The factor of each head's count. With it, the sum determines all counts and leaves space for a token."""
+        """The factor of each head's count, with which the sum determines all counts and has space for a token."""
         return (self.m + 1) * (self.sequences.shape[1] + 1) ** np.arange(self.m)
 
     @property
     def blur(self) -> float:
-        """The most by which weights that are not quite 0 and 1 can move that sum."""
+        """The largest change of the weighted sum because weights are not exactly 0 and 1."""
         return float(self.places.sum() * self.sequences.shape[1] / (1 + math.exp(self.sharpness / 2)))
 
 
@@ -66,7 +66,7 @@ class TokenMaps(Population[TokenMap]):
 
     def hypotheses(self, problem: TokenMap) -> list[Hypothesis]:
         why = "otherwise two sequences can be confused; a larger beta helps"
-        return [Hypothesis("what blurred weights add to the sum of counts", problem.blur, "<", 0.25, why)]
+        return [Hypothesis("how far inexact weights move the sum of counts", problem.blur, "<", 0.25, why)]
 
 
 class OneLayerRepresentsAnyMap(Claim[TokenMap]):
@@ -90,14 +90,14 @@ class OneLayerRepresentsAnyMap(Claim[TokenMap]):
         lambda targets, problem: _layer(problem, normalised=True),
     )
     controls = "what a layer of attention and a network with one input can represent"
-    unexplained = "the size that a continuous function needs; training"
+    unexplained = "the size that a continuous function needs, and training"
     traced = False
 
     def predict(self, problem: TokenMap) -> np.ndarray:
         return problem.targets
 
     def measure(self, problem: TokenMap, key: Key[Array, ""]) -> np.ndarray:
-        """The layer at every token of every sequence."""
+        """Return the output of the layer at every token of every sequence."""
         return _layer(problem)
 
     def condition(self, problem: TokenMap) -> float:
@@ -106,7 +106,7 @@ class OneLayerRepresentsAnyMap(Claim[TokenMap]):
 
 
 def _layer(problem: TokenMap, normalised: bool = False) -> np.ndarray:
-    """Heads that count, and ReLUs that read values off the sum of counts."""
+    """Compute the layer: heads count, and ReLUs read the values off the sum of counts."""
     x, targets = problem.sequences, problem.targets
     logits = problem.sharpness * (x[:, None, :] - np.arange(1, problem.m + 1)[:, None] + 0.5)
     weights = softmax(logits, axis=2) if normalised else expit(logits)

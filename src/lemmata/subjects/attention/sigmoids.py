@@ -1,10 +1,10 @@
-"""Sigmoid attention at the start of training and in tiles, with row sums, sizes of outputs, and equality with the
-softmax.
+"""Sigmoid attention at the start of training and in tiles: row sums, sizes of outputs, and when sigmoid attention
+equals softmax attention.
 
-This theory controls a head with normal queries, keys and values. Without a bias, the row sums of the sigmoid weights
+This theory describes a head with normal queries, keys and values. Without a bias, the row sums of the sigmoid weights
 are n/2 on average. With the bias -log n they do not depend on n, and the head equals a softmax head up to one constant
-factor. Computation in tiles gives the same numbers. The theory leaves unexplained how training changes the logits,
-while the bias stays the same.
+factor. Computation in tiles gives the same numbers. The theory does not explain how training changes the logits, while
+the bias stays the same.
 """
 
 import functools
@@ -45,12 +45,12 @@ _QUERIES = 32
 
 
 class StartedHead(eqx.Module):
-    """The law of a head at the start: logits of standard deviation `spread`, given any query.
+    """The distribution of a head at the start, whose logits have the standard deviation `spread` for any query.
 
     Args:
-        spread: of q'k / sqrt(d) over normal keys k, for queries q of length spread sqrt(d).
-        n: tokens.
-        d: width of queries, keys and values.
+        spread: the standard deviation of q'k / sqrt(d) over normal keys k, for queries q of length spread sqrt(d).
+        n: the number of tokens.
+        d: the width of queries, keys and values.
     """
 
     spread: float = eqx.field(static=True, converter=float)
@@ -58,11 +58,11 @@ class StartedHead(eqx.Module):
     d: int = eqx.field(static=True)
 
     def draw(self, key: Key[Array, ""], n: int) -> tuple[Float[np.ndarray, "m n"], Float[np.ndarray, "n d"]]:
-        """Logits of 32 queries of length spread sqrt(d), and values, of normal keys and values.
+        """Return the logits of 32 queries of length spread sqrt(d) for normal keys, and normal values.
 
         Args:
-            key: randomness.
-            n: how many tokens.
+            key: the random key.
+            n: the number of tokens.
         """
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         q, k, v = (rng.normal(size=(rows, self.d)) for rows in (_QUERIES, n, n))
@@ -70,7 +70,7 @@ class StartedHead(eqx.Module):
 
 
 def _few_surprises(problem: StartedHead) -> Hypothesis:
-    why = "for wider logits, a few of them dominate the mean of their exponentials"
+    why = "for wider logits, a few logits dominate the mean of the exponentials"
     return Hypothesis("the standard deviation of the logits", problem.spread, "<=", 1.2, why)
 
 
@@ -88,11 +88,11 @@ class CutHead(eqx.Module):
 
     Args:
         q: queries, one in each row.
-        k: keys.
-        v: values.
-        weight: of each output in a sum that is differentiated.
-        block: queries in a tile.
-        causal: whether a token sees no later ones.
+        k: keys, one in each row.
+        v: values, one in each row.
+        weight: the weight of each output in a sum that is differentiated.
+        block: the number of queries in a tile.
+        causal: whether a token does not attend to later tokens.
     """
 
     q: Float[Array, "n d"]
@@ -147,12 +147,12 @@ class RowSumsAtStart(Claim[StartedHead]):
     trials = 64
 
     def predict(self, problem: StartedHead) -> np.ndarray:
-        """The second by Gauss-Hermite quadrature."""
+        """Compute the second value by Gauss-Hermite quadrature."""
         weights = expit(problem.spread * _NODES - np.log(problem.n))
         return problem.n * np.array([0.5, weights @ _MASSES / _MASSES.sum()])
 
     def measure(self, problem: StartedHead, key: Key[Array, ""]) -> np.ndarray:
-        """The mean over queries."""
+        """Return the mean over queries."""
         logits, _ = problem.draw(key, problem.n)
         return np.stack([expit(logits + bias).sum(axis=1).mean() for bias in (0.0, -np.log(problem.n))])
 
@@ -240,12 +240,12 @@ class TilesAreExact(Claim[CutHead]):
     controls, unexplained = "the outputs and derivatives of a head", "time on an accelerator"
 
     def predict(self, problem: CutHead) -> Array:
-        """One row for the head that sees all tokens, and one row for the causal head."""
+        """Return one row for the head that attends to all tokens, and one row for the causal head."""
         heads = [functools.partial(tiled_attention, block=problem.block, causal=causal) for causal in (False, True)]
         return jnp.stack([_outputs_and_derivatives(head, problem) for head in heads])
 
     def measure(self, problem: CutHead, key: Key[Array, ""]) -> Array:
-        """Automatic differentiation through the whole matrix."""
+        """Differentiate automatically through the whole matrix of weights."""
         return _whole(problem, len(problem.q))
 
     def condition(self, problem: CutHead) -> Array:
@@ -253,7 +253,7 @@ class TilesAreExact(Claim[CutHead]):
 
 
 def _whole(problem: CutHead, m: int) -> Array:
-    """Both heads, with the bias -log m and the whole matrix of weights."""
+    """Compute both heads with the bias -log m and the whole matrix of weights."""
     n, d = problem.q.shape
     weights = lambda q, k: 1 / (1 + m * jnp.exp(-q @ k.T / d**0.5))
     heads = [lambda q, k, v, seen=seen: (seen * weights(q, k)) @ v for seen in (jnp.ones((n, n)), jnp.tri(n))]
@@ -267,7 +267,7 @@ def _outputs_and_derivatives(head, problem: CutHead) -> Array:
 
 @functools.cache
 def _held(n: int, d: int, block: int, causal: bool) -> float:
-    """Bytes of temporaries and results of the compiled outputs and derivatives in tiles."""
+    """Return the bytes of temporaries and results in the compiled program for outputs and derivatives in tiles."""
     like = jax.ShapeDtypeStruct((n, d), float)
     attend = functools.partial(tiled_attention, block=block, causal=causal)
     loss = lambda q, k, v: jnp.sum(attend(q, k, v) ** 2)

@@ -1,8 +1,9 @@
-"""Attention as a smoother of its tokens: its spectrum, its convex hull, and the kernel of its keys.
+"""Attention as a smoother of its tokens: its spectrum, the convex hull of its values, and the kernel of its keys.
 
-This theory controls the row-stochastic matrix A = D^-1 K by which a head averages its values. It assumes one head and
-any logits. For tied queries and keys, A is reversible. For untied queries and keys, it lacks the properties of a
-kernel, but the mean over queries of a product of two keys has them. The theory leaves unexplained what the values are.
+This theory describes the row-stochastic matrix A = D^-1 K by which a head averages its values, where K holds the
+exponentials of logits and D their row sums. It assumes one head and any logits. For tied queries and keys, A is
+reversible. For untied queries and keys, K is not a semidefinite kernel, but the mean over queries of a product of two
+keys is. The theory does not explain what the values are.
 """
 
 import equinox as eqx
@@ -30,7 +31,7 @@ ABOUT = {"tool": "linear algebra", "architecture": "attention", "object": "spect
 
 
 class HeadWithValues(eqx.Module):
-    """One head: the logits of token i for all tokens in row i, and the value v_j of each token, one in each row."""
+    """One head, with the logits of token i for all tokens in row i, and the value v_j of token j in row j."""
 
     logits: Float[Array, "T T"]
     values: Float[Array, "T c"]
@@ -47,7 +48,7 @@ class TokenValues(Population[HeadWithValues]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> HeadWithValues:
-        """An inverse temperature. Its logarithm is uniform between 0 and the logarithm of the largest."""
+        """Draw an inverse temperature; its logarithm is uniform between 0 and that of the largest allowed one."""
         length, d = setting["tokens"], setting["d"]
         temperature, normal = jax.random.split(key)
         queries, keys, values = draws(normal, (length, d), (length, d), (length, d))
@@ -58,22 +59,22 @@ class TokenValues(Population[HeadWithValues]):
 
 
 class KeyPair(eqx.Module):
-    """Two keys as queries meet them: M x on the left and M y on the right."""
+    """Two keys x and y, multiplied by the matrix M of a head: `left` is M x and `right` is M y."""
 
     left: Float[Array, " p"]
     right: Float[Array, " p"]
 
     @property
     def difference(self) -> Float[Array, " p"]:
-        """M (x - y)."""
+        """The difference M (x - y)."""
         return self.left - self.right
 
     def over_queries(self, key: Key[Array, ""], number: int) -> Float[Array, ""]:
-        """The mean of kappa(z, x) kappa(z, y) over normal queries z and their negatives.
+        """Return the mean of kappa(z, x) kappa(z, y) over normal queries z and -z.
 
         Args:
-            key: randomness.
-            number: how many pairs z, -z.
+            key: the random key.
+            number: the number of pairs z, -z.
         """
         queries = jax.random.normal(key, (number, len(self.left)))
         both = jnp.concatenate([queries, -queries])
@@ -89,7 +90,7 @@ class ShortKeyPairs(Population[KeyPair]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> KeyPair:
-        """Scaled together, so that their ratio is random."""
+        """Draw a pair and scale both keys together, so that the ratio of their lengths is random."""
         p = setting["p"]
         product, tokens = draws(key, (p, p), (2, p))
         pair = tokens @ product.T
@@ -97,7 +98,7 @@ class ShortKeyPairs(Population[KeyPair]):
         return KeyPair(left, right)
 
     def hypotheses(self, problem: KeyPair) -> list[Hypothesis]:
-        """Lengths at which the mean has few surprises."""
+        """Require lengths for which the sampled mean is reliable."""
         length = jnp.linalg.norm(problem.left) + jnp.linalg.norm(problem.right)
         return [
             Hypothesis(
@@ -114,7 +115,7 @@ _CONTROLS = "the eigenvalues of the attention matrix"
 
 
 def _leaves_unit_interval(attention: Float[Array, "T T"]) -> Float[Array, ""]:
-    """1 - min Re + max |Im| of the eigenvalues; 1 or less if they are real and not negative."""
+    """Return 1 - min Re + max |Im| of the eigenvalues, which is at most 1 if they are real and not negative."""
     values = jnp.linalg.eigvals(attention)
     return 1 - values.real.min() + jnp.abs(values.imag).max()
 
@@ -133,7 +134,7 @@ class TiedHeadsAreReversible(Claim[AttentionKernel]):
     population = TokenHeads(tied=True)
     relation = AtMost()
     control = Control("all eigenvalues are at least 0.01", lambda bound, problem: bound - 0.01)
-    controls, unexplained = _CONTROLS, "how fast the eigenvalues fall; untied heads"
+    controls, unexplained = _CONTROLS, "how fast the eigenvalues fall, and untied heads"
     predict = 1.0
     trivial = 1 + 2**0.5  # eigenvalues of a stochastic matrix lie in the unit disc
 
@@ -141,7 +142,7 @@ class TiedHeadsAreReversible(Claim[AttentionKernel]):
         return _leaves_unit_interval(problem.attention)
 
     def condition(self, problem: AttentionKernel) -> Array:
-        """Eigenvalues of D^-1 K are as sensitive as D^(1/2) is badly scaled."""
+        """Eigenvalues of D^-1 K are sensitive if the entries of D^(1/2) differ much."""
         sums = jnp.exp(problem.tokens @ problem.exponent @ problem.tokens.T).sum(axis=1)
         return len(sums) * jnp.sqrt(sums.max() / sums.min())
 
@@ -162,7 +163,7 @@ class UntiedHeadsAreNotReversible(Claim[AttentionKernel]):
     source = Source("foundation2025", "(7)", note="corrected, the smoother of independent queries and keys")
     population = TokenHeads()
     relation = Witness(0.9)
-    control = Control("1.8 times the bound, equally often", lambda value, problem: 1.8 * value)
+    control = Control("1.8 times the bound, with the same probability", lambda value, problem: 1.8 * value)
     controls, unexplained = _CONTROLS, "the distribution of the spectrum for many tokens"
     trials = 256
     predict = 1 + 1e-06
@@ -201,7 +202,7 @@ class QueryAveragedKernel(Claim[KeyPair]):
         return jnp.exp(jnp.sum((problem.left + problem.right) ** 2) / 2)
 
     def measure(self, problem: KeyPair, key: Key[Array, ""]) -> Array:
-        """Products of the kernel at 1000 queries and their negatives."""
+        """Return the mean product of the kernel at 1000 queries and their negatives."""
         return problem.over_queries(key, 1000)
 
 
@@ -219,17 +220,17 @@ class AttentionStaysInTheHull(Claim[HeadWithValues]):
     source = Source("foundation2025", "(6)", note="with the index of the token on the left")
     population = TokenValues()
     relation = AtMost()
-    control = Control("nine tenths of the bound", lambda bound, problem: 0.9 * bound)
+    control = Control("0.9 times the bound", lambda bound, problem: 0.9 * bound)
     controls, unexplained = "the size of a head's output", "residual connections, and the map after the heads"
 
     def predict(self, problem: HeadWithValues) -> Array:
         return jnp.abs(problem.values).max()
 
     def measure(self, problem: HeadWithValues, key: Key[Array, ""]) -> Array:
-        """Token by token, by exponentials of differences to the largest logit."""
+        """Compute the output token by token, from exponentials of differences to the largest logit."""
         mass = jnp.exp(problem.logits - problem.logits.max(axis=1, keepdims=True))
         return jnp.abs(mass @ problem.values / mass.sum(axis=1, keepdims=True)).max()
 
     def trivial(self, problem: HeadWithValues) -> Array:
-        """Every share is at most 1."""
+        """Use only that every attention weight is at most 1."""
         return jnp.abs(problem.values).sum(axis=0).max()

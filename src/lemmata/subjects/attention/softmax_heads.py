@@ -1,8 +1,8 @@
-"""Attention as a softmax network: identities that carry results about one to the other.
+"""Attention as a softmax network: identities that transfer results from softmax networks to attention.
 
-This theory controls one head of softmax attention without scaling of the logits. The output of a token is the output of
-a softmax network whose hidden weights are the keys and whose readouts are the values. All statements here are
-identities, for any matrices. They leave unexplained how all three weight matrices train together.
+This theory describes one head of softmax attention without scaling of the logits. The output of a token is the output
+of a softmax network whose hidden weights are the keys and whose readouts are the values. All statements here are
+identities, for any matrices. They do not explain how all three weight matrices train together.
 """
 
 import equinox as eqx
@@ -27,9 +27,9 @@ class AttentionHead(eqx.Module):
 
     Args:
         tokens: X, one column per token.
-        query: W^Q.
-        key: W^K.
-        value: W^V.
+        query: the matrix W^Q.
+        key: the matrix W^K.
+        value: the matrix W^V.
         target: the wanted outputs, one column for each token.
     """
 
@@ -56,17 +56,17 @@ class AttentionHead(eqx.Module):
 
     @property
     def shares(self) -> Float[Array, "t t"]:
-        """S, row j the softmax over i of <W^K x_i, W^Q x_j>."""
+        """The attention weights S; row j is the softmax over i of <W^K x_i, W^Q x_j>."""
         return jax.nn.softmax(self.queries.T @ self.keys, axis=1)
 
     @property
     def outputs(self) -> Float[Array, "d t"]:
-        """Attention: column j is sum_i S_ji W^V x_i."""
+        """The output of attention; column j is sum_i S_ji W^V x_i."""
         return (self.shares @ self.values.T).T
 
     @property
     def rounding(self) -> Float[Array, ""]:
-        """How many eps a share is off: a logit sums d² products, and carries an error of the sum of their sizes."""
+        """The error of an attention weight in units of eps: a logit's error is the sum of the sizes of d² products."""
         sizes = [jnp.abs(side) @ jnp.abs(self.tokens) for side in (self.query, self.key)]
         return 1 + (sizes[0].T @ sizes[1]).max()
 
@@ -95,7 +95,7 @@ _UNEXPLAINED = "training of queries, keys and values together"
 
 
 def _condition_of_outputs(problem: AttentionHead) -> Array:
-    """Rounding of shares, and of the sums of values, whose sizes count against each output."""
+    """Return the error from rounding attention weights and sums of values, relative to each output."""
     sizes = jnp.abs(problem.value) @ jnp.abs(problem.tokens)
     return problem.rounding * jnp.maximum(1.0, sizes.max() / jnp.abs(problem.outputs))
 
@@ -118,7 +118,7 @@ class AttentionIsSoftmaxNetwork(Claim[AttentionHead]):
         return problem.tokens.shape[1] * problem.outputs
 
     def measure(self, problem: AttentionHead, key: Key[Array, ""]) -> Array:
-        """Equation (1) with exponentials, token by token."""
+        """Compute equation (1) with exponentials, token by token."""
         hidden, readout = problem.keys, problem.values
 
         def network(x: Float[Array, " d"]) -> Float[Array, " d"]:
@@ -160,11 +160,11 @@ class TensorTrick(Claim[AttentionHead]):
     controls, unexplained = _CONTROLS, _UNEXPLAINED
 
     def predict(self, problem: AttentionHead) -> Array:
-        """Softmax of blocks of the Kronecker product's rows."""
+        """Take the softmax of blocks of rows of the Kronecker product times vec(M)."""
         return _shares_by_kronecker(problem)
 
     def measure(self, problem: AttentionHead, key: Key[Array, ""]) -> Array:
-        """The shares of attention, by queries and keys."""
+        """Compute the attention weights from queries and keys."""
         return problem.shares
 
     def condition(self, problem: AttentionHead) -> Array:
@@ -194,7 +194,7 @@ class SvmTrick(Claim[AttentionHead]):
     controls, unexplained = _CONTROLS, _UNEXPLAINED
 
     def predict(self, problem: AttentionHead) -> Array:
-        """Inner products, entry by entry."""
+        """Compute the scalar products, entry by entry."""
 
         def entry(x: Float[Array, " d"], v: Float[Array, " d"]) -> Array:
             mass = jnp.exp(problem.tokens.T @ (problem.key.T @ (problem.query @ x)))
@@ -225,14 +225,14 @@ class AttentionGradient(Claim[AttentionHead]):
     """
 
     title = "The gradient of attention follows from the gradient of a softmax network"
-    source = Source("gu2024softmax", "Claim 3.4", note="with keys for units, as section 7 proposes")
+    source = Source("gu2024softmax", "Claim 3.4", note="with keys as units, as section 7 proposes")
     population = AttentionHeads()
     relation = Equal(block=-1)  # sums over tokens and outputs, whose terms cancel in every entry
     control = Control("h_li stands in place of <h_li 1 - h_l, S_j>", _without_normalisation)
     controls, unexplained = _CONTROLS, _UNEXPLAINED
 
     def predict(self, problem: AttentionHead) -> Array:
-        """Each query is an input of a softmax network with tokens as units and values as readouts."""
+        """Use a softmax network: queries are its inputs, tokens its units, and values its readouts."""
         tokens, values = problem.tokens, problem.values
         network = SoftmaxNetwork(2, len(values))  # its closed form takes the width from the weights
 
@@ -245,7 +245,7 @@ class AttentionGradient(Claim[AttentionHead]):
         return jax.vmap(one, in_axes=(1, 1, 1))(problem.queries, tokens, problem.target).sum(axis=0)
 
     def measure(self, problem: AttentionHead, key: Key[Array, ""]) -> Array:
-        """Automatic differentiation by M."""
+        """Differentiate automatically with respect to M."""
 
         def loss(product: Float[Array, "d d"]) -> Array:
             shares = jax.nn.softmax(problem.tokens.T @ product @ problem.tokens, axis=1)
@@ -254,7 +254,7 @@ class AttentionGradient(Claim[AttentionHead]):
         return jax.grad(loss)(problem.query.T @ problem.key)
 
     def condition(self, problem: AttentionHead) -> Array:
-        """Terms cancel: their size against the sum's."""
+        """Return the size of the terms, which cancel, divided by the size of their sum."""
         residual = jnp.abs(problem.outputs - problem.target).sum()
         size = 2 * jnp.abs(problem.values).max() * residual * jnp.sum(problem.tokens**2)
         rounding = _condition_of_outputs(problem).min()

@@ -1,4 +1,4 @@
-"""Functions on the cube {-1, 1}^d: their Fourier coefficients, their sensitivity to noise, and learning them."""
+"""Functions on the cube {-1, 1}^d: their Fourier coefficients, their sensitivity to noise, and how to learn them."""
 
 from lemmata.core import read_arguments as _read_arguments
 

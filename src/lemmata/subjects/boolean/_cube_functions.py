@@ -1,4 +1,4 @@
-"""Random functions on the cube, and their sensitivity to noise by flipping coordinates."""
+"""Random functions on the cube, and their sensitivity to noise that flips coordinates."""
 
 import equinox as eqx
 import jax
@@ -16,7 +16,7 @@ class NoisyFunction(eqx.Module):
     """A function on {-1, 1}^d with values -1 and 1, and the rate at which noise flips coordinates.
 
     Args:
-        values: at the points of `cube(d)`.
+        values: the values of the function at the points of `cube(d)`.
         eta: the probability that a coordinate changes its sign.
     """
 
@@ -30,13 +30,13 @@ class NoisyFunction(eqx.Module):
 
 
 def log_binomial(n: Array, k: Array) -> Array:
-    """The logarithm of a binomial coefficient."""
+    """Return the logarithm of a binomial coefficient."""
     lgamma = jax.scipy.special.gammaln
     return lgamma(n + 1.0) - lgamma(k + 1.0) - lgamma(n - k + 1.0)
 
 
 def flipping(values: Float[Array, " points"], eta: Float[Array, ""]) -> Float[Array, " points"]:
-    """E f(y) at each point x, where y is x with each sign flipped with probability eta."""
+    """Return E f(y) at each point x, where y is x with each sign flipped with probability eta."""
     points = jnp.arange(len(values))
 
     def flip(mean: Array, bit: Array) -> tuple[Array, None]:
@@ -46,12 +46,12 @@ def flipping(values: Float[Array, " points"], eta: Float[Array, ""]) -> Float[Ar
 
 
 def changed_by_flips(values: Float[Array, " points"], eta: Float[Array, ""]) -> Float[Array, ""]:
-    """The probability that f(x) and f(y) differ, from terms f(x) (f(x) - f(y)) without cancellation at small eta."""
+    """Return the probability that f(x) and f(y) differ, computed without cancellation at small eta."""
     return jnp.mean(jnp.where(values > 0, flipping((values < 0).astype(float), eta), 0.0)) * 2
 
 
 def flip_rates(values: Float[Array, " points"]) -> Float[Array, " d"]:
-    """The share of points where f changes, for each coordinate whose sign changes."""
+    """Return, for each coordinate, the share of points at which f changes if this coordinate is flipped."""
     points = jnp.arange(len(values))
     return jax.lax.map(
         lambda bit: jnp.mean(values != values[points ^ bit]), 2 ** jnp.arange(len(values).bit_length() - 1)
@@ -59,12 +59,12 @@ def flip_rates(values: Float[Array, " points"]) -> Float[Array, " d"]:
 
 
 def halfspace(weights: Float[Array, " d"], threshold: Float[Array, ""]) -> Float[Array, " points"]:
-    """The sign of <w, x> - t at all points of the cube, 1 if it is 0."""
+    """Return the sign of <w, x> - t at all points x of the cube, with 1 as the sign of 0."""
     return jnp.where(cube(len(weights)) @ weights >= threshold, 1.0, -1.0)
 
 
 def random_weights(key: Key[Array, ""], d: int) -> Float[Array, " d"]:
-    """Positive weights: normal, equal or geometric, from equal ones to 1, 1/2, 1/4, ..."""
+    """Draw positive weights, which are normal, equal, or geometric with a ratio between 0.45 and 1."""
     size_key, kind_key, rate_key = jax.random.split(key, 3)
     kind = jax.random.randint(kind_key, (), 0, 3)
     geometric = jax.random.uniform(rate_key, minval=0.45, maxval=1.0) ** jnp.arange(d)
@@ -73,7 +73,7 @@ def random_weights(key: Key[Array, ""], d: int) -> Float[Array, " d"]:
 
 
 def random_halfspace(key: Key[Array, ""], d: int) -> Float[Array, " points"]:
-    """A halfspace with threshold 0 in half of the cases, and with random signs of the weights."""
+    """Draw a halfspace with random signs of the weights, and with threshold 0 in half of the cases."""
     weight_key, sign_key, threshold_key, zero_key = jax.random.split(key, 4)
     weights = random_weights(weight_key, d) * jax.random.rademacher(sign_key, (d,), float)
     threshold = 0.7 * jnp.linalg.norm(weights) * jax.random.normal(threshold_key)
@@ -81,7 +81,7 @@ def random_halfspace(key: Key[Array, ""], d: int) -> Float[Array, " points"]:
 
 
 def random_tree(key: Key[Array, ""], d: int) -> Float[Array, " points"]:
-    """A decision tree of depth 3 with a random coordinate at each node and a random sign at each leaf."""
+    """Draw a decision tree of depth 3 with a random coordinate at each node and a random sign at each leaf."""
     node_key, leaf_key = jax.random.split(key)
     nodes = jax.random.randint(node_key, (2**LEAF_DEPTH,), 0, d)
     points, at = cube(d), jnp.ones(2**d, int)
@@ -92,23 +92,23 @@ def random_tree(key: Key[Array, ""], d: int) -> Float[Array, " points"]:
 
 
 def parity_of_size(d: int, size: Array) -> Float[Array, " points"]:
-    """The product of the first coordinates."""
+    """Return the product of the first `size` coordinates."""
     return jnp.prod(jnp.where(jnp.arange(d) < size, cube(d), 1.0), axis=1)
 
 
 def random_table(key: Key[Array, ""], d: int) -> Float[Array, " points"]:
-    """Independent values, with a random share of -1."""
+    """Draw independent values, with a random share of -1."""
     share_key, value_key = jax.random.split(key)
     share = jax.random.uniform(share_key, minval=0.1, maxval=0.5)
     return jnp.where(jax.random.bernoulli(value_key, share, (2**d,)), -1.0, 1.0)
 
 
 class NoisyFunctions(Population[NoisyFunction]):
-    """Halfspaces, decision trees, random tables and parities, a quarter each; the noise rate is log-uniform.
+    """Halfspaces, decision trees, random tables and parities, in equal shares, with log-uniform noise rates.
 
     Args:
-        inputs: the default d.
-        least: the least noise rate.
+        inputs: the default number d of inputs.
+        least: the smallest noise rate.
     """
 
     inputs: int = eqx.field(static=True, default=8)
@@ -132,7 +132,7 @@ class NoisyFunctions(Population[NoisyFunction]):
 
 
 def two_values(problem: NoisyFunction) -> Hypothesis:
-    """That f is Boolean."""
+    """Return the hypothesis that f is Boolean."""
     gap = jnp.max(jnp.abs(jnp.abs(problem.values) - 1))
     return Hypothesis("the largest distance of |f| from 1", gap, "==", 0.0, "the values are labels")
 
@@ -140,5 +140,9 @@ def two_values(problem: NoisyFunction) -> Hypothesis:
 def noise_rate(problem: NoisyFunction) -> Hypothesis:
     """Check that noise flips at most half of the signs."""
     return Hypothesis(
-        "the noise rate", problem.eta, "<=", 0.5, "above 1/2, noise is a flip of all signs and less noise"
+        "the noise rate",
+        problem.eta,
+        "<=",
+        0.5,
+        "above 1/2, noise equals a flip of all signs with a smaller noise rate",
     )

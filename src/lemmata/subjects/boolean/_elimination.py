@@ -1,4 +1,4 @@
-"""Parities by algebra over F_2: elimination, and the algorithm of Blum, Kalai and Wasserman if labels are noisy."""
+"""Find parities by algebra over F_2: elimination, or Blum, Kalai and Wasserman's algorithm if labels are noisy."""
 
 import dataclasses
 import math
@@ -11,17 +11,17 @@ from jaxtyping import Bool, Int
 from lemmata.functions import walsh_hadamard
 
 LAST = 20
-"""Inputs of the last block, all of whose 2^b parities are compared at once."""
+"""The number b of inputs in the last block, all of whose 2^b parities are compared at once."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Elimination:
-    """Rows reduced one after the other.
+    """The result of reducing rows one after the other.
 
     Args:
         solution: a parity of the inputs that fits all rows, as bits; None if none does.
         rank: the rank of the rows over F_2.
-        spare: rows that the others determine.
+        spare: the rows that the other rows determine.
         clash: rows whose inputs add up to 0 and whose labels add up to 1, if there are any.
     """
 
@@ -59,10 +59,10 @@ def eliminate(x: Bool[np.ndarray, "n d"], y: Bool[np.ndarray, " n"]) -> Eliminat
 
 
 def rank_of(x: Bool[np.ndarray, "n d"]) -> int:
-    """The rank over F_2.
+    """Return the rank of the rows over F_2.
 
     Args:
-        x: rows.
+        x: the rows.
     """
     pivots: dict[int, int] = {}
     for given in _integers(x):
@@ -78,13 +78,13 @@ def rank_of(x: Bool[np.ndarray, "n d"]) -> int:
 
 @dataclasses.dataclass(frozen=True)
 class Blocks:
-    """How the inputs are dealt with.
+    """How the inputs are divided into blocks.
 
     Args:
-        stages: blocks that are made 0 by adding rows in pairs, before the last block is solved.
-        bits: the number of bits of each of these.
-        rows: that are left at least.
-        advantage: the advantage of a sum of 2^stages labels, (1 - 2 noise)^(2^stages).
+        stages: the number of blocks that are made 0 by adding rows in pairs, before the last block is solved.
+        bits: the number of bits of each of these blocks.
+        rows: the number of rows that remain at least.
+        advantage: the advantage (1 - 2 noise)^(2^stages) of a sum of 2^stages labels.
     """
 
     stages: int
@@ -94,16 +94,16 @@ class Blocks:
 
     @property
     def evidence(self) -> float:
-        """The squared advantage times the rows: above 2 log(2^b), the right parity is distinguishable from all 2^b."""
+        """The squared advantage times the rows; above 2 log(2^b), the right one of 2^b parities stands out."""
         return self.rows * self.advantage**2
 
 
 def plan_blocks(n: int, d: int, noise: float) -> Blocks:
-    """The number of blocks that leaves the most evidence for the last one.
+    """Choose the number of blocks that leaves the most evidence for the last block.
 
     Args:
-        n: rows.
-        d: inputs.
+        n: the number of rows.
+        d: the number of inputs.
         noise: the rate of wrong labels.
     """
     spare = max(d - LAST, 0)
@@ -118,19 +118,20 @@ def plan_blocks(n: int, d: int, noise: float) -> Blocks:
 def noisy_parity(
     x: Bool[np.ndarray, "n d"], y: Bool[np.ndarray, " n"], noise: float, constant: bool, generator: np.random.Generator
 ) -> Bool[np.ndarray, " d"]:
-    """The parity that agrees best with noisy labels, block by block; with a constant, or its negation.
+    """Find the parity that agrees best with noisy labels, block by block; with `constant`, it may be negated.
 
-    Among rows that agree on a block, one is added to the others, which makes the block 0. The results are sums of
-    2^stages labels, for inputs that are nonzero only in the last block. All its parities are compared by one fast
-    transform. The bits that were found are removed from the labels, and the remaining inputs are solved in the same
-    way.
+    Among rows that agree on a block, one row is added to the others, which makes the block 0. The resulting labels are
+    sums of 2^stages labels, and their inputs are nonzero only in the last block. One fast transform compares all
+    parities of this block. The bits that were found are removed from the labels, and the remaining inputs are solved
+    in the same way.
 
     Args:
         x: inputs.
         y: labels.
         noise: the rate of wrong labels.
-        constant: whether the negation of a parity is one, too.
-        generator: the generator of the order of the inputs, and of the choice of the rows that are added to others.
+        constant: whether the negation of a parity also counts as a parity.
+        generator: the random generator for the order of the inputs, and for the choice of rows that are added to
+            others.
     """
     n, d = x.shape
     order = generator.permutation(d)
@@ -158,7 +159,7 @@ def noisy_parity(
 def _cleared(
     rows: np.ndarray, labels: np.ndarray, bits: int, generator: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Rows that agree on the first `bits` inputs added to one of them, without that one and without these inputs."""
+    """Add one row to the rows that agree with it on the first `bits` inputs, and drop this row and these inputs."""
     if bits < 1:
         return rows, labels
     keys = _numbers(rows[:, :bits])

@@ -1,4 +1,4 @@
-"""What is known about a function on the cube: its Fourier coefficients, all or only the large ones, and their sums."""
+"""Results about a function on the cube: all its Fourier coefficients or only the large ones, and their sums."""
 
 import dataclasses
 import html
@@ -25,14 +25,14 @@ _SHOWN_RATE, _SHOWN_ERROR = 0.1, 0.1
 
 @dataclasses.dataclass(frozen=True)
 class LowDegreePlan:
-    """What low-degree learning takes.
+    """What low-degree learning needs to reach an error.
 
     Args:
         error: the expected squared error that is to be reached.
         degree: the largest degree of the products that are estimated.
-        products: how many these are.
-        rows: training rows with uniform inputs.
-        tail: the weight of f beyond the degree.
+        products: the number of these products.
+        rows: the number of training rows with uniform inputs.
+        tail: the weight of f above the degree.
         points: 2^d, the number of points of the cube.
     """
 
@@ -45,7 +45,7 @@ class LowDegreePlan:
 
     @property
     def vacuous(self) -> bool:
-        """Whether as many rows as there are points would do."""
+        """Whether the plan needs at least as many rows as the cube has points."""
         return self.rows >= self.points
 
 
@@ -60,15 +60,15 @@ class BooleanSpectrum:
         sets: the sets of inputs of the listed coefficients; the empty one is the mean of f.
         coefficients: the coefficients of these sets, the largest in absolute value first.
         intervals: confidence intervals of the coefficients; they hold together with probability `level`.
-        rest: no unlisted coefficient is larger than this in absolute value. For a sampled f, this is the root of the
-            weight that the found ones leave, with the same probability.
+        rest: a bound on the absolute value of all unlisted coefficients. For a sampled f, it is the square root of the
+            weight that the found coefficients leave, and holds with the same probability.
         power: E f², the sum of all weights.
         weights: the weight of each degree 0, ..., d; for a sampled f, the weight of the coefficients that were found.
         influences: the influences of each input.
-        influence_intervals: each with probability `level`.
-        rates: the rates of noise.
-        sensitivity: E (f(x) - f(x'))² / 4 at each rate, for two-valued f the probability that f changes.
-        sensitivity_intervals: each with probability `level`.
+        influence_intervals: confidence intervals of the influences, each with probability `level`.
+        rates: the noise rates.
+        sensitivity: E (f(x) - f(x'))² / 4 at each rate. For a two-valued f, it is the probability that f changes.
+        sensitivity_intervals: confidence intervals of the sensitivities, each with probability `level`.
         evaluations: the number of evaluations of f.
         level: the confidence level of the intervals; 1 if everything is exact.
         table: all 2^d coefficients, in the order of `lemmata.functions.degrees`; None for a sampled f.
@@ -97,14 +97,14 @@ class BooleanSpectrum:
     claims: tuple[str, ...] = _CLAIMS
 
     def coefficient(self, *inputs: str) -> float:
-        """The coefficient of a set of inputs.
+        """Return the coefficient of a set of inputs.
 
         Args:
             inputs: the names of the inputs in the set; empty for the mean of f.
 
         Raises:
-            UnknownNameError: for a name that no input has.
-            DataError: for a set that a search has not found.
+            UnknownNameError: if there is no input with a given name.
+            DataError: for a set that the search has not found.
         """
         for name in inputs:
             if name not in self.names:
@@ -121,31 +121,32 @@ class BooleanSpectrum:
                 return value
         raise DataError(
             f"coefficient of {', '.join(inputs) or 'no input'}",
-            rule=f"one of the {len(self.sets)} that the search lists",
+            rule=f"one of the {len(self.sets)} sets that the search lists",
             remedy=f"lower the threshold or raise largest; its absolute value is at most {self.rest:.3g}",
         )
 
     def noise(self, eta: float | int) -> float:
-        """E (f(x) - f(x'))² / 4 if each input is flipped with probability eta.
+        """Return E (f(x) - f(x'))² / 4, where x' is x with each input flipped with probability eta.
 
         Raises:
             SettingError: if eta is not in [0, 1].
-            DataError: for a sampled f, whose curve is only known at `rates`.
+            DataError: for a sampled f, whose noise curve is only known at `rates`.
         """
         eta = probability("eta", eta)
         if not self.exact:
             rates = ", ".join(f"{rate:g}" for rate in self.rates)
             raise DataError("noise of a sampled function", found=f"eta = {eta:g}", rule=f"one of the rates {rates}",
-                            remedy="read the field sensitivity, or call noise_sensitivity")  # fmt: skip
+                            remedy="read the attribute sensitivity, or call noise_sensitivity")  # fmt: skip
         factors = (1 - 2 * eta) ** np.arange(len(self.weights))
         return float(((1 - factors) * self.weights).sum() / 2)
 
     def low_degree(self, error: float | int = _SHOWN_ERROR) -> LowDegreePlan:
-        """The degree at which low-degree learning reaches an expected squared error with the fewest rows.
+        """Find the degree at which low-degree learning reaches an expected squared error with the fewest rows.
 
-        The N products of degree at most k are estimated on m rows. Then E |g - f|² is the weight beyond k plus the sum
-        over these products of (E f² - f^(S)²)/m. If f has the values -1 and 1, the sign of g is wrong at most as often.
-        For a sampled f, missing weight counts as weight beyond every degree.
+        The coefficients of the N products of degree at most k are estimated on m rows, which gives an estimate g of f.
+        Then E |g - f|² is the weight above degree k plus the sum over these products of (E f² - f^(S)²)/m. If f has
+        the values -1 and 1, the sign of g is wrong with at most this probability. For a sampled f, missing weight
+        counts as weight above every degree.
 
         Args:
             error: the expected squared error.
@@ -168,7 +169,7 @@ class BooleanSpectrum:
             raise DataError(
                 "error", found=f"{error:g}", rule=f"above {left:.3g}, the total weight of the coefficients that "
                     "were not found",
-                remedy="lower the threshold, so that more coefficients are found",
+                remedy="lower threshold, so that the search finds more coefficients",
             )  # fmt: skip
         return min(plans, key=lambda plan: (plan.rows, plan.degree))
 
@@ -202,7 +203,7 @@ class BooleanSpectrum:
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
     def plot(self) -> Any:
-        """An Altair chart: the weight of each degree, and the noise curve with its intervals."""
+        """Return an Altair chart of the weight of each degree, and of the noise curve with its intervals."""
         title = "weight" if self.exact else "weight of the coefficients found"
         curve = band(self.rates, self.sensitivity, self.sensitivity_intervals,
                      ("probability that an input is flipped", "change of f"))  # fmt: skip

@@ -24,7 +24,7 @@ _EVALUATIONS = 1e9  # the largest number of evaluations of a function, which is 
 _LARGEST, _SMALLEST = 1e100, 1e-100  # values whose squares are numbers
 _RATES = np.array([0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5])
 _EVEN = Condition(
-    "inputs are independent, and equally often -1 and 1", None, None, "on other inputs the numbers differ"
+    "inputs are independent, and equally often -1 and 1", None, None, "for other inputs, the numbers differ"
 )
 
 
@@ -38,12 +38,12 @@ def boolean_fourier(
     level: float | int = 0.95,
     seed: int = 0,
 ) -> BooleanSpectrum:
-    """The Fourier coefficients of a function f of d binary inputs, its influences, and its sensitivity to noise.
+    """Compute Fourier coefficients, influences and noise sensitivity of a function f of d binary inputs.
 
     Every f on {-1, 1}^d is a sum of f^(S) chi_S over the sets S of inputs. Here chi_S is the product of the inputs in
     S, and f^(S) = E f(x) chi_S(x) for uniform and independent inputs. The weight of degree k is the sum of f^(S)² over
-    |S| = k. The influence of input i is the sum of f^(S)² over the S that contain i. If each input is flipped with
-    probability eta, E (f(x) - f(x'))² / 4 is
+    |S| = k. The influence of input i is the sum of f^(S)² over the S that contain i. If x' is x with each input
+    flipped with probability eta, E (f(x) - f(x'))² / 4 is
 
         sum of (1 - (1 - 2 eta)^|S|) f^(S)² / 2.
 
@@ -57,17 +57,18 @@ def boolean_fourier(
     Args:
         f_or_values: a function of a batch of points (n, d) that returns n numbers, an object with a method predict, or
             a table of the 2^d values in the order of `lemmata.functions.cube`.
-        names: the names of the inputs, or their number; a table may do without.
+        names: the names of the inputs, or their number; a table does not need names.
         codes: the two values that f receives as an input in place of -1 and 1. For example, they are (0, 1) for a model
             of columns of 0 and 1.
-        largest: how many coefficients are listed.
+        largest: the number of coefficients to list.
         threshold: None computes all coefficients; a number in (0, 1) searches for coefficients of at least this size.
-        level: the confidence level of each interval of sampling; the intervals of the coefficients hold jointly.
-        seed: the random seed of the points of sampling.
+        level: the confidence level of each interval from sampling; the intervals of the coefficients hold jointly.
+        seed: the random seed for the sampled points.
 
-    Raises: SettingError, ShapeError: for invalid arguments, or for more inputs than can be enumerated without a
-        threshold. The message gives the number of evaluations by sampling. DataError: for outputs that are not numbers,
-        or not two values if the function is sampled.
+    Raises:
+        SettingError, ShapeError: for invalid arguments, or for more inputs than can be enumerated without a threshold.
+            The message gives the number of evaluations that sampling would need.
+        DataError: for outputs that are not numbers, or not two values if the function is sampled.
 
     Example:
         >>> majority = lambda x: x.sum(axis=1) > 0
@@ -126,7 +127,7 @@ def _table(given: Any) -> np.ndarray:
             "f_or_values",
             found=found,
             rule="a table of 2, 4, 8, ... values, one for each point of the cube",
-            remedy="for other functions pass the function and its number of inputs",
+            remedy="for a function that is not a table, pass the function and its number of inputs",
         )
     if len(values) > 2**_ENUMERATED:
         raise ShapeError("f_or_values", found=f"{len(values)} values", rule=f"a table of at most 2^{_ENUMERATED}")
@@ -192,8 +193,8 @@ def _sampled(
         conditions=(
             _EVEN,
             Condition(f"f reads its inputs as {f.codes.words}"),
-            Condition("no group of sets was dropped to save memory", None, complete, "otherwise raise the threshold"),
-            Condition("the coefficients found have some of the weight of f (their weight)", float(weights.sum()),
+            Condition("no group of sets was dropped to save memory", None, complete, "otherwise raise threshold"),
+            Condition("the coefficients found have part of the weight of f (their weight)", float(weights.sum()),
                       bool(least > 0),
                       "weights by degree count only these coefficients; if there are none, lower the threshold"),
             _varies(single[:, 0]),

@@ -17,7 +17,7 @@ class UnknownParity(eqx.Module):
 
     Args:
         secret: the set, whose element i is bit i of this number.
-        bits: d.
+        bits: the number d of bits.
     """
 
     secret: Int[Array, ""]
@@ -25,7 +25,7 @@ class UnknownParity(eqx.Module):
 
 
 class UnknownParities(Population[UnknownParity]):
-    """Uniform sets, also the empty one."""
+    """Parities of uniform random sets, including the empty set."""
 
     settings = Space(bits=dimension(12, 1, 30, corners=(8, 20)))
 
@@ -33,14 +33,22 @@ class UnknownParities(Population[UnknownParity]):
         return UnknownParity(jax.random.randint(key, (), 0, 2 ** setting["bits"]), setting["bits"])
 
     def hypotheses(self, problem: UnknownParity) -> list[Hypothesis]:
-        return [Hypothesis("the number of the set", problem.secret, "<", 2.0**problem.bits, "a set of d bits")]
+        return [
+            Hypothesis(
+                "the number of the set",
+                problem.secret,
+                "<",
+                2.0**problem.bits,
+                "otherwise the set has more than d bits",
+            )
+        ]
 
 
 def eliminated(examples: list[int], bits: int) -> tuple[int, int]:
-    """How many examples give full rank, and the set that they determine. An example is its bits, and its label at bit
-    d.
+    """Return how many examples give full rank, and the set that they determine. An example is a number whose bit d is
+    the label and whose lower bits are the inputs.
 
-    Each row is kept in reduced form: the leading bit of a row is in no other row.
+    Rows are kept in reduced form: the leading bit of a row is 0 in all other rows.
     """
     kept: dict[int, int] = {}
     for used, example in enumerate(examples, 1):
@@ -58,7 +66,7 @@ def eliminated(examples: list[int], bits: int) -> tuple[int, int]:
 
 
 class NoisyLabels(eqx.Module):
-    """The probabilities with which k labels are flipped, independently."""
+    """The probabilities with which k labels are flipped independently."""
 
     rates: Float[Array, " k"]
 
@@ -73,8 +81,8 @@ class NoisyParity(eqx.Module):
     Args:
         secret: the set, whose element i is bit i of this number.
         eta: the probability that a label is flipped.
-        blocks: a.
-        width: b, with d = a b.
+        blocks: the number a of blocks.
+        width: the number b of bits in a block, where d = a b.
     """
 
     secret: Int[Array, ""]
@@ -83,14 +91,14 @@ class NoisyParity(eqx.Module):
     width: int = eqx.field(static=True)
 
     def examples(self, rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """Uniform inputs, as numbers, and noisy labels 0 or 1."""
+        """Draw uniform inputs, as numbers, and noisy labels 0 or 1."""
         inputs = rng.integers(0, 1 << self.blocks * self.width, n)
         labels = np.bitwise_count(inputs & int(self.secret)) & 1
         return inputs, labels ^ (rng.random(n) < float(self.eta))
 
 
 class NoisyParities(Population[NoisyParity]):
-    """Uniform sets of d = a b bits; the noise rate is between half and the whole of a largest one."""
+    """Uniform sets of d = a b bits, with a noise rate between 1/2 and 1 times the largest one."""
 
     settings = Space(
         blocks=Integer(3, 2, 3, "blocks of bits"),
@@ -109,7 +117,7 @@ class NoisyParities(Population[NoisyParity]):
 
 
 def reduced(inputs: np.ndarray, labels: np.ndarray, block: int, width: int) -> tuple[np.ndarray, np.ndarray]:
-    """Examples whose bits of one block are 0: the first example with each value of the block is added to the others."""
+    """Make one block 0: add the first example with each value of the block to the other examples with this value."""
     value = inputs >> block * width & (1 << width) - 1
     first = np.unique(value, return_index=True)[1]
     partner = np.zeros(1 << width, int)
@@ -119,7 +127,7 @@ def reduced(inputs: np.ndarray, labels: np.ndarray, block: int, width: int) -> t
 
 
 def parity_by_blocks(inputs: np.ndarray, labels: np.ndarray, blocks: int, width: int) -> int:
-    """The set that the algorithm of Blum, Kalai and Wasserman finds.
+    """Return the set that the algorithm of Blum, Kalai and Wasserman finds.
 
     For each block, all other blocks are cancelled, and the parity of the block that agrees most with the labels is
     chosen.

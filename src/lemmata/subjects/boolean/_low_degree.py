@@ -1,5 +1,5 @@
-"""Low-degree learning. The classifier of binary columns chooses the degree that minimises the exact formula for its
-error.
+"""Low-degree learning with a classifier of binary columns. It chooses the degree that minimises an estimate of its
+error from an exact formula.
 """
 
 import dataclasses
@@ -33,15 +33,15 @@ _PAIRS = 200  # columns of which all pairs are tested for independence
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class LowDegreeFit:
-    """A fit of low degree, and its expected error by the formula.
+    """A fit of low degree, and its expected error from the formula.
 
     Args:
         degree: the largest degree of the products that are used.
         errors: for each degree 0, 1, ... that was considered, an unbiased estimate of the expected squared error at a
             new row, E (g(x) - y)² for labels y of -1 and 1. For more than two classes, it is the mean over classes. It
             is 1 for g = 0. For two classes, the share of misclassified rows is at most this error.
-        products: how many products there are up to each degree.
-        rows: of the fit.
+        products: the number of products up to each degree.
+        rows: the number of rows of the fit.
         sets: the sets of columns with the largest coefficients.
         coefficients: the coefficients of these sets, for two classes.
         conditions: the conditions for the results.
@@ -76,7 +76,7 @@ class LowDegreeFit:
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
     def plot(self) -> Any:
-        """An Altair chart: the expected error of each degree, the chosen one marked."""
+        """Return an Altair chart of the expected error of each degree, with the chosen degree marked."""
         return styled(bars(self.errors, "degree (red: the chosen one)", "expected squared error", self.degree))
 
     def _repr_html_(self) -> str:
@@ -87,7 +87,7 @@ class LowDegreeFit:
 
 
 class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
-    """Classification of binary columns by their products of low degree (Linial, Mansour and Nisan 1993).
+    """Classify binary columns by their products of low degree (Linial, Mansour and Nisan 1993).
 
     Labels y and columns x_i are -1 and 1. Let chi_S be the product of the columns in S. Its coefficient is estimated by
     the mean of y chi_S(x) over the m training rows. The class is the sign of the sum g of the products of at most
@@ -95,26 +95,27 @@ class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
 
         E (g(x) - y)² = 1 - sum of (f^(S)² - (1 - f^(S)²)/m) over |S| <= degree,
 
-    exactly: every product adds (1 - f^(S)²)/m by its estimate, and removes f^(S)². With `degree="auto"`, an unbiased
-    estimate of this error is computed for each degree. The chosen degree minimises it. In this estimate, (m c² - 1)/(m
+    exactly, since every product adds (1 - f^(S)²)/m through its estimation error, and removes f^(S)². With
+    `degree="auto"`, an unbiased estimate of this error is computed for each degree. The chosen degree minimises it. In
+    this estimate, (m c² - 1)/(m
     - 1) replaces f^(S)², where c is the estimated coefficient.
 
-    A column with two values is 1 at the larger one and -1 at the other. A column with more values is 1 above its median
-    and -1 otherwise. For more than two classes, each is learned against the others.
+    A column with two values becomes 1 at the larger value and -1 at the smaller. A column with more values becomes 1
+    above its median and -1 otherwise. If there are more than two classes, each is learned against the others.
 
     Args:
-        degree: "auto", or the largest number of columns of a product.
-        terms: the most products that are estimated.
-        columns: "median", or "binary", which refuses columns with more than two values.
+        degree: "auto", or the largest number of columns in a product.
+        terms: the largest number of products to estimate.
+        columns: "median", or "binary", which raises an error for columns with more than two values.
 
     Attributes:
-        classes_: the labels.
-        degree_: the degree.
+        classes_: the class labels.
+        degree_: the chosen degree.
         fit_: a `LowDegreeFit`: the expected error of each degree, the largest coefficients, and the conditions.
-        coefficients_: (products, 1), or (products, classes) for more than two classes.
-        thresholds_: above which a column is 1.
-        used_: the places of the columns that products are made of. Columns that are constant, or that repeat another
-            column or its opposite on the training rows, are left out.
+        coefficients_: an array of shape (products, 1), or (products, classes) for more than two classes.
+        thresholds_: the number for each column above which the column becomes 1.
+        used_: the places of the columns in the products. Columns that are constant, or that repeat another column or
+            its opposite on the training rows, are left out.
 
     Example:
         >>> rng = np.random.default_rng(0)
@@ -134,8 +135,8 @@ class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
         """Estimate the coefficients, and choose the degree.
 
         Args:
-            X: columns (n, d).
-            y: labels (n,) of at least two classes.
+            X: rows of d columns, of shape (n, d).
+            y: labels of at least two classes, of shape (n,).
 
         Raises:
             SettingError: for an invalid setting, or a degree with more products than `terms`.
@@ -181,7 +182,7 @@ class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
             Condition("share of columns with two values", float(np.mean([len(np.unique(c)) <= 2 for c in X.T])), None,
                       "a column with more than two values is divided at its median"),
             Condition("columns left out, because they are constant or repeat another column", float(d - len(names))),
-            Condition("higher degrees were considered (the largest)", float(most),
+            Condition("higher degrees were considered (the largest degree)", float(most),
                       self.degree != "auto" or self.degree_ < most or most == len(names),
                       "a higher degree has more products than `terms`, but may have a smaller error"),
         )  # fmt: skip
@@ -192,11 +193,11 @@ class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def decision_function(self, X):
-        """The sums g. For two classes they have shape (m,), and are positive for the second class. Otherwise (m,
-        classes).
+        """Return the sums g. For two classes, they have the shape (m,), and are positive for the second class.
+        Otherwise, they have the shape (m, classes).
 
         Args:
-            X: columns (m, d).
+            X: rows of d columns, of shape (m, d).
         """
         check_is_fitted(self)
         with refusing_in_one_line():
@@ -211,22 +212,22 @@ class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
         return outputs[:, 0] if len(self.classes_) == 2 else outputs
 
     def predict(self, X):
-        """Labels (m,) of the largest sum.
+        """Return the label with the largest sum for each row, in an array of shape (m,).
 
         Args:
-            X: columns (m, d).
+            X: rows of d columns, of shape (m, d).
         """
         outputs = self.decision_function(X)
         return self.classes_[(outputs > 0).astype(int) if outputs.ndim == 1 else outputs.argmax(axis=1)]
 
     def __sklearn_tags__(self):
-        """Signs of medians score poorly on data that is not Boolean."""
+        """Mark the poor score: signs relative to medians score poorly on data that is not Boolean."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True
         return tags
 
     def _most(self, d: int) -> int:
-        """The largest degree that is estimated."""
+        """Return the largest degree to estimate."""
         terms = whole("terms", self.terms, 1)
         counts = np.cumsum([float(math.comb(d, degree)) for degree in range(d + 1)])
         if isinstance(self.degree, str):
@@ -248,14 +249,14 @@ class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
 
 
 def _different(signs: np.ndarray) -> np.ndarray:
-    """The places of the columns that vary, one of each group of columns that are equal or opposite."""
+    """Return the places of the columns that vary, one for each group of equal or opposite columns."""
     turned = signs * signs[0]
     first = np.sort(np.unique(turned, axis=1, return_index=True)[1])
     return first[(turned[:, first] < 0).any(axis=0)]
 
 
 def _products(signs: np.ndarray, degree: int) -> Iterator[np.ndarray]:
-    """The products of the signs over all sets of `degree` columns, in their order, some columns of them at a time."""
+    """Yield the products of the signs over all sets of `degree` columns, in order, some sets at a time."""
     rows, d = signs.shape
     sets = itertools.combinations(range(d), degree)
     while chosen := list(itertools.islice(sets, max(_CHUNK // max(rows, 1), 1))):
@@ -271,7 +272,7 @@ def _estimates(signs: np.ndarray, targets: np.ndarray, degree: int) -> np.ndarra
 
 
 def _largest(found: list[np.ndarray], names: tuple[str, ...]) -> tuple[tuple[tuple[str, ...], ...], np.ndarray]:
-    """The sets of the largest coefficients, and these."""
+    """Return the sets of the largest coefficients, and these coefficients."""
     values = np.concatenate(found)[:, 0]
     order = np.argsort(-np.abs(values), kind="stable")[:_SHOWN]
     starts = np.cumsum([0, *(len(part) for part in found)])
@@ -284,7 +285,7 @@ def _largest(found: list[np.ndarray], names: tuple[str, ...]) -> tuple[tuple[tup
 
 
 def _uniform(signs: np.ndarray) -> Condition:
-    """Whether the columns and their pairs are as even as independent fair signs are: the largest of all their means."""
+    """Return the condition that columns and products of pairs have means as small as for independent fair signs."""
     rows, d = signs.shape
     some = signs[:, :_PAIRS].astype(float)
     pairs = np.abs(np.triu(some.T @ some / rows, 1)).max(initial=0.0)
@@ -300,10 +301,11 @@ def _uniform(signs: np.ndarray) -> Condition:
 
 
 def _content(gain: float, products: int, rows: int) -> tuple[Condition, ...]:
-    """Whether the products help more than they help with labels that are random signs.
+    """Return the condition that products help more than with labels that are random signs.
 
-    For uniform columns, the gain is then a sum of 2 y_i y_j chi_S(x_i) chi_S(x_j)/rows² over pairs of rows and over the
-    products, of mean 0. Each product adds the variance 2/rows², because different products are uncorrelated.
+    For random labels and uniform columns, the gain is a sum of 2 y_i y_j chi_S(x_i) chi_S(x_j)/rows² over pairs of
+    rows and over the products, with mean 0. Each product adds the variance 2/rows², because different products are
+    uncorrelated.
     """
     if not products:
         return ()
@@ -317,7 +319,7 @@ def _content(gain: float, products: int, rows: int) -> tuple[Condition, ...]:
 def _against_guessing(error: float, guess: float) -> Condition:
     ratio = error / guess
     return Condition(
-        "the bound on the share of wrong answers is below that share for the more frequent class (their ratio)",
+        "the bound on the error is below the error of always answering the more frequent class (their ratio)",
         ratio, ratio < 1,
-        "otherwise the expected squared error bounds the share of wrong answers, but says nothing of it",
+        "otherwise the expected squared error bounds the share of wrong answers, but not below guessing",
     )  # fmt: skip

@@ -1,5 +1,5 @@
-"""A user's function of binary inputs. Points are given in its own two codes, and outputs become signs if they have two
-values.
+"""A user's function of binary inputs. Points are passed in the two codes that the function expects, and outputs become
+signs if they have two values.
 """
 
 import dataclasses
@@ -15,15 +15,15 @@ _BATCH = 2**16
 
 
 def as_values(outputs: Any, count: int, name: str = "outputs of f") -> Float[np.ndarray, " n"]:
-    """One finite number for each point.
+    """Return one finite number for each point.
 
     Args:
         outputs: the result of a function.
-        count: how many points there were.
-        name: the name in messages.
+        count: the number of points.
+        name: the name of the outputs, for messages.
 
     Raises:
-        ShapeError, DataError: for anything else.
+        ShapeError, DataError: if the outputs are anything else.
     """
     values = array_of(name, outputs)
     if values.size != count or values.shape[:1] != (count,):
@@ -41,7 +41,7 @@ def as_values(outputs: Any, count: int, name: str = "outputs of f") -> Float[np.
 
 
 def as_signs(values: Float[np.ndarray, " n"]) -> tuple[Float[np.ndarray, " n"], bool]:
-    """Values 0 and 1 as -1 and 1, other values unchanged; and whether all results are -1 or 1."""
+    """Convert values 0 and 1 to -1 and 1, leave others unchanged, and return whether all results are -1 or 1."""
     if np.isin(values, (0.0, 1.0)).all():
         return 2 * values - 1, True
     return values, bool(np.isin(values, (-1.0, 1.0)).all())
@@ -72,7 +72,7 @@ class Codes:
         return cls(float(pair[0]), float(pair[1]))
 
     def inputs(self, signs: Int[np.ndarray, "n d"]) -> np.ndarray:
-        """Points of the cube in these codes, as integers if both are whole."""
+        """Return points of the cube in these codes, as integers if both codes are whole numbers."""
         points = np.where(signs > 0, self.high, self.low)
         return points.astype(int) if self.low == int(self.low) and self.high == int(self.high) else points
 
@@ -102,15 +102,15 @@ class Function:
         self.call, self.codes, self.evaluations = call, codes, 0
 
     def __call__(self, signs: Int[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
-        """The outputs at points of the cube, as numbers."""
+        """Return the outputs at points of the cube, as numbers."""
         parts = [self._batch(signs[start : start + _BATCH]) for start in range(0, len(signs), _BATCH)]
         return np.concatenate(parts)
 
     def signs(self, points: Int[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
-        """The outputs of a function with two values.
+        """Return the outputs, as signs, of a function with two values.
 
         Raises:
-            DataError: if it has others.
+            DataError: if the function has other values.
         """
         values, two = as_signs(self(points))
         if not two:

@@ -1,4 +1,4 @@
-"""The parity behind labels: elimination without noise, Blum, Kalai and Wasserman's algorithm with it."""
+"""Find the parity behind labels: elimination without noise, and Blum, Kalai and Wasserman's algorithm with noise."""
 
 import dataclasses
 import math
@@ -33,16 +33,16 @@ class Parity:
 
     Args:
         inputs: the names of the columns whose sum modulo 2 is the label.
-        negated: whether the label is that sum and 1.
-        columns: the numbers of these columns.
-        width: how many columns there are.
+        negated: whether the label is that sum plus 1.
+        columns: the positions of these columns.
+        width: the number of columns.
         signs: whether the columns were given as -1 and 1.
         method: how the parity was found.
         rank: the rank of the rows over F_2, for elimination.
-        held: rows that the method did not need or did not see, on which the parity was verified.
+        held: the number of held-out rows that the method did not use, on which the parity was verified.
         wrong: the number of held-out rows whose label differs.
-        interval: a confidence interval of the error at a new row, from the held rows.
-        chance: the probability that a wrong parity agrees as well with the held rows.
+        interval: a confidence interval of the error at a new row, from the held-out rows.
+        chance: the probability that a wrong parity agrees as well with the held-out rows.
         level: the confidence level of the interval.
         conditions: the conditions for the answer.
         claims: names of the claims that state it.
@@ -64,7 +64,7 @@ class Parity:
     claims: tuple[str, ...] = _CLAIMS
 
     def predict(self, x: Any) -> np.ndarray:
-        """The labels of rows, 0 and 1.
+        """Return the labels of rows, 0 and 1.
 
         Args:
             x: rows of the same columns, in the same code. The columns of a data frame are found by their names.
@@ -80,7 +80,7 @@ class Parity:
                 raise UnknownNameError(
                     "x",
                     found=f"no column {missing[0]}",
-                    rule="the columns of the parity",
+                    rule="columns with the names of the parity",
                     remedy="pass the columns that the parity was found on",
                 )
             places = [names.index(name) for name in self.inputs]
@@ -106,23 +106,23 @@ class Parity:
 def solve_parity(
     x: Any, y: Any, noise: Any = 0.0, *, constant: bool = False, level: float | int = 0.95, seed: int = 0
 ) -> Parity:
-    """The set S of columns for which y is the sum of the columns in S modulo 2, except for a share `noise` of labels.
+    """Find the set S of columns whose sum modulo 2 is y, except for a share `noise` of the labels.
 
     Without noise, the equations are solved by elimination. The rows that the solution does not need verify it. If the
     function is not a parity, its labels satisfy each such row with probability 1/2. If the rows contradict every
     parity, the error names rows that show it.
 
-    With noise, three quarters of the rows are used, and the others verify the parity. For up to 20 columns, all
-    parities are compared by the fast transform. For more, rows that agree on a block of columns are added in pairs
-    until 20 columns are left (Blum, Kalai and Wasserman 2003). A sum of k labels is wrong with probability (1 - (1 - 2
-    noise)^k)/2, so each block that is removed makes the sums noisier. The number of blocks is the one that leaves the
-    most evidence.
+    With noise, three quarters of the rows are used, and the others verify the parity. For up to 20 columns, the fast
+    transform compares all parities. For more columns, rows that agree on a block of columns are added in pairs until
+    20 columns are left (Blum, Kalai and Wasserman 2003). A sum of k labels is wrong with probability (1 - (1 - 2
+    noise)^k)/2, so each block that is removed makes the sums noisier. The number of blocks is chosen to leave the most
+    evidence.
 
     Args:
         x: rows of d binary columns, 0 and 1, -1 and 1, or booleans. With -1 and 1, -1 is the bit 1.
-        y: binary labels, likewise.
+        y: binary labels, in the same codes.
         noise: the probability that a label is wrong, at least 0 and below 1/2.
-        constant: whether y may be the sum and 1.
+        constant: whether y may be the sum plus 1.
         level: the confidence level of the interval of the error.
         seed: the random seed of the held-out rows, and of the blocks.
 
@@ -165,7 +165,7 @@ def _rows(x: Any) -> np.ndarray:
 
 
 def _read(x: Any, y: Any) -> tuple[np.ndarray, np.ndarray, tuple[str, ...], bool]:
-    """Rows and labels as bits, the names of the columns, and whether these have the values -1 and 1."""
+    """Return rows and labels as bits, the names of the columns, and whether the columns have the values -1 and 1."""
     rows, labels = _rows(x), array_of("y", y)
     if labels.shape != (len(rows),):
         raise ShapeError("y", found=f"shape {labels.shape}", rule=f"one label for each of the {len(rows)} rows")
@@ -255,7 +255,7 @@ def _with_noise(
     near = _nearest_parity(augmented, (x[:, bits].sum(axis=1) & 1).astype(bool) ^ y ^ negated)
     return _parity_of(
         bits, negated, names, method, None, len(held), wrong, chance, level,
-        Condition("share of held-out labels that differ, against the noise given", wrong / len(held),
+        Condition("share of held-out labels that differ, compared with the given noise", wrong / len(held),
                   bool(low <= wrong <= high), "otherwise the noise differs from the given noise"),
         Condition(("parities that differ in one or two columns agree clearly less (largest probability that "
                   "chance explains such a gap)"), near, near <= _CHANCE,
@@ -264,7 +264,7 @@ def _with_noise(
 
 
 def _nearest_parity(x: np.ndarray, wrong: np.ndarray) -> float:
-    """How well the rows distinguish the parity from neighbours in one or two columns, as the worst probability.
+    """Return how well rows distinguish the parity from neighbours in one or two columns, as the largest probability.
 
     On the rows where the sum of these columns is 1, the parity predicts e of n labels wrongly, and the neighbour
     predicts n - e wrongly.
@@ -273,7 +273,7 @@ def _nearest_parity(x: np.ndarray, wrong: np.ndarray) -> float:
     pairs = np.triu_indices(columns.shape[1], 1)
 
     def differing(rows: np.ndarray) -> np.ndarray:
-        """The rows in which two columns differ."""
+        """Count the rows in which two columns differ, for all pairs."""
         ones = rows.sum(axis=0)
         return np.round(ones[:, None] + ones - 2 * rows.T @ rows)[pairs]
 
@@ -281,18 +281,18 @@ def _nearest_parity(x: np.ndarray, wrong: np.ndarray) -> float:
 
 
 def _rounds(d: int) -> int:
-    """The number of times that blocks are drawn; comparing all parities at once is deterministic."""
+    """Return how often blocks are drawn, which is once if all parities are compared at once."""
     return 1 if d <= LAST else _ROUNDS
 
 
 def _verifies(held: int, d: int, noise: float) -> bool:
-    """Whether the held-out rows distinguish the right parity from chance, up to rare draws of their noise."""
+    """Return whether the held-out rows distinguish the right parity from chance, except for rare draws of noise."""
     wrong = math.ceil(noise * held + _SPREAD * math.sqrt(noise * (1 - noise) * held))
     return held > 0 and _rounds(d) * float(stats.binom.cdf(wrong, held, 0.5)) <= _CHANCE
 
 
 def _check_rows(n: int, d: int, noise: float, evidence: float) -> None:
-    """Refuse fewer rows than the last block takes to single out one of 2^b parities."""
+    """Raise an error for fewer rows than the last block needs to single out one of 2^b parities."""
     # The largest of 2^b sums of independent signs is about sqrt(2 log 2^b) standard deviations.
     wanted = (math.sqrt(2 * min(d, LAST) * math.log(2)) + _SPREAD) ** 2
     if evidence >= wanted and _verifies(int(_HELD * n), d, noise):

@@ -1,4 +1,4 @@
-"""Large Fourier coefficients of a function with too many inputs for a table, by Goldreich and Levin's search."""
+"""Find large Fourier coefficients of a function with too many inputs for a table, by Goldreich and Levin's search."""
 
 import dataclasses
 import math
@@ -18,12 +18,12 @@ _CHUNK = 2**18  # points that are held at a time
 
 @dataclasses.dataclass(frozen=True)
 class Search:
-    """What a search evaluates.
+    """How many points a search evaluates.
 
     Args:
-        d: inputs.
-        threshold: coefficients of at least that absolute value are looked for.
-        rates: the number of rates of the noise curve.
+        d: the number of inputs.
+        threshold: the search looks for coefficients of at least this absolute value.
+        rates: the number of noise rates in the noise curve.
     """
 
     d: int
@@ -32,46 +32,46 @@ class Search:
 
     @property
     def suffixes(self) -> int:
-        """Settings of the inputs that are not yet distinguished, at each level."""
+        """The number of settings, at each level, of the inputs that are not yet distinguished."""
         return math.ceil(4 / self.threshold**2)
 
     @property
     def prefixes(self) -> int:
-        """Settings of the inputs that are distinguished, for each of these suffixes.
+        """The number of settings of the distinguished inputs, for each of the suffixes.
 
-        Then a weight of threshold² has a standard error of a quarter of its distance from threshold² / 2, the limit for
-        keeping it.
+        With this number, the standard error of a weight of threshold² is a quarter of its distance from threshold² /
+        2, which is the limit for keeping a group.
         """
         return math.ceil(6 / self.threshold)
 
     @property
     def sample(self) -> int:
-        """Points for the coefficients that were found."""
+        """The number of points for the coefficients that were found."""
         return math.ceil(200 / self.threshold**2)
 
     @property
     def levels(self) -> list[int]:
-        """The number of inputs that are distinguished, level by level."""
+        """The number of distinguished inputs, level by level."""
         return [*range(min(_FIRST, self.d), self.d, _STEP), self.d]
 
     @property
     def evaluations(self) -> int:
-        """The number of evaluations of the function, in all."""
+        """The total number of evaluations of the function."""
         paired = _PAIRED * (1 + self.d + self.rates)
         return len(self.levels) * self.suffixes * self.prefixes + self.sample + paired
 
 
 def large_sets(f: Function, search: Search, generator: np.random.Generator) -> tuple[Bool[np.ndarray, "k d"], bool]:
-    """Sets whose coefficients may reach the threshold, and whether none was dropped to save memory.
+    """Return the sets whose coefficients may reach the threshold, and whether none was dropped to save memory.
 
-    Let x be the first k inputs and z the others. Group all S by U, their part among the first k inputs. The sum of
-    f^(S)² over a group is E_z (E_x f(x, z) chi_U(x))². A group below half of threshold² is dropped with all its sets.
-    The diagonal is subtracted from the squared mean over the x of one z, which makes it unbiased.
+    Let x be the first k inputs and z the other inputs. Group all sets S by their part U among the first k inputs. The
+    sum of f^(S)² over a group is E_z (E_x f(x, z) chi_U(x))². A group below half of threshold² is dropped with all its
+    sets. The squared mean over the x of one z is made unbiased by subtracting its diagonal terms.
 
     Args:
         f: a function with the values -1 and 1.
-        search: its sizes.
-        generator: the generator of the points.
+        search: the sizes of the search.
+        generator: the random generator for the points.
     """
     sets, done, complete = np.zeros((1, 0), bool), 0, True
     for level in search.levels:
@@ -88,7 +88,7 @@ def large_sets(f: Function, search: Search, generator: np.random.Generator) -> t
 def sampled_coefficients(
     f: Function, sets: Bool[np.ndarray, "k d"], points: int, level: float, generator: np.random.Generator
 ) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, "k 2"]]:
-    """Their estimates on new points, with exact limits that hold together with probability `level`."""
+    """Estimate coefficients on new points, with exact limits that jointly hold with probability `level`."""
     x = _draw(points, sets.shape[1], generator)
     values, agree = f.signs(x), np.zeros(len(sets), int)
     for start in range(0, points, _CHUNK // 8):
@@ -102,8 +102,8 @@ def sampled_coefficients(
 def sampled_changes(
     f: Function, d: int, rates: Float[np.ndarray, " r"], level: float, generator: np.random.Generator
 ) -> tuple[Float[np.ndarray, "d 3"], Float[np.ndarray, "r 3"]]:
-    """How often f changes when one input is flipped, and when each input is flipped with a probability. All have exact
-    limits.
+    """Estimate how often f changes if one input is flipped, and if each input is flipped with a given probability. All
+    estimates have exact limits.
     """
     x = _draw(_PAIRED, d, generator)
     before = f.signs(x)
@@ -118,7 +118,7 @@ def sampled_changes(
 
 
 def _group_weights(f: Function, sets: np.ndarray, search: Search, generator: np.random.Generator) -> np.ndarray:
-    """Unbiased estimates of the weights of groups, from new points."""
+    """Return unbiased estimates of the weights of groups, from new points."""
     prefix, count, found = sets.shape[1], search.prefixes, np.zeros(len(sets))
     most = max(_CHUNK // count, 1)
     for done in range(0, search.suffixes, most):
@@ -134,7 +134,7 @@ def _group_weights(f: Function, sets: np.ndarray, search: Search, generator: np.
 
 
 def _characters(x: np.ndarray, sets: np.ndarray) -> np.ndarray:
-    """The products of the signs over each set, one column for each set."""
+    """Return the products of the signs over each set, one column for each set."""
     return 1 - 2 * (((x < 0).astype(np.float32) @ sets.T.astype(np.float32)) % 2)
 
 

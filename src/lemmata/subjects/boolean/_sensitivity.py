@@ -28,13 +28,13 @@ class NoiseSensitivity:
 
     Args:
         rates: the probabilities with which each input is changed.
-        value: for each rate, the share of changed answers.
-        intervals: for a new row of the same distribution.
-        flipped: columns that are flipped between their two values.
-        replaced: columns that take the value of another row.
-        apart: the share of pairs of different rows with different answers: the value for an answer to an unrelated row.
-        rows: different rows that were used.
-        draws: changed rows that the model has answered, at each rate.
+        value: the share of changed answers at each rate.
+        intervals: confidence intervals of the probability for a new row of the same distribution.
+        flipped: the number of columns that are flipped between their two values.
+        replaced: the number of columns that take the value of another row.
+        apart: the share of pairs of different rows with different answers, the value for unrelated rows.
+        rows: the number of different rows that were used.
+        draws: the number of changed rows that the model answered at each rate.
         level: the confidence level of the intervals.
         conditions: the conditions for the results.
         claims: names of the claims that state them.
@@ -63,7 +63,7 @@ class NoiseSensitivity:
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
     def plot(self) -> Any:
-        """An Altair chart: the probability that the answer changes against the rate, with its intervals."""
+        """Return an Altair chart of the probability that the answer changes against the rate, with intervals."""
         order = np.argsort(self.rates)
         titles = ("probability that an input is changed", "probability that the answer changes")
         return styled(band(self.rates[order], self.value[order], self.intervals[order], titles))
@@ -85,25 +85,25 @@ def noise_sensitivity(
     level: float | int = 0.95,
     seed: int = 0,
 ) -> NoiseSensitivity:
-    """How often a classifier changes its answer when each input is changed with probability eta, at rows of yours.
+    """Estimate how often a classifier changes its answer on your rows if each input is changed with probability eta.
 
-    A column with two values is flipped: it takes its other value. A column with one value keeps this value. A column
-    with more takes the value that a random other row has there. For independent even binary columns this is the noise
-    sensitivity of Boolean functions, which `boolean_fourier` computes exactly. Taking the value of another row with
-    probability 2 eta is the same as flipping with probability eta there.
+    A changed column with two values takes its other value. A column with one value keeps this value. A column with
+    more values takes the value of a random other row. For independent and balanced binary columns, the result is the
+    noise sensitivity of Boolean functions, which `boolean_fourier` computes exactly. For such columns, taking the
+    value of another row with probability 2 eta is the same as flipping with probability eta.
 
     If there are at least `draws` rows, each draw has its own row, and the interval is the Clopper-Pearson interval.
     With fewer rows, each row is changed several times. The interval is then computed for the number of independent
     draws that would give the same standard error.
 
     Args:
-        model: a function of rows (n, d) that returns n answers, or an object with a method predict. For a data frame
-            it is given data frames.
-        x: rows, numbers.
-        eta: the probability, or several of them.
-        columns: "auto" is described above. "flip" refuses columns with more than two values. "replace" replaces values
-            in all columns.
-        draws: changed rows at each rate, at least.
+        model: a function of rows (n, d) that returns n answers, or an object with a method predict. If `x` is a data
+            frame, the model receives data frames.
+        x: rows of numbers.
+        eta: one probability, or a list of probabilities.
+        columns: "auto" is described above. "flip" raises an error for columns with more than two values. "replace"
+            replaces values in all columns.
+        draws: the smallest number of changed rows at each rate.
         level: the confidence level of the intervals.
         seed: the random seed of the draws.
 
@@ -163,8 +163,8 @@ def noise_sensitivity(
     apart = 1 - float((counts * (counts - 1)).sum()) / (n * (n - 1))
     conditions = (
         Condition("rows are independent draws of one distribution"),
-        Condition("columns are independent: else changed rows are unlike any row", None, None,
-                  "the probability is about these changed rows all the same"),
+        Condition("columns are independent; otherwise changed rows are unlike real rows", None, None,
+                  "even then, the probability is right for the changed rows"),
         Condition("the model gives different answers to some rows (share of pairs)", apart, apart > 0,
                   "otherwise no noise changes an answer"),
         _seen(rates, np.array(limits).reshape(-1, 2), sum(bool(low != high) for low, high in pairs)),
@@ -175,11 +175,11 @@ def noise_sensitivity(
 
 
 def _seen(rates: np.ndarray, limits: np.ndarray, columns: int) -> Condition:
-    """Whether an interval excludes something: a change of the answer needs a change of one of the columns."""
+    """Return the condition that an interval excludes a possible value; answers change only if a column changes."""
     possible = 1 - (1 - rates) ** columns
     excluded = int(((limits[:, 0] > 0) | (limits[:, 1] < possible)).sum())
     return Condition(
-        "rates at which the interval excludes something (answers can only change where inputs do)", float(excluded),
+        "rates at which the interval excludes a possible value (answers only change if inputs do)", float(excluded),
         excluded > 0, "otherwise the rates are too small for these draws",
     )  # fmt: skip
 
@@ -200,13 +200,13 @@ def _rows(x: Any) -> np.ndarray:
 
 
 def _values(rows: np.ndarray, columns: str, names: tuple[str, ...]) -> tuple[list[tuple[Any, Any]], np.ndarray]:
-    """The two values of each column that is flipped, and which columns are replaced."""
+    """Return the two values of each flipped column, and which columns are replaced."""
     if not isinstance(columns, str) or columns not in _COLUMNS:
         raise SettingError(
             "columns",
             found=repr(columns),
             rule='"auto", "flip" or "replace"',
-            remedy="leave it out, or pass one of these",
+            remedy="leave out columns, or pass one of these values",
         )
     if (rows == rows[0]).all():
         raise DataError("x", found="one value in each column", rule="at least one column with several values",
@@ -226,8 +226,8 @@ def _values(rows: np.ndarray, columns: str, names: tuple[str, ...]) -> tuple[lis
 
 
 def _like(values: np.ndarray, x: Any) -> Any:
-    """The values as a data frame of the same types, if the rows were given as one. It is a copy, so a model may change
-    it.
+    """Return a copy of the values, which the model may change. If the rows were given as a data frame, the copy is a
+    data frame of the same types.
     """
     names = getattr(x, "columns", None)
     if names is None:
@@ -256,7 +256,7 @@ def _answers(given: Any, count: int) -> np.ndarray:
     if answers.dtype.kind == "f" and np.isnan(present).any():
         raise DataError(
             "answers of the model",
-            found=f"{int(np.isnan(answers).sum())} that are NaN",
+            found=f"{int(np.isnan(answers).sum())} answers that are NaN",
             rule="labels",
             remedy="let the model return a label for each row",
         )
@@ -269,7 +269,7 @@ def _answers(given: Any, count: int) -> np.ndarray:
 
 
 def _limits(differs: np.ndarray, level: float) -> tuple[float, float]:
-    """Limits of a share over rows (columns here) that are each drawn several times."""
+    """Return limits of a share over rows that are each drawn several times (a row is a column of `differs`)."""
     repeats, rows = differs.shape
     share = float(differs.mean())
     if repeats == 1:

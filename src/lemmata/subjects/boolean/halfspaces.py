@@ -1,4 +1,4 @@
-"""Halfspaces: Peres' bound on the sensitivity to noise, and what Gaussian examples show about their normals.
+"""Halfspaces: Peres' bound on their sensitivity to noise, and what Gaussian examples reveal about their normals.
 
 This theory bounds how often noise of rate eta moves an input to the other side of a halfspace, by a constant times
 sqrt(eta) for all weights and thresholds. It assumes inputs that are uniform on the cube {-1, 1}^d, or Gaussian. It does
@@ -25,8 +25,8 @@ ABOUT = {"tool": "Fourier analysis", "architecture": "any", "object": "function 
 
 
 class CubeHalfspaces(Population[NoisyFunction]):
-    """Weights from normal to geometric. Noise rates are from 0.15 to 0.5 in some problems, and below 0.05 in the
-    others.
+    """Halfspaces with normal, equal or geometric weights. Noise rates are from 0.15 to 0.5 in some problems, and below
+    0.05 in the others.
 
     Args:
         strong: the share of problems with a noise rate above 0.15.
@@ -43,7 +43,7 @@ class CubeHalfspaces(Population[NoisyFunction]):
         return NoisyFunction(random_halfspace(own, setting["d"]), eta)
 
     def hypotheses(self, problem: NoisyFunction) -> list[Hypothesis]:
-        why = "the sampler takes the sign of <w, x> - t, and a table does not show w"
+        why = "the sampler uses the sign of <w, x> - t, but the table of values does not contain w"
         return [two_values(problem), noise_rate(problem), Hypothesis.unchecked("f is a halfspace", why)]
 
 
@@ -73,7 +73,7 @@ class PeresBound(Claim[NoisyFunction]):
 
 
 def _middle(m: Array) -> Array:
-    """binom(m, m/2) / 2^m: the mean of |x_1 + ... + x_m| / m for m signs, m even."""
+    """Return binom(m, m/2) / 2^m, which is the mean of |x_1 + ... + x_m| / m for an even number m of signs."""
     return jnp.exp(log_binomial(m, m / 2) - m * jnp.log(2.0))
 
 
@@ -85,9 +85,10 @@ class HalfspaceNoiseConstant(Claim[NoisyFunction]):
         (1 - (1 - 2 b(m))^beta) / 2,   beta = log(1 - 2 eta) / log(1 - 2/m).
 
     The smaller of the two is at most 0.81 sqrt(eta) for all eta, and about sqrt(2 eta/pi) for a small eta. Proof: put
-    each coordinate into one of m blocks at random. To flip one block is noise of rate 1/m. Given the blocks, h is a
-    halfspace of m signs, and its total influence is at most m b(m), that of the majority. So NS(1/m) <= b(m). Since NS
-    rises with eta, this gives the first bound. Now take means over the degrees k with the weights of h. The mean of (1
+    each coordinate into one of m blocks at random. Flipping one random block is noise of rate 1/m. Given the blocks, h
+    is a halfspace of m signs, and its total influence is at most m b(m), that of the majority. So NS(1/m) <= b(m).
+    Since NS rises with eta, this gives the first bound. Now take means over the degrees k with the weights of h. The
+    mean of (1
     - 2/m)^(k beta) is at least the power beta of the mean of (1 - 2/m)^k, which gives the second bound.
     """
 
@@ -96,7 +97,7 @@ class HalfspaceNoiseConstant(Claim[NoisyFunction]):
     stated = Kind.OWN
     population = CubeHalfspaces(strong=0.8)
     relation = AtMost()
-    control = Control("0.85 of it is enough", lambda bound, problem: 0.85 * bound)
+    control = Control("0.85 times the bound is enough", lambda bound, problem: 0.85 * bound)
     controls = "how often noise in the input changes the side of a halfspace, with a good constant"
     unexplained = (
         "whether arccos(1 - 2 eta)/pi, the limit of the majority and at most sqrt(eta/2), is the largest value: "
@@ -114,7 +115,7 @@ class HalfspaceNoiseConstant(Claim[NoisyFunction]):
         return changed_by_flips(problem.values, problem.eta)
 
     def condition(self, problem: NoisyFunction) -> Array:
-        """Logarithms of factorials of m round by their size."""
+        """Logarithms of factorials of m have rounding errors in proportion to their size."""
         return 1 + 2 / problem.eta * jnp.log(2 / problem.eta)
 
 
@@ -122,8 +123,8 @@ class HalfspacePair(eqx.Module):
     """Two halfspaces <x, u_j> >= t_j in Gaussian space.
 
     Args:
-        normals: u_j, orthonormal columns.
-        thresholds: t_j.
+        normals: the orthonormal columns u_j.
+        thresholds: the thresholds t_j.
     """
 
     normals: Float[Array, "d 2"]
@@ -142,11 +143,19 @@ class HalfspacePairs(Population[HalfspacePair]):
 
     def hypotheses(self, problem: HalfspacePair) -> list[Hypothesis]:
         gap = jnp.abs(problem.normals.T @ problem.normals - jnp.eye(2)).max()
-        return [Hypothesis("distance from orthonormal normals", gap, "<=", 1e-10, "other normals do not decouple")]
+        return [
+            Hypothesis(
+                "distance from orthonormal normals",
+                gap,
+                "<=",
+                1e-10,
+                "the coordinates along other normals are not independent",
+            )
+        ]
 
 
 def _covariance_inside(problem: HalfspacePair, key: Key[Array, ""], n: int) -> Float[Array, "d d"]:
-    """The covariance of those of n Gaussian points that are in both halfspaces."""
+    """Draw n Gaussian points, and return the covariance of the points in both halfspaces."""
     x = jax.random.normal(key, (n, len(problem.normals)))
     inside = jnp.all(x @ problem.normals >= problem.thresholds, axis=1).astype(x.dtype)
     centred = (x - inside @ x / inside.sum()) * inside[:, None]
@@ -164,12 +173,12 @@ class GaussianIntersection(Claim[HalfspacePair]):
     """
 
     title = "The variance of Gaussian inputs along the normal of a halfspace, given the label"
-    source = Source("emergence2026", "Figure 10.16", note="with the variance, for orthogonal halfspaces")
+    source = Source("emergence2026", "Figure 10.16", note="for orthogonal halfspaces, with the value of the variance")
     stated = Kind.THEOREM
     population = HalfspacePairs()
     relation = EqualInMean(margin=0.01, resolution=0.02)
     control = Control("1 - 2/pi, its value at t = 0", lambda value, problem: jnp.full(2, 1 - 2 / jnp.pi))
-    controls = "what positive examples of an intersection of halfspaces show about its normals"
+    controls = "what positive examples of an intersection of halfspaces reveal about its normals"
     unexplained = "normals that are not orthogonal, and inputs that are not Gaussian"
     trials = 96
 

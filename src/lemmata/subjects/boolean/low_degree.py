@@ -1,8 +1,8 @@
-"""Learning the Fourier coefficients of low degree from examples.
+"""Learn the Fourier coefficients of low degree from examples.
 
 This theory gives the exact mean squared error of a function that consists of estimated coefficients of low degree
-(linial1993). It also bounds the classification error of its sign. It assumes examples that are uniform on the cube {-1,
-1}^d with labels without noise. It does not explain which functions of practical interest have their weight at low
+(linial1993). It also bounds the classification error of its sign. It assumes examples that are uniform on the cube
+{-1, 1}^d, with noiseless labels. It does not explain which functions of practical interest have their weight at low
 degrees.
 """
 
@@ -34,9 +34,9 @@ class LowDegreeTask(eqx.Module):
     """A Boolean function, a number of examples, and the degree below which coefficients are estimated.
 
     Args:
-        values: at the points of `cube(d)`.
-        degree: a; coefficients of the degrees 0, ..., a - 1 are estimated.
-        rows: m.
+        values: the values of the function at the points of `cube(d)`.
+        degree: the number a; coefficients of the degrees 0, ..., a - 1 are estimated.
+        rows: the number m of examples.
     """
 
     values: Float[Array, " points"]
@@ -45,11 +45,11 @@ class LowDegreeTask(eqx.Module):
 
     @property
     def low(self) -> Float[Array, " sets"]:
-        """1 for the sets whose coefficients are estimated, otherwise 0."""
+        """A vector with 1 for the sets whose coefficients are estimated, and 0 for the other sets."""
         return (degrees(len(self.values).bit_length() - 1) < self.degree).astype(float)
 
     def learned(self, key: Key[Array, ""], samples: int) -> Float[Array, "samples points"]:
-        """The estimated functions g at all points, from several samples of m rows."""
+        """Return the estimated functions g at all points, from several samples of m examples."""
         chosen = jax.random.randint(key, (samples, self.rows), 0, len(self.values))
         counts = jax.vmap(lambda rows: jnp.zeros(len(self.values)).at[rows].add(1.0))(chosen)
         characters = _characters(len(self.values))
@@ -58,7 +58,7 @@ class LowDegreeTask(eqx.Module):
 
 
 def _characters(points: int) -> Float[Array, "sets points"]:
-    """The products chi_S(x) of coordinates."""
+    """Return the products chi_S(x) of coordinates."""
     numbers = jnp.arange(points)
     return 1.0 - 2.0 * (jnp.bitwise_count(numbers[:, None] & numbers) % 2)
 
@@ -84,7 +84,9 @@ class LowDegreeTasks(Population[LowDegreeTask]):
         gap = jnp.max(jnp.abs(jnp.abs(problem.values) - 1))
         return [
             Hypothesis("the largest distance of |f| from 1", gap, "==", 0.0, "the labels have f^2 = 1"),
-            Hypothesis("|E f|", jnp.abs(jnp.mean(problem.values)), "<", 1.0, "a constant is learned without error"),
+            Hypothesis(
+                "|E f|", jnp.abs(jnp.mean(problem.values)), "<", 1.0, "a constant function is learned without error"
+            ),
         ]
 
 
@@ -125,7 +127,7 @@ class LowDegreeError(Claim[LowDegreeTask]):
 
 
 class NearlyOneCoordinate(Population[LowDegreeTask]):
-    """One coordinate. The labels of a random share of 3 % to 13 % of the points are flipped."""
+    """Functions that equal one coordinate, except for flipped labels at a random 3 % to 13 % of the points."""
 
     settings = Space(
         d=dimension(8, 6, 10, corners=(6, 9)),

@@ -1,4 +1,4 @@
-"""The majority: its Fourier coefficients, their limits for many coordinates, and its sensitivity to noise.
+"""The majority function: its Fourier coefficients, their limits for many coordinates, and its sensitivity to noise.
 
 This theory computes the spectrum of the sign of x_1 + ... + x_d exactly, and its limit as d grows, where the sum is
 nearly Gaussian. It assumes inputs that are uniform on the cube {-1, 1}^d. It does not explain weighted majorities.
@@ -23,10 +23,10 @@ _SIZES = (31.0, 125.0, 501.0)
 
 
 class SetOfCoordinates(eqx.Module):
-    """A majority of d coordinates, where d is odd, and a set of k of the coordinates, where k is odd.
+    """The majority of an odd number d of coordinates, and a set of an odd number k of the coordinates.
 
     Args:
-        taken: 1 for the coordinates in the set, otherwise 0.
+        taken: 1 for the coordinates in the set, and 0 for the others.
     """
 
     taken: Float[Array, " d"]
@@ -105,7 +105,7 @@ class Majorities(Population[Majority]):
 
 
 def _sums(n: int, most: int) -> tuple[Float[Array, "n sums"], Float[Array, "n sums"]]:
-    """The possible |a| <= most for sums a of j signs, j = 0, ..., n, and their probabilities, by binomials."""
+    """Return the possible |a| and their probabilities, for sums a of j = 0, ..., n signs, up to `most` minus signs."""
     j, minus = jnp.arange(n + 1)[:, None], jnp.arange(most + 1)
     inside = minus <= j
     chance = jnp.where(inside, jnp.exp(log_binomial(j, jnp.minimum(minus, j)) - j * jnp.log(2.0)), 0.0)
@@ -127,7 +127,7 @@ class MajorityNoise(Claim[Majority]):
     stated = Kind.THEOREM
     population = Majorities()
     relation = Limit("d", _SIZES, margin=0.005, resolution=0.005)
-    control = Control("it is (2/pi) sqrt(eta)", lambda limit, problem: 2 / jnp.pi * jnp.sqrt(problem.eta))
+    control = Control("the limit is (2/pi) sqrt(eta)", lambda limit, problem: 2 / jnp.pi * jnp.sqrt(problem.eta))
     controls = "how often noise in the votes changes a majority of many"
     unexplained = "noise of a rate below 1/d, for which the limit is not reached"
     trials = 32
@@ -136,7 +136,7 @@ class MajorityNoise(Claim[Majority]):
         return jnp.arccos(1 - 2 * problem.eta) / jnp.pi
 
     def measure_at(self, problem: Majority, key: Key[Array, ""], rung: float) -> Array:
-        """The sum A of the flipped coordinates must exceed the sum B of the others: |B| < |A|."""
+        """Compute the probability that the sums A of flipped and B of other coordinates satisfy |B| < |A|."""
         d = int(rung)
         sizes, chances = _sums(d, d)
         j = jnp.arange(d + 1)
@@ -173,7 +173,7 @@ class MajorityWeights(Claim[Majority]):
         return 2 / jnp.pi * jnp.exp(log_binomial(2 * half, half) - log_k - 2 * half * jnp.log(2.0))
 
     def measure_at(self, problem: Majority, key: Key[Array, ""], rung: float) -> Array:
-        """Computed in exact integers from the number of minus signs inside and outside a set of k coordinates."""
+        """Compute in exact integers, from the number of minus signs inside and outside a set of k coordinates."""
         weights = [float(_weight_of_majority(int(rung), k)) for k in _DEGREES]
         return jnp.asarray(weights)[jnp.searchsorted(jnp.asarray(_DEGREES), problem.degree)]
 

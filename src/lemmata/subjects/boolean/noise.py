@@ -1,4 +1,4 @@
-"""Sensitivity to noise: how often a label changes if each sign of the input is flipped with probability eta.
+"""How often a label changes if each sign of the input is flipped with probability eta (noise sensitivity).
 
 This theory computes the sensitivity from the Fourier coefficients, and it bounds the weight of high degrees by the
 sensitivity. It assumes uniform inputs from the cube {-1, 1}^d and independent flips. It does not explain which
@@ -34,7 +34,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 
 
 def _changed_by_spectrum(values: Float[Array, " points"], eta: Float[Array, ""], flips: float = 2.0) -> Array:
-    """(1/2) sum_S (1 - (1 - flips eta)^|S|) f^(S)^2, for f^2 = 1."""
+    """Return (1/2) sum_S (1 - (1 - flips eta)^|S|) f^(S)^2, which assumes f^2 = 1."""
     weights = weights_by_degree(walsh_hadamard(values))
     damped = -jnp.expm1(jnp.arange(len(weights)) * jnp.log1p(-jnp.minimum(flips * eta, 1.0 - 1e-15)))
     return damped @ weights / 2
@@ -62,7 +62,7 @@ class NoiseFormula(Claim[NoisyFunction]):
         return _changed_by_spectrum(problem.values, problem.eta)
 
     def measure(self, problem: NoisyFunction, key: Key[Array, ""]) -> Array:
-        """The sum over all patterns of flips."""
+        """Sum over all patterns of flips."""
         patterns = jnp.arange(len(problem.values))
         flipped = degrees(problem.inputs)
         chance = problem.eta**flipped * (1 - problem.eta) ** (problem.inputs - flipped)
@@ -70,7 +70,7 @@ class NoiseFormula(Claim[NoisyFunction]):
         return chance @ differs
 
     def condition(self, problem: NoisyFunction) -> Array:
-        """Powers of up to d factors, and sums of squares of coefficients that have d roundings."""
+        """Rounding errors come from powers of up to d factors, and from coefficients with d rounding errors each."""
         return jnp.asarray(float(problem.inputs))
 
 
@@ -137,7 +137,7 @@ class LittleNoiseCountsInfluence(Claim[NoisyFunction]):
     stated = Kind.OWN
     population = NoisyFunctions(inputs=9, least=0.0001)
     relation = AtMost()
-    control = Control("0.95 of it is enough", lambda bound, problem: 0.95 * bound)
+    control = Control("0.95 times the bound is enough", lambda bound, problem: 0.95 * bound)
     controls = "how often little noise in the input changes a label"
     unexplained = "noise of a rate above 1/I, for which the bound exceeds 1"
     trivial = 0.5  # a label changes at most this often for eta <= 1/2
@@ -153,7 +153,7 @@ class LittleNoiseCountsInfluence(Claim[NoisyFunction]):
 
 
 class ComposedFunction(eqx.Module):
-    """h = g(f_1, ..., f_k), where f_1, ..., f_k are Boolean functions on {-1, 1}^d, and noise of rate eta.
+    """A function h = g(f_1, ..., f_k) of Boolean functions f_i on {-1, 1}^d, and noise of rate eta.
 
     Args:
         inner: the values of each f_i at the points of `cube(d)`.
@@ -167,13 +167,13 @@ class ComposedFunction(eqx.Module):
 
     @property
     def composed(self) -> Float[Array, " points"]:
-        """The values of h."""
+        """Return the values of h."""
         codes = jnp.sum((self.inner < 0) * 2 ** jnp.arange(len(self.inner))[:, None], axis=0)
         return self.outer[codes]
 
 
 class ComposedFunctions(Population[ComposedFunction]):
-    """Halfspaces, on disjoint sets of coordinates in half of the problems; g is a parity in half of the problems."""
+    """Compositions of halfspaces, half of them on disjoint sets of coordinates; g is a parity in half of them."""
 
     settings = Space(d=dimension(9, 4, 12, corners=(7, 10)), k=dimension(3, 2, 4, corners=(2, 4)))
 
@@ -209,9 +209,9 @@ class UnionOfNoise(Claim[ComposedFunction]):
     source = Source("emergence2026", "Proposition 10.17", "Figure 10.13")
     population = ComposedFunctions()
     relation = AtMost()
-    control = Control("0.95 of the sum is enough", lambda bound, problem: 0.95 * bound)
+    control = Control("0.95 times the sum is enough", lambda bound, problem: 0.95 * bound)
     controls = "the noise sensitivity of intersections of halfspaces and of other two-layer networks of thresholds"
-    unexplained = "intersections of many halfspaces, which are far more stable than the sum says"
+    unexplained = "intersections of many halfspaces, which are far more stable than the sum suggests"
     trivial = 0.5  # a label changes at most this often for eta <= 1/2
 
     def predict(self, problem: ComposedFunction) -> Array:
@@ -222,13 +222,13 @@ class UnionOfNoise(Claim[ComposedFunction]):
 
 
 class NoiseRate(eqx.Module):
-    """The probability that noise changes a sign, by redrawing a Gaussian vector with the correlation 1 - 2 eta."""
+    """The noise rate eta: noise redraws a Gaussian vector with the correlation 1 - 2 eta."""
 
     eta: Float[Array, ""]
 
 
 def _intersection_noise(eta: Float[Array, ""], halfspaces: float) -> Float[Array, ""]:
-    """How often the label of k halfspaces <x, u_j> <= t changes, for orthonormal u_j and P(all hold) = 1/2."""
+    """Return how often the label of k halfspaces <x, u_j> <= t changes, for orthonormal u_j and P(all hold) = 1/2."""
     beyond = -jnp.expm1(-jnp.log(2.0) / halfspaces)
     t = -jax.scipy.special.ndtri(beyond)
     kept, width = 1 - 2 * eta, 2 * jnp.sqrt(eta * (1 - eta))
@@ -252,9 +252,9 @@ class IntersectionsAreStable(Claim[NoiseRate]):
     """
 
     title = "The noise sensitivity of k orthogonal halfspaces grows like the root of log k"
-    source = Source("kane2014", "Main result", note="its order in k is attained, for Gaussian inputs")
+    source = Source("kane2014", "Main result", note="the order in k is attained, for Gaussian inputs")
     stated = Kind.OWN
-    population = Drawn(NoiseRate, positive("eta", "without noise nothing changes"), eta=log_uniform(1e-7, 1e-5))
+    population = Drawn(NoiseRate, positive("eta", "without noise, no label changes"), eta=log_uniform(1e-7, 1e-5))
     relation = Rate("log2 k", (16.0, 32.0, 64.0, 128.0), margin=0.06, resolution=0.04)
     control = Control("like log k", lambda exponent, problem: exponent + 0.5)
     controls = "the noise sensitivity of many halfspaces together"

@@ -1,5 +1,5 @@
-"""Low-degree learning compared with the kernel that it approximates. The noise curve decides which has the smaller
-error.
+"""A comparison of low-degree learning with the kernel that it approximates. The noise curve decides which of the two
+has the smaller error.
 
 This theory is about estimates of a Boolean function that shrink each empirical Fourier coefficient by a factor that
 depends on the degree. It gives their expected error exactly, from the weight of each degree. It assumes labels without
@@ -28,7 +28,7 @@ from lemmata.functions import cube, walsh_hadamard, weights_by_degree
 ABOUT = {"tool": "Fourier analysis", "architecture": "kernel method", "object": "estimator"}
 
 _DRAWS = 64
-OWN = Source("emergence2026", "Figure 10.11", note="the error of estimates that shrink by degree")
+OWN = Source("emergence2026", "Figure 10.11", note="the error of estimates that shrink coefficients by degree")
 
 
 class SampledFunction(eqx.Module):
@@ -36,7 +36,7 @@ class SampledFunction(eqx.Module):
 
     Args:
         values: the values of the function, at the points of `cube`.
-        rho: correlation of the kernel prod_j (1 + rho x_j z_j) / m.
+        rho: the correlation rho of the kernel prod_j (1 + rho x_j z_j) / m.
         samples: the number m of labelled points.
         below: low-degree learning keeps the degrees below this one.
     """
@@ -53,18 +53,18 @@ class SampledFunction(eqx.Module):
 
     @property
     def counts(self) -> Float[Array, " degrees"]:
-        """How many products of coordinates there are of each degree."""
+        """The number of products of coordinates of each degree."""
         d, k = self.inputs, jnp.arange(self.inputs + 1)
         gamma = jax.scipy.special.gammaln
         return jnp.round(jnp.exp(gamma(d + 1.0) - gamma(k + 1.0) - gamma(d - k + 1.0)))
 
     @property
     def weights(self) -> Float[Array, " degrees"]:
-        """The weight of the function by degree."""
+        """The weight of the function at each degree."""
         return weights_by_degree(walsh_hadamard(self.values))
 
     def error(self, factors: Float[Array, " degrees"]) -> Array:
-        """The expected squared error if the empirical coefficients of each degree are multiplied by a factor."""
+        """Return the expected squared error if empirical coefficients are multiplied by one factor for each degree."""
         bias = (1 - factors) ** 2 * self.weights
         return jnp.sum(bias + factors**2 * (self.counts - self.weights) / self.samples)
 
@@ -75,7 +75,7 @@ class SampledFunction(eqx.Module):
 
     @property
     def best(self) -> Float[Array, " degrees"]:
-        """The factors of least expected error."""
+        """The factors with the least expected error."""
         return self.weights / (self.weights + (self.counts - self.weights) / self.samples)
 
 
@@ -100,13 +100,15 @@ class SampledFunctions(Population[SampledFunction]):
 
     def hypotheses(self, problem: SampledFunction) -> list[Hypothesis]:
         off = jnp.abs(jnp.abs(problem.values) - 1).max()
-        return [Hypothesis("largest distance of |f| from 1", off, "==", 0.0, "labels are signs, so their square is 1")]
+        return [
+            Hypothesis("largest distance of |f| from 1", off, "==", 0.0, "labels are -1 or 1, so their square is 1")
+        ]
 
 
 def _estimates(problem: SampledFunction, key: Key[Array, ""]) -> tuple[Array, Array, Array]:
-    """The mean squared errors over draws: of the kernel's mean, of low-degree learning, and with the best factors.
+    """Return mean squared errors over draws, of the kernel, of low-degree learning, and of the best factors.
 
-    Kernels are products over coordinates and sums over explicit points, without any coefficient.
+    They are computed from products over coordinates and sums over points, without coefficients.
     """
     x, n = cube(problem.inputs), len(problem.values)
     agree = x @ x.T  # d minus twice the number of coordinates that differ
@@ -124,7 +126,7 @@ def _estimates(problem: SampledFunction, key: Key[Array, ""]) -> tuple[Array, Ar
 
 
 def _krawtchouk(d: int, factors: Float[Array, " degrees"]) -> Float[Array, " distances"]:
-    """sum over S of c_|S| chi_S(x) chi_S(z) for points at each distance: sums over the sets, at one point each."""
+    """Return the sum over S of c_|S| chi_S(x) chi_S(z) for points x and z at each distance."""
     x = cube(d)
     ends = x[2 ** jnp.arange(d + 1) - 1]  # the point whose first r coordinates are -1
     members = x < 0
@@ -152,7 +154,7 @@ class NoiseKernelError(Claim[SampledFunction]):
     control = Control("the bias is (1 - Stab_rho)²", lambda error, problem: error + _other_bias(problem))
     controls = "the error of a kernel estimate of a Boolean function"
     unexplained = "kernel ridge regression, which inverts the kernel matrix"
-    trivial = "an estimate may have any error"
+    trivial = "without the claim, an estimate may have any error"
     trials = 192
 
     def predict(self, problem: SampledFunction) -> Array:
@@ -188,12 +190,12 @@ class LowDegreeAgainstNoiseKernel(Claim[SampledFunction]):
     population = SampledFunctions()
     relation = EqualInMean(margin=0.0, resolution=0.01, relative=False)
     control = Control(
-        "the variance of the dropped degrees does not count",
+        "the variance of the dropped degrees is left out",
         lambda gap, problem: gap + _dropped_variance(problem),
     )
     controls = "which of two estimates of a Boolean function has the smaller error"
     unexplained = "the choice of the degree and of rho from data"
-    trivial = "either estimate may be better"
+    trivial = "without the claim, either estimate may be better"
     trials = 192
 
     def predict(self, problem: SampledFunction) -> Array:
@@ -235,7 +237,7 @@ class BestFactorsByDegree(Claim[SampledFunction]):
         return _estimates(problem, key)[2]
 
     def trivial(self, problem: SampledFunction) -> Array:
-        """The estimate 0 has the error 1."""
+        """Return 1, which is the error of the estimate 0."""
         return jnp.ones(())
 
 

@@ -1,8 +1,8 @@
-"""Parities: elimination finds them from few examples, but fails if labels are noisy.
+"""Parities, which elimination finds from few examples unless labels are noisy.
 
-A parity is the product of the coordinates in an unknown set. This theory counts the examples that elimination needs. It
-computes how adding noisy examples changes their noise, and finds noisy parities by cancelling blocks of bits. It
-assumes uniform inputs. It does not explain whether noisy parities can be learned in polynomial time.
+A parity is the product of the coordinates in an unknown set. This theory counts the examples that elimination needs.
+It computes the noise of sums of noisy examples, and finds noisy parities by cancelling blocks of bits. It assumes
+uniform inputs. It does not explain whether noisy parities can be learned in polynomial time.
 """
 
 import jax.numpy as jnp
@@ -42,7 +42,7 @@ class ParityByElimination(Claim[UnknownParity]):
     stated = Kind.OWN
     population = UnknownParities()
     relation = EqualInMean(margin=0.02, resolution=0.06)
-    control = Control("2 examples more than d are needed", lambda extra, problem: jnp.asarray(2.0))
+    control = Control("d + 2 examples are needed", lambda extra, problem: jnp.asarray(2.0))
     controls = "the number of examples that determine a parity"
     unexplained = "labels with noise, for which elimination fails"
     traced = False
@@ -52,7 +52,7 @@ class ParityByElimination(Claim[UnknownParity]):
         return jnp.asarray(sum(1 / (2.0**i - 1) for i in range(1, problem.bits + 1)))
 
     def measure(self, problem: UnknownParity, key: Key[Array, ""]) -> Array:
-        """The mean number of examples beyond d in 40 runs; a run that finds another set counts as infinite."""
+        """Return the mean number of examples minus d in 40 runs; a run that finds another set counts as infinite."""
         rng, d, secret = generator_of(key), problem.bits, int(problem.secret)
         runs = []
         for inputs in rng.integers(0, 2**d, (40, d + 60)).tolist():
@@ -88,13 +88,13 @@ class PilingUp(Claim[NoisyLabels]):
         return (1 - jnp.prod(1 - 2 * problem.rates)) / 2
 
     def measure(self, problem: NoisyLabels, key: Key[Array, ""]) -> Array:
-        """The probability of an odd number of flips, over all patterns of flips."""
+        """Sum the probability of an odd number of flips over all patterns of flips."""
         flips = cube(len(problem.rates)) < 0
         chances = jnp.prod(jnp.where(flips, problem.rates, 1 - problem.rates), axis=1)
         return jnp.sum(jnp.where(flips.sum(axis=1) % 2 == 1, chances, 0.0))
 
     def condition(self, problem: NoisyLabels) -> Array:
-        """Products of k factors, and a small rate as a difference from 1/2."""
+        """Rounding errors come from products of k factors, and from a small rate as a difference from 1/2."""
         return len(problem.rates) + 1 / jnp.sum(problem.rates)
 
 
@@ -111,11 +111,11 @@ class ReducedAdvantage(Claim[NoisyParity]):
     """
 
     title = "Cancelling all blocks of bits but one raises the advantage to the power 2^(a-1)"
-    source = Source("blum2003", "Main result", note="the advantage that is left")
+    source = Source("blum2003", "Main result", note="the advantage that remains")
     stated = Kind.OWN
     population = NoisyParities()
     relation = EqualInMean(margin=0.01, resolution=0.03)
-    control = Control("a factor 1 - 2 eta less", lambda value, problem: value / (1 - 2 * problem.eta))
+    control = Control("one factor 1 - 2 eta less", lambda value, problem: value / (1 - 2 * problem.eta))
     controls = "the noise of the examples from which a block of a noisy parity is read"
     unexplained = "how strongly remaining examples that share a partner depend on each other"
     traced = False
@@ -126,7 +126,7 @@ class ReducedAdvantage(Claim[NoisyParity]):
         return square if problem.blocks == 2 else (1 - equal) * square**2 + equal * square
 
     def measure(self, problem: NoisyParity, key: Key[Array, ""]) -> Array:
-        """Over 12 samples, as the partners of one sample are few."""
+        """Average over 12 samples, because one sample has few partners."""
         rng, found = generator_of(key), []
         for _ in range(12):
             inputs, labels = problem.examples(rng, 10 << problem.width)
@@ -163,7 +163,7 @@ class NoisyParityByBlocks(Claim[NoisyParity]):
         return 0.95 * (1 - 2 * problem.eta)
 
     def measure(self, problem: NoisyParity, key: Key[Array, ""]) -> Array:
-        """The correlation with 20 000 new labels."""
+        """Return the correlation with 20 000 new labels."""
         rng = generator_of(key)
         found = parity_by_blocks(*problem.examples(rng, 40 << problem.width), problem.blocks, problem.width)
         inputs, labels = problem.examples(rng, 20_000)

@@ -28,14 +28,14 @@ ABOUT = {"tool": "Fourier analysis", "architecture": "any", "object": "function 
 
 
 class TwoFunctions(eqx.Module):
-    """Two real functions on {-1, 1}^d, by their values at the points of `cube(d)`."""
+    """Two real functions on {-1, 1}^d, given by their values at the points of `cube(d)`."""
 
     first: Float[Array, " points"]
     second: Float[Array, " points"]
 
 
 class PairsOnCube(Population[TwoFunctions]):
-    """Normal values of different scales at the points of the cube."""
+    """Functions with normal values of different scales at the points of the cube."""
 
     settings = Space(d=dimension(6, 1, 10, corners=(4, 7)))
 
@@ -69,7 +69,7 @@ class CoefficientsOfProducts(Claim[TwoFunctions]):
         "coefficients are sums without the factor 2^-d",
         lambda product, problem: product * len(problem.first),
     )
-    controls = "means of products, by coefficients"
+    controls = "means of products, computed from coefficients"
     unexplained = "distributions under which the products of coordinates are not orthogonal"
 
     def predict(self, problem: TwoFunctions) -> Array:
@@ -78,7 +78,7 @@ class CoefficientsOfProducts(Claim[TwoFunctions]):
         return jax.lax.map(lambda u: jnp.sum(first * second[sets ^ u]), sets)
 
     def measure(self, problem: TwoFunctions, key: Key[Array, ""]) -> Array:
-        """The means of f g chi_U, with each chi_U multiplied out."""
+        """Return the means of f g chi_U, with each chi_U multiplied out."""
         points = cube(len(problem.first).bit_length() - 1)
         product = problem.first * problem.second
 
@@ -89,7 +89,7 @@ class CoefficientsOfProducts(Claim[TwoFunctions]):
         return jax.lax.map(one, jnp.arange(len(product)))
 
     def condition(self, problem: TwoFunctions) -> Array:
-        """Sums of 2^d terms of size |f| |g| for a largest coefficient that may be smaller."""
+        """Rounding errors come from sums of 2^d terms of size |f| |g|, relative to the largest coefficient."""
         size = jnp.linalg.norm(problem.first) * jnp.linalg.norm(problem.second)
         return size / jnp.abs(jnp.sum(problem.first * problem.second)) + 1.0
 
@@ -108,7 +108,9 @@ class InfluenceBySets(Claim[NoisyFunction]):
     stated = Kind.THEOREM
     population = NoisyFunctions()
     relation = Equal(block=1)
-    control = Control("each edge of the cube counts once and not twice: half of it", lambda rate, problem: rate / 2)
+    control = Control(
+        "half of the influences, as if each edge of the cube counted once", lambda rate, problem: rate / 2
+    )
     controls = "how often one coordinate decides the label"
     unexplained = "which coordinates of data have influence"
 
@@ -121,12 +123,12 @@ class InfluenceBySets(Claim[NoisyFunction]):
         return jnp.append(own, own.sum())
 
     def condition(self, problem: NoisyFunction) -> Array:
-        """Squares of coefficients with d roundings."""
+        """Coefficients have d rounding errors and are squared."""
         return jnp.asarray(float(problem.inputs))
 
 
 class RealFunction(eqx.Module):
-    """A real function on {-1, 1}^d, by its values at the points of `cube(d)`."""
+    """A real function on {-1, 1}^d, given by its values at the points of `cube(d)`."""
 
     values: Float[Array, " points"]
 
@@ -161,8 +163,8 @@ class InfluenceAtLeastVariance(Claim[RealFunction]):
     stated = Kind.THEOREM
     population = NearlyLinear()
     relation = AtLeast()
-    control = Control("it is at least 1.1 times the variance", lambda variance, problem: 1.1 * variance)
-    controls = "the total influence, from below"
+    control = Control("the influence is at least 1.1 times the variance", lambda variance, problem: 1.1 * variance)
+    controls = "lower bounds on the total influence"
     unexplained = "functions of high degree, whose influence is many times the variance"
     trivial = 0.0  # a sum of squares
 
@@ -176,12 +178,12 @@ class InfluenceAtLeastVariance(Claim[RealFunction]):
         return jnp.sum(squares) / 4
 
     def condition(self, problem: RealFunction) -> Array:
-        """Differences of values round by the largest of them."""
+        """The rounding error of differences is proportional to the largest value."""
         return 1 + jnp.mean(problem.values**2) / jnp.var(problem.values)
 
 
 class MonotoneFunctions(Population[NoisyFunction]):
-    """Halfspaces with weights of one sign, half of them majorities, and disjunctions of conjunctions."""
+    """Monotone functions: halfspaces with weights of one sign, majorities, and disjunctions of conjunctions."""
 
     settings = Space(d=dimension(9, 2, 13, corners=(7, 10)))
 
@@ -204,7 +206,9 @@ class MonotoneFunctions(Population[NoisyFunction]):
         points = jnp.arange(len(problem.values))
         bits = 2 ** jnp.arange(problem.inputs)
         rises = jax.lax.map(lambda bit: jnp.max(problem.values[points | bit] - problem.values[points & ~bit]), bits)
-        return [Hypothesis("the largest rise", rises.max(), "<=", 0.0, "f is monotone: bits that are set mean -1")]
+        return [
+            Hypothesis("the largest rise", rises.max(), "<=", 0.0, "f is monotone (-1 stands for a bit that is set)")
+        ]
 
 
 class MajorityHasLargestInfluence(Claim[NoisyFunction]):
@@ -222,7 +226,7 @@ class MajorityHasLargestInfluence(Claim[NoisyFunction]):
     stated = Kind.THEOREM
     population = MonotoneFunctions()
     relation = AtMost()
-    control = Control("0.95 of it is enough", lambda bound, problem: 0.95 * bound)
+    control = Control("0.95 times the bound is enough", lambda bound, problem: 0.95 * bound)
     controls = "the total influence of monotone functions, such as halfspaces with weights of one sign"
     unexplained = "functions that rise in some places and fall in others, whose influence can be d"
 
@@ -234,7 +238,7 @@ class MajorityHasLargestInfluence(Claim[NoisyFunction]):
         return jnp.sum(flip_rates(problem.values))
 
     def trivial(self, problem: NoisyFunction) -> Array:
-        """Each coordinate has an influence of at most 1."""
+        """Return d, because each coordinate has an influence of at most 1."""
         return jnp.asarray(float(problem.inputs))
 
 
@@ -242,8 +246,8 @@ class TwoNorms(eqx.Module):
     """A real function on {-1, 1}^d, and the exponents of two norms.
 
     Args:
-        values: at the points of `cube(d)`.
-        p, q: the exponents, 1 < p < q.
+        values: the values of the function at the points of `cube(d)`.
+        p, q: the exponents, with 1 < p < q.
     """
 
     values: Float[Array, " points"]
@@ -252,7 +256,7 @@ class TwoNorms(eqx.Module):
 
 
 class NoisedFunctions(Population[TwoNorms]):
-    """1 + e chi for a small e and the first coordinate chi in half of the problems, and otherwise normal values."""
+    """Functions 1 + e x_1 for a small e in half of the problems, and otherwise functions with normal values."""
 
     settings = Space(d=dimension(6, 1, 9, corners=(4, 7)))
 
@@ -287,7 +291,7 @@ class Hypercontractive(Claim[TwoNorms]):
     stated = Kind.THEOREM
     population = NoisedFunctions()
     relation = AtLeast()
-    control = Control("1.05 times as large a rho is allowed", lambda rho, problem: jnp.minimum(1.05 * rho, 1.0))
+    control = Control("a rho 1.05 times as large is allowed", lambda rho, problem: jnp.minimum(1.05 * rho, 1.0))
     controls = "high norms of functions after noise"
     unexplained = "functions far from constants, for which less noise is enough"
     trivial = 0.0  # T_0 f is the mean of f
@@ -296,7 +300,7 @@ class Hypercontractive(Claim[TwoNorms]):
         return jnp.sqrt((problem.p - 1) / (problem.q - 1))
 
     def measure(self, problem: TwoNorms, key: Key[Array, ""]) -> Array:
-        """Computed by bisection: the norm of T_rho f rises with rho."""
+        """Compute rho by bisection, since the norm of T_rho f rises with rho."""
         norm = lambda values, p: jnp.mean(jnp.abs(values) ** p) ** (1 / p)
         allowed = norm(problem.values, problem.p)
 
@@ -308,5 +312,5 @@ class Hypercontractive(Claim[TwoNorms]):
         return jax.lax.fori_loop(0, 45, halve, (jnp.zeros(()), jnp.ones(())))[1]
 
     def condition(self, problem: TwoNorms) -> Array:
-        """Near a constant the norms differ by the variance, so rho is lost to rounding at its square root."""
+        """Near a constant function, the norms differ only by the variance, so rounding changes rho."""
         return 1 + jnp.mean(problem.values**2) / jnp.var(problem.values)

@@ -1,4 +1,4 @@
-"""Statistical queries: averages over the distribution, which samples estimate and which hardly depend on parities.
+"""Statistical queries are averages over the distribution. Samples estimate them, and they hardly depend on parities.
 
 A statistical query asks for the expectation of a function of an example, up to a tolerance. This theory counts the
 examples that answer many queries, and the parities that one query can exclude (blum1994). It assumes inputs that are
@@ -28,7 +28,7 @@ class Query(eqx.Module):
     """A correlational statistical query h on {-1, 1}^d, and the tolerance of its answers.
 
     Args:
-        values: h at the points of `cube(d)`, in [-1, 1].
+        values: the values of h at the points of `cube(d)`, in [-1, 1].
         tau: the tolerance.
     """
 
@@ -37,7 +37,7 @@ class Query(eqx.Module):
 
 
 class Queries(Population[Query]):
-    """Bent functions of k coordinates with tau = 2^(-k/2) in half of the problems, and otherwise uniform values."""
+    """Queries: bent functions of k coordinates with tau = 2^(-k/2) in half of the problems, or uniform values."""
 
     settings = Space(d=dimension(8, 3, 11, corners=(6, 9)))
 
@@ -70,13 +70,13 @@ class QueriesEliminateFew(Claim[Query]):
     """
 
     title = "A statistical query of tolerance tau excludes at most 1/tau^2 parities"
-    source = Source("emergence2026", "Figure 10.18", note="with the count of Blum et al. (1994)")
+    source = Source("emergence2026", "Figure 10.18", note="with the number of parities of Blum et al. (1994)")
     stated = Kind.THEOREM
     population = Queries()
     relation = AtMost()
-    control = Control("half of it is enough", lambda number, problem: number / 2)
+    control = Control("half of the bound is enough", lambda number, problem: number / 2)
     controls = "how many queries of a given tolerance a parity needs"
-    unexplained = "algorithms that see single examples, such as elimination"
+    unexplained = "algorithms that use single examples, such as elimination"
 
     def predict(self, problem: Query) -> Array:
         return problem.tau**-2
@@ -94,7 +94,7 @@ class LabelledCube(eqx.Module):
 
     Args:
         labels: the labels of all points.
-        rows: m.
+        rows: the number m of examples.
     """
 
     labels: Float[Array, " points"]
@@ -102,7 +102,7 @@ class LabelledCube(eqx.Module):
 
 
 class LabelledCubes(Population[LabelledCube]):
-    """Independent labels; the queries are the correlations with all 2^d products of coordinates."""
+    """Cubes with independent labels. The queries are the correlations with all 2^d products of coordinates."""
 
     settings = Space(d=dimension(6, 2, 9, corners=(4, 7)), rows=rows(400, 50, 10_000, corners=(200, 800)))
 
@@ -130,7 +130,7 @@ class SampledQueries(Claim[LabelledCube]):
     stated = Kind.THEOREM
     population = LabelledCubes()
     relation = AtMost(DELTA)
-    control = Control("0.7 of the tolerance is reached", lambda tau, problem: 0.7 * tau)
+    control = Control("0.7 times the tolerance is reached", lambda tau, problem: 0.7 * tau)
     controls = "the answers to many statistical queries from one sample"
     unexplained = "queries that are chosen after earlier answers on the same sample"
     trivial = 1.0  # the answer 0 is off by at most 1

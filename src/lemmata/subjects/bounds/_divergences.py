@@ -1,4 +1,4 @@
-"""The divergence of two coins, its inverses, and the moment in PAC-Bayes bounds."""
+"""The divergence between two biased coins, its inverses, and the moment in PAC-Bayes bounds."""
 
 import math
 
@@ -17,9 +17,9 @@ _NEAR = 0.03  # if x - ln(1 + x) is summed as a series
 
 
 def binary_kl(q: ArrayLike | float, p: ArrayLike | float) -> Float[np.ndarray, "*shape"]:
-    """kl(q || p) = q ln(q/p) + (1 - q) ln((1 - q)/(1 - p)), elementwise; infinite if p excludes a value that q has.
+    """Return kl(q || p) = q ln(q/p) + (1 - q) ln((1 - q)/(1 - p)), or infinity if p is 0 or 1 and q differs.
 
-    It has a small relative error, also if p is near q and the two terms cancel.
+    The result has a small relative error, even if p is near q and the two terms cancel.
 
     Args:
         q: probabilities in [0, 1].
@@ -40,10 +40,10 @@ def binary_kl(q: ArrayLike | float, p: ArrayLike | float) -> Float[np.ndarray, "
 
 
 def _moved_kl(share: ArrayLike, rest: ArrayLike, moved: ArrayLike) -> np.ndarray:
-    """kl(q || q + moved) for q = share, 1 - q = rest, from nonnegative terms.
+    """Return kl(q || q + moved) for q = share and 1 - q = rest, from nonnegative terms.
 
-    It is q h(moved/q) + (1 - q) h(-moved/(1 - q)) with h(x) = x - ln(1 + x), in which the part that is linear in
-    `moved` cancels.
+    The divergence is q h(moved/q) + (1 - q) h(-moved/(1 - q)) with h(x) = x - ln(1 + x). Here the terms that are
+    linear in `moved` have cancelled.
     """
     share, rest, moved = np.asarray(share), np.asarray(rest), np.asarray(moved)
     first = np.divide(moved, share, out=np.zeros_like(moved), where=share > 0)
@@ -53,7 +53,7 @@ def _moved_kl(share: ArrayLike, rest: ArrayLike, moved: ArrayLike) -> np.ndarray
 
 
 def _less_logarithm(x: np.ndarray) -> np.ndarray:
-    """x - ln(1 + x) for x >= -1, infinite at -1."""
+    """Return x - ln(1 + x) for x >= -1, which is infinite at -1."""
     small = np.abs(x) < _NEAR
     safe = np.where(small, x, 0.0)
     series = np.zeros_like(safe)
@@ -64,14 +64,14 @@ def _less_logarithm(x: np.ndarray) -> np.ndarray:
 
 
 def kl_upper(q: ArrayLike | float, budget: ArrayLike | float) -> Float[np.ndarray, "*shape"]:
-    """The largest p with kl(q || p) <= budget, elementwise. It is the largest value compatible with the observed share
-    q.
+    """Return the largest p with kl(q || p) <= budget, elementwise. This p is the largest value compatible with the
+    observed share q.
 
-    It is rounded up: never below the largest p, and at most about 1e-13 of p - q above.
+    The result is rounded up: it is never below the exact p, and above it by at most about 1e-13 (p - q).
 
     Args:
         q: observed shares in [0, 1].
-        budget: at least 0; infinity gives 1.
+        budget: the largest allowed divergence, at least 0; infinity gives 1.
 
     >>> round(float(kl_upper(0.1, 0.116322)), 4), round(float(kl_upper(0.0, math.log(2))), 4)
     (0.3, 0.5)
@@ -82,11 +82,11 @@ def kl_upper(q: ArrayLike | float, budget: ArrayLike | float) -> Float[np.ndarra
 
 
 def kl_lower(q: ArrayLike | float, budget: ArrayLike | float) -> Float[np.ndarray, "*shape"]:
-    """The smallest p with kl(q || p) <= budget, elementwise, rounded down.
+    """Return the smallest p with kl(q || p) <= budget, elementwise, rounded down.
 
     Args:
         q: observed shares in [0, 1].
-        budget: at least 0.
+        budget: the largest allowed divergence, at least 0.
 
     >>> round(float(kl_lower(1.0, math.log(2))), 4), round(float(kl_lower(0.3, 0.0)), 4)
     (0.5, 0.3)
@@ -108,10 +108,10 @@ def _checked(name: str, q: ArrayLike | float, budget: ArrayLike | float) -> tupl
 
 
 def _largest_move(share: ArrayLike, rest: ArrayLike, budget: np.ndarray) -> np.ndarray:
-    """The largest move of a share towards 1, at most the rest, whose divergence is within the budget, rounded up.
+    """Return the largest move towards 1, at most the rest, whose divergence is within the budget, rounded up.
 
-    Bisection of the logarithm finds even a tiny move to a relative error. The divergence is convex and 0 without a
-    move. So its relative error is at least the relative error of the move.
+    Bisection of the logarithm finds even a tiny move with a small relative error. The divergence is convex and 0
+    without a move. So its relative error is at least the relative error of the move.
     """
     low, high = np.full_like(budget, 1e-308), np.maximum(rest, 1e-308)
     for _ in range(_HALVINGS):
@@ -122,10 +122,11 @@ def _largest_move(share: ArrayLike, rest: ArrayLike, budget: np.ndarray) -> np.n
 
 
 def kl_moment(n: int) -> float:
-    """E exp(n kl(k/n || p)) for k binomial of n and p. It is equal for every p strictly between 0 and 1.
+    """Return E exp(n kl(k/n || p)) for a binomial k of n draws; it is equal for every p strictly between 0 and 1.
 
-    It is sum_k C(n, k) (k/n)^k (1 - k/n)^(n - k). By an identity of Abel's, this is n!/n^n sum_k n^k/k!, a sum of
-    products (1 - 1/n)(1 - 2/n)... without large numbers. It is between sqrt(n) and 2 sqrt(n), near sqrt(pi n/2) + 2/3.
+    The moment is sum_k C(n, k) (k/n)^k (1 - k/n)^(n - k). By an identity of Abel, this is n!/n^n sum_k n^k/k!, a sum
+    of products (1 - 1/n)(1 - 2/n)... without large numbers. The moment is between sqrt(n) and 2 sqrt(n), near sqrt(pi
+    n/2) + 2/3.
 
     Args:
         n: the number of draws, from 1 to 10^7.
@@ -145,13 +146,13 @@ def kl_moment(n: int) -> float:
 
 
 def pac_bayes_budget(divergence: float, n: int, delta: float, hypotheses: int = 1) -> float:
-    """(KL + ln(moment(n) hypotheses / delta)) / n, which kl(training error || true error) of a Gibbs rule respects.
+    """Return (KL + ln(moment(n) hypotheses / delta)) / n, a bound on kl(training error || error) of a Gibbs rule.
 
     Args:
-        divergence: KL(posterior || prior).
-        n: independent rows that the prior has not seen.
-        delta: the probability that it fails.
-        hypotheses: how many priors share delta.
+        divergence: the divergence KL(posterior || prior).
+        n: the number of independent rows that the prior has not seen.
+        delta: the probability that the bound fails.
+        hypotheses: the number of priors that share delta.
 
     Raises:
         SettingError: for a negative divergence, n below 1, or a delta outside (0, 1).

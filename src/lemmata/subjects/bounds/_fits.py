@@ -1,4 +1,4 @@
-"""Learners that can be fitted to labels repeatedly: estimators, and functions that fit."""
+"""Learners that can be fitted repeatedly: estimators, and functions fit(x, y)."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,13 +14,14 @@ Fit = Callable[[np.ndarray, np.ndarray], Callable[[np.ndarray], np.ndarray]]
 
 
 def as_fit(fit: Any) -> Fit:
-    """A function (rows, labels) -> predict, from an estimator with `fit` and `predict`, or from such a function.
+    """Return a function (rows, labels) -> predict, from an estimator with `fit` and `predict` or from a function.
 
     Args:
-        fit: an estimator, cloned for every call; or fit(x, y), which returns a function of rows or what has `predict`.
+        fit: an estimator, which is cloned for every call, or a function fit(x, y) that returns a function of rows or
+            an object with `predict`.
 
     Raises:
-        SettingError: if `fit` is neither an estimator nor a function; later, if it or its predictions raise an error.
+        SettingError: if `fit` is neither an estimator nor a function; later, if fitting or predicting raises an error.
     """
     if hasattr(fit, "fit") and hasattr(fit, "predict") and not isinstance(fit, type):
         fresh: Callable[[], Any] = lambda: clone(fit, safe=False)
@@ -33,7 +34,7 @@ def as_fit(fit: Any) -> Fit:
 
 def _fitted(fit: Any, x: np.ndarray, y: np.ndarray) -> Any:
     rule = f"a learner of rows of shape {x.shape} with classes {', '.join(map(str, np.unique(y)[:4]))}"
-    return answer_of("fit", fit, x, y, rule=rule, remedy="call it on x and y to see the error")
+    return answer_of("fit", fit, x, y, rule=rule, remedy="call fit on x and y to see the error")
 
 
 def _predict_of(fitted: Any) -> Any:
@@ -59,13 +60,14 @@ def _checked(predict: Callable[[np.ndarray], Any]) -> Callable[[np.ndarray], np.
 
 
 def check_enough(n: int) -> None:
-    """Refuse fewer than 16 rows. Labellings with only one class are drawn again, which does not matter below 1 in 2^15.
+    """Raise an error for fewer than 16 rows. Labellings with only one class are drawn again; at 16 rows, this happens
+    only once in 2^15 draws.
 
     Args:
-        n: rows.
+        n: the number of rows.
 
     Raises:
-        DataError: for fewer rows.
+        DataError: for fewer than 16 rows.
     """
     if n < _LEAST:
         raise DataError(

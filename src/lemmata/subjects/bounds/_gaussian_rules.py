@@ -1,10 +1,10 @@
-"""Models with Gaussian noise on their weights. The prior is around one fit, and the posterior is on the way to another
-fit.
+"""Models with Gaussian noise on their weights. The prior is centred at one fit, and the posterior on the line from it
+to another fit.
 
-A family contains two fits, w0 from the prior's rows and w1 from all rows. It computes, for N(w0 + t (w1 - w0), sigma²
-S), its divergence from N(w0, sigma² S) and its errors. For outputs that are linear in the weights, they are exact. This
-includes a kernel, whose weights are a function f with the Gaussian process of covariance sigma² K around it. For
-networks, they are estimated from draws.
+A family contains two fits, w0 from the prior's rows and w1 from all rows. For the weights N(w0 + t (w1 - w0), sigma²
+S), it computes the divergence from N(w0, sigma² S) and the errors. If outputs are linear in the weights, the errors
+are exact. This includes kernels: their weights are a function f, with noise from the Gaussian process of covariance
+sigma² K. For networks, the errors are estimated from draws.
 """
 
 import copy
@@ -22,7 +22,7 @@ from ._gibbs import gaussian_error
 
 _BATCH = 32
 Errors = Callable[[float, float, int, int], np.ndarray]
-"""(step, sigma, draws, seed) to the errors on given rows, one for each draw, or the expected one."""
+"""A map from (step, sigma, draws, seed) to the errors on given rows, one for each draw, or to the expected error."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -30,9 +30,9 @@ class LinearRules:
     """Rules whose outputs are linear in Gaussian weights.
 
     Args:
-        distance: (w1 - w0)' S^-1 (w1 - w0).
-        outputs: for each row, the outputs of w0 (n, k), the outputs of w1, and the standard deviation of each output at
-            sigma = 1, (n,).
+        distance: the number (w1 - w0)' S^-1 (w1 - w0).
+        outputs: a function of rows that returns the outputs of w0 and of w1, of shape (n, k), and the standard
+            deviation of each output at sigma = 1, of shape (n,).
     """
 
     distance: float
@@ -40,7 +40,7 @@ class LinearRules:
     exact: bool = True
 
     def errors_on(self, x: np.ndarray, labels: Int[np.ndarray, " n"]) -> Errors:
-        """The expected error over rows, exactly; numbers of draws and seeds are not needed."""
+        """Return the exact expected error over rows; the number of draws and the seed are not needed."""
         first, last, spread = self.outputs(x)
 
         def errors(step: float, sigma: float, draws: int, seed: int) -> np.ndarray:
@@ -54,9 +54,10 @@ class SampledRules:
     """Rules whose errors come from draws of their weights.
 
     Args:
-        first, last: w0 and w1, lists of arrays.
-        scales: the deviation of each array at sigma = 1.
-        wrong: weights (lists of arrays, one a draw), rows and labels to the share of errors of each draw.
+        first, last: the weights w0 and w1, as lists of arrays.
+        scales: the standard deviation of the noise of each array at sigma = 1.
+        wrong: a map from weights (one list of arrays for each draw), rows and labels to the share of errors of each
+            draw.
     """
 
     first: list[np.ndarray]
@@ -67,12 +68,12 @@ class SampledRules:
 
     @property
     def distance(self) -> float:
-        """(w1 - w0)' S^-1 (w1 - w0)."""
+        """The number (w1 - w0)' S^-1 (w1 - w0)."""
         arrays = zip(self.first, self.last, self.scales, strict=True)
         return float(sum(np.sum((last - first) ** 2) / scale**2 for first, last, scale in arrays))
 
     def errors_on(self, x: np.ndarray, labels: Int[np.ndarray, " n"]) -> Errors:
-        """The share of wrong rows for each draw of the weights."""
+        """Return the share of misclassified rows for each draw of the weights."""
 
         def errors(step: float, sigma: float, draws: int, seed: int) -> np.ndarray:
             generator, found = np.random.default_rng(seed), []
@@ -92,23 +93,23 @@ GaussianRules = LinearRules | SampledRules
 
 
 def scale_of(weights: Float[np.ndarray, "..."], otherwise: float = 1.0) -> float:
-    """The root mean square of weights, which is the natural unit of noise on them. If all weights are 0, `otherwise`.
+    """Return the root mean square of weights, the natural unit of noise on them, or `otherwise` if all are 0.
 
     Args:
-        weights: of the prior's mean.
-        otherwise: the unit then.
+        weights: the weights of the prior's mean.
+        otherwise: the unit if all weights are 0.
     """
     size = float(np.sqrt(np.mean(np.asarray(weights, float) ** 2))) if np.size(weights) else 0.0
     return size if size > 0 else otherwise
 
 
 def linear_rules(first: Float[np.ndarray, "p k"], last: Float[np.ndarray, "p k"], features: Callable) -> LinearRules:
-    """Rules x -> features(x) w. The noise of every weight has the size of the prior's weights.
+    """Return the rules x -> features(x) w. The noise of every weight has the size of the prior's weights.
 
     Args:
-        first: w0.
-        last: w1.
-        features: rows to (n, p).
+        first: the weights w0.
+        last: the weights w1.
+        features: a map from n rows to features of shape (n, p).
     """
     scale = scale_of(first)
 
@@ -120,12 +121,12 @@ def linear_rules(first: Float[np.ndarray, "p k"], last: Float[np.ndarray, "p k"]
 
 
 def estimator_rules(first: Any, last: Any, names: tuple[str, ...], transform: Callable) -> SampledRules:
-    """Rules of a fitted scikit-learn estimator, whose weights are in attributes that are lists of arrays.
+    """Return the rules of a fitted scikit-learn estimator, whose weights are in attributes that are lists of arrays.
 
     Args:
-        first: fitted to the prior's rows.
-        last: fitted to all rows.
-        names: of the attributes.
+        first: the estimator fitted to the prior's rows.
+        last: the estimator fitted to all rows.
+        names: the names of the attributes.
         transform: the steps before the estimator.
     """
     read = lambda fitted: [np.asarray(array, float) for name in names for array in getattr(fitted, name)]
@@ -148,11 +149,11 @@ def estimator_rules(first: Any, last: Any, names: tuple[str, ...], transform: Ca
 
 
 def module_rules(first: eqx.Module, last: eqx.Module) -> SampledRules:
-    """Rules of an Equinox module that maps one input to one output for each class.
+    """Return the rules of an Equinox module that maps one input to one output for each class.
 
     Args:
-        first: trained on the prior's rows.
-        last: trained on from there on all rows.
+        first: the module trained on the prior's rows.
+        last: the module trained from `first` on all rows.
     """
     parameters, static = eqx.partition(first, eqx.is_inexact_array)
     leaves, tree = jax.tree.flatten(parameters)
@@ -178,5 +179,5 @@ def module_rules(first: eqx.Module, last: eqx.Module) -> SampledRules:
 
 
 def module_classes(outputs: Array) -> Array:
-    """The class of the largest output, or of the sign if there is only one output."""
+    """Return the class of the largest output, or the class from the sign if there is only one output."""
     return (outputs[..., 0] > 0).astype(int) if outputs.shape[-1] == 1 else jnp.argmax(outputs, axis=-1)

@@ -1,4 +1,4 @@
-"""How often a rule with Gaussian outputs errs. This is exact, by one integral for each row."""
+"""The exact probability that a rule with Gaussian outputs errs, from one integral for each row."""
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -11,15 +11,16 @@ _NODES = 69  # the trapezoidal rule with a quarter of a deviation between nodes 
 def gaussian_error(
     outputs: Float[np.ndarray, "n k"], spread: Float[np.ndarray, " n"], labels: Int[np.ndarray, " n"]
 ) -> Float[np.ndarray, " n"]:
-    """P(wrong class) in each row for independent normal outputs of mean outputs[:, c] and deviation spread.
+    """Return P(wrong class) in each row, for independent normal outputs of mean outputs[:, c] and deviation spread.
 
-    One output (k = 1) means class 1 if it is positive: Phi(-y f/s) with y = -1, 1. With several outputs, the largest
-    output decides. The error is then 1 - integral of phi(u) prod_(c != y) Phi(u + (f_y - f_c)/s).
+    One output (k = 1) means class 1 if it is positive, and the error is Phi(-y f/s) with y = -1 or 1, mean f and
+    deviation s. With several outputs, the largest output decides. The error is then 1 - integral of phi(u) prod_(c !=
+    y) Phi(u + (f_y - f_c)/s).
 
     Args:
-        outputs: means.
-        spread: deviations, one for each row; 0 gives the error of the means.
-        labels: classes 0, 1, ...
+        outputs: the means.
+        spread: the standard deviation for each row; 0 gives the error of the means.
+        labels: the classes 0, 1, ...
 
     >>> gaussian_error(np.array([[1.0]]), np.array([1.0]), np.array([1])).round(4)
     array([0.1587])
@@ -41,7 +42,7 @@ def gaussian_error(
 
 
 def _ratio(values: np.ndarray, spread: np.ndarray) -> np.ndarray:
-    """values/spread. If the spread is 0, it is infinite with the sign of the value, and a tie counts as an error."""
+    """Return values/spread. At spread 0, it is infinite with the sign of the value, and a tie counts as an error."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = values / spread
     return np.where(spread > 0, ratio, np.where(values > 0, np.inf, -np.inf))

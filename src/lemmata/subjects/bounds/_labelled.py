@@ -1,4 +1,4 @@
-"""Rows with classes: the inputs that every tool of this subpackage reads and checks."""
+"""Read and check rows with classes, which are the inputs of every tool of this subpackage."""
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -9,11 +9,11 @@ from lemmata.errors import DataError, ShapeError
 
 
 def as_rows(x: ArrayLike, name: str = "x") -> Float[np.ndarray, "n *shape"]:
-    """Finite rows as float64.
+    """Return finite rows as float64.
 
     Args:
-        x: one point per row.
-        name: the name in messages.
+        x: one point in each row.
+        name: the name of the rows, for messages.
 
     Raises:
         ShapeError, DataError: if the arrays are not valid.
@@ -26,11 +26,11 @@ def as_rows(x: ArrayLike, name: str = "x") -> Float[np.ndarray, "n *shape"]:
 
 
 def as_labelled(x: ArrayLike, y: ArrayLike) -> tuple[Float[np.ndarray, "n *shape"], Int[np.ndarray, " n"], np.ndarray]:
-    """Rows, their classes as 0, 1, ..., and the classes by these numbers.
+    """Return rows, their classes as numbers 0, 1, ..., and the class that each number stands for.
 
     Args:
-        x: one point per row.
-        y: their classes, at least two different ones.
+        x: one point in each row.
+        y: the class of each row, with at least two different classes.
 
     Raises:
         ShapeError, DataError: if the arrays do not fit each other.
@@ -54,12 +54,12 @@ def as_labelled(x: ArrayLike, y: ArrayLike) -> tuple[Float[np.ndarray, "n *shape
 def as_held(
     held: object, rows: np.ndarray, classes: np.ndarray
 ) -> tuple[Float[np.ndarray, "n *shape"], Int[np.ndarray, " n"]]:
-    """Held rows and their classes by the numbers of the training rows; a new class is an error of every rule, -1.
+    """Return held-out rows and their class numbers as in training; a new class is -1, an error of every rule.
 
     Args:
-        held: a pair of rows and classes.
+        held: a pair of held-out rows and their classes.
         rows: the training rows.
-        classes: theirs.
+        classes: the classes of the training rows.
 
     Raises:
         ShapeError, DataError: if the arrays do not fit each other.

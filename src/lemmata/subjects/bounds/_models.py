@@ -1,4 +1,4 @@
-"""The models that can be read as Gaussian rules: scikit-learn estimators, kernels, Equinox modules."""
+"""Read models as Gaussian rules: scikit-learn estimators, kernels and Equinox modules."""
 
 import copy
 import dataclasses
@@ -29,10 +29,10 @@ class Rows:
     """Training rows, and which of them the prior may see.
 
     Args:
-        x: rows.
-        labels: classes 0, 1, ...
-        seen: the prior's rows; none if the prior is free of data.
-        classes: how many.
+        x: the rows.
+        labels: the classes 0, 1, ...
+        seen: the indices of the prior's rows; empty if the prior does not depend on data.
+        classes: the number of classes.
     """
 
     x: np.ndarray
@@ -43,12 +43,12 @@ class Rows:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Fits:
-    """A family of rules that interpolates between two noiseless rules, and these two rules.
+    """Two noiseless rules, and a family of rules that interpolates between them.
 
     Args:
-        rules: the family.
-        first: rows to classes by the prior's mean.
-        last: by the fit to all rows.
+        rules: the family of rules.
+        first: a map from rows to classes by the prior's mean.
+        last: a map from rows to classes by the fit to all rows.
     """
 
     rules: GaussianRules
@@ -57,13 +57,13 @@ class Fits:
 
 
 def read_model(model: Any, rows: Rows, train: Callable | None, ridge: float) -> Fits:
-    """Fit a model twice, to the prior's rows and to all, and read it as a family of Gaussian rules.
+    """Fit a model to the prior's rows and to all rows, and read both fits as a family of Gaussian rules.
 
     Args:
         model: a scikit-learn classifier or a pipeline that ends in one, a kernel, or an Equinox module.
-        rows: all rows.
-        train: how to train an Equinox module; Adam on the cross-entropy without it.
-        ridge: of a kernel's fit.
+        rows: all training rows, and which of them the prior may see.
+        train: a function that trains an Equinox module; by default, Adam on the cross-entropy.
+        ridge: the ridge of a kernel's fit.
 
     Raises:
         SettingError: for a model that cannot be read.
@@ -81,7 +81,7 @@ def read_model(model: Any, rows: Rows, train: Callable | None, ridge: float) -> 
 
 
 def _kernel(kernel: AbstractKernel, rows: Rows, ridge: float) -> Fits:
-    """Kernel ridge regression on indicators of the classes, -1 and 1; the noise has the kernel as its covariance."""
+    """Fit kernel ridge regression to class indicators -1 and 1; the covariance of the noise is the kernel."""
     targets = 2.0 * np.eye(rows.classes)[rows.labels] - 1
     if rows.classes == 2:
         targets = targets[:, 1:]
@@ -134,7 +134,7 @@ def _estimator(model: Any, rows: Rows) -> Fits:
 
 
 def _prepared(model: Any, rows: Rows) -> tuple[Callable[[np.ndarray], np.ndarray], Any]:
-    """The steps before the classifier, fitted to the prior's rows only, and the classifier."""
+    """Return the steps before the classifier, fitted to the prior's rows only, and the classifier."""
     if not isinstance(model, Pipeline):
         return lambda x: np.asarray(x, float), model
     if len(model.steps) == 1:
@@ -152,7 +152,7 @@ def _prepared(model: Any, rows: Rows) -> tuple[Callable[[np.ndarray], np.ndarray
 
 
 def _linear_weights(fitted: Any, features: Float[np.ndarray, "n p"], rows: Rows) -> Float[np.ndarray, "p1 k"]:
-    """Weights and intercepts of a linear classifier, with a check that they are what it predicts with."""
+    """Return the weights and intercepts of a linear classifier, after a check that it predicts with them."""
     coefficients = np.atleast_2d(np.asarray(getattr(fitted, "coef_", np.empty(0)), float))
     outputs = 1 if rows.classes == 2 else rows.classes
     kind, remedy = type(fitted).__name__, "a linear classifier, MLPClassifier, a lemmata kernel, or an Equinox module"
@@ -217,7 +217,7 @@ def _module(model: eqx.Module, rows: Rows, train: Callable) -> Fits:
 
 
 def _adam(model: eqx.Module, x: np.ndarray, labels: np.ndarray) -> eqx.Module:
-    """400 steps of Adam on the cross-entropy of all rows."""
+    """Train with 400 steps of Adam on the cross-entropy of all rows."""
     parameters, static = eqx.partition(model, eqx.is_inexact_array)
     optimiser, points, classes = optax.adam(_RATE), jnp.asarray(x), jnp.asarray(labels)
 

@@ -1,4 +1,4 @@
-"""A short description that fits many rows: the bound of Occam's razor."""
+"""Occam's razor as a bound on the error of a rule with a short description that fits many rows."""
 
 import dataclasses
 import math
@@ -23,16 +23,16 @@ class OccamBound:
     """A bound on the error of a rule from the length of its description.
 
     Args:
-        bound: on new rows it errs at most so often, with probability 1 - delta over the rows.
+        bound: the bound on the error on new rows, which holds with probability 1 - delta over the rows.
         trivial: the error of guessing, 1 - 1/classes.
         vacuous: the reason why the bound is no better than the trivial value, in words. It is empty if the bound is
             better.
-        error: on the training rows.
-        bits: of the description.
-        rows: how many.
-        delta: as asked.
+        error: the error on the training rows.
+        bits: the length of the description in bits.
+        rows: the number of rows.
+        delta: the requested probability that the bound fails.
         conditions: the conditions for the bound.
-        claims: which state it.
+        claims: names of the claims that state the bound.
     """
 
     bound: float
@@ -58,10 +58,10 @@ class OccamBound:
 def occam_bound(
     model: Any, x: ArrayLike, y: ArrayLike, bits: float | int | bytes, *, delta: float = 0.05
 ) -> OccamBound:
-    """A bound on the error of a rule that has a short description, from the rows that it was fitted to.
+    """Bound the error of a rule that has a short description, from the rows to which it was fitted.
 
-    Descriptions of rules are words of a code that is fixed before the rows are seen. No word begins another word. With
-    b bits and n rows, every rule of the code at once has
+    Descriptions of rules are words of a code that is fixed before the rows are seen. No word is the beginning of
+    another word. With b bits and n rows, all rules of the code simultaneously satisfy
 
         kl(training error || error) <= (b ln 2 + ln(1/delta)) / n, if its error is the larger of the two,
 
@@ -70,9 +70,10 @@ def occam_bound(
     Args:
         model: a fitted estimator with `predict`, or a function of rows, that gives classes as in y.
         x: the training rows.
-        y: their classes.
-        bits: the length of the model's description, or the description itself as bytes. Since files begin other files,
-            the bits that encode the length (Elias's gamma code of the number of bytes + 1) are then added.
+        y: the class of each row.
+        bits: the length of the model's description, or the description itself as bytes. For bytes, the bits that
+            encode their number are added (Elias's gamma code of the number + 1), since a file can be the beginning of
+            another file.
         delta: the probability that the bound is wrong.
 
     Raises:

@@ -32,26 +32,26 @@ _CLAIMS = (
 
 @dataclasses.dataclass(frozen=True)
 class PacBayesBound:
-    """A bound on the error of a model whose weights are drawn again for every prediction.
+    """A bound on the error of a model whose weights are redrawn for every prediction.
 
     Args:
-        bound: on new rows it errs at most so often, with probability 1 - delta over the rows.
+        bound: the bound on the error on new rows, which holds with probability 1 - delta over the rows.
         trivial: the error of guessing, 1 - 1/classes; a bound that is not below it is vacuous.
-        vacuous: the reason why the bound is vacuous, in words; empty if it is not.
+        vacuous: the reason why the bound is vacuous, in words; empty if the bound is not vacuous.
         kl: the divergence of the posterior from the prior, in nats.
-        gibbs: the error on the rows that the prior has not seen.
-        gibbs_upper: the same, or its upper limit if it comes from draws.
-        rows: how many rows the prior has not seen.
-        prior_rows: how many it has.
-        sigma: the deviation of the noise in units of the prior's weights.
+        gibbs: the error of the noisy rule on the rows that the prior has not seen.
+        gibbs_upper: the value of `gibbs`, or its upper limit if `gibbs` is estimated from draws.
+        rows: the number of rows that the prior has not seen.
+        prior_rows: the number of rows that the prior has seen.
+        sigma: the standard deviation of the noise in units of the prior's weights.
         step: the position of the posterior between the prior's fit (0) and the fit to all rows (1).
         hold_out: the exact binomial limit, at the same delta, for the prior's noiseless rule on the same rows. None for
             a prior without data. It needs no noise, and is often the better bound.
-        test_error: of the drawn rule on held-out rows; None if there are none.
-        plain_test_error: of the fit to all rows on held rows.
-        delta: as asked.
+        test_error: the error of the noisy rule on held-out rows; None if there are none.
+        plain_test_error: the error of the fit to all rows on held-out rows.
+        delta: the requested probability that the bound fails.
         conditions: the conditions for the bound.
-        claims: which state it.
+        claims: names of the claims that state the bound.
     """
 
     bound: float
@@ -100,40 +100,40 @@ def pac_bayes_bound(
     draws: int = 1000,
     seed: int = 0,
 ) -> PacBayesBound:
-    """A bound on the error of a classifier, computed only from its training rows, by PAC-Bayes.
+    """Bound the error of a classifier from its training rows alone, by PAC-Bayes.
 
     The model is fitted to a random half of the rows: the prior is normal around these weights. It is fitted to all
-    rows, and the posterior is normal around a point on the line between the two. With m rows that the prior has not
-    seen, their error R_S under the posterior, and J sizes of the noise that share delta,
+    rows, and the posterior is normal around a point on the line between the two. Let m be the number of rows that the
+    prior has not seen, R_S their error under the posterior, and J the number of noise sizes that share delta. Then
 
         kl(R_S || error) <= (KL(posterior || prior) + ln(E J / delta)) / m,
 
-    E = E exp(m kl(k/m || p)) for binomial k, at most 2 sqrt(m). The place of the posterior is chosen freely, and the
-    noise from the J sizes. The answer is the least bound. The error R_S is exact for linear rules and kernels. For
-    networks it is bounded from above by `draws` new draws, at a tenth of delta.
+    where E = E exp(m kl(k/m || p)) for a binomial k, which is at most 2 sqrt(m). The place of the posterior is chosen
+    freely, and the noise is chosen from the J sizes. The result is the smallest bound. The error R_S is exact for
+    linear rules and kernels. For networks, `draws` new draws bound R_S from above, with a tenth of delta.
 
-    The bound is for the error of the *noisy* rule. Weights of the size of the prior's own are the unit of the noise.
+    The bound is for the error of the *noisy* rule. The size of the prior's weights is the unit of the noise.
 
     Args:
         model: one of the following. A linear scikit-learn classifier (LogisticRegression, RidgeClassifier, LinearSVC,
             Perceptron, ...). An MLPClassifier. A Pipeline that ends in one of these, whose other steps are fitted to
             the prior's rows only. A lemmata kernel, for ridge regression on the indicators of the classes. An Equinox
             module that maps one input to one output for each class.
-        x: rows.
-        y: their classes, two or more, of any type.
-        prior: the share of the rows that the prior may see, a number or "half". Or "free", for a prior around 0
+        x: the training rows.
+        y: the class of each row, with two or more classes of any type.
+        prior: the share of the rows that the prior may see, as a number or "half". Pass "free" for a prior around 0
             (linear, kernel) or around the weights of the given module. With "free", no rows are used up, and the
             divergence is the divergence of the whole fit.
         held: a pair of rows and classes that were not used for anything else. Errors on them are only counted.
         delta: the probability that the bound is wrong.
         step: the position of the posterior between the prior's fit (0) and the fit to all rows (1); chosen without the
-            held-out rows. If the rows allow no divergence at all the choice is 0, and the bound is of the fit to the
-            prior's rows.
+            held-out rows. If the rows do not allow any divergence, the choice is 0, and the bound is for the fit to
+            the prior's rows.
         train: train(module, x, classes as 0, 1, ...) returns the trained module. Without it, there are 400 steps of
             Adam at 3e-3 on the cross-entropy. Training on all rows starts from the prior's weights.
-        ridge: of a kernel's fit.
-        draws: of the weights, for networks.
-        seed: of the split and the draws.
+        ridge: the ridge of a kernel's fit.
+        draws: the number of draws of the weights, for networks.
+        seed: the random seed of the split and the draws.
 
     Raises:
         SettingError: for a model that cannot be read, or an invalid prior, delta, ridge or number of draws.
@@ -194,7 +194,7 @@ def pac_bayes_bound(
 
 
 def _seen(prior: str | float, labels: Int[np.ndarray, " n"], classes: int, seed: int) -> Int[np.ndarray, " s"]:
-    """The prior's rows, drawn at random; every class must occur in them, or DataError."""
+    """Draw the prior's rows at random; raise a DataError if a class is missing in them."""
     if isinstance(prior, str) and prior not in ("half", "free"):
         raise SettingError(
             "prior", found=repr(prior), rule="'half', 'free', or a share of the rows above 0 and below 1"
@@ -226,7 +226,7 @@ def _seen(prior: str | float, labels: Int[np.ndarray, " n"], classes: int, seed:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Found:
-    """The smallest bound with its details: tried errors, divergences, and the cost of the rows without either."""
+    """The smallest bound with its details: the tried errors and divergences, and the bound without either."""
 
     bound: float
     kl: float
@@ -250,7 +250,7 @@ def _least(
     draws: int,
     seed: int,
 ) -> _Found:
-    """The least bound over the sizes of the noise, which share delta, and the places of the posterior."""
+    """Find the smallest bound over the noise sizes, which share delta, and over the places of the posterior."""
     rules, sigmas = fits.rules, _AROUND_A_FIT if fitted else _AROUND_NOUGHT
     own = delta if rules.exact else (1 - _SHARE_OF_DRAWS) * delta
     rest, errors_at = pac_bayes_budget(0.0, len(labels), own, len(sigmas)), rules.errors_on(x, labels)
@@ -268,7 +268,7 @@ def _least(
 
 
 def _culprit(found: _Found, trivial: float) -> str:
-    """The reason for a vacuous bound: too few rows, a rule that errs at any noise, or the divergence."""
+    """Return why a bound is vacuous: too few rows, a rule that errs at every noise size, or the divergence."""
     nothing = float(kl_upper(0.0, found.rest))
     if nothing >= trivial:
         return f"{found.rows} rows are too few: without a single error the bound would be {nothing:.3f}"
@@ -289,7 +289,7 @@ def _culprit(found: _Found, trivial: float) -> str:
 
 
 def _of_one_law(error: float, rows: int, bound: float, delta: float) -> Condition:
-    """Whether held rows contradict the bound, by the lower limit of their error."""
+    """Return the condition that held-out rows do not contradict the bound, by the lower limit of their error."""
     lower = float(kl_lower(error, math.log(1 / delta) / rows))
     why = f"their error is at least {lower:.3f}: they have another distribution, or the rows were not independent"
     return Condition("the held rows do not contradict the bound", error, lower <= bound, why)
@@ -317,7 +317,8 @@ def _conditions(prior_rows: int, rows: int, exact: bool, draws: int) -> tuple[Co
             ("rows are independent draws of one distribution, and new rows come from the same distribution"), why=why
         ),
         Condition(
-            "the model and its settings were not chosen on these rows", why="a choice on these rows needs a wider bound"
+            "the model and its settings were not chosen on these rows",
+            why="if they were chosen on these rows, the bound must be wider",
         ),
         own,
         Condition("rows that the prior has not seen", float(rows), rows > 0, "the bound uses only these rows"),

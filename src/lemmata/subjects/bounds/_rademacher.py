@@ -1,4 +1,4 @@
-"""How well a family of functions can agree with random signs: in closed form for balls, from below by fitting."""
+"""How well a family of functions can agree with random signs: closed forms for balls, and lower bounds by fitting."""
 
 import dataclasses
 import math
@@ -26,16 +26,17 @@ class Rademacher:
     """The empirical Rademacher complexity of a family on given points.
 
     Args:
-        estimate: E sup_f (1/n) sum_i s_i f(x_i) over random signs, by draws; for a fit, the value that it attained.
-        interval: of the complexity; for a fit, from its lower limit to the trivial value.
+        estimate: the mean over drawn signs s_i of sup_f (1/n) sum_i s_i f(x_i); for a fit, the value that the fit
+            attained.
+        interval: the confidence interval of the complexity; for a fit, from the lower limit to the trivial value.
         upper: the bound in closed form; None for a fit.
-        lower: the smallest value that is certain: the closed form, or the lower end of the interval.
-        trivial: a value that no family of functions of this size exceeds, the mean of sup |f(x_i)|.
+        lower: a proved lower bound: the closed form, or the lower end of the interval.
+        trivial: the mean of sup |f(x_i)|, which the complexity cannot exceed.
         vacuous: the consequence if the complexity is no smaller, in words; empty otherwise.
-        draws: of the signs.
-        level: confidence of the interval.
+        draws: the number of draws of the signs.
+        level: the confidence level of the interval.
         conditions: the conditions for the results.
-        claims: which state them.
+        claims: names of the claims that state them.
     """
 
     estimate: float
@@ -71,24 +72,25 @@ def rademacher(
     level: float = 0.95,
     seed: int = 0,
 ) -> Rademacher:
-    """The Rademacher complexity E sup_f (1/n) sum_i s_i f(x_i) of a family of functions on n points, s_i random signs.
+    """Compute the Rademacher complexity E sup_f (1/n) sum_i s_i f(x_i) of a family on n points, for random signs s_i.
 
-    * "l2": x -> <w, x> with |w|_2 <= B. It is (B/n) E |sum_i s_i x_i|_2, at most B sqrt(sum_i |x_i|²)/n and at least
-      that over sqrt(2).
-    * "l1": |w|_1 <= B. It is (B/n) E |sum_i s_i x_i|_inf, at most B max_j |column j|_2 sqrt(2 ln(2d))/n and at least
-      B max_j |column j|_2 / (sqrt(2) n).
-    * a kernel: |f|_H <= B. The same as "l2", with K(x_i, x_i) in place of |x_i|².
+    * "l2": x -> <w, x> with |w|_2 <= B. The complexity is (B/n) E |sum_i s_i x_i|_2. It is at most B sqrt(sum_i
+        |x_i|²)/n, and at least this bound divided by sqrt(2).
+    * "l1": x -> <w, x> with |w|_1 <= B. The complexity is (B/n) E |sum_i s_i x_i|_inf, at most B max_j |column j|_2
+      sqrt(2 ln(2d))/n and at least B max_j |column j|_2 / (sqrt(2) n).
+    * a kernel: functions f with |f|_H <= B. The bounds are as for "l2", with K(x_i, x_i) in place of |x_i|².
     * an estimator or a function fit(x, y): fitted to random signs. Predictions, clipped to [-1, 1], agree with the
       signs at most as well as the best function of the family, so this is only a lower bound.
 
     Args:
-        family: as listed.
-        x: points, one in each row.
-        radius: B, of a ball.
-        draws: how often the signs of all points are drawn. By default, 2000 times for balls and 10 times for fits.
-        level: confidence of the interval. It follows from bounded differences of the supremum, for any number of draws.
-            For a fit, the interval is one-sided, because the supremum is at least the value that the fit attains.
-        seed: of the draws.
+        family: one of the families listed above.
+        x: the points, one in each row.
+        radius: the radius B of a ball.
+        draws: the number of draws of the signs of all points. By default, 2000 for balls and 10 for fits.
+        level: the confidence level of the interval, which follows from bounded differences of the supremum, for any
+            number of draws. For a fit, the interval is one-sided, because the supremum is at least the value that the
+            fit attains.
+        seed: the random seed of the draws.
 
     Raises:
         SettingError: for an unknown family, a radius that is not positive, a level outside (0, 1), or no draws.
@@ -144,7 +146,7 @@ def _cross_polytope(suprema: np.ndarray, x: Float[np.ndarray, "n d"], radius: fl
 def _in_closed_form(
     suprema: np.ndarray, differences: float, bounds: tuple[float, float], trivial: float, level: float
 ) -> Rademacher:
-    """The supremum moves by 2 c_i when sign i flips: its mean over draws is sub-Gaussian of variance |c|²/draws."""
+    """Use that flipping sign i moves the supremum by 2 c_i: its mean is sub-Gaussian of variance |c|²/draws."""
     estimate, draws = float(suprema.mean()), len(suprema)
     reach = differences * math.sqrt(2 * math.log(2 / (1 - level)) / draws)
     interval = max(estimate - reach, bounds[0]), min(estimate + reach, bounds[1])
@@ -156,7 +158,7 @@ def _in_closed_form(
         )
     conditions = (
         Condition(
-            "the family and its radius were fixed before the points were labelled",
+            "the family and its radius were chosen before the points had labels",
             why="the norm of a fitted function depends on the labels",
         ),
     )

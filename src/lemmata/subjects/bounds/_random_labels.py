@@ -19,22 +19,25 @@ _CLAIMS = ("generalisation.memorisation.random_label_identity",)
 
 @dataclasses.dataclass(frozen=True)
 class RandomLabels:
-    """A learner on the true classes and on random ones.
+    """The results of a learner on the true classes and on random classes.
 
     Args:
-        true_accuracy: on the training rows, fitted to the true classes.
-        random_accuracy: on the training rows, fitted to independent classes of equal odds: the mean over repeats.
-        attainable: the largest accuracy that any rule of the learner has is at least this in expectation, at the level.
-        chance: 1/classes. true_seconds, random_seconds: the time of one fit, as a mean over repeats.
+        true_accuracy: the accuracy on the training rows after a fit to the true classes.
+        random_accuracy: the accuracy on the training rows after a fit to independent, equally likely classes, as a
+            mean over repeats.
+        attainable: a lower bound, at the level, on the expected largest accuracy of any rule of the learner.
+        chance: the accuracy 1/classes of guessing.
+        true_seconds, random_seconds: the time of one fit in seconds, as a mean over repeats.
         complexity: 2 random_accuracy - 1 for two classes. It is the attained part of the Rademacher complexity of the
             rules that the learner chooses from. None for more classes.
-        complexity_lower: that complexity is at least this, at the level.
-        memorises: whether the attainable accuracy is at least halfway from chance to 1. For two classes, this is a
-            complexity of 1/2, and twice this is the whole range of an error.
-        repeats: how many random labellings.
-        level: confidence.
+        complexity_lower: a lower bound on that complexity, at the level.
+        memorises: whether the attainable accuracy is at least halfway from chance to 1. For two classes, this means a
+            complexity of at least 1/2. Uniform bounds add twice the complexity, which is then the whole range of an
+            error.
+        repeats: the number of random labellings.
+        level: the confidence level.
         conditions: the conditions for the results.
-        claims: which state them.
+        claims: names of the claims that state them.
     """
 
     true_accuracy: float
@@ -58,7 +61,7 @@ class RandomLabels:
             found += f"; Rademacher complexity at least {self.complexity_lower:.3f}"
         if self.memorises:
             found += (
-                "\n- vacuous: the model fits random labels, so bounds that hold for all rules it can choose say nothing"
+                "\n- vacuous: the model fits random labels, so bounds that hold for all rules it can choose are useless"
             )
         return "\n".join([found, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
@@ -69,7 +72,7 @@ class RandomLabels:
 def random_label_test(
     fit: Any, x: ArrayLike, y: ArrayLike, *, repeats: int = 10, level: float = 0.95, seed: int = 0
 ) -> RandomLabels:
-    """Fit a learner to the true classes of training rows and to random ones.
+    """Fit a learner to the true classes of training rows and to random classes.
 
     For rules with values -1 and 1 the empirical Rademacher complexity on the rows is
 
@@ -81,12 +84,12 @@ def random_label_test(
 
     Args:
         fit: an estimator, cloned for every fit, or a function fit(x, y) that returns a function of rows or something
-            with `predict`. It sees the classes in the order of y.
-        x: training rows.
-        y: their classes.
-        repeats: random labellings.
-        level: confidence of the attainable accuracy.
-        seed: of the labellings.
+            with `predict`. The learner gets classes of the type of y.
+        x: the training rows.
+        y: the class of each row.
+        repeats: the number of random labellings.
+        level: the confidence level of the attainable accuracy.
+        seed: the random seed of the labellings.
 
     Raises:
         SettingError: for an invalid learner, no repeats, or a level outside (0, 1).
@@ -145,7 +148,7 @@ def random_label_test(
 
 
 def _labelling(generator: np.random.Generator, n: int, classes: int) -> np.ndarray:
-    """Independent classes with equal probability, drawn again if only one class occurs, because learners refuse it."""
+    """Draw independent, equally likely classes; draw again if there is only one class, which learners reject."""
     while True:
         given = generator.integers(classes, size=n)
         if len(np.unique(given)) > 1:

@@ -1,4 +1,4 @@
-"""Decisions: how complex a model, and how complex its best values are."""
+"""Decision processes: how complex a model is, and how complex its best values are."""
 
 from lemmata.core import read_arguments as _read_arguments
 

@@ -1,4 +1,4 @@
-"""Decision processes of bits with random goals, scrambled ones, and random formulas."""
+"""Problems for claims: decision processes of bits with random goals or scrambled bits, and random formulas."""
 
 import equinox as eqx
 import jax
@@ -12,14 +12,14 @@ from lemmata.subjects.decisions import BitProcess, majority_process, parity_proc
 
 
 class BitDecision(eqx.Module):
-    """A process of n bits in which one state is looked for, over a horizon.
+    """A process of n bits in which one state is the goal, over a horizon.
 
     Args:
-        goal: the bits that are looked for.
+        goal: the bits of the goal.
         action: one of the actions.
-        bits: n.
+        bits: the number n of bits.
         horizon: the number of states whose rewards count.
-        degree: of the polynomials that its parts are fitted by.
+        degree: the degree of the polynomials that are fitted to parts of the process.
     """
 
     goal: Int[np.ndarray, ""]
@@ -30,12 +30,12 @@ class BitDecision(eqx.Module):
 
     @property
     def parity(self) -> BitProcess:
-        """Pairs of bits are flipped."""
+        """The process that flips pairs of bits."""
         return parity_process(self.bits, int(self.goal))
 
     @property
     def majority(self) -> BitProcess:
-        """Bits are set where a counter points to."""
+        """The process that sets the bit to which a counter points."""
         return majority_process(self.bits, int(self.goal))
 
     @property
@@ -45,10 +45,10 @@ class BitDecision(eqx.Module):
 
 
 class BitDecisions(Population[BitDecision]):
-    """Processes with random goals. The horizon is above twice the bits, so that every reachable goal is reached.
+    """Processes with random goals. The horizon is above twice the number of bits, so every reachable goal is reached.
 
     Args:
-        bits: by default.
+        bits: the default number of bits.
     """
 
     bits: int = 6
@@ -58,7 +58,7 @@ class BitDecisions(Population[BitDecision]):
             bits=Integer(self.bits, 3, 9, "bits", corners=(self.bits - 1, self.bits + 1)),
             spare=Integer(5, 1, 50, "states beyond twice the bits"),
             degree=Integer(2, 1, 4, "degree of polynomials", corners=(1, 2)),
-        ).where("the degree is at least 2 below the bits", lambda s: s["degree"] < s["bits"] - 1)
+        ).where("the degree is at least 2 below the number of bits", lambda s: s["degree"] < s["bits"] - 1)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> BitDecision:
         rng, n = generator_of(key), setting["bits"]
@@ -77,7 +77,7 @@ class ScrambledDecision(eqx.Module):
     """A process whose following states are parities, and whose reward is one bit.
 
     Args:
-        masks: the bits that are added up for each following bit.
+        masks: the bits whose sum is each bit of the next state.
         horizon: the number of states whose rewards count.
     """
 
@@ -115,16 +115,16 @@ class ScrambledDecisions(Population[ScrambledDecision]):
 
 
 class Formula(eqx.Module):
-    """A disjunction of conjunctions of at most `width` literals, by its truth in each state."""
+    """A disjunction of conjunctions of at most `width` literals, given by its truth value in each state."""
 
     truth: Bool[np.ndarray, " states"]
     width: Float[Array, ""]
 
 
 class Formulas(Population[Formula]):
-    """Half of the formulas are random terms of one width.
+    """Half of the formulas are disjunctions of random terms of one width.
 
-    The others are the parity of this number of bits, as terms.
+    The others are parities of as many bits as a term has literals, written as disjunctions of terms.
     """
 
     settings = Space(
@@ -145,13 +145,19 @@ class Formulas(Population[Formula]):
     def hypotheses(self, problem: Formula) -> list[Hypothesis]:
         share = float(problem.truth.mean())
         return [
-            Hypothesis("states that it holds in", share, ">", 0.0, "otherwise it is a formula without terms"),
-            Hypothesis("states that it holds in", share, "<=", 1.0, "a share is at most 1"),
+            Hypothesis(
+                "share of states in which the formula is true",
+                share,
+                ">",
+                0.0,
+                "otherwise it is a formula without terms",
+            ),
+            Hypothesis("share of states in which the formula is true", share, "<=", 1.0, "a share is at most 1"),
         ]
 
 
 def explained(values: Float[np.ndarray, " states"], degree: int) -> float:
-    """The share of the variance of a function of bits that least squares by monomials up to a degree explains."""
+    """Return the share of a function's variance that monomials of bits up to a degree explain by least squares."""
     n = len(values).bit_length() - 1
     states = np.arange(len(values))
     monomials = states[np.bitwise_count(states) <= degree]
@@ -162,14 +168,15 @@ def explained(values: Float[np.ndarray, " states"], degree: int) -> float:
 
 
 def next_bits(process: BitProcess, action: int) -> Bool[np.ndarray, "bits states"]:
-    """Each bit of the following state under an action, as a function of the state."""
+    """Return each bit of the next state under an action, as a function of the state."""
     return np.array([process.following[action] >> bit & 1 for bit in range(process.bits)], bool)
 
 
 def kernel_error(values: Float[np.ndarray, " states"], rows: int, key: Key[Array, ""]) -> float:
-    """Squared error of an infinitely wide ReLU network at other states, over the variance there.
+    """Return the squared error of an infinitely wide ReLU network at other states, divided by the variance there.
 
-    Kernel regression by the tangent kernel of one hidden layer, ridge 1e-3, on random states with bits as signs.
+    The network is kernel regression with the tangent kernel of one hidden layer and ridge 1e-3, on random states with
+    bits as signs.
     """
     bits, order = len(values).bit_length() - 1, np.asarray(jax.random.permutation(key, len(values)))
     signs = 1.0 - 2.0 * (order[:, None] >> np.arange(bits) & 1)

@@ -17,9 +17,9 @@ class BitProcess:
     """A deterministic decision process whose states are numbers 0, ..., 2^n - 1, read as n bits.
 
     Args:
-        name: of the process.
-        following: the state that each action leads to from each state.
-        reward: in each state, for any action.
+        name: the name of the process.
+        following: the state to which each action leads from each state.
+        reward: the reward in each state, for any action.
 
     Raises:
         ShapeError: if the number of states is not a power of 2 or differs between the two arrays, or there is no
@@ -70,7 +70,7 @@ def _bits(bits: int, least: int = 1) -> int:
 
 
 def parity_process(bits: int, goal: int = 0) -> BitProcess:
-    """At each step, a pair of bits (i, j), i < j, is flipped, or none.
+    """Return the process in which each step flips one pair of bits (i, j) with i < j, or no bit.
 
     The reward is 1 in one state and 0 in all others.
 
@@ -78,7 +78,7 @@ def parity_process(bits: int, goal: int = 0) -> BitProcess:
     value is above 0 only if this number is even.
 
     Args:
-        bits: n, at least 2.
+        bits: the number n of bits, at least 2.
         goal: the state with the reward.
 
     Raises:
@@ -98,17 +98,17 @@ def parity_process(bits: int, goal: int = 0) -> BitProcess:
 
 
 def majority_process(bits: int, goal: int | None = None) -> BitProcess:
-    """A counter runs over n bits. One action sets the bit at the counter, and the other action moves the counter to the
-    next bit.
+    """Return a process with a counter over n bits. One action sets the bit at the counter, and the other action moves
+    the counter to the next bit.
 
-    The low n bits of a state are x, and the bits above are the counter c. A bit is set to the bit of the goal. A
-    counter that has reached n stays there. The reward is 1 if c = n and x is the goal. From c = 0 this takes n + z
+    The lowest n bits of a state are x, and the bits above them are the counter c. A bit is set to the bit of the goal.
+    A counter that has reached n stays there. The reward is 1 if c = n and x is the goal. From c = 0 this takes n + z
     steps, where z is the number of bits in which x differs from the goal. The best value of H >= 2n states is H - n -
     z. Whether it is above H - n - m, for a fixed m, depends on a count of the bits.
 
     Args:
-        bits: n.
-        goal: the x with the reward; None is all ones.
+        bits: the number n of bits.
+        goal: the x with the reward; None means that all bits are 1.
 
     Raises:
         SettingError: without bits; for more than 20 bits including those of the counter; for a goal that does not have
@@ -135,13 +135,14 @@ def majority_process(bits: int, goal: int | None = None) -> BitProcess:
 
 
 def scrambled_process(bits: int, masks: Int[np.ndarray, " bits"]) -> BitProcess:
-    """Hard transitions under easy values: each following bit is a parity, and the reward one bit.
+    """Return a process with hard transitions and easy values: next bits are parities, and the reward is one bit.
 
     Action a, 0 or 1, leads from s to the state whose bit 0 is a and whose bits k > 0 are the parities of s & masks[k].
-    The reward is bit 0. So V_h(s) = s_0 + h - 1, and Q_h(s, a) = s_0 + a + h - 2 for h > 1: the best action is 1.
+    The reward is bit 0. Let V_h and Q_h be the best sums of rewards over h states. Then V_h(s) = s_0 + h - 1, and
+    Q_h(s, a) = s_0 + a + h - 2 for h > 1. So the best action is 1.
 
     Args:
-        bits: n, at least 2.
+        bits: the number n of bits, at least 2.
         masks: the bits that are added up for each bit of the next state; the mask of bit 0 is not used.
 
     Raises:
@@ -166,13 +167,13 @@ def scrambled_process(bits: int, masks: Int[np.ndarray, " bits"]) -> BitProcess:
 def optimal_values(
     process: BitProcess, horizon: int
 ) -> tuple[Float[np.ndarray, " states"], Float[np.ndarray, "actions states"]]:
-    """The largest sums V and Q of the rewards in the first `horizon` states, the present one included.
+    """Return the largest sums V and Q of rewards over the first `horizon` states, including the present state.
 
         V_0 = 0,   Q_h(s, a) = r(s) + V_{h-1}(f(s, a)),   V_h(s) = max over a of Q_h(s, a).
 
     Args:
-        process: with deterministic transitions f and rewards r.
-        horizon: h, at least 1.
+        process: a process with deterministic transitions f and rewards r.
+        horizon: the number h of states, at least 1.
 
     Returns:
         V_h of each state and Q_h of each action and state.

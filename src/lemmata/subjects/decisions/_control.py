@@ -1,4 +1,4 @@
-"""Two problems of control with two coordinates, and their best values on a grid."""
+"""Two control problems with two coordinates, and their best values on a grid."""
 
 import dataclasses
 from collections.abc import Callable
@@ -15,14 +15,14 @@ _PASSES, _TOLERANCE = 2000, 1e-6
 
 @dataclasses.dataclass(frozen=True)
 class ControlProblem:
-    """A deterministic problem of control in a box of the plane.
+    """A deterministic control problem in a box of the plane.
 
     Args:
-        step: states (m, 2) and forces (m,) to the following states.
-        reward: states (m, 2) and forces (m,) to rewards (m,).
-        box: the least and largest value of either coordinate.
-        forces: that may be chosen from.
-        period: of the first coordinate; None if it has none.
+        step: a map from states (m, 2) and forces (m,) to the next states.
+        reward: a map from states (m, 2) and forces (m,) to rewards (m,).
+        box: the smallest and largest value of each coordinate.
+        forces: the forces that may be chosen.
+        period: the period of the first coordinate; None if it is not periodic.
     """
 
     step: Callable[[Float[np.ndarray, "m 2"], Float[np.ndarray, " m"]], Float[np.ndarray, "m 2"]]
@@ -33,14 +33,14 @@ class ControlProblem:
 
 
 def _swing(state: np.ndarray, force: np.ndarray) -> np.ndarray:
-    """A pendulum of length and mass 1, angle 0 upright, steps of 0.05."""
+    """Move a pendulum of length and mass 1 by a step of 0.05; the angle 0 is upright."""
     angle, speed = state.T
     speed = np.clip(speed + 0.05 * (15.0 * np.sin(angle) + 3.0 * force), -8.0, 8.0)
     return np.stack([(angle + 0.05 * speed + np.pi) % (2 * np.pi) - np.pi, speed], axis=1)
 
 
 def _drive(state: np.ndarray, force: np.ndarray) -> np.ndarray:
-    """A car in a valley, whose motor is weaker than the slope. Beyond 0.5, it stays there."""
+    """Move a car in a valley, whose motor is weaker than the slope. From 0.5 on, the car stays where it is."""
     place, speed = state.T
     there, speed = place >= 0.5, np.clip(speed + 0.001 * force - 0.0025 * np.cos(3 * place), -0.07, 0.07)
     moved = np.clip(place + speed, -1.2, 0.6)
@@ -60,7 +60,7 @@ CONTROLS = {
 
 
 def _reading(box: tuple, points: int, places: Float[np.ndarray, "m 2"]) -> csr_array:
-    """Bilinear interpolation at places of a box, as a matrix that acts on values on a grid."""
+    """Return bilinear interpolation at places of a box, as a matrix that acts on values on a grid."""
     low, high = np.array(box).T
     at = np.clip((places - low) / (high - low), 0.0, 1.0) * (points - 1)
     corner = np.minimum(at.astype(int), points - 2)
@@ -76,17 +76,17 @@ def _reading(box: tuple, points: int, places: Float[np.ndarray, "m 2"]) -> csr_a
 def grid_values(
     problem: ControlProblem, points: int = 401, discount: float = 0.97
 ) -> Callable[[Float[np.ndarray, "m 2"], Float[np.ndarray, " m"]], Float[np.ndarray, " m"]]:
-    """The best discounted sum of rewards Q(s, a), by value iteration on a grid with linear interpolation.
+    """Compute the best discounted sum of rewards Q(s, a) by value iteration on a grid with linear interpolation.
 
         Q(s, a) = r(s, a) + discount max over b of Q(f(s, a), b).
 
-    Interpolation smooths a little at every step, so the error is of first order in the spacing over the length of a
-    step.
+    Here f(s, a) is the next state. Interpolation smooths a little at every step, so the error is of first order in the
+    grid spacing divided by the length of a step.
 
     Args:
-        problem: of control.
-        points: of the grid, in either coordinate.
-        discount: between 0 and 1.
+        problem: the control problem.
+        points: the number of grid points in each coordinate.
+        discount: the discount factor, between 0 and 1.
 
     Returns:
         A function of states and forces.

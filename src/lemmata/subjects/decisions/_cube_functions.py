@@ -1,4 +1,4 @@
-"""How complex a function of n bits is: its Walsh coefficients, its influence, its prime implicants."""
+"""Measures of the complexity of a function of n bits: Walsh coefficients, total influence and prime implicants."""
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -10,7 +10,7 @@ _MOST_BITS = 12
 
 
 def _cube(values: np.ndarray) -> int:
-    """The number of bits."""
+    """Return the number of bits."""
     size = len(values) if values.ndim == 1 else 0
     if size == 0 or size & (size - 1):
         raise ShapeError(
@@ -20,7 +20,7 @@ def _cube(values: np.ndarray) -> int:
 
 
 def _truth(values: np.ndarray) -> Bool[np.ndarray, " states"]:
-    """The values as truth values."""
+    """Return the values as truth values."""
     check_numbers("a function of bits", values)
     values = np.asarray(values)
     _cube(values)
@@ -32,13 +32,13 @@ def _truth(values: np.ndarray) -> Bool[np.ndarray, " states"]:
 
 
 def walsh_coefficients(values: Float[np.ndarray, " states"]) -> Float[np.ndarray, " states"]:
-    """Coefficients c_S of f(s) = sum over S of c_S (-1)^(number of bits of s in S), S read as a number.
+    """Return the coefficients c_S of f(s) = sum over S of c_S (-1)^(number of bits of s in S).
 
     Args:
         values: f at the states 0, ..., 2^n - 1.
 
     Returns:
-        c_S, in the order of the numbers S: the mean of f first.
+        c_S, in the order of the sets S read as numbers; the mean of f comes first.
 
     Raises:
         ShapeError: if the number of values is not a power of 2.
@@ -60,7 +60,7 @@ def walsh_coefficients(values: Float[np.ndarray, " states"]) -> Float[np.ndarray
 
 
 def weight_by_degree(values: Float[np.ndarray, " states"]) -> Float[np.ndarray, " degrees"]:
-    """Sum of the squared Walsh coefficients of each degree 0, ..., n; together the mean of f².
+    """Return the sum of the squared Walsh coefficients of each degree 0, ..., n; the total is the mean of f².
 
     Args:
         values: f at the states 0, ..., 2^n - 1.
@@ -81,7 +81,7 @@ def weight_by_degree(values: Float[np.ndarray, " states"]) -> Float[np.ndarray, 
 
 
 def total_influence(truth: Bool[np.ndarray, " states"]) -> float:
-    """The mean over states of the number of bits that change f when they are flipped, of a function that is 0 or 1.
+    """Return the mean over states of how many bits, when flipped, change a function f with values 0 and 1.
 
     Args:
         truth: f at the states 0, ..., 2^n - 1.
@@ -102,13 +102,14 @@ def total_influence(truth: Bool[np.ndarray, " states"]) -> float:
 
 
 def prime_implicants(truth: Bool[np.ndarray, " states"]) -> Int[np.ndarray, "terms 2"]:
-    """All shortest conjunctions that imply f (Quine and McCluskey): terms of which no literal can be left out.
+    """Return the prime implicants: conjunctions that imply f, but not if a literal is left out (Quine and McCluskey).
 
     Args:
-        truth: f at the states 0, ..., 2^n - 1, n at most 12.
+        truth: f at the states 0, ..., 2^n - 1, with n at most 12.
 
-    Returns: One row for each term. Its two numbers encode the bits that the term leaves free, and the values of the
-        other bits.
+    Returns:
+        One row for each term. Its two numbers encode the bits that the term leaves free, and the values of the other
+        bits.
 
     Raises:
         SettingError: for more than 12 bits.
@@ -141,11 +142,12 @@ def prime_implicants(truth: Bool[np.ndarray, " states"]) -> Int[np.ndarray, "ter
 
 
 def essential_terms(truth: Bool[np.ndarray, " states"]) -> int:
-    """The number of prime implicants that alone imply some state.
+    """Count the prime implicants that are the only one to hold in some state.
 
     Every disjunction of conjunctions that equals f has at least this many terms.
 
-    If these cover f, it is the smallest number of terms, as for monotone functions and for parities.
+    If these prime implicants cover f, the count is the smallest number of terms, as for monotone functions and for
+    parities.
 
     Args:
         truth: f at the states 0, ..., 2^n - 1, n at most 12.

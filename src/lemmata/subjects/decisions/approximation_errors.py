@@ -1,9 +1,9 @@
-"""How well parts of a decision process are approximated: following bits, rewards, best values.
+"""How well parts of a decision process are approximated: bits of the next state, rewards, and best values.
 
 Squared errors are divided by the variance over the same states. The reason is that a reward that is 1 in one state of
-2^n has almost no variance. This theory controls exactly what polynomials of a given degree can explain. Through them it
-controls what an infinitely wide network, which learns low degrees first, learns from few states. It leaves open how
-networks in practice perform on the states that a policy visits.
+2^n has almost no variance. This theory describes exactly what polynomials of a given degree can explain. From this, it
+describes what an infinitely wide network, which learns low degrees first, learns from few states. It does not explain
+how networks in practice perform on the states that a policy visits.
 """
 
 import math
@@ -45,7 +45,7 @@ class ExplainedByDegree(Claim[BitDecision]):
     source = Source(_KEY, "Abstract, simple model", note="by polynomials")
     population = BitDecisions()
     relation = Equal()
-    control = Control("nine tenths of each share", lambda shares, problem: 0.9 * shares)
+    control = Control("0.9 times each share", lambda shares, problem: 0.9 * shares)
     controls = "the least squared error of approximations by polynomials"
     unexplained = "networks that are not polynomials of low degree"
     reading = "'simple to represent' is read as 'of low degree', and errors count equally over all states"
@@ -56,19 +56,19 @@ class ExplainedByDegree(Claim[BitDecision]):
         return jnp.asarray([1.0, _reward(n, problem.degree), n / 64 / (middle**2 + n / 32)])
 
     def measure(self, problem: BitDecision, key: Key[Array, ""]) -> Array:
-        """By least squares on all monomials."""
+        """Compute the shares by least squares on all monomials."""
         process = problem.parity
         moved = next_bits(process, int(problem.action))[0].astype(float)
         values = optimal_values(process, problem.horizon)[0]
         return jnp.asarray([explained(part, problem.degree) for part in (moved, process.reward, values)])
 
     def condition(self, problem: BitDecision) -> Array:
-        """Each share is 1 less what is left."""
+        """Each share is 1 minus the unexplained share."""
         return 4.0**problem.bits / self.predict(problem)
 
 
 def _reward(bits: int, degree: int) -> float:
-    """The share of the reward's variance at degrees 1 to the given one."""
+    """Return the share of the reward's variance at degrees from 1 to the given degree."""
     return sum(math.comb(bits, k) for k in range(1, degree + 1)) / (2**bits - 1)
 
 
@@ -80,11 +80,13 @@ class ScrambledModelsAreHarder(Claim[ScrambledDecision]):
     """
 
     title = "Values are easier to learn than transitions in a scrambled process"
-    source = Source(_KEY, "Abstract, errors", note="on a process made for it, none of the paper's")
+    source = Source(_KEY, "Abstract, errors", note="on a process made for this claim, which is not in the paper")
     stated = Kind.OWN
     population = ScrambledDecisions()
     relation = Order("part", (0.0, 1.0))
-    control = Control("transitions are easier", lambda sign, problem: -sign, loose="a sign has no near control")
+    control = Control(
+        "transitions are easier", lambda sign, problem: -sign, loose="a sign has no slightly changed control"
+    )
     controls = "whether a network approximates transitions or best values better"
     unexplained = "the decision processes of robots"
     traced = False
@@ -92,7 +94,7 @@ class ScrambledModelsAreHarder(Claim[ScrambledDecision]):
     predict = -1.0
 
     def measure(self, problem: ScrambledDecision, key: Key[Array, ""]) -> Array:
-        """Errors at the other half."""
+        """Return the errors on the other half of the states."""
         values = optimal_values(problem.process, problem.horizon)[0]
         return _errors(next_bits(problem.process, 0)[1].astype(float), values, key)
 
@@ -104,7 +106,7 @@ class ModelErrorsLowerOnParity(Claim[BitDecision]):
     """
 
     title = "Transitions are easier to learn than values in the parity process"
-    source = Source(_KEY, "Abstract, errors", note="on the process of parities")
+    source = Source(_KEY, "Abstract, errors", note="for the parity process")
     population = BitDecisions(bits=8)
     relation = Order("part", (0.0, 1.0))
     control = Control("values are easier", lambda sign, problem: -sign)
@@ -115,12 +117,12 @@ class ModelErrorsLowerOnParity(Claim[BitDecision]):
     predict = 1.0
 
     def measure(self, problem: BitDecision, key: Key[Array, ""]) -> Array:
-        """Errors at the other half."""
+        """Return the errors on the other half of the states."""
         process = problem.parity
         values = optimal_values(process, problem.horizon)[0]
         return _errors(next_bits(process, int(problem.action))[0].astype(float), values, key)
 
 
 def _errors(moved: np.ndarray, values: np.ndarray, key: Key[Array, ""]) -> Array:
-    """Errors of a following bit and of the values on the same half of the states."""
+    """Return the errors of a bit of the next state and of the values, on the same half of the states."""
     return jnp.asarray([kernel_error(part, len(values) // 2, key) for part in (moved, values)])

@@ -1,10 +1,11 @@
-"""Best values of decision processes of bits, and the formulas that they need.
+"""Best values of decision processes of bits, and the formulas that compute them.
 
-There are two families of processes. In one, pairs of bits are flipped until a goal is reached. In the other process, a
-counter runs over the bits and sets them. Each part of the model (a bit of the next state, the reward) is a short
-formula. But the best value decides a parity or a majority of all bits. Circuits of constant depth cannot be searched,
-but formulas of depth two can. The least number of terms is found exactly here. This theory controls how long a formula
-is. It leaves open how well a network, which is not such a formula, approximates either.
+There are two families of processes. In the parity process, pairs of bits are flipped until a goal is reached. In the
+majority process, a counter runs over the bits and sets them. Each part of the model (a bit of the next state, the
+reward) is a short formula. But the best value decides a parity or a majority of all bits. The smallest circuits of
+constant depth cannot be searched, but for formulas of depth two, the least number of terms is found exactly. This
+theory describes how long a formula is. It does not explain how well a network, which is not such a formula,
+approximates the model or the values.
 """
 
 import math
@@ -38,10 +39,12 @@ class ParityBestValues(Claim[BitDecision]):
     """
 
     title = "Best values in the parity process depend on a parity of all bits"
-    source = Source(_KEY, "Abstract, Q-function", note="the process of parities")
+    source = Source(_KEY, "Abstract, Q-function", note="for the parity process")
     population = BitDecisions()
     relation = Equal()
-    control = Control("a step corrects one bit", lambda values, problem: jnp.maximum(2 * values - problem.horizon, 0))
+    control = Control(
+        "each step corrects one bit", lambda values, problem: jnp.maximum(2 * values - problem.horizon, 0)
+    )
     controls = "the best value of each state"
     unexplained = "the size of a circuit that computes the best value"
     reading = "the known process that flips pairs of bits; the abstract names no process"
@@ -63,15 +66,15 @@ class MajorityBestValues(Claim[BitDecision]):
     """
 
     title = "Best values in the majority process count the wrong bits"
-    source = Source(_KEY, "Abstract, Q-function", note="the process of majorities")
+    source = Source(_KEY, "Abstract, Q-function", note="for the majority process")
     population = BitDecisions()
     relation = Equal()
     control = Control("the counter need not reach its end", lambda values, problem: values + problem.bits)
     controls = "the best value of each state in which the counter is 0"
     unexplained = "the size of a circuit that computes the best value"
     reading = (
-        "the goal requires that the counter has reached n; otherwise the time would be the position of the last wrong "
-        "bit plus k"
+        "the goal requires that the counter has reached n; otherwise the time would be k plus the position "
+        "of the last wrong bit"
     )
     traced = False
 
@@ -91,22 +94,20 @@ class FormulasOfParity(Claim[BitDecision]):
     """
 
     title = "The parity process has short formulas for its model, but its values need long formulas"
-    source = Source(_KEY, "Abstract, circuits", note="at depth two, where the smallest is found")
+    source = Source(_KEY, "Abstract, circuits", note="at depth two, where the smallest formula is found")
     population = BitDecisions()
     relation = Equal()
     control = Control("half as many conjunctions are enough for both", lambda terms, problem: terms / 2)
     controls = "the least number of conjunctions in a formula"
     unexplained = "circuits of constant depth above two, whose smallest sizes are known only from proofs"
-    reading = (
-        "constant depth is read as two, with the action given; the Q-function enters by whether a value is above 0"
-    )
+    reading = "constant depth means two, the action is given, and the Q-function enters by whether a value is above 0"
     traced = False
 
     def predict(self, problem: BitDecision) -> Array:
         return jnp.asarray([problem.bits + 1.0, 2.0 ** (problem.bits - 1)])
 
     def measure(self, problem: BitDecision, key: Key[Array, ""]) -> Array:
-        """All prime implicants, and those that cover a state that no other covers."""
+        """Count all prime implicants, and those that cover a state that no other one covers."""
         process = problem.parity
         values = optimal_values(process, problem.horizon)[0]
         model = [*next_bits(process, int(problem.action)), process.reward > 0]
@@ -124,23 +125,25 @@ class FormulaOfMajority(Claim[BitDecision]):
     source = Source(_KEY, "Abstract, circuits", note="at depth two, for majorities")
     population = BitDecisions()
     relation = Equal()
-    control = Control("one more bit must be right", lambda terms, problem: math.comb(problem.bits, _more(problem)))
+    control = Control(
+        "one more bit must agree with the goal", lambda terms, problem: math.comb(problem.bits, _more(problem))
+    )
     controls = "the least number of conjunctions in a formula"
     unexplained = "circuits of constant depth above two"
-    reading = "constant depth is read as two, and the Q-function enters by a threshold of the best value"
+    reading = "constant depth means two, and the Q-function enters by a threshold of the best value"
     traced = False
 
     def predict(self, problem: BitDecision) -> Array:
         return jnp.asarray(float(math.comb(problem.bits, (problem.bits + 1) // 2)))
 
     def measure(self, problem: BitDecision, key: Key[Array, ""]) -> Array:
-        """Dynamic programming, then prime implicants."""
+        """Compute best values by dynamic programming, and then count prime implicants."""
         values = optimal_values(problem.majority, problem.horizon)[0][: 2**problem.bits]
         return jnp.asarray(float(essential_terms(values >= problem.horizon - problem.bits - problem.bits // 2)))
 
 
 def _more(problem: BitDecision) -> int:
-    """A number of bits whose binomial coefficient differs from the coefficient of half of the bits."""
+    """Return a number of bits whose binomial coefficient differs from the coefficient of half of the bits."""
     return (problem.bits + 1) // 2 + 1
 
 
@@ -154,9 +157,9 @@ class InfluenceAtMostWidth(Claim[Formula]):
     source = Source(_KEY, "Abstract, circuits", note="why a parity has no short formula")
     population = Formulas()
     relation = AtMost()
-    control = Control("at most nine tenths of the width", lambda width, problem: 0.9 * width)
+    control = Control("the influence is at most 0.9 times the width", lambda width, problem: 0.9 * width)
     controls = "how many bits influence the function at a random state"
-    unexplained = "the number of conjunctions; depths above two, for which the bound is a power of log(size)"
+    unexplained = "the number of conjunctions, and depths above two, for which the bound is a power of log(size)"
     traced = False
 
     def predict(self, problem: Formula) -> Array:
@@ -193,7 +196,7 @@ class WeightsOfParityValues(Claim[BitDecision]):
         return weights.at[jnp.asarray([0, n])].add(middle**2)
 
     def measure(self, problem: BitDecision, key: Key[Array, ""]) -> Array:
-        """Dynamic programming and a fast Walsh transform."""
+        """Compute the weights by dynamic programming and a fast Walsh transform."""
         return jnp.asarray(weight_by_degree(optimal_values(problem.parity, problem.horizon)[0]))
 
     def condition(self, problem: BitDecision) -> Array:
@@ -208,7 +211,7 @@ class EasyValuesOfHardModels(Claim[ScrambledDecision]):
     """
 
     title = "A process with best values of degree 1 and parities as transitions"
-    source = Source(_KEY, "Abstract, insight", note="a process where it is the other way round")
+    source = Source(_KEY, "Abstract, insight", note="a process for which the opposite holds")
     population = ScrambledDecisions()
     relation = Equal()
     control = Control("all degrees are higher by one", lambda degrees, problem: degrees + 1)
@@ -220,7 +223,7 @@ class EasyValuesOfHardModels(Claim[ScrambledDecision]):
         return jnp.asarray([1.0, *np.bitwise_count(problem.masks[1:]).astype(float)])
 
     def measure(self, problem: ScrambledDecision, key: Key[Array, ""]) -> Array:
-        """The highest degree with nonzero weight."""
+        """Return the highest degrees with nonzero weight."""
         values = optimal_values(problem.process, problem.horizon)[0]
         parts = [values, *next_bits(problem.process, 0)[1:].astype(float)]
         return jnp.asarray([float(np.flatnonzero(weight_by_degree(part) > 1e-9).max()) for part in parts])

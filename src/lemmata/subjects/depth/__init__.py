@@ -1,4 +1,4 @@
-"""Depth: sparse networks out of wide ones, functions that need depth, and the worst case of descent."""
+"""Depth: sparse networks from wide ones, functions that need depth, and the worst case of gradient descent."""
 
 from lemmata.core import read_arguments as _read_arguments
 

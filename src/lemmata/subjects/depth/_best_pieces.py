@@ -1,4 +1,4 @@
-"""The best functions of few affine pieces near an iterated tent map, by dynamic programming."""
+"""The best approximations of an iterated tent map by functions of few affine pieces, by dynamic programming."""
 
 import functools
 
@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 
 @functools.cache
 def _cost_of_piece(phase: int, length: int) -> float:
-    """The least L_1 distance of a line to the triangle wave of period 8 cells, in runs, over cells from phase on."""
+    """Return the least L_1 distance of a line, over `length` cells from `phase` on, to a triangle wave of period 8."""
     if length <= 4 - phase:
         return 0.0
     at = (phase + np.arange(length + 1)) % 8
@@ -31,7 +31,7 @@ def _cost_of_piece(phase: int, length: int) -> float:
 
 @functools.cache
 def best_errors(k: int) -> tuple[float, ...]:
-    """The L_1 distances of the k-fold tent map to the best functions with 1, 2, ..., 2^k pieces.
+    """Return the L_1 distances of the k-fold tent map to the best functions with 1, 2, ..., 2^k pieces.
 
     Pieces may begin and end at the multiples of 2^-k/4, and the function may jump there.
     """

@@ -10,7 +10,7 @@ import numpy as np
 
 @dataclasses.dataclass(frozen=True)
 class BrokenLine:
-    """The values at the knots, at least one, and the slopes before the first knot and after the last knot.
+    """A function given by its values at one or more knots, and by its slopes before the first and after the last knot.
 
     >>> tent = BrokenLine([Fraction(0), Fraction(1, 2), Fraction(1)], [Fraction(0), Fraction(1), Fraction(0)])
     >>> tent.pieces, tent.after(tent).pieces
@@ -24,13 +24,13 @@ class BrokenLine:
 
     @classmethod
     def of(cls, knots: np.ndarray, values: np.ndarray, left: float, right: float) -> "BrokenLine":
-        """From floating-point numbers, which are rational."""
+        """Make a function from floating-point numbers, which are rational."""
         exact = lambda numbers: [Fraction(float(number)) for number in numbers]
         return cls(exact(knots), exact(values), *exact((left, right)))
 
     @property
     def slopes(self) -> list[Fraction]:
-        """In order, with repetitions if a knot is none."""
+        """The slopes in order, with repetitions at knots where the slope does not change."""
         pairs = zip(self.knots[1:], self.knots, self.values[1:], self.values, strict=False)
         return [self.left, *((v - w) / (x - y) for x, y, v, w in pairs), self.right]
 
@@ -40,7 +40,7 @@ class BrokenLine:
         return 1 + len(self.turns(lambda before, after: before != after))
 
     def turns(self, which: Callable[[Fraction, Fraction], bool]) -> list[Fraction]:
-        """The knots whose slopes, before and after, are of a kind."""
+        """Return the knots at which `which` holds for the slopes before and after the knot."""
         slopes = self.slopes
         return [x for x, before, after in zip(self.knots, slopes, slopes[1:], strict=False) if which(before, after)]
 
@@ -54,7 +54,7 @@ class BrokenLine:
         return self.values[at - 1] + (self.values[at] - self.values[at - 1]) * (x - low) / (high - low)
 
     def after(self, inner: "BrokenLine") -> "BrokenLine":
-        """x -> self(inner(x)). Its knots are the knots of inner, and the points that inner maps to a knot."""
+        """Return x -> self(inner(x)), with the knots of inner and the points that inner maps to knots of self."""
         knots = set(inner.knots)
         slopes = inner.slopes
         starts = [inner.knots[0], *inner.knots]
@@ -75,7 +75,7 @@ class BrokenLine:
         ).without_false_knots()
 
     def without_false_knots(self) -> "BrokenLine":
-        """The same function with knots only where the slope changes, or with one knot."""
+        """Return the same function with knots only where the slope changes, or with one knot."""
         kept = self.turns(lambda before, after: before != after) or [self.knots[0]]
         return BrokenLine(kept, [self(x) for x in kept], self.left, self.right)
 
@@ -83,7 +83,7 @@ class BrokenLine:
 def combined(
     lines: Sequence[BrokenLine], factors: Sequence[Fraction | int], shift: Fraction = Fraction(0)
 ) -> BrokenLine:
-    """The sum of factor times line, plus a number."""
+    """Return the sum of all factors times their lines, plus a number."""
     knots = sorted({x for line in lines for x in line.knots})
     sums = lambda numbers: sum((a * number for a, number in zip(factors, numbers, strict=True)), Fraction(0))
     values = [shift + sums([line(x) for line in lines]) for x in knots]
@@ -96,7 +96,7 @@ RELU = BrokenLine([Fraction(0)], [Fraction(0)], Fraction(0), Fraction(1))
 
 
 def network_output(weights: Sequence[np.ndarray], biases: Sequence[np.ndarray]) -> BrokenLine:
-    """The output of a ReLU network on a real number. Its last layer is affine and has one output."""
+    """Return the output of a ReLU network of one input as a function; the last layer is affine with one output."""
     layer = [IDENTITY]
     for depth, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
         exact = lambda row: [Fraction(float(number)) for number in row]
@@ -107,6 +107,6 @@ def network_output(weights: Sequence[np.ndarray], biases: Sequence[np.ndarray]) 
 
 
 def tent_network(k: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Weights and biases of the k-fold tent map: the layers of m(x) = relu(2 relu(x) - 4 relu(x - 1/2)), k times."""
+    """Return weights and biases of the k-fold tent map, from the layers of relu(2 relu(x) - 4 relu(x - 1/2))."""
     weights = [np.ones((2, 1)), np.asarray([[2.0, -4.0]])] * k + [np.ones((1, 1))]
     return weights, [np.asarray([0.0, -0.5]), np.zeros(1)] * k + [np.zeros(1)]

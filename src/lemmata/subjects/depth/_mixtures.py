@@ -1,4 +1,4 @@
-"""Mixtures of atoms: a point X of a convex hull, and its approximation by few atoms."""
+"""Mixtures of atoms: a point X of the convex hull of atoms, and its approximation by few atoms."""
 
 import equinox as eqx
 import jax
@@ -10,7 +10,7 @@ from lemmata.engine.problems.variables import dimension, rows
 
 
 class Mixture(eqx.Module):
-    """Atoms v_1, ..., v_n, and weights of a point X = sum_i weights_i v_i."""
+    """Atoms v_1, ..., v_n, and the weights of a point X = sum_i weights_i v_i."""
 
     atoms: Float[Array, "n d"]
     weights: Float[Array, " n"]
@@ -28,17 +28,17 @@ class Mixture(eqx.Module):
 
     @property
     def largest(self) -> Float[Array, ""]:
-        """R², the largest |v_i|²."""
+        """The largest |v_i|², which is R²."""
         return jnp.sum(self.atoms**2, axis=1).max()
 
     @property
     def farthest(self) -> Float[Array, ""]:
-        """(R + |X|)², which no squared distance between X and a mean of atoms exceeds."""
+        """The bound (R + |X|)² on every squared distance between X and a mean of atoms."""
         return (jnp.sqrt(self.largest) + jnp.linalg.norm(self.target)) ** 2
 
 
 def greedy_errors(atoms: Float[Array, "n d"], target: Float[Array, " d"], keep: int) -> Float[Array, " keep"]:
-    """|g_i - X|² for i = 1, ..., keep, where g_i = (i-1)/i g_(i-1) + v/i with the atom v that makes it least."""
+    """Return |g_i - X|² for i = 1, ..., keep, where g_i = (i-1)/i g_(i-1) + v/i with the best atom v."""
 
     def step(at: Array, i: Array) -> tuple[Array, Array]:
         new = ((i - 1) * at + atoms) / i
@@ -50,7 +50,7 @@ def greedy_errors(atoms: Float[Array, "n d"], target: Float[Array, " d"], keep: 
 
 
 def _weights(key: Key[Array, ""], n: int) -> Float[Array, " n"]:
-    """Uniform on the simplex."""
+    """Draw weights that are uniform on the simplex."""
     drawn = jax.random.exponential(key, (n,))
     return drawn / drawn.sum()
 
@@ -58,11 +58,12 @@ def _weights(key: Key[Array, ""], n: int) -> Float[Array, " n"]:
 class Mixtures(Population[Mixture]):
     """Half of the problems are the centre of a simplex, and half are wide random ReLU networks on data.
 
-    An atom of a network is a unit's output on d rows, of Euclidean norm at most 1; the weights are positive.
+    In a network, an atom is the output of a unit on d rows, with Euclidean norm at most 1, and the weights are
+    positive.
     """
 
     settings = Space(
-        n=Integer(200, 40, 2000, "atoms"), d=rows(30, 5, 200), keep=Integer(10, 1, 100, "atoms that are kept")
+        n=Integer(200, 40, 2000, "atoms"), d=rows(30, 5, 200), keep=Integer(10, 1, 100, "number of atoms that are kept")
     ).where("at most a twentieth of the atoms is kept", lambda s: 20 * s["keep"] <= s["n"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Mixture:
@@ -88,7 +89,9 @@ class Mixtures(Population[Mixture]):
 class ShiftedMixtures(Population[Mixture]):
     """Normal atoms with uniform weights on the simplex, shifted so that |X|² is a large part of the mean of |V|²."""
 
-    settings = Space(n=Integer(50, 2, 1000, "atoms"), d=dimension(8, 2), keep=Integer(6, 1, 50, "atoms that are kept"))
+    settings = Space(
+        n=Integer(50, 2, 1000, "atoms"), d=dimension(8, 2), keep=Integer(6, 1, 50, "number of atoms that are kept")
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Mixture:
         keys, shape = jax.random.split(key, 3), (setting["n"], setting["d"])

@@ -1,16 +1,16 @@
 """The exact worst case of gradient descent with given steps. It is a semidefinite program, solved by a barrier method.
 
-Let f be B-smooth and mu-strongly convex, with its minimiser and least value at 0, and G(x) = grad f(x) - mu x. The
-values f_i and vectors G_i at points x_i belong to such an f if and only if, for all i and j,
+Let f be B-smooth and mu-strongly convex, with the minimiser 0 and the least value 0, and let G(x) = grad f(x) - mu x.
+The values f_i and vectors G_i at points x_i belong to such an f if and only if, for all i and j,
 
     f_i - f_j >= <G_j, x_i - x_j> + |G_i - G_j|²/(2 (B - mu)) + mu (|x_i|² - |x_j|²)/2.
 
-The largest f_n under |x_0| <= 1 is then a program in the inner products of x_0 and all G_i. The dual is solved: the
-least T for which non-negative multipliers of these inequalities prove f_n <= T |x_0|². So every feasible T is a
-certificate, whatever rounding does to the search. B is 1 here.
+The largest f_n under |x_0| <= 1 is then a program in the inner products of x_0 and all G_i. The dual program is
+solved: find the least T for which non-negative multipliers of these inequalities prove f_n <= T |x_0|². So every
+feasible T is a certificate, even if rounding affects the search. B is 1 here.
 
-The points may shrink or grow by many orders of magnitude on their way. So everything is measured in the units s_i,
-where |x_i| <= s_i |x_0|, and the vectors are G_i - (1 - mu) x_i/2, which are at most (1 - mu) s_i/2 long.
+The points may shrink or grow by many orders of magnitude along the iteration. So everything is measured in the units
+s_i, where |x_i| <= s_i |x_0|, and the vectors are G_i - (1 - mu) x_i/2, which are at most (1 - mu) s_i/2 long.
 """
 
 import dataclasses
@@ -32,11 +32,11 @@ class Certificate:
     """A proof of f(x_n) - f* <= bound |x_0 - x*|², for B = 1.
 
     Args:
-        bound: T.
-        attained: the value of f(x_n) - f* at |x_0 - x*| = 1 of a function that was found.
+        bound: the number T.
+        attained: the value of f(x_n) - f* for a function that was found, at |x_0 - x*| = 1.
         multipliers: the multipliers of the inequalities of all ordered pairs of points; the last point is the
             minimiser.
-        least: the least eigenvalue of the matrix that must be positive semidefinite, in the units of the search.
+        least: the smallest eigenvalue of the matrix that must be positive semidefinite, in the units of the search.
     """
 
     bound: float
@@ -46,12 +46,12 @@ class Certificate:
 
 
 def _reach(steps: np.ndarray, convexity: float) -> np.ndarray:
-    """s_0 = 1, ..., s_n: no x_i is farther from the minimiser than s_i |x_0|."""
+    """Return s_0 = 1, ..., s_n such that x_i is at most s_i |x_0| from the minimiser."""
     return np.cumprod(np.append(1.0, np.maximum(np.abs(1 - steps), np.abs(1 - convexity * steps))))
 
 
 def inequalities(steps: np.ndarray, convexity: float) -> tuple[np.ndarray, np.ndarray]:
-    """The matrices of the inequalities in x_0 and n + 1 other vectors, and their rows of factors of f_0, ..., f_n."""
+    """Return the matrices of the inequalities in x_0 and n + 1 other vectors, and the factors of f_0, ..., f_n."""
     n, middle, half = len(steps), (1 + convexity) / 2, (1 - convexity) / 2
     points, turned = np.zeros((2, n + 2, n + 2))
     points[0, 0] = 1.0
@@ -74,7 +74,7 @@ def inequalities(steps: np.ndarray, convexity: float) -> tuple[np.ndarray, np.nd
 
 
 def _descend(cost: np.ndarray, at: np.ndarray, parts: tuple, weight: float, until=None) -> tuple[np.ndarray, list]:
-    """Newton steps for weight cost'y - log det(S(y)) - sum log l(y), where S and l are affine in y.
+    """Take Newton steps for weight cost'y - log det(S(y)) - sum log l(y), where S and l are affine in y.
 
     Returns y and inner products for the primal program. With the Cholesky factor L of S and the step d, they are
     L^-T (1 - L^-1 S(d) L^-T) L^-1. They satisfy the linear equations of the primal program even if y is not central.
@@ -119,10 +119,10 @@ def _descend(cost: np.ndarray, at: np.ndarray, parts: tuple, weight: float, unti
 
 
 def _newton(jacobian: np.ndarray, gradient: np.ndarray) -> tuple[np.ndarray, float]:
-    """Newton's step for the Hessian J'J, and the square of its decrement.
+    """Return Newton's step for the Hessian J'J, and the square of the Newton decrement.
 
-    The factor of J by QR keeps twice as many digits as the Cholesky factor of J'J. But the Cholesky factor takes a
-    fifth of the time. So the latter serves far from the centre, where steps are only a direction of descent.
+    The QR factor of J keeps twice as many digits as the Cholesky factor of J'J, which takes a fifth of the time. So
+    the Cholesky factor is used far from the centre, where steps only need to be directions of descent.
     """
     unit = 1 / np.linalg.norm(jacobian, axis=0)
     jacobian, gradient = jacobian * unit, unit * gradient
@@ -137,12 +137,12 @@ def _newton(jacobian: np.ndarray, gradient: np.ndarray) -> tuple[np.ndarray, flo
 
 
 def certificate(steps: np.ndarray, convexity: float = 0.0, accuracy: float = 1e-9) -> Certificate:
-    """The least bound for steps that are given in units of 1/B, and mu/B.
+    """Return the least bound for steps in units of 1/B and for the ratio mu/B.
 
     Args:
-        steps: h_0, ..., h_(n-1); the iteration is x_(i+1) = x_i - h_i grad f(x_i)/B.
-        convexity: mu/B, below 1.
-        accuracy: the accuracy of the bound, relative.
+        steps: the numbers h_0, ..., h_(n-1) of the iteration x_(i+1) = x_i - h_i grad f(x_i)/B.
+        convexity: the ratio mu/B, which is below 1.
+        accuracy: the relative accuracy of the bound.
     """
     with one_blas_thread():  # two threads wait for each other in small factorisations, on a busy machine for minutes
         return _searched(np.asarray(steps, float), convexity, accuracy)
@@ -192,7 +192,7 @@ def _searched(steps: np.ndarray, convexity: float, accuracy: float) -> Certifica
 
 
 def _attained(inner: np.ndarray, matrices: np.ndarray) -> float:
-    """The largest f_n that inner products allow, or 0 if they belong to no function: the length of a shortest path."""
+    """Return the largest f_n that inner products allow (a shortest path), or 0 if they do not belong to a function."""
     points = len(inner)
     lengths = np.zeros((points, points))
     lengths[~np.eye(points, dtype=bool)] = -np.tensordot(matrices, inner / inner[0, 0], 2)

@@ -1,4 +1,4 @@
-"""A wide network or kernel expansion with few of its own units: greedy choice, and a bound on the error."""
+"""Approximate a wide network or kernel expansion by few of its units, chosen greedily, with a bound on the error."""
 
 import dataclasses
 import math
@@ -34,19 +34,19 @@ _SQUARES = 1e100  # largest terms whose squares do not overflow
 class Sparsified:
     """A few units of a network with new weights, and how far they are from the network on given rows.
 
-    All errors are root mean squares over the rows. The squares are added up over outputs.
+    All errors are root mean squares over the rows, where the squares are summed over outputs.
 
     Args:
         units: the chosen units, by their numbers in the network, in the order of choice.
-        weights: their new weights, shape (k, outputs).
-        intercept: the network's own.
-        error: distance between the few units and the network.
+        weights: the new weights of the chosen units, of shape (k, outputs).
+        intercept: the intercept of the network.
+        error: the distance between the few units and the network.
         bound: the bound that is proved before any unit is chosen: sqrt((R² - |X|²)/k).
-        size: |X|, the root mean square of the network's output without the intercept.
-        mass: R, the sum of |weight| times the root mean square of the unit, over all units.
+        size: the root mean square |X| of the network's output without the intercept.
+        mass: the sum R, over all units, of |weight| times the root mean square of the unit.
         path: the error with the first 1, 2, ..., k units.
-        rows: how many rows.
-        network_units: how many units the network has.
+        rows: the number of rows.
+        network_units: the number of units of the network.
         hidden: the function that gives the outputs of all units.
         conditions: the conditions for the results.
         claims: names of the claims that state them.
@@ -68,14 +68,14 @@ class Sparsified:
 
     @property
     def vacuous(self) -> bool:
-        """Whether the bound is at least the error of no units at all."""
+        """Whether the bound is at least the error without any units."""
         return self.bound >= self.size
 
     def __call__(self, x: ArrayLike) -> Float[np.ndarray, "n outputs"]:
-        """The outputs of the few units on rows.
+        """Return the outputs of the few units on rows.
 
         Args:
-            x: rows, as the network takes them.
+            x: rows, in the form that the network takes.
 
         Raises:
             ShapeError, DataError: for anything but rows, or outputs of hidden units that are not finite.
@@ -84,13 +84,13 @@ class Sparsified:
         return outputs[:, self.units] @ self.weights + self.intercept
 
     def enough(self, tolerance: float) -> int:
-        """The number of units for which the bound proves an error of at most the tolerance. It is an upper bound on the
-        number needed.
+        """Return the number of units for which the bound proves an error of at most the tolerance. Fewer units may be
+        enough.
 
-        It is at most the number of units of the network, which together have no error.
+        The number is at most the number of units of the network, which together have no error.
 
         Args:
-            tolerance: root mean square distance from the network.
+            tolerance: the allowed root mean square distance from the network.
 
         Raises:
             SettingError: for a tolerance that is not positive, or too small for a number of units.
@@ -103,7 +103,7 @@ class Sparsified:
         return min(max(1, math.ceil(root**2 * (1 - 1e-12))), self.network_units)
 
     def plot(self) -> Any:
-        """An Altair chart of the error with the first 1, 2, ..., k units, and of the bound, on logarithmic axes."""
+        """Return an Altair chart of the error with 1, 2, ..., k units, and of the bound, on logarithmic axes."""
         k = np.arange(1, len(self.path) + 1)
         series = {"measured": (k, self.path), "bound": (k, np.sqrt(max(self.mass**2 - self.size**2, 0.0) / k))}
         return styled(lines(series, ("units", "root mean square distance from the network"), logarithmic="xy"))
@@ -123,21 +123,21 @@ class Sparsified:
 
 
 def sparsify(network: Any, x: Any, units: int) -> Sparsified:
-    """Few units of a wide network with one hidden layer, or few terms of a kernel expansion, with new weights.
+    """Choose few units of a wide network with one hidden layer, or few terms of a kernel expansion, with new weights.
 
     The output without the intercept is a point X of the convex hull of atoms. The atom of a unit is its output times
-    the sign of its weight, with norm R. Greedy choice takes k of them with |g_k - X|² <= (R² - |X|²)/k. Least squares
-    on the chosen units then gives the weights, which cannot increase the error on these rows.
+    the sign of its weight, scaled to norm R. Greedy choice takes k atoms, whose mean g_k satisfies |g_k - X|² <= (R² -
+    |X|²)/k. Least squares on the chosen units then gives the weights, which cannot increase the error on these rows.
 
     Args:
         network: a fitted `MLPRegressor` with one hidden layer, or a tuple (hidden, weights) or (hidden, weights,
             intercept). Here hidden(x) gives the outputs of the m units, shape (n, m), and the weights have shape (m,)
             or (m, outputs). For a kernel expansion, hidden is x -> k(x, centres).
-        x: rows on which the distance is measured.
-        units: how many different units to keep.
+        x: the rows on which the distance is measured.
+        units: the number of different units to keep.
 
     Raises:
-        SettingError: for another kind of network, or a number of units that is not between 1 and those of the network.
+        SettingError: for another kind of network, or a number of units that is below 1 or above that of the network.
         ShapeError, DataError: for rows, outputs or weights that do not fit each other, are not finite, or have products
             whose squares are not finite.
 
@@ -187,14 +187,16 @@ def sparsify(network: Any, x: Any, units: int) -> Sparsified:
         network_units=len(weights),
         hidden=hidden,
         conditions=(
-            Condition("the error is that of these rows", why="rows of another distribution may have a larger error"),
+            Condition(
+                "the error is measured on these rows", why="rows of another distribution may have a larger error"
+            ),
             *_content(rows, outputs @ weights, float(path[-1]), count, len(alive)),
         ),
     )
 
 
 def _content(rows: np.ndarray, target: np.ndarray, error: float, count: int, alive: int) -> tuple[Condition, ...]:
-    """Whether these rows can show that few units are enough."""
+    """Return the conditions under which these rows can show that few units are enough."""
     different = len(rows) if rows.dtype.kind == "O" else len(np.unique(rows, axis=0))
     spread = math.sqrt(((target - target.mean(axis=0)) ** 2).sum(axis=1).mean())
     ratio = error / spread if spread > 0 else math.inf
@@ -226,7 +228,7 @@ def _outputs(hidden: Units, rows: np.ndarray, units: int) -> np.ndarray:
 
 
 def _read(network: Any) -> tuple[Units, np.ndarray, np.ndarray]:
-    """The hidden units, their weights (m, outputs) and the intercept."""
+    """Return the hidden units, their weights of shape (m, outputs) and the intercept."""
     if hasattr(network, "coefs_") and hasattr(network, "intercepts_"):
         if len(network.coefs_) != 2 or network.activation not in _ACTIVATIONS:
             found = f"{len(network.coefs_) - 1} hidden layers with activation {network.activation!r}"
@@ -273,8 +275,8 @@ def _arrays(weights: Any, intercept: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _chosen(atoms: np.ndarray, target: np.ndarray, count: int) -> np.ndarray:
-    """The first `count` different atoms of the greedy iteration. If it only repeats old atoms, the best new atoms are
-    added.
+    """Return the first `count` different atoms of the greedy iteration. If the iteration only repeats old atoms, the
+    best new atoms are added.
     """
     order: list[int] = []
     squares, along, products = (atoms**2).sum(axis=1), atoms @ target, np.zeros(len(atoms))
@@ -294,7 +296,7 @@ def _chosen(atoms: np.ndarray, target: np.ndarray, count: int) -> np.ndarray:
 
 
 def _refitted(chosen: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The root mean square errors of least squares on the first columns, and the weights of all of them."""
+    """Return root mean square errors of least squares on 1, 2, ... columns, and the weights of all columns."""
     path, factors = [], np.zeros((0, target.shape[1]))
     # columns of one size, since least squares drops directions that are small
     size = np.abs(chosen).max(axis=0)

@@ -1,4 +1,4 @@
-"""The worst case of a schedule of gradient steps, with proof and with a function that attains it."""
+"""The worst case of a schedule of gradient steps, with a proof and a function that attains it."""
 
 import dataclasses
 import math
@@ -27,11 +27,11 @@ class WorstCase:
 
     Args:
         bound: a number that no function exceeds; the multipliers prove it.
-        attained: a function attains it.
+        attained: a value that some function attains.
         unit_steps: the worst case of the same number of steps 1/smoothness; for convexity 0, the formula smoothness/(4n
             + 2). It is nan if rounding prevents the accuracy.
         steps: the steps.
-        smoothness, convexity: of the functions.
+        smoothness, convexity: the constants of the class of functions.
         multipliers: the multipliers of the inequalities between the points x_0, ..., x_n, x* (rows) and each other
             (columns).
         conditions: the conditions for the bound.
@@ -49,7 +49,7 @@ class WorstCase:
     claims: tuple[str, ...] = _CLAIMS
 
     def after(self, distance: float) -> float:
-        """The bound on f(x_n) - f(x*) if x_0 is at most at this distance from x*.
+        """Return the bound on f(x_n) - f(x*) if x_0 is at most at this distance from x*.
 
         Args:
             distance: |x_0 - x*|, or an upper bound.
@@ -77,10 +77,10 @@ class WorstCase:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """The bound after each number of these steps, and the bound of unit steps, as an Altair chart.
+        """Return an Altair chart of the bound after each number of these steps, and of the bound of unit steps.
 
-        The bounds of the first 1, 2, ... steps are computed for it. Values that rounding hides are left out. k steps of
-        1/smoothness have the bound smoothness/(4k + 2) on convex functions.
+        The bounds after the first 1, 2, ... steps are computed for the chart. Values that rounding makes inaccurate
+        are left out. k steps of 1/smoothness have the bound smoothness/(4k + 2) on convex functions.
         """
         ratio, scaled = self.convexity / self.smoothness, self.steps * self.smoothness
         found = [_solved(scaled[:place], ratio) for place in range(1, len(scaled))]
@@ -95,10 +95,10 @@ class WorstCase:
 
 
 def worst_case(steps: Any, smoothness: float, convexity: float = 0.0) -> WorstCase:
-    """The exact worst case of gradient descent x_(i+1) = x_i - steps_i grad f(x_i), over all f of a class.
+    """Compute the exact worst case of gradient descent x_(i+1) = x_i - steps_i grad f(x_i), over all f of a class.
 
-    The worst case is the value of a semidefinite program. lemmata solves the program and its dual. So the answer has a
-    proof, and a function that attains it to a relative accuracy of 1e-6. The dimension is not limited.
+    The worst case is the value of a semidefinite program. lemmata solves the program and its dual. So the result has a
+    proof, and a function attains it up to a relative accuracy of 1e-6. It holds in every dimension.
 
     Args:
         steps: 1 to 15 steps, each above 0 and at most 10/smoothness.
@@ -135,7 +135,7 @@ def worst_case(steps: Any, smoothness: float, convexity: float = 0.0) -> WorstCa
         Condition("the smoothness and the convexity hold on the whole space"),
         Condition("gradients are exact, and the steps do not depend on them"),
         Condition("the bound is below that of no steps, smoothness/2 (their ratio)", 2 * found.bound,
-                  2 * found.bound < 1, "otherwise the start is as good as the end in the worst case"),
+                  2 * found.bound < 1, "otherwise the worst case at the end is no better than at the start"),
     )  # fmt: skip
     return WorstCase(
         bound=found.bound * smoothness,
@@ -150,7 +150,7 @@ def worst_case(steps: Any, smoothness: float, convexity: float = 0.0) -> WorstCa
 
 
 def _solved(steps: np.ndarray, ratio: float) -> Certificate:
-    """The certificate. If a matrix of the search is singular or not finite after rounding, a certificate of nothing."""
+    """Return the certificate, or an infinite bound if a matrix of the search is singular or not finite."""
     nothing = Certificate(np.inf, 0.0, np.zeros(0), -np.inf)
     try:
         with np.errstate(all="ignore"):
@@ -180,7 +180,7 @@ def _checked(steps: Any, smoothness: float) -> np.ndarray:
 
 def _ratio(convexity: Any, smoothness: float) -> float:
     rule = f"0, or a number below the smoothness {smoothness:g}"
-    remedy = "pass convexity=0 for functions that are convex only"
+    remedy = "pass convexity=0 for functions that are convex but not strongly convex"
     if isinstance(convexity, int | float) and not isinstance(convexity, bool) and not 0 <= convexity < smoothness:
         raise SettingError("convexity", found=f"{convexity:g}", rule=rule, remedy=remedy)
     zero = not isinstance(convexity, bool | str) and np.ndim(convexity) == 0 and convexity == 0

@@ -1,4 +1,4 @@
-"""Zigzags, whose pieces multiply in compositions, and ReLU networks of one input."""
+"""Problems with zigzags, whose numbers of pieces multiply in compositions, and with ReLU networks of one input."""
 
 import equinox as eqx
 import jax
@@ -11,7 +11,7 @@ from lemmata.subjects.depth._broken_lines import BrokenLine, network_output
 
 
 class BrokenLinePair(eqx.Module):
-    """Two continuous piecewise affine functions f and g: knots, values there, and the slopes at both ends."""
+    """Two continuous piecewise affine functions f and g, by knots, values at the knots, and slopes at both ends."""
 
     f_knots: Float[Array, " m"]
     f_values: Float[Array, " m"]
@@ -21,7 +21,7 @@ class BrokenLinePair(eqx.Module):
     g_ends: Float[Array, " 2"]
 
     def lines(self) -> tuple[BrokenLine, BrokenLine]:
-        """f and g, exactly."""
+        """The functions f and g in exact arithmetic."""
         return (
             BrokenLine.of(np.asarray(self.f_knots), np.asarray(self.f_values), *map(float, self.f_ends)),
             BrokenLine.of(np.asarray(self.g_knots), np.asarray(self.g_values), *map(float, self.g_ends)),
@@ -29,7 +29,7 @@ class BrokenLinePair(eqx.Module):
 
 
 class BrokenLinePairs(Population[BrokenLinePair]):
-    """Zigzags between -2 and 2 with knots in (-1, 1) in half of the problems, random values at knots in the others."""
+    """Pairs with random values at knots, or, in half of the problems, zigzags in [-2, 2] with knots in (-1, 1)."""
 
     settings = Space(p=Integer(4, 2, 12, "pieces of f"), q=Integer(5, 2, 12, "pieces of g"))
 
@@ -52,7 +52,7 @@ class BrokenLinePairs(Population[BrokenLinePair]):
 
     def hypotheses(self, problem: BrokenLinePair) -> list[Hypothesis]:
         least = jnp.minimum(jnp.diff(problem.f_knots, append=2).min(), jnp.diff(problem.g_knots, append=2).min())
-        return [Hypothesis("least distance of knots", least, ">", 0.0, "knots are in order")]
+        return [Hypothesis("smallest distance between knots", least, ">", 0.0, "knots are in order")]
 
 
 class DeepLine(eqx.Module):
@@ -67,16 +67,16 @@ class DeepLine(eqx.Module):
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """The units of the hidden layers."""
+        """The numbers of units of the hidden layers."""
         return tuple(len(bias) for bias in self.biases[:-1])
 
 
 class DeepLines(Population[DeepLine]):
-    """Layers that compute a zigzag of the layer before in half of the problems, normal weights in the others.
+    """Networks whose layers compute a zigzag of the previous layer, or, in half of the problems, have normal weights.
 
-    The zigzag has w + 1 pieces from w units: relu(s - t_i) with factors -3, 2, -2, 2, ..., where the third is relu(t_3
-    - s) and gives the slope before t_1. Its pieces have the slopes 2, -1, 1, -1, ..., and go beyond all thresholds of
-    the next layer.
+    The zigzag has w + 1 pieces from w units relu(s - t_i) with factors -3, 2, -2, 2, .... The third unit is relu(t_3 -
+    s) instead, which gives the slope before t_1. Its pieces have the slopes 2, -1, 1, -1, ..., and go beyond all
+    thresholds of the next layer.
     """
 
     settings = Space(

@@ -1,8 +1,8 @@
-"""Sums of ridge functions: how much of a radial function they capture.
+"""How much of a radial function a sum of ridge functions captures.
 
 This theory computes the share of a radial polynomial that the best sum of m ridge functions captures, with any profile
-along each direction. It assumes normal inputs. It does not cover radial functions of many degrees at once, and
-networks with a second hidden layer, which represent radial functions easily.
+along each direction. It assumes normal inputs. It does not cover radial functions of many degrees at once, or networks
+with a second hidden layer, which represent radial functions easily.
 """
 
 import math
@@ -20,14 +20,14 @@ ABOUT = {"tool": "approximation theory", "architecture": "dense network", "objec
 
 
 class RadialTarget(eqx.Module):
-    """f(x) = L_k^(d/2 - 1)(|x|²/2) for normal x in d dimensions, and unit directions w_1, ..., w_m, as rows."""
+    """The target f(x) = L_k^(d/2 - 1)(|x|²/2) for normal x in R^d, and unit directions w_1, ..., w_m as rows."""
 
     directions: Float[Array, "m d"]
     k: int = eqx.field(static=True)
 
 
 def laguerre(k: int, order: float, t: Array) -> Array:
-    """The generalised Laguerre polynomial of degree k."""
+    """Return the generalised Laguerre polynomial of degree k."""
     before, now = jnp.zeros_like(t), jnp.ones_like(t)
     for n in range(k):
         before, now = now, ((2 * n + 1 + order - t) * now - (n + order) * before) / (n + 1)
@@ -35,7 +35,7 @@ def laguerre(k: int, order: float, t: Array) -> Array:
 
 
 def hermite(degree: int, t: Array) -> Array:
-    """The probabilists' Hermite polynomials of degrees 0 to `degree`, with square mean 1, along a new last axis."""
+    """Return Hermite polynomials of degrees 0 to `degree`, of mean square 1 for normal x, along a new last axis."""
     known = [jnp.ones_like(t), t]
     for n in range(1, degree):
         known.append((t * known[n] - math.sqrt(n) * known[n - 1]) / math.sqrt(n + 1))
@@ -48,7 +48,7 @@ def _normal_rule(points: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _chi_square_rule(points: int, freedom: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights for a chi-squared variable, from the recurrence of the Laguerre polynomials."""
+    """Return nodes and weights for a chi-squared variable, from the recurrence of the Laguerre polynomials."""
     n = np.arange(points)
     beside = np.sqrt(n[1:] * (n[1:] + freedom / 2 - 1))
     nodes, vectors = np.linalg.eigh(np.diag(2 * n + freedom / 2) + np.diag(beside, 1) + np.diag(beside, -1))
@@ -56,9 +56,10 @@ def _chi_square_rule(points: int, freedom: int) -> tuple[np.ndarray, np.ndarray]
 
 
 def coefficients(k: int, d: int, radial: bool = True) -> Array:
-    """E f(x) He_j(<w, x>) for j = 0, ..., 2k + 1, with E He_j² = 1, and E f², by exact quadrature.
+    """Return E f(x) He_j(<w, x>) for j = 0, ..., 2k + 1, with E He_j² = 1, and E f², by exact quadrature.
 
-    With `radial=False`, f(x) = He_2k(<w, x>). The nodes are <w, x> and the square of the rest of x.
+    With `radial=False`, f(x) = He_2k(<w, x>). The nodes are <w, x> and the squared length of x without its part along
+    w.
     """
     (along, size), (rest, share) = _normal_rule(2 * k + 2), _chi_square_rule(2 * k + 1, d - 1)
     features = hermite(2 * k + 1, jnp.asarray(along))
@@ -69,15 +70,19 @@ def coefficients(k: int, d: int, radial: bool = True) -> Array:
 
 
 def of_one(problem: RadialTarget) -> float:
-    """(2k)!/(4^k k!²)/C(k + d/2 - 1, k), the share of one direction."""
+    """Return (2k)!/(4^k k!²)/C(k + d/2 - 1, k), which is the share of one direction."""
     k, half = problem.k, problem.directions.shape[1] / 2
     return math.comb(2 * k, k) / 4**k / math.prod((half + j) / (j + 1) for j in range(k))
 
 
 class RadialTargets(Population[RadialTarget]):
-    """Random directions, the second of which is at a cosine of 0.7 to the first."""
+    """Targets with random directions, the second of which has a cosine of 0.7 with the first."""
 
-    settings = Space(d=dimension(8, 3), k=Integer(2, 1, 4, "k; f has degree 2k"), m=Integer(4, 2, 8, "directions"))
+    settings = Space(
+        d=dimension(8, 3),
+        k=Integer(2, 1, 4, "half of the degree, k; f has degree 2k"),
+        m=Integer(4, 2, 8, "directions"),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> RadialTarget:
         drawn = jax.random.normal(key, (setting["m"], setting["d"]))
@@ -89,7 +94,7 @@ class RadialTargets(Population[RadialTarget]):
     def hypotheses(self, problem: RadialTarget) -> list[Hypothesis]:
         gram = (problem.directions @ problem.directions.T) ** (2 * problem.k)
         least = jnp.linalg.eigvalsh(gram)[0]
-        return [Hypothesis("least eigenvalue of G", least, ">", 1e-8, "G is inverted")]
+        return [Hypothesis("smallest eigenvalue of G", least, ">", 1e-8, "G is inverted")]
 
 
 class RidgeCapture(Claim[RadialTarget]):
@@ -103,7 +108,7 @@ class RidgeCapture(Claim[RadialTarget]):
     """
 
     title = "The share of a radial polynomial that a sum of ridge functions captures"
-    source = Source("eldan2016", "Theorem 1", note="a computable relative for radial polynomials")
+    source = Source("eldan2016", "Theorem 1", note="a related result for radial polynomials that is computable")
     stated = Kind.OWN
     population = RadialTargets()
     relation = Equal()
@@ -118,7 +123,7 @@ class RidgeCapture(Claim[RadialTarget]):
         return of_one(problem) * jnp.linalg.solve(gram, jnp.ones(len(gram))).sum()
 
     def measure(self, problem: RadialTarget, key: Key[Array, ""]) -> Array:
-        """Least squares on all Hermite features of degrees up to 2k + 1, with inner products from quadrature."""
+        """Fit all Hermite features of degrees up to 2k + 1 by least squares, with inner products from quadrature."""
         m, d = problem.directions.shape
         found = coefficients(problem.k, d)
         nodes, weights = _normal_rule(2 * problem.k + 2)
@@ -139,14 +144,14 @@ class RidgeCapture(Claim[RadialTarget]):
 
 
 class DegreeAndShape(eqx.Module):
-    """Half of a degree, k, and whether a target of degree 2k is radial (1) or a ridge function (0)."""
+    """The number k, and whether a target of degree 2k is radial (1) or a ridge function (0)."""
 
     k: Float[Array, ""]
     radial: Float[Array, ""]
 
 
 class DegreesAndShapes(Population[DegreeAndShape]):
-    """k from 1 to `most`; a third of the targets are ridge functions."""
+    """Targets with k from 1 to `most`; a third of the targets are ridge functions."""
 
     settings = Space(most=Integer(3, 1, 4, "largest k"))
 
@@ -181,7 +186,7 @@ class RidgeCaptureFalls(Claim[DegreeAndShape]):
         return -problem.k * problem.radial
 
     def measure_at(self, problem: DegreeAndShape, key: Key[Array, ""], d: float) -> Array:
-        """Computed from the coefficient at the Hermite polynomial of degree 2k along the direction."""
+        """Compute the share from the coefficient of the Hermite polynomial of degree 2k along the direction."""
         k = int(problem.k)
         found = coefficients(k, int(d), bool(problem.radial))
         return found[2 * k] ** 2 / found[-1]

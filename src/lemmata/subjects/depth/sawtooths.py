@@ -1,4 +1,4 @@
-"""Sawtooths: how depth multiplies affine pieces, and what a function with few pieces misses.
+"""Sawtooth functions: how depth multiplies affine pieces, and what a function with few pieces misses.
 
 This theory counts the affine pieces of networks of one input, and bounds the error of a function with few pieces near
 an iterated tent map. It assumes ReLU units. It does not explain which deep networks are found by training.
@@ -33,13 +33,13 @@ ABOUT = {"tool": "combinatorics", "architecture": "dense network", "object": "fu
 
 
 class Iterates(eqx.Module):
-    """How often the tent map is iterated."""
+    """The number of iterations of the tent map."""
 
     k: Float[Array, ""]
 
 
 class TentIterates(Population[Iterates]):
-    """k from 1 to `most`."""
+    """Iterates with k from 1 to `most`."""
 
     settings = Space(most=Integer(8, 1, 10, "largest k"))
 
@@ -57,7 +57,7 @@ class TentTeethPrinted(Claim[Iterates]):
     """
 
     title = "The iterated tent map has 2^k teeth, as printed"
-    source = Source("emergence2026", "Figure 3.9", note="as printed in the text below it")
+    source = Source("emergence2026", "Figure 3.9", note="as printed in the text below the figure")
     passage = Passage(
         "001_2e5c8a18e09b1b14.txt",
         14529,
@@ -75,7 +75,7 @@ class TentTeethPrinted(Claim[Iterates]):
     relation = Equal()
     control = Control("four times the number of triangles", lambda count, problem: 2 * count)
     controls = "the number of teeth of a deep network"
-    unexplained = "what the author calls a tooth, which the captions of Figures 3.8 and 3.10 show to be a triangle"
+    unexplained = "what the author calls a tooth; the captions of Figures 3.8 and 3.10 show that it is a triangle"
     expected = Status.REFUTED
     traced = False
 
@@ -89,7 +89,7 @@ class TentTeethPrinted(Claim[Iterates]):
 
 class TentPieces(Claim[Iterates]):
     """Let m(x) = relu(2 relu(x) - 4 relu(x - 1/2)) be the tent map, and let m^(k) be its k-fold composition with
-    itself. It has 2^(k-1) teeth, which are triangles of height 1, 2^k affine pieces on [0, 1], and 2^k + 2 affine
+    itself. This function has 2^(k-1) teeth (triangles of height 1), 2^k affine pieces on [0, 1], and 2^k + 2 affine
     pieces on the line. It is a ReLU network with 3k units in 2k hidden layers.
     """
 
@@ -110,7 +110,7 @@ class TentPieces(Claim[Iterates]):
         return jnp.stack([2 ** (k - 1), 2**k, 2**k + 2, 3 * k, 2 * k])
 
     def measure(self, problem: Iterates, key: Key[Array, ""]) -> Array:
-        """Computed from the weights of the network, in rational arithmetic."""
+        """Compute peaks and pieces from the weights of the network, in rational arithmetic."""
         weights, biases = tent_network(int(problem.k))
         line = network_output(weights, biases)
         inside = [x for x in line.turns(lambda before, after: before != after) if 0 < x < 1]
@@ -121,17 +121,20 @@ class TentPieces(Claim[Iterates]):
 
 class SawtoothCalculus(Claim[BrokenLinePair]):
     """Let f and g be continuous functions on the line with p and q affine pieces. Their sum has at most p + q - 1
-    pieces, and the composition f(g(x)) has at most p q pieces. Both bounds are attained, the second bound by zigzags.
+    pieces, and the composition f(g(x)) has at most p q pieces. Both bounds are attained, and zigzags attain the second
+    bound.
     """
 
     title = "Affine pieces add up in sums and multiply in compositions"
-    source = Source("emergence2026", "Figure 3.11", note="with the counts; a sum in telgarsky2016 has at most p + q")
+    source = Source(
+        "emergence2026", "Figure 3.11", note="with the numbers of pieces; in telgarsky2016, a sum has at most p + q"
+    )
     population = BrokenLinePairs()
     relation = AtMost()
     control = Control("one piece fewer", lambda counts, problem: counts - 1)
     controls = "the pieces of sums and compositions"
     unexplained = "compositions whose inner function does not cover the knots of the outer function"
-    trivial = "knots of a sum or a composition may be anywhere"
+    trivial = "without the claim, a sum or a composition may have any number of pieces"
     traced = False
 
     def predict(self, problem: BrokenLinePair) -> Array:
@@ -168,23 +171,23 @@ class NetworkPieces(Claim[DeepLine]):
         return jnp.prod(jnp.asarray(problem.widths, float) + 1)
 
     def measure(self, problem: DeepLine, key: Key[Array, ""]) -> Array:
-        """Computed by exact propagation of the knots."""
+        """Count the pieces by exact propagation of the knots."""
         return jnp.asarray(float(problem.line().pieces))
 
     def trivial(self, problem: DeepLine) -> Array:
-        """Each unit is active or not."""
+        """Use only that each unit is active or not."""
         return jnp.asarray(2.0 ** sum(problem.widths))
 
 
 class FewPieces(eqx.Module):
-    """The k-fold tent map, and a number of pieces."""
+    """The k-fold tent map, and a number of pieces for its approximation."""
 
     pieces: Float[Array, ""]
     k: int = eqx.field(static=True)
 
 
 class FewPiecesNearTents(Population[FewPieces]):
-    """Numbers from 2 pieces to half of the pieces of the target."""
+    """Numbers of pieces from 2 to half of the number of pieces of the target."""
 
     settings = Space(k=Integer(4, 3, 6, "iterates of the tent map", corners=(3, 5)))
 
@@ -213,11 +216,13 @@ class MissingTriangles(Claim[FewPieces]):
     population = FewPiecesNearTents()
     relation = AtLeast()
     control = Control(
-        "P - 1 pieces follow one run each, and nothing else is gained",
+        "P - 1 pieces follow one straight piece each, and do not gain more",
         lambda error, problem: (1 - (problem.pieces - 1) / 2**problem.k) / 4,
     )
     controls = "the error of shallow networks near a deep network"
-    unexplained = "the exact error, which is larger since neighbouring pieces cannot both go beyond their run"
+    unexplained = (
+        "the exact error, which is larger since neighbouring pieces cannot both extend beyond their straight piece"
+    )
     trivial = 0.0
     traced = False
 
@@ -230,5 +235,5 @@ class MissingTriangles(Claim[FewPieces]):
         return 1 / 4 - 9 / 32 * problem.pieces / 2**problem.k
 
     def measure(self, problem: FewPieces, key: Key[Array, ""]) -> Array:
-        """Computed by dynamic programming over the ends of pieces, with the best line for every piece."""
+        """Compute the error by dynamic programming over the ends of pieces, with the best line for every piece."""
         return jnp.asarray(best_errors(problem.k)[int(problem.pieces) - 1])

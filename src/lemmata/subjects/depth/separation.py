@@ -37,18 +37,18 @@ class ShallowStarts(eqx.Module):
 
     @property
     def pieces(self) -> int:
-        """No network of these widths has more affine pieces."""
+        """The largest number of affine pieces of a network with these widths."""
         return (self.kinks.shape[1] + 1) ** 2
 
     def target(self, x: Array) -> Array:
-        """m^(k), by its definition."""
+        """Return m^(k), by its definition."""
         for _ in range(self.k):
             x = jnp.where(x <= 0.5, 2 * x, 2 - 2 * x)
         return x
 
 
 class ShallowNetworks(Population[ShallowStarts]):
-    """Normal weights, and kinks that are uniform on [0, 1]."""
+    """Networks with normal weights, and kinks that are uniform on [0, 1]."""
 
     settings = Space(
         k=Integer(5, 4, 6, "iterates of the tent map"),
@@ -86,7 +86,8 @@ class ShallowNetworksMissTriangles(Claim[ShallowStarts]):
     population = ShallowNetworks()
     relation = AtLeast()
     control = Control(
-        "the error is at least 1/4, that of the constant 1/2", lambda error, problem: jnp.full_like(error, 0.25)
+        "the error is at least 1/4, which is the error of the constant 1/2",
+        lambda error, problem: jnp.full_like(error, 0.25),
     )
     controls = "the error of a trained shallow network near a deep network"
     unexplained = "where training ends, which is above the error of the best network"
@@ -96,7 +97,7 @@ class ShallowNetworksMissTriangles(Claim[ShallowStarts]):
         return jnp.asarray(1 / 4 - 9 / 32 * problem.pieces / 2**problem.k)
 
     def measure(self, problem: ShallowStarts, key: Key[Array, ""]) -> Array:
-        """The least error over starts, after training with Adam on a coarse grid, from midpoints of a fine grid."""
+        """Return the least error over starts after training with Adam on a coarse grid, measured on a fine grid."""
 
         def error(weights: tuple, points: int) -> Array:
             x = (jnp.arange(points) + 0.5) / points

@@ -1,4 +1,4 @@
-"""Descent on smooth functions: the gain of one step, and how fast strongly convex functions are minimised.
+"""Gradient descent on smooth functions: the gain of one step, and the rate for strongly convex functions.
 
 This theory bounds the decrease of one gradient step, and the distance from the minimiser after n steps. It assumes that
 the smoothness is known and that gradients are exact. It does not explain descent with noisy gradients, or networks,
@@ -18,7 +18,7 @@ ABOUT = {"tool": "convex optimisation", "architecture": "any", "object": "traini
 
 
 class SmoothLoss(eqx.Module):
-    """A loss of weights w on rows x with targets y; it is quadratic if `square` is 1, and logistic elsewhere."""
+    """A loss of weights w on rows x with targets y; it is quadratic if `square` is 1, and logistic otherwise."""
 
     x: Float[Array, "n d"]
     y: Float[Array, " n"]
@@ -27,17 +27,17 @@ class SmoothLoss(eqx.Module):
 
     @property
     def smoothness(self) -> Float[Array, ""]:
-        """B = |x|²/4, in the operator norm, is the smoothness of both losses."""
+        """The smoothness B = |x|²/4 of both losses, in the operator norm."""
         return jnp.linalg.norm(self.x, 2) ** 2 / 4
 
     def loss(self, w: Float[Array, " d"]) -> Float[Array, ""]:
-        """|x w - y|²/8, or the sum of log(1 + exp(-y x'w))."""
+        """Return |x w - y|²/8, or the sum of log(1 + exp(-y x'w))."""
         at = self.x @ w
         return jnp.where(self.square > 0, jnp.sum((at - self.y) ** 2) / 8, jnp.sum(jnp.logaddexp(0.0, -self.y * at)))
 
 
 class SmoothLosses(Population[SmoothLoss]):
-    """In half of the problems w differs from the minimiser of a quadratic along the largest curvature."""
+    """Losses; half are quadratic, and w differs from their minimiser along the direction of largest curvature."""
 
     settings = Space(n=rows(20, 4, 400), d=dimension(5)).where("n is above d", lambda s: s["n"] > s["d"])
 
@@ -51,7 +51,11 @@ class SmoothLosses(Population[SmoothLoss]):
         return SmoothLoss(x, jnp.where(square > 0, x @ w + top, labels), w, square)
 
     def hypotheses(self, problem: SmoothLoss) -> list[Hypothesis]:
-        return [Hypothesis("the smoothness is positive", problem.smoothness, ">", 0.0, "the step is its inverse")]
+        return [
+            Hypothesis(
+                "the smoothness is positive", problem.smoothness, ">", 0.0, "the step is the inverse of the smoothness"
+            )
+        ]
 
 
 class DescentLemma(Claim[SmoothLoss]):
@@ -81,13 +85,13 @@ class DescentLemma(Claim[SmoothLoss]):
         return problem.loss(problem.w) - problem.loss(after)
 
     def condition(self, problem: SmoothLoss) -> Array:
-        """Two losses, each rounded in its margins, are subtracted."""
+        """Two losses are subtracted, each with rounding errors in its margins."""
         margins = 1 + jnp.abs(problem.x @ problem.w).max()
         return 8 * margins * (1 + problem.loss(problem.w)) / self.predict(problem)
 
 
 class ConvexAlongAxes(eqx.Module):
-    """f(x) = sum_i of a function of the i-th coordinate of x in a rotated basis. The curvatures are from mu to B.
+    """A sum f(x) of functions of single coordinates of x in a rotated basis, with curvatures from mu to B.
 
     The coordinate function is (mu + (B - mu) s) t²/2 if `curved` is -1, and mu t²/2 + (B - mu) sqrt(1 + t²) otherwise.
     Here s is 0 or 1. The minimiser is 0.
@@ -121,7 +125,7 @@ class StronglyConvexRate(Claim[ConvexAlongAxes]):
     source = Source("nesterov2004", "Theorem 2.1.15")
     population = Drawn(
         ConvexAlongAxes,
-        positive("smoothness", "the step is at most 2 over it"),
+        positive("smoothness", "the step is at most 2/B"),
         lambda problem: Hypothesis("kappa", problem.kappa, ">", 1.0, "B is above mu"),
         free=("start",),
         d=dimension(4, 2),
@@ -141,7 +145,7 @@ class StronglyConvexRate(Claim[ConvexAlongAxes]):
         ),
     )
     controls = "the distance from the minimiser after n steps"
-    unexplained = "functions whose curvature is rarely extreme, for which descent is faster"
+    unexplained = "functions whose curvature is rarely mu or B, for which descent is faster"
 
     def predict(self, problem: ConvexAlongAxes) -> Array:
         factor = (problem.kappa - 1) / (problem.kappa + 1)
@@ -153,16 +157,16 @@ class StronglyConvexRate(Claim[ConvexAlongAxes]):
         return jnp.linalg.norm(jax.lax.fori_loop(0, problem.steps, move, problem.start))
 
     def condition(self, problem: ConvexAlongAxes) -> Array:
-        """Each step rounds x by a multiple of eps |x|, and it rounds its factor."""
+        """Each step adds a rounding error of a multiple of eps |x|, and also rounds its factor."""
         return 8.0 * len(problem.start) * problem.steps * jnp.ones(())
 
     def trivial(self, problem: ConvexAlongAxes) -> Array:
-        """The iterates do not move away from the minimiser."""
+        """Use only that the iterates do not move away from the minimiser."""
         return jnp.linalg.norm(problem.start)
 
 
 class IndefiniteQuadratic(eqx.Module):
-    """F(x) = x'Hx/2, where H has the least eigenvalue -lowest and a largest eigenvalue of `ratio` times `lowest`."""
+    """The function F(x) = x'Hx/2, where H has the smallest eigenvalue -lowest and the largest ratio times lowest."""
 
     basis: Float[Array, "d d"]
     between: Float[Array, " d"]
@@ -184,8 +188,8 @@ class IndefiniteQuadratic(eqx.Module):
 
 class SmoothnessIsTwoSided(Claim[IndefiniteQuadratic]):
     """The least B with |grad F(x) - grad F(y)| <= B |x - y| for all x and y is the largest absolute value of the
-    eigenvalues of the Hessian, if the Hessian H is constant. So B-smoothness is equivalent to -B I <= H <= B I. The
-    second inequality alone is equivalent to it if F is convex.
+    eigenvalues of the Hessian, if the Hessian H is constant. So B-smoothness is equivalent to -B I <= H <= B I. If F
+    is convex, the second inequality alone is equivalent to B-smoothness.
     """
 
     title = "B-smoothness bounds the Hessian from both sides"
@@ -205,7 +209,7 @@ class SmoothnessIsTwoSided(Claim[IndefiniteQuadratic]):
         "the largest eigenvalue, with its sign", lambda least, problem: jnp.linalg.eigvalsh(problem.hessian)[-1]
     )
     controls = "the least Lipschitz constant of a gradient"
-    unexplained = "functions whose Hessian varies, for which it is the supremum over points"
+    unexplained = "functions whose Hessian varies, for which the constant is a supremum over points"
 
     def predict(self, problem: IndefiniteQuadratic) -> Array:
         return jnp.abs(jnp.linalg.eigvalsh(problem.hessian)).max()
@@ -219,5 +223,5 @@ class SmoothnessIsTwoSided(Claim[IndefiniteQuadratic]):
         return jnp.linalg.norm(differences, 2)
 
     def condition(self, problem: IndefiniteQuadratic) -> Array:
-        """Gradients at a point of length up to about sqrt(d) + 4 are subtracted."""
+        """Gradients are subtracted at a point of length up to about sqrt(d) + 4."""
         return jnp.asarray(8.0 * len(problem.between) ** 1.5)

@@ -1,4 +1,4 @@
-"""Sparsification: few atoms approximate a point of the convex hull of many.
+"""Sparsification: few atoms approximate a point of the convex hull of many atoms.
 
 This theory bounds the squared distance between X and a mean of k atoms, if X is in the convex hull of bounded atoms. It
 holds in every dimension. It does not explain why greedy choice is often far better than the bound, or how the atoms of
@@ -26,7 +26,7 @@ class MaureySampling(Claim[Mixture]):
     """
 
     title = "Maurey's lemma: the error of a mean of k random atoms"
-    source = Source("barron1993", "Lemma 1", note="the mean in its proof, which is Maurey's")
+    source = Source("barron1993", "Lemma 1", note="the mean in its proof, which is due to Maurey")
     population = ShiftedMixtures()
     relation = EqualInMean(margin=0.002, resolution=0.02)
     control = Control("E |V|²/k, without the square of X", lambda error, problem: problem.mean_square / problem.keep)
@@ -59,7 +59,7 @@ class GreedyAtoms(Claim[Mixture]):
     relation = AtMost()
     control = Control("the bound divided by 1.1", lambda bound, problem: bound / 1.1)
     controls = "the squared error of k atoms that are chosen greedily"
-    unexplained = "targets inside the hull, for which the error falls much faster"
+    unexplained = "targets inside the convex hull, for which the error falls much faster"
 
     def predict(self, problem: Mixture) -> Array:
         return (problem.largest - jnp.sum(problem.target**2)) / jnp.asarray([1.0, problem.keep])
@@ -68,7 +68,7 @@ class GreedyAtoms(Claim[Mixture]):
         return greedy_errors(problem.atoms, problem.target, problem.keep)[jnp.asarray([0, -1])]
 
     def trivial(self, problem: Mixture) -> Array:
-        """Any single atom, and so also any mean of atoms, is within R + |X| of X."""
+        """Use only that any atom, and so any mean of atoms, is within R + |X| of X."""
         return jnp.full(2, problem.farthest)
 
 
@@ -88,7 +88,7 @@ class GreedyBeatsSampling(Claim[Mixture]):
     population = Mixtures()
     relation = AtMost()
     control = Control("the mean error divided by 1.1", lambda bound, problem: bound / 1.1)
-    controls = "the squared error of greedy atoms, from that of random atoms"
+    controls = "the squared error of greedy atoms, given the error of random atoms"
     unexplained = "by how much greedy choice is better"
 
     def predict(self, problem: Mixture) -> Array:
@@ -98,5 +98,5 @@ class GreedyBeatsSampling(Claim[Mixture]):
         return greedy_errors(problem.atoms, problem.target, problem.keep)[jnp.asarray([0, -1])]
 
     def trivial(self, problem: Mixture) -> Array:
-        """A mean of any atoms is within R + |X| of X."""
+        """Use only that a mean of any atoms is within R + |X| of X."""
         return jnp.full(2, problem.farthest)

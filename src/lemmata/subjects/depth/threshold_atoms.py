@@ -1,4 +1,4 @@
-"""Threshold atoms: a wave of one variable as a signed mixture of steps.
+"""A wave of one variable as a signed mixture of steps (threshold atoms).
 
 This theory writes h(z) - h(0) as an integral of steps over thresholds, and bounds the error of finitely many steps by
 the mass of the integral. It assumes that z is bounded. It does not explain how training finds the thresholds.
@@ -20,11 +20,11 @@ _HALF_WAVES = 66  # on [-B, B] there are at most 4 |w| B + 2 of them
 
 
 class Wave(eqx.Module):
-    """h(z) = cos(2 pi w z + phase) for z in [-B, B]. w > 0 is such that there are `periods` = 2 w B periods.
+    """The function h(z) = cos(2 pi w z + phase) on [-B, B], where w > 0 gives `periods` = 2 w B periods.
 
     Args:
-        bound: B.
-        z: points at which h is tested, as fractions of B.
+        bound: the number B.
+        z: the points at which h is tested, as fractions of B.
         atoms: the number M of steps.
     """
 
@@ -48,13 +48,13 @@ class Wave(eqx.Module):
         return -self.frequency * jnp.sin(self.frequency * z + self.phase)
 
     def variation(self, z: Array) -> Array:
-        """The integral of |h'| from -B to z. It is 2 for each half wave, and 1 - cos u for a part of a half wave."""
+        """Return the integral of |h'| from -B to z: 2 for each half wave, and 1 - cos u for a part of a half wave."""
         up_to = lambda u: 2 * jnp.floor(u / jnp.pi) + 1 - jnp.cos(jnp.mod(u, jnp.pi))
         start = -self.frequency * self.bound + self.phase
         return up_to(self.frequency * z + self.phase) - up_to(start)
 
     def turns(self) -> Array:
-        """-B and B, and between them the points where h' is 0, in order, with repetitions of B."""
+        """Return -B, the points where h' is 0 and B, in order, with repetitions of B."""
         first = jnp.ceil((self.phase - self.frequency * self.bound) / jnp.pi)
         at = ((first + jnp.arange(_HALF_WAVES)) * jnp.pi - self.phase) / self.frequency
         ends = jnp.stack([-self.bound, self.bound])
@@ -62,7 +62,7 @@ class Wave(eqx.Module):
 
 
 def _integral(function, low: Array, high: Array) -> Array:
-    """By Gauss's rule on every interval from low to high, which may be arrays of intervals."""
+    """Integrate by Gauss's rule on every interval from low to high, which may be arrays."""
     half = (high - low)[..., None] / 2
     return jnp.sum(half * _WEIGHTS * function((high + low)[..., None] / 2 + half * _NODES), axis=-1)
 
@@ -110,7 +110,7 @@ class ThresholdAtoms(Claim[Wave]):
         return jnp.append(values, problem.variation(problem.bound))
 
     def measure(self, problem: Wave, key: Key[Array, ""]) -> Array:
-        """Both integrals between the points where h' changes its sign, cut off at z and at 0."""
+        """Compute both integrals between the points where h' changes its sign, cut off at z and at 0."""
         turns, z = problem.turns(), (problem.bound * problem.z)[:, None]
         cut = lambda low, high: jnp.clip(turns, low, high)
         over = lambda ends: _integral(problem.slope, ends[..., :-1], ends[..., 1:]).sum(axis=-1)
@@ -119,7 +119,7 @@ class ThresholdAtoms(Claim[Wave]):
         return jnp.append(values, sizes.sum())
 
     def condition(self, problem: Wave) -> Array:
-        """Phases of up to pi periods + 2 pi are rounded."""
+        """The rounding errors are those of phases up to pi periods + 2 pi."""
         return 8 * jnp.pi * (problem.periods + 2)
 
 
@@ -135,11 +135,11 @@ class FewThresholds(Claim[Wave]):
 
     title = "A wave of total variation V is within V/(2 M) of a sum of M steps"
     source = Source(
-        "emergence2026", "Figure 3.5", note="the size of the measure controls how many atoms; with constants"
+        "emergence2026", "Figure 3.5", note="the size of the measure decides how many atoms are needed; with constants"
     )
     population = _waves(Integer(40, 2, 1000, "steps"))
     relation = AtMost()
-    control = Control("0.95 of the bound is enough", lambda bound, problem: 0.95 * bound)
+    control = Control("0.95 times the bound is enough", lambda bound, problem: 0.95 * bound)
     controls = "the largest error of a network of M steps"
     unexplained = "steps at better places, for example where h has a peak"
     trivial = 2.0
@@ -150,7 +150,7 @@ class FewThresholds(Claim[Wave]):
         return sizes.sum() / (2 * problem.atoms)
 
     def measure(self, problem: Wave, key: Key[Array, ""]) -> Array:
-        """At both sides of every step, and at the points where h turns, which are found by bisection."""
+        """Return the largest error at both sides of every step, found by bisection, and where h turns."""
         share = jnp.arange(2 * problem.atoms + 1) / (2 * problem.atoms) * problem.variation(problem.bound)
 
         def halve(_, ends):
@@ -168,5 +168,5 @@ class FewThresholds(Claim[Wave]):
         return jnp.maximum(beside.max(), inside.max())
 
     def condition(self, problem: Wave) -> Array:
-        """Phases are rounded, and a place near a peak is known to the root of rounding only, where h is flat."""
+        """Phases are rounded, and near a flat peak, places are known only to the root of the rounding error."""
         return 8 * jnp.pi * (problem.periods + 2) * problem.atoms

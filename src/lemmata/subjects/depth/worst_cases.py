@@ -24,7 +24,7 @@ SILVER = {3: (_LONG, 2.0, _LONG), 7: (_LONG, 2.0, _LONG, 2.0 + _LONG, _LONG, 2.0
 
 
 class EqualSteps(eqx.Module):
-    """n steps of length h/B on a B-smooth convex function, from a distance D of a minimiser."""
+    """The number n of steps of length h/B on a B-smooth convex function, from the distance D to a minimiser."""
 
     length: Float[Array, ""]
     smoothness: Float[Array, ""]
@@ -53,7 +53,7 @@ class GradientDescentWorst(Claim[EqualSteps]):
     """
 
     title = "The exact worst case of gradient descent with equal steps"
-    source = Source("drori2014", "Theorem 3.1", note="for h <= 1; for larger h the paper states it as a conjecture")
+    source = Source("drori2014", "Theorem 3.1", note="for h <= 1; for larger h, the paper states a conjecture")
     population = Drawn(
         EqualSteps,
         positive("smoothness"),
@@ -78,7 +78,7 @@ class GradientDescentWorst(Claim[EqualSteps]):
         return problem.scale * jnp.full(2, jnp.maximum(slow, far))
 
     def measure(self, problem: EqualSteps, key: Key[Array, ""]) -> Array:
-        """The larger of two runs of descent, and the least bound that has a proof."""
+        """Return the larger value of two runs of descent, and the least bound that a semidefinite program proves."""
         smoothness, start, length = (float(v) for v in (problem.smoothness, problem.distance, problem.length))
         remaining = []
         for zone in (start / (2 * problem.n * length + 1), np.inf):
@@ -91,7 +91,7 @@ class GradientDescentWorst(Claim[EqualSteps]):
         return jnp.stack([jnp.asarray(max(remaining)), proven * problem.scale])
 
     def condition(self, problem: EqualSteps) -> Array:
-        """The quadratic multiplies by 1 - h; the bound has the relative accuracy _ACCURACY, which 32 eps represents."""
+        """The quadratic multiplies by 1 - h, and 32 eps represents the relative accuracy _ACCURACY of the bound."""
         exact = 4.0 * problem.n * (1 + 1 / jnp.abs(1 - problem.length))
         return jnp.stack([exact, jnp.asarray(2 * _ACCURACY / (32 * np.finfo(float).eps))])
 
@@ -104,7 +104,7 @@ class Distances(eqx.Module):
 
 
 def least_of_equal_steps(n: int) -> tuple[float, float]:
-    """The h at which the larger of 1/(4nh + 2) and (1 - h)^(2n)/2 is least, and that least value.
+    """Return the h at which the larger of 1/(4nh + 2) and (1 - h)^(2n)/2 is least, and this least value.
 
     For n equal steps of any length, the worst case is at least this value times B |x_0 - x*|².
     """
@@ -129,7 +129,7 @@ class LongSteps(Claim[Distances]):
     """
 
     title = "Seven silver steps are better than all equal steps, and three silver steps are not"
-    source = Source("altschuler2023", "Abstract", note="its schedule, compared with equal steps")
+    source = Source("altschuler2023", "Abstract", note="the schedule of the paper, compared with equal steps")
     stated = Kind.OWN
     population = Drawn(
         Distances,
@@ -145,15 +145,15 @@ class LongSteps(Claim[Distances]):
     traced = False
 
     def predict(self, problem: Distances) -> Array:
-        """The value of Huber's function after the best equal steps, and after three silver steps."""
+        """Return the value of Huber's function after the best equal steps, and after three silver steps."""
         remaining = jnp.asarray([least_of_equal_steps(7)[1], 1 / (4 * sum(SILVER[3]) + 2)])
         return problem.smoothness * problem.distance**2 * remaining
 
     def measure(self, problem: Distances, key: Key[Array, ""]) -> Array:
-        """The bounds that a semidefinite program proves for seven silver steps and for three equal steps."""
+        """Return the bounds that a semidefinite program proves for seven silver steps and for three equal steps."""
         proven = jnp.asarray([_proven(SILVER[7]), _proven((least_of_equal_steps(3)[0],) * 3)])
         return problem.smoothness * problem.distance**2 * proven
 
     def trivial(self, problem: Distances) -> Array:
-        """The largest value at x_0."""
+        """Return the largest value at x_0."""
         return jnp.full(2, problem.smoothness * problem.distance**2 / 2)

@@ -1,1 +1,1 @@
-"""Diffusion models: noised data, denoisers and scores, how scores are learned and how samples are drawn."""
+"""Diffusion models: noised data, denoisers and scores, how scores are learned, and how samples are drawn."""

@@ -1,4 +1,4 @@
-"""Noised data: targets under schedules, looked at in times and places, or drawn from."""
+"""Noised data: targets under noise schedules, evaluated at times and places, or sampled."""
 
 import dataclasses
 
@@ -25,13 +25,13 @@ _PARTICLES = 256
 
 
 class Diffused(eqx.Module):
-    """A target under a schedule, looked at in a few times and places.
+    """A target under a noise schedule, evaluated at a few times and places.
 
     Args:
-        target: the law of the data.
-        schedule: how it is forgotten.
-        times: times t_i > 0.
-        points: places x_i.
+        target: the distribution of the data.
+        schedule: the noise schedule.
+        times: the times t_i > 0.
+        points: the places x_i.
     """
 
     target: AbstractTarget
@@ -43,15 +43,15 @@ class Diffused(eqx.Module):
 def training_set(
     key: Key[Array, ""], target: AbstractTarget, schedule: Schedule, n: int, horizon: float = 1.0, first: float = 0.0
 ) -> tuple[Float[Array, " n"], Float[Array, "n d"], Float[Array, "n d"]]:
-    """Times t_i uniform on [first, horizon], places x(t_i)_i and noisy labels x(0)_i: Section 6.1.
+    """Draw times t_i uniform on [first, horizon], places x(t_i)_i and noisy labels x(0)_i (Section 6.1).
 
     Args:
-        key: randomness.
-        target: the law of x(0).
-        schedule: how data are forgotten.
-        n: pairs.
-        horizon: T.
-        first: T_0.
+        key: the random key.
+        target: the distribution of x(0).
+        schedule: the noise schedule.
+        n: the number of pairs.
+        horizon: the last time T.
+        first: the first time T_0.
     """
     time_key, data_key, noise_key = jax.random.split(key, 3)
     times = jax.random.uniform(time_key, (n,), minval=first, maxval=horizon)
@@ -60,14 +60,14 @@ def training_set(
 
 
 def look(key: Key[Array, ""], target: AbstractTarget, schedule: Schedule, n: int = 8) -> Diffused:
-    """Times uniform on [0.05, 1] and places drawn from p_t."""
+    """Draw times uniform on [0.05, 1], and places from p_t, the distribution of the noised data."""
     time_key, data_key, noise_key = jax.random.split(key, 3)
     times = jax.random.uniform(time_key, (n,), minval=0.05)
     return Diffused(target, schedule, times, schedule.noised(noise_key, times, target.sample(data_key, n)))
 
 
 def pose_rows(problem: object) -> Diffused | None:
-    """A user's first rows, scaled into the unit ball and blurred by 0.2, as the law of the data."""
+    """Take a user's first rows, scaled into the unit ball and blurred by 0.2, as the distribution of the data."""
     if not isinstance(problem, Regression):
         return problem if isinstance(problem, Diffused) else None
     rows = jnp.asarray(problem.x[:32], float)
@@ -77,7 +77,7 @@ def pose_rows(problem: object) -> Diffused | None:
 
 
 def positive_times(problem: Diffused) -> list[Hypothesis]:
-    """That there is some noise at every time."""
+    """Return the hypothesis that there is noise at every time."""
     why = "at t = 0 the density may not exist, and the denoiser may jump"
     return [Hypothesis("times are positive", problem.times.min(), ">", 0.0, why)]
 
@@ -85,7 +85,7 @@ def positive_times(problem: Diffused) -> list[Hypothesis]:
 class NoisedMixtures(Population[Diffused]):
     """Mixtures of four normal distributions under random schedules.
 
-    Of a user's data, the first 32 rows blurred by 0.2.
+    For a user's data, the distribution is that of the first 32 rows, blurred by 0.2.
     """
 
     pose = staticmethod(pose_rows)  # pyright: ignore[reportAssignmentType]  # a function stands for the method
@@ -100,7 +100,7 @@ class NoisedMixtures(Population[Diffused]):
 
 
 class NoisedSpheres(Population[Diffused]):
-    """Data on unit spheres of the line, the plane or space under random schedules."""
+    """Data on unit spheres in one to three dimensions under random schedules."""
 
     settings = Space(d=Integer(2, 1, 3, "dimension of the data"))
 
@@ -116,8 +116,8 @@ class NoisedCubes(Population[Diffused]):
     """Data uniform on cubes under random schedules.
 
     Args:
-        everywhere: 64 times log-uniform on [1e-4, 1] and places uniform in a box twice as large as the cube, in place
-            of 8 times uniform on [0.05, 1] and draws of x(t).
+        everywhere: whether to use 64 times that are log-uniform on [1e-4, 1] and places uniform in a box twice as
+            large as the cube. Otherwise, there are 8 times uniform on [0.05, 1], and places are draws of x(t).
     """
 
     free = ("points",)
@@ -142,8 +142,8 @@ class Sampled(eqx.Module):
     """Draws of a target at the ends of a diffusion.
 
     Args:
-        target: the law of the data.
-        schedule: g.
+        target: the distribution of the data.
+        schedule: the noise schedule g.
         clean: draws of x(0).
         first: other draws, of x(FIRST).
         early: other draws, of x(EARLY).
@@ -159,11 +159,11 @@ class Sampled(eqx.Module):
 
 
 class NoisedDraws(Population[Sampled]):
-    """Draws from a random mixture of four normal laws under a random schedule.
+    """Draws from a random mixture of four normal distributions under a random schedule.
 
     Args:
-        largest: dimension.
-        std: of a component by default.
+        largest: the largest dimension.
+        std: the default standard deviation of a component.
     """
 
     largest: int = 8
@@ -181,7 +181,7 @@ class NoisedDraws(Population[Sampled]):
         return Sampled(target, schedule, *jnp.split(schedule.noised(noise_key, times, clean), 4))
 
     def hypotheses(self, problem: Sampled) -> list[Hypothesis]:
-        """A schedule that forgets (Assumption 6.3), and second moments."""
+        """Require a schedule that forgets the data (Assumption 6.3), and finite second moments."""
         return [
             *problem.schedule.hypotheses(),
             Hypothesis("components are normal (spread)", problem.target.std, ">", 0.0, "second moments are finite"),

@@ -1,4 +1,4 @@
-"""Mixtures of normal distributions with any covariances, to which noise is added. They have densities and scores at
+"""Mixtures of normal distributions with any covariances, to which noise is added, with their densities and scores at
 every noise level.
 """
 
@@ -20,12 +20,12 @@ class HeatedMixture(eqx.Module):
     """The distribution of x0 + sqrt(v) xi at any v >= 0. x0 is drawn from sum_k w_k N(mu_k, S_k), and xi is standard
     normal.
 
-    Its density solves the heat equation in v, twice the time: d p/dv = (1/2) div grad p.
+    Its density p solves the heat equation d p/dv = (1/2) div grad p, where v is twice the time.
 
     Args:
-        weights: w_k, which sum to 1.
-        means: mu_k, one row per component.
-        covariances: S_k.
+        weights: the weights w_k, which sum to 1.
+        means: the means mu_k, one row per component.
+        covariances: the covariances S_k.
 
     >>> import jax.numpy as jnp
     >>> normal = HeatedMixture(jnp.ones(1), jnp.zeros((1, 2)), jnp.eye(2)[None])
@@ -38,11 +38,11 @@ class HeatedMixture(eqx.Module):
     covariances: Float[Array, "k d d"]
 
     def widened(self, v: Float[Array, ""]) -> Float[Array, "k d d"]:
-        """S_k + v I."""
+        """Return S_k + v I."""
         return self.covariances + v * jnp.eye(self.means.shape[1])
 
     def log_density(self, v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, ""]:
-        """The logarithm of sum_k w_k N(z; mu_k, S_k + v I), by Cholesky factors."""
+        """Return the logarithm of sum_k w_k N(z; mu_k, S_k + v I), by Cholesky factors."""
         factors = jnp.linalg.cholesky(self.widened(v))
         # inverses, so that many places use one factorisation under vmap
         inverses = jax.scipy.linalg.solve_triangular(
@@ -53,24 +53,24 @@ class HeatedMixture(eqx.Module):
         return logsumexp(-jnp.sum(whitened**2, axis=1) / 2 - roots, b=self.weights) - len(z) / 2 * jnp.log(2 * jnp.pi)
 
     def pulls(self, v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, "k d"]:
-        """(S_k + v I)^-1 (z - mu_k), one row per component."""
+        """Return (S_k + v I)^-1 (z - mu_k), one row per component."""
         return jnp.einsum("kij,kj->ki", jnp.linalg.inv(self.widened(v)), z - self.means)
 
     def responsibilities(self, v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, " k"]:
-        """r_k(z), the probability of component k given z."""
+        """Return r_k(z), the probability of component k given z."""
         determinants = jnp.linalg.slogdet(self.widened(v))[1]
         squares = jnp.sum((z - self.means) * self.pulls(v, z), axis=1)
         return jax.nn.softmax(jnp.log(self.weights) - (determinants + squares) / 2)
 
     def score(self, v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, " d"]:
-        """The gradient of log p_v at z, -sum_k r_k(z) (S_k + v I)^-1 (z - mu_k)."""
+        """Return the gradient of log p_v at z, which is -sum_k r_k(z) (S_k + v I)^-1 (z - mu_k)."""
         return -self.responsibilities(v, z) @ self.pulls(v, z)
 
     def posterior_variance(self, v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, ""]:
-        """The trace of Cov(x0 | z).
+        """Return the trace of Cov(x0 | z).
 
-        It is the mean over components of the trace of v S_k (S_k + v I)^-1, plus the trace of the covariance of their
-        means.
+        The trace is the mean over components of the trace of v S_k (S_k + v I)^-1, plus the trace of the covariance of
+        their posterior means.
         """
         shares, gains = self.responsibilities(v, z), jnp.linalg.inv(self.widened(v)) @ self.covariances
         inside = self.means + jnp.einsum("kij,ki->kj", gains, z - self.means)
@@ -78,7 +78,7 @@ class HeatedMixture(eqx.Module):
         return shares @ (within + jnp.sum((inside - shares @ inside) ** 2, axis=1))
 
     def draw(self, key: Key[Array, ""], v: Float[Array, ""], n: int) -> tuple[Float[Array, "n d"], Float[Array, "n d"]]:
-        """Clean rows x0, and the same rows under noise of variance v."""
+        """Draw clean rows x0, and return them and the same rows with noise of variance v."""
         choice_key, clean_key, noise_key = jax.random.split(key, 3)
         choice = jax.random.choice(choice_key, len(self.weights), (n,), p=self.weights)
         normal = jax.random.normal(clean_key, (n, self.means.shape[1]))
@@ -86,9 +86,10 @@ class HeatedMixture(eqx.Module):
         return clean, clean + jnp.sqrt(v) * jax.random.normal(noise_key, clean.shape)
 
     def grid(self, v: Float[Array, ""]) -> tuple[Float[Array, "q d"], Float[Array, ""]]:
-        """Points of an even grid that holds all but 1e-15 of p_v, and the volume of a cell.
+        """Return points of an even grid that contains all but 1e-15 of p_v, and the volume of a cell.
 
-        The trapezoidal rule on it converges geometrically for analytic integrands. SettingError beyond two dimensions.
+        The trapezoidal rule on this grid converges geometrically for analytic integrands. More than two dimensions
+        raise a SettingError.
         """
         d = self.means.shape[1]
         if d not in _SIDES:
@@ -104,7 +105,7 @@ class HeatedMixture(eqx.Module):
 
 
 def fisher_information(mixture: HeatedMixture, v: Float[Array, ""]) -> Float[Array, ""]:
-    """J(p_v) = integral of |grad log p_v|² p_v, in one or two dimensions, by quadrature."""
+    """Compute J(p_v) = integral of |grad log p_v|² p_v in one or two dimensions by quadrature."""
     points, cell = mixture.grid(v)
     density = jnp.exp(jax.vmap(lambda z: mixture.log_density(v, z))(points))
     return cell * jnp.sum(density * jnp.sum(jax.vmap(lambda z: mixture.score(v, z))(points) ** 2, axis=1))
@@ -113,14 +114,14 @@ def fisher_information(mixture: HeatedMixture, v: Float[Array, ""]) -> Float[Arr
 def sampled_heated_mixture(
     key: Key[Array, ""], components: int, d: int, least: float = 0.1, far: float = 1.0
 ) -> HeatedMixture:
-    """Normal means, probabilities in proportions from 1 to 4, covariances whose eigenvalues exceed `least`.
+    """Draw normal means, probabilities in ratios of at most 4, and covariances whose eigenvalues exceed `least`.
 
     Args:
-        key: randomness.
-        components: how many.
-        d: dimension.
-        least: added to every covariance.
-        far: standard deviation of the means.
+        key: the random key.
+        components: the number of components.
+        d: the dimension.
+        least: the multiple of I that is added to every covariance.
+        far: the standard deviation of the means.
     """
     mean_key, weight_key, factor_key = jax.random.split(key, 3)
     weights = jax.random.uniform(weight_key, (components,), minval=1.0, maxval=4.0)
@@ -132,7 +133,7 @@ def sampled_heated_mixture(
 def _positive(variances: Float[Array, " n"]) -> list[Hypothesis]:
     return [
         Hypothesis(
-            "noise is added (least variance)", variances.min(), ">", 0.0, "only then does the density have a score"
+            "noise is added (least variance)", variances.min(), ">", 0.0, "otherwise the density may not have a score"
         )
     ]
 
@@ -159,7 +160,7 @@ class HeatedPlaces(eqx.Module):
 
 
 class HeatedMixtures(Population[HeatedPlaces]):
-    """Random mixtures at eight log-uniform noise levels, each at a place drawn from the law under that noise."""
+    """Random mixtures at eight log-uniform noise levels, each at a place drawn from the noised distribution."""
 
     def settings(self) -> Space:
         components = Integer(3, 1, 16, "components of the mixture", corners=(2, 4))
@@ -187,9 +188,9 @@ class HeatedLaws(Population[HeatedLaw]):
     """Random mixtures on the line or in the plane at two noise levels between 0.3 and 2.
 
     Args:
-        d: dimension of the default case.
+        d: the default dimension.
         most: the largest dimension.
-        components: of the default case; a single one is a normal distribution.
+        components: the default number of components; a single component is a normal distribution.
         far: standard deviation of the means; small values give nearly normal mixtures.
     """
 
@@ -204,7 +205,7 @@ class HeatedLaws(Population[HeatedLaw]):
         return Space(components=components, d=Integer(self.d, 1, self.most, "dimension"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> HeatedLaw:
-        """Covariances are above 0.3. Levels are log-uniform on the two halves of the interval."""
+        """Draw covariances above 0.3, and noise levels that are log-uniform on the two halves of the interval."""
         mixture_key, level_key = jax.random.split(key)
         mixture = sampled_heated_mixture(mixture_key, setting["components"], setting["d"], 0.3, self.far)
         low, high = _VARIANCES

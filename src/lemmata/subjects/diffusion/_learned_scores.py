@@ -19,26 +19,27 @@ _SIGMA, _TEST, _CENTRES = 1.0, 128, 16
 
 
 class Learned(eqx.Module):
-    """A trained network, and what the decomposition of its error compares it with, on test points.
+    """A trained network at test points, and the functions to which the decomposition of its error compares it.
 
     Args:
-        target: the law of the data.
-        schedule: how data are forgotten.
-        times: of the test points.
-        places: x(t) of the test points.
-        inputs: training inputs (t_i, x(t_i)) divided by the longest of them.
+        target: the distribution of the data.
+        schedule: the noise schedule.
+        times: the times of the test points.
+        places: the places x(t) of the test points.
+        inputs: training inputs (t_i, x(t_i)), divided by the length of the longest input.
         labels: clean data x(0)_i.
         truth: F* at the training points.
         member: F_H at the training points.
-        values: eigenvalues, rising, of H at the initial weights on training points, in the order output, point.
-        vectors: its eigenvectors, one in each column.
+        values: the increasing eigenvalues of H, the tangent kernel matrix at the initial weights on training points,
+            in the order output, point.
+        vectors: the eigenvectors of H, one in each column.
         cross: H between test and training points.
-        rate: m eta, the learning rate on H.
-        steps: tau, the number of steps.
+        rate: the learning rate m eta for H.
+        steps: the number tau of steps.
         norm: |F_H|², the squared norm in the space of H.
         f_network: the trained network at the test points.
         f_kernel: kernel regression after the same number of steps.
-        f_pseudo: the same with labels F_H(x_i) + y_i - F*(x_i).
+        f_pseudo: the kernel regression f_kernel, but with labels F_H(x_i) + y_i - F*(x_i).
         f_member: F_H at the test points.
         f_truth: F* at the test points.
     """
@@ -79,19 +80,19 @@ def _matrix(network: SoftmaxNetwork, params: dict, x: Array, other: Array) -> Fl
 def train_beside_kernel(
     network: SoftmaxNetwork, params: dict, x: Array, labels: Array, others: Array, matrix: Array, rate: Array, steps
 ) -> tuple[dict, Float[Array, "kn s"]]:
-    """Gradient descent of a network, and of kernel regressions with H at its start, with equal numbers of steps.
+    """Train a network and kernel regressions with its initial H by equal numbers of gradient descent steps.
 
-    W <- W - rate/m Delta W(W) and gamma <- gamma - rate (H gamma - vec(Y)), for each column of targets.
+    The steps are W <- W - rate/m Delta W(W), and gamma <- gamma - rate (H gamma - vec(Y)) for each column of targets.
 
     Args:
         network: the network.
-        params: its initial parameters.
+        params: the initial parameters of the network.
         x: training inputs.
-        labels: targets of the network.
-        others: targets of kernel regressions, one in each column, each in the order output, point.
-        matrix: H on the training inputs.
-        rate: m eta.
-        steps: number of steps.
+        labels: the targets of the network.
+        others: the targets of kernel regressions, one in each column, each in the order output, point.
+        matrix: the matrix H on the training inputs.
+        rate: the learning rate m eta.
+        steps: the number of steps.
     """
 
     def step(_, state):
@@ -104,18 +105,18 @@ def train_beside_kernel(
 
 
 def sampled_learned(key: Key[Array, ""], n: int, width: int, horizon: float, law: str = "cube", d: int = 2) -> Learned:
-    """A network trained on noised draws, with comparisons.
+    """Train a network on noised draws, and return it with the functions to which it is compared.
 
-    F_H is the regression of F* on its own 16 points, stopped after a number of steps that is log-uniform up to 1000.
-    The number of steps of the network is log-uniform up to `horizon`.
+    The function F_H is a kernel regression of F* on 16 points of its own, stopped after a number of steps that is
+    log-uniform up to 1000. The number of steps of the network is log-uniform up to `horizon`.
 
     Args:
-        key: randomness.
-        n: training points.
-        width: of the network.
+        key: the random key.
+        n: the number of training points.
+        width: the width of the network.
         horizon: the largest number of steps.
-        law: of the data, cube, mixture or sphere.
-        d: dimension of the data.
+        law: the distribution of the data: cube, mixture or sphere.
+        d: the dimension of the data.
     """
     keys = jax.random.split(key, 7)
     target, schedule = sampled_target(keys[5], law, d), sampled_schedule(keys[0])
@@ -158,7 +159,7 @@ _SIZES = {
 
 
 def _of_any_law(problem: Learned) -> list[Hypothesis]:
-    """Second moments, and a schedule that the data can be noised with."""
+    """Require second moments, and a schedule with which the data can be noised."""
     second = jnp.mean(jnp.sum(problem.labels**2, axis=1))
     return [
         Hypothesis("labels have a second moment", second, "<", jnp.inf, "all gaps are means of squares"),
@@ -170,8 +171,8 @@ class TrainedScores(Population[Learned]):
     """Softmax networks trained on noised draws of data with a known denoiser, at inputs (t, x(t)).
 
     Args:
-        law: of the data, by default.
-        dimension: of the data, by default.
+        law: the default distribution of the data.
+        dimension: the default dimension of the data.
     """
 
     law: str = "cube"
@@ -192,8 +193,8 @@ class TrainedScores(Population[Learned]):
 class TrainedOnSquares(Population[Learned]):
     """Softmax networks trained on noised draws of data that are uniform on a square.
 
-    The squares are in the unit ball, unlike mixtures of normal distributions. Their denoiser is Lipschitz uniformly in
-    time, unlike that of a sphere.
+    The squares are in the unit ball, unlike draws from mixtures of normal distributions. The denoiser of a square is
+    Lipschitz uniformly in time, unlike the denoiser of a sphere.
     """
 
     settings = Space(**_SIZES)
@@ -202,7 +203,7 @@ class TrainedOnSquares(Population[Learned]):
         return sampled_learned(key, setting["n"], setting["width"], setting["horizon"])
 
     def hypotheses(self, problem: Learned) -> list[Hypothesis]:
-        """Assumptions 6.1 to 6.4. The width that the theorems ask for, n³ d³ exp(18 B) / lambda², is above 1e20."""
+        """Require Assumptions 6.1 to 6.4, but not the width n³ d³ exp(18 B) / lambda², which is above 1e20."""
         smallest = problem.values[0]
         return [
             *_of_any_law(problem),

@@ -1,4 +1,4 @@
-"""Samplers for an exact or a learned score, and the distance of their samples from the data."""
+"""Samplers for an exact or a learned score, and the distance between their samples and the data."""
 
 from collections.abc import Callable
 
@@ -18,13 +18,13 @@ _STEPS = 128
 
 
 def energy_distance(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, ""]:
-    """2 E|X - Y| - E|X - X'| - E|Y - Y'|, unbiased: pairs of a point with itself are left out.
+    """Return an unbiased estimate of 2 E|X - Y| - E|X - X'| - E|Y - Y'|, without pairs of a point with itself.
 
     Its expectation is 0 if the distributions are equal, and positive if they are not. A single value may be negative.
 
     Args:
         x: a sample.
-        y: another.
+        y: another sample.
     """
     distance = lambda a, b: jnp.sqrt(jnp.maximum(_squares(a, b), 0.0))
     own = lambda a: distance(a, a).sum() / (len(a) * (len(a) - 1))
@@ -34,12 +34,12 @@ def energy_distance(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Arr
 def energy_interval(
     x: Float[Array, "n d"], y: Float[Array, "n d"], blocks: int = 10, width: float = 3.0
 ) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
-    """The energy distance, and an interval of `width` jackknife standard errors about it.
+    """Return the energy distance, and an interval of `width` jackknife standard errors on either side.
 
     Args:
         x: a sample.
         y: another sample with the same number of points.
-        blocks: the samples are cut into this many blocks, left out in turn.
+        blocks: the number of blocks into which the samples are cut; each block is left out in turn.
         width: half the width of the interval in standard errors.
     """
     left = lambda a, b: jnp.concatenate([a[: b * len(a) // blocks], a[(b + 1) * len(a) // blocks :]])
@@ -54,21 +54,21 @@ def _squares(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n 
 
 
 def reverse_grid(first: float, horizon: float, steps: int) -> Float[Array, " s"]:
-    """Times from `first` to `horizon`, denser near `first`, where the score is steep: squares of an even grid."""
+    """Return times from `first` to `horizon`: squares of an even grid, denser near `first`, where scores are steep."""
     return jnp.linspace(first**0.5, horizon**0.5, steps + 1) ** 2
 
 
 def simulate_forward(
     key: Key[Array, ""], schedule: Schedule, clean: Float[Array, "n d"], horizon: float, steps: int
 ) -> Float[Array, "n d"]:
-    """x(T) from x(0) by Euler-Maruyama steps of equation (3), not by its solution.
+    """Compute x(T) from x(0) by Euler-Maruyama steps of equation (3), not by its explicit solution.
 
     Args:
-        key: randomness.
-        schedule: g.
-        clean: x(0), one in each row.
-        horizon: T.
-        steps: number of steps.
+        key: the random key.
+        schedule: the noise schedule g.
+        clean: the draws x(0), one in each row.
+        horizon: the last time T.
+        steps: the number of steps.
     """
     drift = lambda t, x: -schedule.rate(t) * x / 2
     return _simulate(key, drift, lambda t: jnp.sqrt(schedule.rate(t)), jnp.linspace(0.0, horizon, steps + 1), clean)
@@ -84,18 +84,18 @@ def sample_reverse(
     horizon: float = HORIZON,
     steps: int = _STEPS,
 ) -> Float[Array, "n d"]:
-    """Draws of x(first) from draws of x(horizon) by Euler-Maruyama steps of the reverse equation (4).
+    """Draw x(first) from draws of x(horizon) by Euler-Maruyama steps of the reverse equation (4).
 
-    dy = (g y/2 + g score) ds + sqrt(g) dB at the time t = horizon - s.
+    The equation is dy = (g y/2 + g score) ds + sqrt(g) dB at the time t = horizon - s.
 
     Args:
-        key: randomness.
-        score: of (t, x).
-        schedule: g.
-        start: where to start, draws of p_T or of N(0, I).
-        first: where to stop; the score of data without a density is infinite at 0.
-        horizon: T.
-        steps: number of steps.
+        key: the random key.
+        score: the score as a function of (t, x).
+        schedule: the noise schedule g.
+        start: the starting points, which are draws of p_T or of N(0, I).
+        first: the time at which to stop; the score of data without a density is infinite at time 0.
+        horizon: the last time T.
+        steps: the number of steps.
     """
     rate = lambda s: schedule.rate(horizon - s)
     drift = lambda s, y: rate(s) * (y / 2 + score(horizon - s, y))
@@ -112,15 +112,15 @@ def probability_flow(
     horizon: float = HORIZON,
     steps: int = _STEPS,
 ) -> Float[Array, "n d"]:
-    """x(first) from x(horizon) along dx/dt = -g (x + score) / 2, which has the same marginals, by Heun's method.
+    """Compute x(first) from x(horizon) along dx/dt = -g (x + score) / 2 by Heun's method.
 
     Args:
-        score: of (t, x).
-        schedule: g.
-        start: where to start, draws of p_T or of N(0, I).
-        first: where to stop.
-        horizon: T.
-        steps: number of steps.
+        score: the score as a function of (t, x).
+        schedule: the noise schedule g.
+        start: the starting points, which are draws of p_T or of N(0, I).
+        first: the time at which to stop.
+        horizon: the last time T.
+        steps: the number of steps.
     """
     grid = reverse_grid(first, horizon, steps)[::-1]
     slope = lambda t, x: -schedule.rate(t) * (x + score(t, x)) / 2
@@ -155,7 +155,7 @@ def _end(path: diffrax.Solution) -> Float[Array, " d"]:
 
 
 class LearnedScore(eqx.Module):
-    """The score that belongs to a kernel's or a network's denoiser.
+    """The score that follows from the denoiser of a kernel or a network.
 
     The model receives (1, t, x) divided by `length`, the length of the longest training input. The softmax kernel is 0
     at 0, so without the constant the denoiser of every model would be 0 at t = 0, x = 0. Inputs beyond the unit ball
@@ -163,8 +163,8 @@ class LearnedScore(eqx.Module):
 
     Args:
         predict: the model, from rows of inputs to rows of F.
-        schedule: g.
-        length: of the longest training input.
+        schedule: the noise schedule g.
+        length: the length of the longest training input.
     """
 
     predict: Callable[[Float[Array, "n e"]], Float[Array, "n d"]]
@@ -177,7 +177,7 @@ class LearnedScore(eqx.Module):
         return self.predict(scaled / jnp.maximum(1.0, jnp.linalg.norm(scaled)))[0]
 
     def __call__(self, t: Float[Array, ""], x: Float[Array, " d"]) -> Float[Array, " d"]:
-        """(alpha F - x) / (1 - alpha²)."""
+        """Return (alpha F - x) / (1 - alpha²)."""
         return score_from_denoiser(self.schedule, t, x, self.denoiser(t, x))
 
 
@@ -211,15 +211,15 @@ def learn_score(
     sigma: float = 2.0,
     ridge: float = 0.3,
 ) -> LearnedScore:
-    """The score of kernel ridge regression of x(0) on (1, t, x(t)) with the softmax kernel.
+    """Learn a score by kernel ridge regression of x(0) on (1, t, x(t)) with the softmax kernel.
 
     Args:
-        schedule: g.
-        times: t_i.
-        places: x(t_i)_i.
-        clean: x(0)_i.
-        sigma: of the kernel.
-        ridge: added to the diagonal of the kernel matrix.
+        schedule: the noise schedule g.
+        times: the times t_i.
+        places: the noised data x(t_i)_i.
+        clean: the clean data x(0)_i.
+        sigma: the parameter sigma of the kernel.
+        ridge: the number that is added to the diagonal of the kernel matrix.
     """
     raw = _inputs(times, places)
     length = jnp.linalg.norm(raw, axis=1).max()
@@ -241,19 +241,19 @@ def train_score(
     sigma: float = 2.0,
     steps: int = 300,
 ) -> LearnedScore:
-    """The score of a softmax network trained by gradient descent on x(0) at (1, t, x(t)), stopped after `steps`.
+    """Learn a score by training a softmax network on x(0) at (1, t, x(t)) with `steps` gradient descent steps.
 
-    The learning rate is 1 over the trace of the tangent kernel, which the softmax kernel estimates.
+    The learning rate is 1 divided by the trace of the tangent kernel, which the softmax kernel estimates.
 
     Args:
         key: randomness of the initial weights.
-        schedule: g.
-        times: t_i.
-        places: x(t_i)_i.
-        clean: x(0)_i.
-        width: hidden units.
-        sigma: standard deviation of the initial weights.
-        steps: number of steps.
+        schedule: the noise schedule g.
+        times: the times t_i.
+        places: the noised data x(t_i)_i.
+        clean: the clean data x(0)_i.
+        width: the number of hidden units.
+        sigma: the standard deviation of the initial weights.
+        steps: the number of steps.
     """
     raw = _inputs(times, places)
     length = jnp.linalg.norm(raw, axis=1).max()

@@ -1,10 +1,10 @@
-"""Denoisers: an equivalent of the score of noised data, and how smooth they are.
+"""Denoisers, which are equivalent to the score of noised data, and their smoothness.
 
-This theory is about the denoiser E[x(0) | x(t) = x] for data of known distribution. By Tweedie's formula the score is
-an affine function of it. Its derivative is a posterior covariance, so it is Lipschitz uniformly in time for some data
-and not for others. The theory assumes normal noise. It does not explain the denoiser of data with an unknown
-distribution. In this section, x(t) given x(0) is normal with mean alpha x(0) and variance 1 - alpha² in each
-coordinate. Here alpha = exp(-G(t)/2), and G is the integral of the schedule g.
+This theory is about the denoiser E[x(0) | x(t) = x] for data of known distribution. By Tweedie's formula, the score is
+an affine function of the denoiser. The derivative of the denoiser is a multiple of a posterior covariance, so the
+denoiser is Lipschitz uniformly in time for some data and not for others. The theory assumes normal noise. It does not
+explain the denoiser of data with an unknown distribution. In this section, x(t) given x(0) is normal with mean alpha
+x(0) and variance 1 - alpha² in each coordinate. Here alpha = exp(-G(t)/2), and G is the integral of the schedule g.
 """
 
 import functools
@@ -28,13 +28,13 @@ def _each(problem: Diffused, function) -> Array:
 
 
 def _unshrunk(score: Array, problem: Diffused) -> Array:
-    """The formula for noise that is added to data which are not shrunk."""
+    """Return the formula for noise that is added to data without shrinking them."""
     v, alpha = problem.schedule.variance(problem.times), problem.schedule.scale(problem.times)
     return score + ((1 - alpha) / v)[:, None] * _each(problem, problem.target.denoiser)
 
 
 class AbstractTweedie(Claim[Diffused]):
-    """The score is a derivative of the density, the denoiser an expectation under the posterior."""
+    """Tweedie's formula: the score, a derivative of the density, from the denoiser, a posterior mean."""
 
     title = "The score is an affine function of the denoiser (Tweedie's formula)"
     source = Source("gu2024softmax", "(5)", "(6)", "Section 6.1, target F_*")
@@ -50,7 +50,7 @@ class AbstractTweedie(Claim[Diffused]):
         return tweedie(problem.times, problem.points, denoised)
 
     def measure(self, problem: Diffused, key: Key[Array, ""]) -> Array:
-        """The gradient of log p_t."""
+        """Return the gradient of log p_t."""
         return _each(problem, problem.target.score)
 
     def condition(self, problem: Diffused) -> Array:
@@ -107,12 +107,12 @@ class CubeTweedie(AbstractTweedie):
 
 
 def _without_alpha(jacobian: Array, problem: Diffused) -> Array:
-    """The factor for noise that is added to data which are not shrunk."""
+    """Return the factor for noise that is added to data without shrinking them."""
     return jacobian / problem.schedule.scale(problem.times)[:, None, None]
 
 
 def _posterior_covariance(target: GaussianMixture, schedule: Schedule, t: Array, x: Array) -> Float[Array, "d d"]:
-    """Cov(x(0) | x(t) = x) by Bayes' rule.
+    """Compute Cov(x(0) | x(t) = x) by Bayes' rule.
 
     In each component, precisions are added. For all pairs of components with posterior means m, P(c) P(k) (m_c -
     m_k)(m_c - m_k)'/2 is added.
@@ -142,7 +142,7 @@ class DenoiserJacobian(Claim[Diffused]):
     """
 
     title = "The derivative of the denoiser is a multiple of the posterior covariance"
-    source = Source("gu2024softmax", "Assumption 6.4", note="what its constant is")
+    source = Source("gu2024softmax", "Assumption 6.4", note="the value of its constant")
     population = NoisedMixtures()
     # entries off the diagonal are sums that cancel, because components lie on both sides of a place
     relation = Equal(block=2)
@@ -157,11 +157,11 @@ class DenoiserJacobian(Claim[Diffused]):
         return factor[:, None, None] * _each(problem, covariance)
 
     def measure(self, problem: Diffused, key: Key[Array, ""]) -> Array:
-        """Automatic differentiation of the denoiser."""
+        """Differentiate the denoiser automatically."""
         return _each(problem, jax.jacfwd(problem.target.denoiser, argnums=2))
 
     def condition(self, problem: Diffused) -> Array:
-        """Exponents of the posterior, and the division by 1 - alpha²."""
+        """Rounding errors come from exponents of the posterior, and from the division by 1 - alpha²."""
         return 1 / problem.schedule.variance(problem.times).min()
 
 
@@ -178,7 +178,7 @@ class SphereLipschitz(Claim[Diffused]):
     """
 
     title = "The denoiser of data on a sphere is not Lipschitz uniformly in time"
-    source = Source("gu2024softmax", "Assumption 6.4", note="a target that violates it")
+    source = Source("gu2024softmax", "Assumption 6.4", note="a target that violates the assumption")
     population = NoisedSpheres()
     # 1/t is multiplied by 1 + O(g t), at t = 0.01 at most 0.02 off, which tilts the slope over two decades by 0.002.
     relation = Rate("t", _LIPSCHITZ_TIMES, margin=0.01)
@@ -189,7 +189,7 @@ class SphereLipschitz(Claim[Diffused]):
     predict = -1.0
 
     def measure_at(self, problem: Diffused, key: Key[Array, ""], rung: float) -> Array:
-        """A difference quotient of the denoiser across the origin, a hundredth of 1 - alpha² wide."""
+        """Return a difference quotient of the denoiser across the origin, with a width of 0.01 (1 - alpha²)."""
         t = jnp.asarray(rung)
         step = problem.schedule.variance(t) / 100 * jnp.zeros(problem.points.shape[1]).at[0].set(1.0)
         at = lambda x: problem.target.denoiser(problem.schedule, t, x)
@@ -211,7 +211,7 @@ class CubeLipschitz(Claim[Diffused]):
     """
 
     title = "The denoiser of data on a cube is Lipschitz uniformly in time"
-    source = Source("gu2024softmax", "Assumption 6.4", note="a target that satisfies it")
+    source = Source("gu2024softmax", "Assumption 6.4", note="a target that satisfies the assumption")
     population = NoisedCubes(everywhere=True)
     relation = AtMost()
     control = Control("the bound times alpha is enough", lambda b, problem: b * problem.schedule.scale(problem.times))
@@ -224,7 +224,7 @@ class CubeLipschitz(Claim[Diffused]):
         return jnp.minimum(1 / alpha, alpha * h**2 / problem.schedule.variance(problem.times))
 
     def measure(self, problem: Diffused, key: Key[Array, ""]) -> Array:
-        """Symmetric difference quotients of step 1e-4 of the spread, the largest over coordinates, at each time."""
+        """Return the largest difference quotient over coordinates at each time, with steps of 1e-4 spreads."""
         alpha, v = problem.schedule.scale(problem.times), problem.schedule.variance(problem.times)
         step = 1e-4 * jnp.sqrt(v) / alpha
         at = jax.vmap(lambda t, x: problem.target.denoiser(problem.schedule, t, x))
@@ -232,10 +232,10 @@ class CubeLipschitz(Claim[Diffused]):
         return jnp.max(rise / (2 * step[:, None]), axis=1)
 
     def condition(self, problem: Diffused) -> Array:
-        """Cancellation in the difference quotient: the place over the step, and over the spread once more."""
+        """The difference quotient cancels: the place is divided by the step, and once more by the spread."""
         v = problem.schedule.variance(problem.times)
         return 1e4 * (1 + jnp.max(jnp.abs(problem.points).max(axis=1) / jnp.sqrt(v)))
 
     def trivial(self, problem: Diffused) -> Array:
-        """The bound that only uses |x(0)| <= 1, alpha/(1 - alpha²), which diverges as t -> 0."""
+        """Return alpha/(1 - alpha²), the bound that only uses |x(0)| <= 1, which diverges as t -> 0."""
         return problem.schedule.scale(problem.times) / problem.schedule.variance(problem.times)

@@ -1,4 +1,4 @@
-"""Early stopping: how close kernel regression on noisy labels comes to a function of the kernel's space, and when.
+"""Early stopping: how close kernel regression on noisy labels comes to a function in the kernel's space, and when.
 
 This theory bounds E |F_pseudo - F_H|² along gradient flow on labels F_H(x_i) + e_i. The source assumes that this error
 is small (Assumption G.3). The theory assumes a function of bounded norm and noise of mean zero. It does not explain how
@@ -29,10 +29,10 @@ class NoisyLabels(eqx.Module):
     """Labels made from a function of the kernel's space.
 
     Args:
-        cross: K between all points, training points first, and the training points.
-        member: F_H at all points.
-        labels: F_H(x_i) + y_i - F*(x_i) at the training points.
-        norm: |F_H|².
+        cross: the kernel K between all points (training points first) and the training points.
+        member: the values of F_H at all points.
+        labels: the labels F_H(x_i) + y_i - F*(x_i) at the training points.
+        norm: the squared norm |F_H|².
     """
 
     cross: Float[Array, "m n"]
@@ -67,7 +67,7 @@ class NoisyMembers(Population[NoisyLabels]):
 
     def hypotheses(self, problem: NoisyLabels) -> list[Hypothesis]:
         return [
-            Hypothesis("F_H has bounded norm", problem.norm, "<", jnp.inf, "it is a finite sum of kernels"),
+            Hypothesis("F_H has bounded norm", problem.norm, "<", jnp.inf, "F_H is a finite sum of kernels"),
             Hypothesis.unchecked("noise has mean zero", "y - E[y | t, x(t)] has mean zero by construction"),
         ]
 
@@ -83,14 +83,14 @@ def gap_along_flow(
     truth: Float[np.ndarray, "t k"],
     times: Float[np.ndarray, " s"],
 ) -> Float[np.ndarray, " s"]:
-    """The mean over test points of |K(x, X) K^-1 (I - exp(-K tau)) labels - truth|² at each time tau.
+    """Return the mean over test points of |K(x, X) K^-1 (I - exp(-K tau)) labels - truth|² at each time tau.
 
     Args:
-        matrix: K of the training points.
-        cross: K of test and training points.
-        labels: targets.
-        truth: what they are noisy values of, at the test points.
-        times: the tau.
+        matrix: the kernel matrix K of the training points.
+        cross: the kernel matrix between test and training points.
+        labels: the noisy labels.
+        truth: the noiseless function at the test points.
+        times: the times tau.
     """
     values, vectors = np.linalg.eigh(matrix)
     values = np.maximum(values, np.finfo(float).eps * values[-1])
@@ -100,7 +100,7 @@ def gap_along_flow(
 
 
 def _gaps(problem: NoisyLabels, n: int, times: Float[np.ndarray, " s"]) -> Float[np.ndarray, " s"]:
-    """The gap at the given times with the first n training points."""
+    """Return the gap at the given times with the first n training points."""
     cross, member, labels = (np.asarray(a) for a in (problem.cross, problem.member, problem.labels))
     return gap_along_flow(cross[:n, :n], cross[-TEST:, :n], labels[:n], member[-TEST:], times)
 
@@ -128,7 +128,7 @@ class EarlyStoppingRate(Claim[NoisyLabels]):
     predict = -0.5
 
     def measure_at(self, problem: NoisyLabels, key: Key[Array, ""], rung: float) -> Array:
-        """The least gap over 40 times from 0.01 to 1000."""
+        """Return the least gap over 40 times from 0.01 to 1000."""
         return jnp.asarray(_gaps(problem, int(rung), np.logspace(-2, 3, 40)).min())
 
 
@@ -156,5 +156,5 @@ class LateTraining(Claim[NoisyLabels]):
     predict = 1.0
 
     def measure(self, problem: NoisyLabels, key: Key[Array, ""]) -> Array:
-        """The logarithm of the gap at the three times."""
+        """Return the logarithm of the gap at the three times."""
         return jnp.asarray(np.log(_gaps(problem, 64, np.asarray(_LATE))))

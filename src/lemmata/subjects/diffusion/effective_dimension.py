@@ -1,4 +1,4 @@
-"""The error of a score by the effective dimension of kernel regression, without a smallest eigenvalue.
+"""Bounds on the error of a score by the effective dimension of kernel regression, without the smallest eigenvalue.
 
 This theory bounds the error of a score that is learned by regression with the softmax kernel on noised data, in
 expectation over the labels. The bound has a bias and a variance, which are sums over the eigenvalues of the kernel
@@ -40,19 +40,19 @@ ABOUT = {"tool": "spectral theory", "architecture": "diffusion model", "object":
 
 
 class NoisedRegression(eqx.Module):
-    """Pairs of noised and clean data, given by their kernel and by the law of the labels.
+    """Pairs of noised and clean data, given by their kernel and by the distribution of the labels.
 
     Args:
-        target: the law of the data.
-        schedule: how they are forgotten.
-        times: t_i.
-        places: x(t_i).
-        inputs: (t_i, x(t_i)) divided by the longest of them.
-        matrix: K, the softmax kernel on the inputs.
-        truth: F* at them, the mean of the label x(0)_i.
-        variances: E |x(0)_i - F*|² given the input.
-        score: grad log p_t at the places.
-        ridge: nu.
+        target: the distribution of the data.
+        schedule: the noise schedule.
+        times: the times t_i.
+        places: the noised data x(t_i).
+        inputs: the inputs (t_i, x(t_i)), divided by the length of the longest input.
+        matrix: the softmax kernel matrix K on the inputs.
+        truth: the denoiser F* at the inputs, which is the mean of the label x(0)_i.
+        variances: the variance E |x(0)_i - F*|² of the label given the input.
+        score: the score grad log p_t at the places.
+        ridge: the ridge nu.
     """
 
     target: AbstractTarget
@@ -88,7 +88,7 @@ class NoisedRegressions(Population[NoisedRegression]):
     """Noised draws from a sphere or a cube, and the limit of the tangent kernel of a softmax network.
 
     Args:
-        rows: training points, by default.
+        rows: the default number of training points.
     """
 
     rows: int = 128
@@ -116,7 +116,7 @@ class NoisedRegressions(Population[NoisedRegression]):
                 0.0,
                 "a variance is not negative",
             ),
-            Hypothesis("the ridge is positive", problem.ridge, ">", 0.0, "K alone can be singular"),
+            Hypothesis("the ridge is positive", problem.ridge, ">", 0.0, "without a ridge, K can be singular"),
         ]
 
 
@@ -124,7 +124,7 @@ _FLOW = 1.69  # the largest value of ((1 - exp(-u)) (1 + u) / u)², at u = 1.79
 
 
 class _Regression(NamedTuple):
-    """The problem as NumPy arrays: trials are not traced, since n decompositions are too many for one program."""
+    """The problem as NumPy arrays; trials are not traced, since n decompositions are too many for one program."""
 
     matrix: Float[np.ndarray, "n n"]
     truth: Float[np.ndarray, "n d"]
@@ -133,12 +133,12 @@ class _Regression(NamedTuple):
 
     @property
     def hat(self) -> Float[np.ndarray, "n n"]:
-        """S = K (K + nu)^-1."""
+        """The matrix S = K (K + nu)^-1."""
         return np.linalg.solve(self.matrix + self.ridge * np.eye(len(self.matrix)), self.matrix)
 
     @property
     def refits(self) -> Float[np.ndarray, "n n"]:
-        """The map from labels to the predictions f^(-i)(x_i): n regressions, each without one point."""
+        """Return the map from labels to the predictions f^(-i)(x_i) of n regressions, each without one point."""
         weights = np.zeros_like(self.matrix)
         for i in range(len(weights)):
             kept = np.arange(len(weights)) != i
@@ -176,11 +176,11 @@ class LeaveOneOutDenoiser(Claim[NoisedRegression]):
     """
 
     title = "The exact expected leave-one-out error of a learned denoiser"
-    source = Source("gu2024softmax", "Theorem 6.5", note="not in the source")
+    source = Source("gu2024softmax", "Theorem 6.5", note="this statement is not in the source")
     stated = Kind.OWN
     population = NoisedRegressions(rows=32)
     relation = Equal()
-    control = Control("the label of the point itself counts as well", _with_own_noise)
+    control = Control("the variance of the point's own label counts as well", _with_own_noise)
     controls = "the error of a learned denoiser"
     unexplained = "how the error falls with the number of points"
     traced = False
@@ -199,7 +199,7 @@ class LeaveOneOutDenoiser(Claim[NoisedRegression]):
         return jnp.asarray(np.mean(bias + refits**2 @ known.variances))
 
     def condition(self, problem: NoisedRegression) -> Array:
-        """The condition number of K + nu, which is at most (tr K + nu)/nu."""
+        """Return a bound on the condition number of K + nu, which is at most (tr K + nu)/nu."""
         return 1 + jnp.trace(problem.matrix) / problem.ridge
 
 
@@ -220,13 +220,13 @@ class ScoreErrorThroughEffectiveDimension(Claim[NoisedRegression]):
     """
 
     title = "A bound on the error of a learned score by the effective dimension"
-    source = Source("gu2024softmax", "Theorem 6.5", note="not in the source")
+    source = Source("gu2024softmax", "Theorem 6.5", note="this statement is not in the source")
     stated = Kind.OWN
     population = NoisedRegressions()
     relation = AtMost()
     control = Control("a third of the bound is enough", lambda bound, problem: bound / 3)
     controls = "the error of a learned score"
-    unexplained = "how the effective dimension grows with n; the distance between a network and the regression"
+    unexplained = "how the effective dimension grows with n, and the distance between a network and the regression"
     traced = False
 
     def predict(self, problem: NoisedRegression) -> Array:
@@ -237,7 +237,7 @@ class ScoreErrorThroughEffectiveDimension(Claim[NoisedRegression]):
         return jnp.asarray((fit + noise) / len(smoother) / (1 - np.diag(smoother).max()) ** 2)
 
     def measure(self, problem: NoisedRegression, key: Key[Array, ""]) -> Array:
-        """From n regressions. The score of the data comes from their density."""
+        """Compute the error from n regressions, and the score of the data from their density."""
         refits = jnp.asarray(_regression(problem).refits)
         score = jax.vmap(lambda t, x, f: score_from_denoiser(problem.schedule, t, x, f))
         mean = score(problem.times, problem.places, refits @ problem.truth)
@@ -261,13 +261,13 @@ class FlowThroughEffectiveDimension(Claim[NoisedRegression]):
     """
 
     title = "A bound on the error of early stopping by the effective dimension"
-    source = Source("gu2024softmax", "Theorem 6.5", "Assumption G.3", note="not in the source")
+    source = Source("gu2024softmax", "Theorem 6.5", "Assumption G.3", note="this statement is not in the source")
     stated = Kind.OWN
     population = NoisedRegressions()
     relation = AtMost()
     control = Control("a third of the bound is enough", lambda bound, problem: bound / 3)
     controls = "the error of a learned denoiser on its training points"
-    unexplained = "the error at new points; the distance between a network and the regression"
+    unexplained = "the error at new points, and the distance between a network and the regression"
     traced = False
 
     def predict(self, problem: NoisedRegression) -> Array:
@@ -277,7 +277,7 @@ class FlowThroughEffectiveDimension(Claim[NoisedRegression]):
         return jnp.asarray((bias + _FLOW * known.variances.max() * np.trace(smoother)) / len(smoother))
 
     def measure(self, problem: NoisedRegression, key: Key[Array, ""]) -> Array:
-        """By the exponential of the matrix."""
+        """Compute the error by the exponential of the matrix."""
         known = _regression(problem)
         left = scipy.linalg.expm(-known.matrix / known.ridge)
         fitted = np.eye(len(left)) - left

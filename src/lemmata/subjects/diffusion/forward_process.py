@@ -1,4 +1,4 @@
-"""The forward process: adding noise to data, and the distribution of the result.
+"""The forward process, which adds noise to data, and the distribution of the noised data.
 
 This theory gives the distribution of x(t) in dx = -g x/2 dt + sqrt(g) dB. Given x(0), it is normal with mean alpha x(0)
 and variance 1 - alpha². Here alpha = exp(-G/2), and G is the integral of g. The theory assumes nothing about the data.
@@ -36,7 +36,7 @@ class ForwardVariance(Claim[SchedulePoint]):
         return problem.schedule.variance(problem.t)
 
     def measure(self, problem: SchedulePoint, key: Key[Array, ""]) -> Array:
-        """Itô's isometry, by Gauss-Legendre quadrature of g alone, with 2 nodes inside and 40 outside."""
+        """Use Itô's isometry and Gauss-Legendre quadrature of g, with 2 inner and 40 outer nodes."""
         inner, inner_weights = (jnp.asarray(a) for a in np.polynomial.legendre.leggauss(2))
         outer, outer_weights = (jnp.asarray(a) for a in np.polynomial.legendre.leggauss(40))
         s = problem.t * (outer + 1) / 2
@@ -45,5 +45,5 @@ class ForwardVariance(Claim[SchedulePoint]):
         return problem.t / 2 * outer_weights @ (jnp.exp(-rest) * problem.schedule.rate(s))
 
     def condition(self, problem: SchedulePoint) -> Array:
-        """A sum of 40 terms, at a relative rounding of the exponent each."""
+        """The sum has 40 terms, each with the relative rounding error of its exponent."""
         return 8 * (1 + problem.schedule.integral(problem.t))

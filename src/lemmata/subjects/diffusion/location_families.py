@@ -1,9 +1,9 @@
-"""How close a learned distribution can come to the distribution of the data: the Wasserstein distance in a
+"""How close a learned distribution can come to the distribution of the data, measured by the Wasserstein distance in a
 one-parameter family.
 
 This theory gives the least mean distance between a normal distribution and its estimate from n draws if only the mean
-is unknown. The distance is of order n^(-1/2), however smooth the density is, and it is a lower bound for all larger
-classes. The theory assumes exact sampling. It does not explain how much larger the error is in many dimensions.
+is unknown. The distance is of order n^(-1/2), however smooth the density is. This distance is a lower bound for all
+larger classes. The theory assumes exact sampling. It does not explain how much larger the error is in many dimensions.
 """
 
 import equinox as eqx
@@ -25,15 +25,15 @@ class ShiftedNormal(eqx.Module):
     n: int = eqx.field(static=True)
 
     def fitted(self, key: Key[Array, ""], n: int, repeats: int) -> Float[Array, " r"]:
-        """Means of n draws, the best estimates of the shift, of as many samples as `repeats`."""
+        """Return `repeats` estimates of the shift, each of which is the mean of n draws, the best estimate."""
         return self.shift + self.sigma * jax.random.normal(key, (repeats, n)).mean(axis=1)
 
     def quantiles(self, shift: Float[Array, ""], count: int) -> Float[Array, " q"]:
-        """Quantiles of the law of that shift at the middles of `count` even shares of probability.
+        """Return quantiles of the distribution with that shift, at the middles of `count` equal shares of probability.
 
         Args:
-            shift: in the place of theta.
-            count: how many.
+            shift: the shift in place of theta.
+            count: the number of quantiles.
         """
         return shift + self.sigma * jax.scipy.stats.norm.ppf((jnp.arange(count) + 0.5) / count)
 
@@ -52,7 +52,7 @@ _QUANTILES = 64
 
 
 def _distances(problem: ShiftedNormal, key: Key[Array, ""], n: int) -> Float[Array, " 2"]:
-    """Mean W1 and mean squared W2 over samples: on the line optimal transport matches quantiles."""
+    """Return mean W1 and mean squared W2 over samples; on the line, optimal transport matches quantiles."""
     own = problem.quantiles(problem.shift, _QUANTILES)
     gaps = jax.vmap(lambda shift: problem.quantiles(shift, _QUANTILES))(problem.fitted(key, n, _REPEATS)) - own
     return jnp.stack([jnp.abs(gaps).mean(), jnp.mean(gaps**2)])
@@ -76,13 +76,13 @@ class WassersteinOfLocation(Claim[ShiftedNormal]):
         "Section 1, contribution 2",
         "Theorem 1, part 3",
         "Section 4.3, diffusion",
-        note="1/n in squared distance, its root in distance",
+        note="1/n for the squared distance, and the square root of 1/n for the distance",
     )
     stated = Kind.OWN
     population = _NORMALS
     relation = EqualInMean(margin=0.0, resolution=0.04)
     control = Control(
-        "E W1 is the root of E W2², and E W2² is the square of E W1",
+        "E W1 is sqrt(E W2²), and E W2² is (E W1)²",
         lambda means, problem: jnp.stack([jnp.sqrt(means[1]), means[0] ** 2]),
     )
     controls = "the distance between the learned distribution and the distribution of the data"
@@ -94,5 +94,5 @@ class WassersteinOfLocation(Claim[ShiftedNormal]):
         return jnp.stack([jnp.sqrt(2 * variance / jnp.pi), variance])
 
     def measure(self, problem: ShiftedNormal, key: Key[Array, ""]) -> Array:
-        """Both distances, by matching quantiles, over 256 samples."""
+        """Compute both distances by matching quantiles, over 256 samples."""
         return _distances(problem, key, problem.n)

@@ -1,4 +1,4 @@
-"""Scores of mixtures under noise: their formula, their evolution equation, and the entropy and information they give.
+"""Scores of mixtures under noise: their formula, their evolution, and their relation to entropy and information.
 
 This theory gives the score of x0 + sqrt(v) xi in closed form at every noise level v. Here xi is standard normal, and x0
 comes from a mixture of normal distributions with any covariances. The theory assumes that the mixture is known. It does
@@ -27,7 +27,7 @@ def _at_places(problem: HeatedPlaces, function) -> Array:
 
 
 def _without_determinants(score: Array, problem: HeatedPlaces) -> Array:
-    """The formula with the components weighted by w_k exp(-|z - mu_k|²/2), but in the metric of S_k + v I."""
+    """Return the formula with components weighted by w_k exp(-|z - mu_k|²/2), in the metric of S_k + v I."""
     mixture = problem.mixture
 
     def one(v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, " d"]:
@@ -38,7 +38,7 @@ def _without_determinants(score: Array, problem: HeatedPlaces) -> Array:
 
 
 def _amplification(mixture: HeatedMixture, v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, ""]:
-    """How many eps the sum of pulls is off: exponents and solutions of systems, over the length of the score."""
+    """Return the error in eps of the sum of pulls, from exponents and linear systems, relative to the score."""
     values, pulls = jnp.linalg.eigvalsh(mixture.widened(v)), mixture.pulls(v, z)
     quadratic = jnp.sum((z - mixture.means) * pulls, axis=1)
     sizes = mixture.responsibilities(v, z) * (1 + quadratic) * jnp.linalg.norm(pulls, axis=1)
@@ -56,7 +56,7 @@ class MixtureScore(Claim[HeatedPlaces]):
     """
 
     title = "The score of a mixture of normals under noise in closed form"
-    source = Source("foundation2025", "(3)", note="the function that it aims at")
+    source = Source("foundation2025", "(3)", note="the function that score matching aims at")
     stated = Kind.OWN
     population = HeatedMixtures()
     # the coordinates of a score are parts of one vector, and a rotation can make any of them 0
@@ -69,7 +69,7 @@ class MixtureScore(Claim[HeatedPlaces]):
         return _at_places(problem, problem.mixture.score)
 
     def measure(self, problem: HeatedPlaces, key: Key[Array, ""]) -> Array:
-        """The gradient of the logarithm of the density, from Cholesky factors, by automatic differentiation."""
+        """Differentiate the logarithm of the density, from Cholesky factors, automatically."""
         return _at_places(problem, jax.grad(problem.mixture.log_density, argnums=1))
 
     def condition(self, problem: HeatedPlaces) -> Array:
@@ -77,12 +77,12 @@ class MixtureScore(Claim[HeatedPlaces]):
 
 
 def _divergence_gradient(mixture: HeatedMixture, v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, " d"]:
-    """Half of grad div s: the formula of the heat equation, coordinate by coordinate."""
+    """Return half of grad div s, which is the formula of the heat equation for each coordinate."""
     return jax.grad(lambda x: jnp.trace(jax.jacfwd(lambda y: mixture.score(v, y))(x)) / 2)(z)
 
 
 def _square_gradient(mixture: HeatedMixture, v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, " d"]:
-    """Half of grad |s|²."""
+    """Return half of grad |s|²."""
     return jax.grad(lambda x: jnp.sum(mixture.score(v, x) ** 2) / 2)(z)
 
 
@@ -110,16 +110,16 @@ class ScoreEvolution(Claim[HeatedPlaces]):
     unexplained = "how to solve the equation backwards, to less noise"
 
     def predict(self, problem: HeatedPlaces) -> Array:
-        """Derivatives in space of the closed form."""
+        """Differentiate the closed form in space."""
         both = lambda v, z: _divergence_gradient(problem.mixture, v, z) + _square_gradient(problem.mixture, v, z)
         return _at_places(problem, both)
 
     def measure(self, problem: HeatedPlaces, key: Key[Array, ""]) -> Array:
-        """The derivative in v of the gradient of the logarithm of the density."""
+        """Return the derivative in v of the gradient of the log density."""
         return _at_places(problem, jax.jacfwd(jax.grad(problem.mixture.log_density, argnums=1), argnums=0))
 
     def condition(self, problem: HeatedPlaces) -> Array:
-        """The condition of the score, squared for two more derivatives, times the cancellation of two terms."""
+        """Return the condition of the score, squared for two more derivatives, times the cancellation of two terms."""
 
         def one(v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, ""]:
             first, second = _divergence_gradient(problem.mixture, v, z), _square_gradient(problem.mixture, v, z)
@@ -151,7 +151,7 @@ class EntropyUnderNoise(Claim[HeatedLaw]):
         return jax.vmap(lambda v: fisher_information(problem.mixture, v))(problem.variances) / 2
 
     def measure(self, problem: HeatedLaw, key: Key[Array, ""]) -> Array:
-        """The derivative in v of the entropy on a fixed grid."""
+        """Return the derivative in v of the entropy on a fixed grid."""
 
         def entropy(v: Float[Array, ""], points: Float[Array, "q d"], cell: Float[Array, ""]) -> Float[Array, ""]:
             logs = jax.vmap(lambda z: problem.mixture.log_density(v, z))(points)
@@ -160,7 +160,7 @@ class EntropyUnderNoise(Claim[HeatedLaw]):
         return jax.vmap(lambda v: jax.jacfwd(entropy)(v, *problem.mixture.grid(v)))(problem.variances)
 
     def condition(self, problem: HeatedLaw) -> Array:
-        """Tails beyond the grid: 1e-15 of the mass, times logarithms and squared standard scores of 50 to 100."""
+        """The error is the mass beyond the grid, 1e-15, times logarithms and squared z-scores of 50 to 100."""
         return jnp.full(2, 1e4)
 
 
@@ -175,12 +175,12 @@ class FisherInformationUnderNoise(Claim[HeatedLaw]):
     """
 
     title = "The inverse Fisher information grows at least as fast as the noise variance"
-    source = Source("stam1959", "Main result", note="the inequality for convolutions, with one normal law")
+    source = Source("stam1959", "Main result", note="the inequality for convolutions with a normal distribution")
     stated = Kind.THEOREM
     population = HeatedLaws(components=2, far=0.3)
     relation = AtLeast()
     control = Control(
-        "the inverse grows by a twentieth more",
+        "the inverse grows by 5 % more",
         lambda bound, problem: bound + 0.05 * (problem.variances[1] - problem.variances[0]),
     )
     controls = "the mean squared length of a score at another level of noise"
@@ -192,7 +192,7 @@ class FisherInformationUnderNoise(Claim[HeatedLaw]):
         return problem.mixture.means.shape[1] / fisher_information(problem.mixture, u) + v - u
 
     def measure(self, problem: HeatedLaw, key: Key[Array, ""]) -> Array:
-        """d divided by -E tr of the second derivative of log p_v, which is another form of it."""
+        """Return d divided by -E tr of the second derivative of log p_v, which is another form of J(p_v)."""
         v = problem.variances[1]
         points, cell = problem.mixture.grid(v)
         bend = jax.vmap(lambda z: jnp.trace(jax.hessian(lambda x: problem.mixture.log_density(v, x))(z)))(points)
@@ -200,5 +200,5 @@ class FisherInformationUnderNoise(Claim[HeatedLaw]):
         return -problem.mixture.means.shape[1] / (cell * jnp.sum(density * bend))
 
     def trivial(self, problem: HeatedLaw) -> Array:
-        """J(p_v) <= d / v, for any data."""
+        """Use J(p_v) <= d / v, which holds for any data."""
         return problem.variances[1]

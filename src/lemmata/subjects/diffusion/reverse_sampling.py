@@ -1,8 +1,8 @@
-"""Sampling: from noise to data by the reverse equation or the probability flow, with an exact or a learned score.
+"""Sampling from noise to data by the reverse equation or the probability flow, with an exact or a learned score.
 
 This theory is about the distribution of the samples. With the score of p_t, both equations carry p_T to p_0. Only three
 errors separate the samples from the data: the error of a learned score, the start from N(0, I), and the finite steps.
-Distances are energy distances of samples. The theory does not explain which errors of a score matter most.
+Distances are energy distances between samples. The theory does not explain which errors of a score matter most.
 """
 
 import abc
@@ -33,7 +33,7 @@ _RIDGE = 0.3
 
 
 def _second_is_one_minus_alpha(moments: Array, problem: Sampled) -> Array:
-    """Noise that is added without shrinking as fast; the mean, too, as if the drift were g x."""
+    """Return false moments, with the mean shrunk by alpha² (as for the drift g x) and the variance 1 - alpha."""
     alpha, v = problem.schedule.scale(jnp.ones(())), problem.schedule.variance(jnp.ones(()))
     return jnp.stack([alpha * moments[0], moments[1] + problem.clean.shape[1] * (1 - alpha - v)])
 
@@ -61,20 +61,20 @@ class ForwardMoments(Claim[Sampled]):
     trials = 256
 
     def predict(self, problem: Sampled) -> Array:
-        """The two moments at t = 1, with the second moment of the drawn x(0)."""
+        """Return the two moments at t = 1, with the second moment of the drawn x(0)."""
         alpha, v = problem.schedule.scale(jnp.ones(())), problem.schedule.variance(jnp.ones(()))
         second = jnp.mean(jnp.sum(problem.clean**2, axis=1))
         return jnp.stack([alpha * second, alpha**2 * second + problem.clean.shape[1] * v])
 
     def measure(self, problem: Sampled, key: Key[Array, ""]) -> Array:
-        """The same over simulated paths."""
+        """Return the same two moments over simulated paths."""
         noised = simulate_forward(key, problem.schedule, problem.clean, 1.0, _FORWARD_STEPS)
         product = lambda a, b: jnp.mean(jnp.sum(a * b, axis=1))
         return jnp.stack([product(noised, problem.clean), product(noised, noised)])
 
 
 class AbstractTransport(Claim[Sampled]):
-    """With the exact score, draws of p_T are carried to draws of p_0, here stopped at t = 0.02."""
+    """The exact score carries draws of p_T to draws of p_0; the trials stop at t = 0.02."""
 
     population = NoisedDraws()
     # A step of relative size 1/128 moves the samples by at most a hundredth of themselves. The energy distance is
@@ -91,10 +91,10 @@ class AbstractTransport(Claim[Sampled]):
 
     @abc.abstractmethod
     def generated(self, problem: Sampled, key: Key[Array, ""]) -> Float[Array, "n d"]:
-        """Samples at t = 0.02 from those at t = 2, by the exact score."""
+        """Return samples at t = 0.02 from samples at t = 2, by the exact score."""
 
     def measure(self, problem: Sampled, key: Key[Array, ""]) -> Array:
-        """The energy distance to independent draws."""
+        """Return the energy distance to independent draws."""
         return energy_distance(self.generated(problem, key), problem.first)
 
 
@@ -138,7 +138,7 @@ class ProbabilityFlow(AbstractTransport):
 
 
 def _distance_at_start(problem: Sampled) -> Array:
-    """W_2(N(mu, s² I), N(0, I)) of the first component."""
+    """Return W_2(N(mu, s² I), N(0, I)) for the first component."""
     mean, spread = problem.target.means[0], problem.target.std
     return jnp.sqrt(mean @ mean + len(mean) * (spread - 1) ** 2)
 
@@ -167,7 +167,7 @@ class StartFromNoise(Claim[Sampled]):
         return problem.schedule.scale(jnp.ones(())) * _distance_at_start(problem)
 
     def measure(self, problem: Sampled, key: Key[Array, ""]) -> Array:
-        """W_2 of the component at t = 1, from the mean and the variance that its score tells."""
+        """Return W_2 of the component at t = 1, from the mean and variance that follow from its score."""
         one = GaussianMixture(problem.target.means[:1], jnp.ones(1), problem.target.std)
         t, origin = jnp.ones(()), jnp.zeros(problem.clean.shape[1])
         curvature = -jax.jacfwd(one.score, argnums=2)(problem.schedule, t, origin)[0, 0]
@@ -175,12 +175,12 @@ class StartFromNoise(Claim[Sampled]):
         return jnp.sqrt(mean @ mean + len(mean) * (curvature**-0.5 - 1) ** 2)
 
     def trivial(self, problem: Sampled) -> Array:
-        """The distance at t = 0."""
+        """Return the distance at t = 0."""
         return _distance_at_start(problem)
 
 
 def _distance_learned(problem: Sampled, start: Float[Array, "n d"], pairs: tuple[Array, ...]) -> Array:
-    """The energy distance of what the flow of a learned score makes of the start to draws of x(0.02)."""
+    """Return the energy distance between draws of x(0.02) and the start after the flow of a learned score."""
     score = learn_score(problem.schedule, *pairs, ridge=_RIDGE)
     return energy_distance(probability_flow(score, problem.schedule, start, first=FIRST, steps=32), problem.first)
 
@@ -214,11 +214,11 @@ class LearnedSampler(Claim[Sampled]):
     relation = Order("n", _PAIRS, over="problems")
     control = Control("the distance rises", lambda sign, problem: -sign)
     controls = "the distribution of samples made with a learned score"
-    unexplained = "the rate; the best regularisation"
+    unexplained = "the rate, and the best regularisation"
     traced = False
     trials = 128
     predict = -1.0
 
     def measure(self, problem: Sampled, key: Key[Array, ""]) -> Array:
-        """The same noise for all. The pairs of a size are the first pairs of the next size."""
+        """Use the same noise for all sizes. The pairs of a size are the first pairs of the next size."""
         return _ladder(problem, key)

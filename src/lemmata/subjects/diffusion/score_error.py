@@ -1,14 +1,14 @@
-"""The error of a learned score: four gaps between the network and the denoiser, and the bound that adds them up.
+"""The error of a learned score: four gaps between network and denoiser, and the bound that adds these gaps up.
 
 This theory bounds E |F_nn - F*|² for a softmax network trained on noised data, by four gaps. The first is between the
 network and regression with its tangent kernel. The second is between regression on noisy labels of F* and on labels of
 a function F_H in the space of the kernel. The third gap is between this regression and F_H, and the fourth is between
-F_H and F*. The theory does not explain why the error is small. The reason is that the bounds contain the inverse of the
-smallest eigenvalue of an analytic kernel.
+F_H and F*. The theory does not explain why the error is small, because its bounds contain the inverse of the smallest
+eigenvalue of an analytic kernel.
 
 The decomposition holds for every distribution of the data. The trials use cubes, mixtures of normal distributions in 1
 to 8 dimensions, and spheres. The bounds assume data in the unit ball and a denoiser that is Lipschitz at all times. Of
-these distributions only the cube has both.
+these distributions, only the cube satisfies both assumptions.
 """
 
 import abc
@@ -27,10 +27,10 @@ DELTA = 0.1
 
 
 def gaps(problem: Learned) -> Float[Array, "4"]:
-    """Z_1, ..., Z_4 of Claim G.1, mean squares over the test points.
+    """Return Z_1, ..., Z_4 of Claim G.1, which are mean squares over the test points.
 
-    Coupling (network to kernel regression), label mismatch (to regression on labels made from F_H), early stopping
-    (to F_H), approximation (to F*).
+    The gaps are the coupling (from network to kernel regression), the label mismatch (on to regression on labels made
+    from F_H), early stopping (on to F_H), and the approximation (on to F*).
 
     Args:
         problem: a trained network and its comparisons.
@@ -40,14 +40,14 @@ def gaps(problem: Learned) -> Float[Array, "4"]:
 
 
 def approximation_bound(radius: Float[Array, ""], d: int, constant: float = 1.0) -> Float[Array, ""]:
-    """A(R) = c_1 Lambda rho^(-2/d) log(rho), rho = sqrt(R) / Lambda, Lambda = sqrt(d): before Theorem 6.5.
+    """Return A(R) = c_1 Lambda rho^(-2/d) log(rho) with rho = sqrt(R) / Lambda and Lambda = sqrt(d).
 
-    It is negative for R < d and falls only from rho = e^(d/2) on.
+    A is defined before Theorem 6.5. It is negative for R < d, and falls only from rho = e^(d/2) on.
 
     Args:
-        radius: R_H.
-        d: dimension of the data.
-        constant: c_1.
+        radius: the squared radius R_H.
+        d: the dimension of the data.
+        constant: the constant c_1.
     """
     ratio = jnp.sqrt(radius / d)
     return constant * math.sqrt(d) * ratio ** (-2 / d) * jnp.log(ratio)
@@ -59,14 +59,14 @@ def mismatch_bound(
     """Gamma_delta of Theorem 6.5: (2 d² A/lambda log^(3/2)(e (dn)^(3/2) A/lambda) + n^(-1/2))²
     + d² A²/lambda² (log(1/delta) + log log n).
 
-    Undefined if (dn)^(3/2) A < lambda/e, which is where A falls to as R_H grows at a fixed n.
+    It is undefined if (dn)^(3/2) A < lambda/e. This happens for large R_H at a fixed n, because A falls with R_H.
 
     Args:
-        smallest: lambda.
-        approximation: A.
-        n: training points, at least 3.
-        d: dimension of the data.
-        delta: failure probability.
+        smallest: the smallest eigenvalue lambda.
+        approximation: the number A.
+        n: the number of training points, at least 3.
+        d: the dimension of the data.
+        delta: the failure probability.
     """
     ratio = approximation / smallest
     logarithm = jnp.log(math.e * (d * n) ** 1.5 * ratio)
@@ -79,7 +79,7 @@ def _mean_square(outputs: Float[Array, "p k"]) -> Float[Array, ""]:
 
 
 def _together(one: Float[Array, "p k"], other: Float[Array, "p k"]) -> Float[Array, ""]:
-    """The square of the sum of root mean squares. It bounds the mean square of a difference."""
+    """Return the square of the sum of root mean squares, which bounds the mean square of a difference."""
     return (jnp.sqrt(_mean_square(one)) + jnp.sqrt(_mean_square(other))) ** 2
 
 
@@ -127,7 +127,7 @@ class LossDecompositionAsPrinted(Claim[Learned]):
         return _mean_square(problem.f_network - problem.f_truth)
 
     def trivial(self, problem: Learned) -> Array:
-        """The triangle inequality without a path: the sizes of F_nn and F*."""
+        """Use the triangle inequality directly, with the sizes of F_nn and F*."""
         return _together(problem.f_network, problem.f_truth)
 
 
@@ -161,7 +161,7 @@ class ScoreLossDecomposition(Claim[Learned]):
         return _mean_square(problem.f_network - problem.f_truth)
 
     def trivial(self, problem: Learned) -> Array:
-        """The triangle inequality without a path: the sizes of F_nn and F*."""
+        """Use the triangle inequality directly, with the sizes of F_nn and F*."""
         return _together(problem.f_network, problem.f_truth)
 
 
@@ -185,7 +185,7 @@ class LabelMismatchIsLinear(Claim[Learned]):
     unexplained = "how large the difference is"
 
     def predict(self, problem: Learned) -> Array:
-        """The closed form from the eigensystem of H."""
+        """Compute the closed form from the eigensystem of H."""
         values, vectors = problem.values, problem.vectors
         safe = jnp.maximum(values, 1e-14 * values[-1])
         decay = -jnp.expm1(problem.steps * jnp.log1p(-jnp.minimum(problem.rate * safe, 1 - 1e-15))) / safe
@@ -193,7 +193,7 @@ class LabelMismatchIsLinear(Claim[Learned]):
         return rows(problem.cross @ fitted, problem.truth.shape[1])
 
     def measure(self, problem: Learned, key: Key[Array, ""]) -> Array:
-        """The difference of two descents that were run step by step."""
+        """Return the difference of two gradient descents that are run step by step."""
         return problem.f_kernel - problem.f_pseudo
 
     def condition(self, problem: Learned) -> Array:
@@ -203,24 +203,24 @@ class LabelMismatchIsLinear(Claim[Learned]):
 
 
 def _approximation(problem: Learned) -> Array:
-    """A at the least R_H that Theorem G.4 allows for F_H: |F_H|²/d, and d e^d, from where on A falls."""
+    """Return A at the least R_H that Theorem G.4 allows for F_H, max(|F_H|²/d, d e^d); A falls from d e^d on."""
     d = problem.truth.shape[1]
     return approximation_bound(jnp.maximum(problem.norm / d, d * math.exp(d)), d)
 
 
 def _mismatch(problem: Learned) -> Array:
-    """d A + sqrt(d A Gamma_delta) + Gamma_delta, with lambda the smallest eigenvalue of H at the initial weights."""
+    """Return d A + sqrt(d A Gamma_delta) + Gamma_delta, with the smallest eigenvalue of the initial H as lambda."""
     (n, d), bound = problem.truth.shape, _approximation(problem)
     gamma = mismatch_bound(problem.values[0], bound, n, d, DELTA)
     return d * bound + jnp.sqrt(d * bound * gamma) + gamma
 
 
 def _where_gamma_is_defined(problem: Learned) -> list[Hypothesis]:
-    """What Theorem G.4 promises for F_H, and a logarithm that is not negative."""
+    """Require what Theorem G.4 promises for F_H, and a logarithm that is not negative."""
     (n, d), bound = problem.truth.shape, _approximation(problem)
     argument = math.e * (d * n) ** 1.5 * bound / problem.values[0]
     return [
-        Hypothesis("F_H is near F*", gaps(problem)[3], "<=", d * bound**2, "Theorem G.4 gives an F_H this near"),
+        Hypothesis("F_H is near F*", gaps(problem)[3], "<=", d * bound**2, "Theorem G.4 gives an F_H at this distance"),
         Hypothesis(
             "the logarithm in Gamma is not negative", argument, ">=", 1.0, "the logarithm is raised to the power 3/2"
         ),
@@ -228,7 +228,7 @@ def _where_gamma_is_defined(problem: Learned) -> list[Hypothesis]:
 
 
 class AbstractSaysNothing(Claim[Learned]):
-    """A bound that is larger than what is known without it, by a factor that grows exponentially with n."""
+    """A bound that is larger than a trivial bound, by a factor that grows exponentially with n."""
 
     stated = Kind.OWN
     population = TrainedOnSquares()
@@ -241,20 +241,20 @@ class AbstractSaysNothing(Claim[Learned]):
         return _where_gamma_is_defined(problem)
 
     def predict(self, problem: Learned) -> Array:
-        """The decimal logarithm of the factor, n/2."""
+        """Return n/2, the decimal logarithm of the factor."""
         return jnp.asarray(len(problem.inputs) / 2)
 
     def measure(self, problem: Learned, key: Key[Array, ""]) -> Array:
-        """The decimal logarithm of the bound over what is known without it."""
+        """Return the decimal logarithm of the bound divided by the trivial bound."""
         return jnp.log10(self._bound(problem) / self._known(problem))
 
     @abc.abstractmethod
     def _bound(self, problem: Learned) -> Array:
-        """With hidden constants 1."""
+        """Return the bound with hidden constants 1."""
 
     @abc.abstractmethod
     def _known(self, problem: Learned) -> Array:
-        """What is known without this bound."""
+        """Return the trivial bound, which is known without this bound."""
 
 
 class LabelMismatch(AbstractSaysNothing):
@@ -278,7 +278,7 @@ class LabelMismatch(AbstractSaysNothing):
     """
 
     title = "The bound on the label mismatch grows exponentially with the number of points"
-    source = Source("gu2024softmax", "Theorem G.5", note="how large it is")
+    source = Source("gu2024softmax", "Theorem G.5", note="how large the bound is")
     unexplained = "the size of the mismatch itself"
     reading = (
         "The trials take C_0 = c_1 = 1, Lambda = sqrt(d), delta = 0.1, and the least R_H that Theorem G.4 allows. A "
@@ -316,7 +316,7 @@ class ScoreError(AbstractSaysNothing):
     """
 
     title = "The bound on the error of a score grows exponentially with the number of points"
-    source = Source("gu2024softmax", "Theorem 6.5", note="how large it is")
+    source = Source("gu2024softmax", "Theorem 6.5", note="how large the bound is")
     unexplained = "the error itself"
     reading = (
         "The trials take hidden constants 1, delta = 0.1, Lambda = sqrt(d), and the least R_H that Theorem G.4 "

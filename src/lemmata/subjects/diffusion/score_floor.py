@@ -1,8 +1,9 @@
-"""The least value of score matching: no model of a score can go below it, because noise destroys information.
+"""The least value of score matching, which every model of a score has at least, because noise destroys information.
 
-This theory gives the smallest value of the objective (3) of the survey at one level of noise. It is a mean posterior
-variance, the gap between the Fisher information of the noise and that of the noised data. The theory assumes that every
-score can be represented. It does not explain the excess of a learned score.
+This theory gives the smallest value of the objective (3) of the survey at one level of noise. This value is a mean
+posterior variance. It is the Fisher information of the noise minus the Fisher information of the noised data. The
+theory assumes that every score can be represented. It does not explain how far a learned score exceeds the least
+value.
 """
 
 import jax
@@ -45,12 +46,12 @@ class ScoreMatchingFloor(Claim[HeatedLaw]):
     trials = 64
 
     def predict(self, problem: HeatedLaw) -> Array:
-        """By quadrature of the Fisher information."""
+        """Compute the least value by quadrature of the Fisher information."""
         information = jax.vmap(lambda v: fisher_information(problem.mixture, v))(problem.variances)
         return jnp.stack([problem.mixture.means.shape[1] / problem.variances - information] * 2)
 
     def measure(self, problem: HeatedLaw, key: Key[Array, ""]) -> Array:
-        """On draws of clean and noised rows."""
+        """Estimate both components on draws of clean and noised rows."""
 
         def both(v, key):
             clean, noised = problem.mixture.draw(key, v, _DRAWS)

@@ -1,8 +1,9 @@
-"""How fast a score is learned from draws: at the rate 1/n if it has finitely many parameters.
+"""How fast a score is learned from n draws, which is at the rate 1/n if the score has finitely many parameters.
 
-This theory is about the mean squared error of a score learned from n pairs of clean and noised data. For normal data
-the score is linear and the error is known exactly. For two points a kernel has to learn a function, and between 32 and
-128 pairs more noise makes learning slower. The theory does not explain how the exponent depends on data and kernel.
+This theory is about the mean squared error of a score learned from n pairs of clean and noised data. For normal data,
+the score is linear, and the error is known exactly. For data at two points, a kernel has to learn a function, and
+between 32 and 128 pairs, more noise makes learning slower. The theory does not explain how the exponent depends on
+data and kernel.
 """
 
 import equinox as eqx
@@ -30,10 +31,10 @@ ABOUT = {"tool": "statistics", "architecture": "diffusion model", "object": "sco
 
 
 class SignsUnderNoise(eqx.Module):
-    """x0 is 1 or -1 with equal probability, z = x0 + sigma xi; a Matérn kernel learns E[x0 | z] from pairs (z, x0).
+    """Data x0 = 1 or -1, equally likely, and z = x0 + sigma xi; a Matérn kernel learns E[x0 | z] from pairs (z, x0).
 
     Args:
-        lengthscale: of the kernel.
+        lengthscale: the lengthscale of the kernel.
     """
 
     lengthscale: Float[Array, ""]
@@ -43,7 +44,7 @@ _LENGTHSCALE = log_uniform(0.5, 1.0)
 
 
 class NormalPairs(eqx.Module):
-    """Normal data of mean 0 and a covariance under noise of a variance, learned from n pairs."""
+    """Normal data of mean 0 with a given covariance, noise of a given variance, and the number n of pairs."""
 
     covariance: Float[Array, "d d"]
     variance: Float[Array, ""]
@@ -51,14 +52,14 @@ class NormalPairs(eqx.Module):
 
 
 class NormalDataPairs(Population[NormalPairs]):
-    """Random covariances and levels of noise; several pairs for each dimension."""
+    """Normal data with random covariances and noise levels, and several pairs for each dimension."""
 
     def settings(self) -> Space:
         space = Space(n=Integer(40, 12, 400, "pairs"), d=Integer(8, 1, 32, "dimension"))
         return space.where("n is at least d + 6", lambda setting: setting["n"] >= setting["d"] + 6)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> NormalPairs:
-        """A Wishart matrix, and a variance from 0.1 to 10."""
+        """Draw a Wishart matrix as the covariance, and a noise variance from 0.1 to 10."""
         factor_key, level_key = jax.random.split(key)
         factor = jax.random.normal(factor_key, (setting["d"], setting["d"])) / setting["d"] ** 0.5
         variance = 0.1 * 100 ** jax.random.uniform(level_key)
@@ -67,7 +68,9 @@ class NormalDataPairs(Population[NormalPairs]):
     def hypotheses(self, problem: NormalPairs) -> list[Hypothesis]:
         d = len(problem.covariance)
         return [
-            Hypothesis("noise is added (variance)", problem.variance, ">", 0.0, "then the density has a score"),
+            Hypothesis(
+                "noise is added (variance)", problem.variance, ">", 0.0, "otherwise the density may not have a score"
+            ),
             Hypothesis(
                 "pairs outnumber dimensions",
                 problem.n,
@@ -85,7 +88,7 @@ _SIZES = (32, 128)
 
 
 def _kernel_error(lengthscale: Array, sigma: Array, key: Key[Array, ""], n: int) -> Float[Array, ""]:
-    """The mean squared error of the score over 8 sets of n pairs, then its least value over ridges."""
+    """Return the mean squared error of the score over 8 sets of n pairs, at the ridge where it is least."""
     kernel, places = Matern(nu=1.5, lengthscale=lengthscale), jnp.linspace(-1.0, 1.0, _PLACES) * (1 + 4 * sigma)
     density = jnp.exp(-((places - 1) ** 2) / (2 * sigma**2)) + jnp.exp(-((places + 1) ** 2) / (2 * sigma**2))
     truth = jnp.tanh(places / sigma**2)
@@ -129,7 +132,7 @@ class ScoreExponentInNoise(Claim[SignsUnderNoise]):
     predict = -1.0
 
     def measure_at(self, problem: SignsUnderNoise, key: Key[Array, ""], rung: float) -> Array:
-        """The slope of log errors between n = 32 and 128."""
+        """Return the slope of log errors between n = 32 and 128."""
         error = lambda key, n: _kernel_error(problem.lengthscale, jnp.asarray(rung), key, n)
         few, many = (error(own, n) for own, n in zip(jax.random.split(key), _SIZES, strict=True))
         return jnp.log(many / few) / np.log(_SIZES[1] / _SIZES[0])
@@ -163,7 +166,7 @@ class LinearScoreLearning(Claim[NormalPairs]):
         return shares * d / (problem.variance * (problem.n - d - 1))
 
     def measure(self, problem: NormalPairs, key: Key[Array, ""]) -> Array:
-        """Least squares on 16 sets of pairs, against the exact score, in the covariance of the noised data."""
+        """Fit least squares on 16 sets of pairs, and compare with the exact score in the covariance of noised data."""
         d = len(problem.covariance)
         spread = problem.covariance + problem.variance * jnp.eye(d)
         values, vectors = jnp.linalg.eigh(problem.covariance)

@@ -1,4 +1,4 @@
-"""Score matching: learning the score of noised data is least squares for the clean data.
+"""Score matching: learning the score of noised data is a least squares regression of the clean data.
 
 This theory is about what the training objective of a diffusion model measures. By Tweedie's formula, the score is an
 affine function of the denoiser F*(t, x) = E[x(0) | x(t) = x]. So a regression of x(0) on (t, x(t)) learns the score.
@@ -28,10 +28,11 @@ class TwoModels(eqx.Module):
     """Two random models (1 - t) A_a x + t b_a of a score or a denoiser, which are compared on noised data.
 
     Args:
-        target: the law of the data.
-        schedule: how it is forgotten.
-        matrices: the A of both.
-        shifts: the b of both. times, places: draws of (t, x(t)), over which a prediction is averaged.
+        target: the distribution of the data.
+        schedule: the noise schedule.
+        matrices: the matrices A_a of both models.
+        shifts: the vectors b_a of both models.
+        times, places: draws of (t, x(t)), over which a prediction is averaged.
     """
 
     target: GaussianMixture
@@ -42,30 +43,30 @@ class TwoModels(eqx.Module):
     places: Float[Array, "n d"]
 
     def outputs(self, t: Float[Array, " n"], x: Float[Array, "n d"]) -> Float[Array, "2 n d"]:
-        """Both models at the points."""
+        """Return the outputs of both models at the points."""
         return (1 - t)[:, None] * jnp.einsum("aij,nj->ani", self.matrices, x) + t[:, None] * self.shifts[:, None, :]
 
     def scores(self, t: Float[Array, " n"], x: Float[Array, "n d"]) -> Float[Array, "2 n d"]:
-        """Both scores at the points."""
+        """Return the scores of both models at the points."""
         rows = jax.vmap(lambda a, b, f: score_from_denoiser(self.schedule, a, b, f))
         return jax.vmap(lambda f: rows(t, x, f))(self.outputs(t, x))
 
     def draw(self, key: Key[Array, ""]) -> tuple[Array, Array, Array]:
-        """Times on [0, 1], places and clean data."""
+        """Draw times on [0, 1], places and clean data."""
         return training_set(key, self.target, self.schedule, 512)
 
     def at(self, function, t: Float[Array, " n"], x: Float[Array, "n d"]) -> Float[Array, "n d"]:
-        """The target's score or denoiser at the points."""
+        """Return the target's score or denoiser at the points."""
         return jax.vmap(lambda a, b: function(self.schedule, a, b))(t, x)
 
 
 class PairsOfModels(Population[TwoModels]):
-    """A random mixture of normal laws and two random models, of which the first is smaller."""
+    """A random mixture of normal distributions and two random models, the first of which is smaller."""
 
     settings = Space(d=DIMENSION, std=STD)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> TwoModels:
-        """The first model shrinks its input, the second is four times as large."""
+        """Draw two models: the first shrinks its input, and the second is four times as large."""
         target_key, schedule_key, matrix_key, shift_key, key = jax.random.split(key, 5)
         d, sizes = setting["d"], jnp.asarray([0.25, 1.0])
         target, schedule = sampled_mixture(target_key, d, setting["std"]), sampled_schedule(schedule_key)
@@ -82,7 +83,7 @@ class PairsOfModels(Population[TwoModels]):
 
 
 def _explicit_difference(problem: TwoModels, first: float) -> Array:
-    """The difference of the losses (5) of two models, with the weight 1 - alpha², on [first, 1]."""
+    """Return the difference of the losses (5) of two models, with the weight 1 - alpha², on [first, 1]."""
     times, places = problem.times, problem.places
     gaps = jnp.sum((problem.outputs(times, places) - problem.at(problem.target.score, times, places)) ** 2, axis=2)
     losses = jnp.average(problem.schedule.variance(times) * gaps, axis=1, weights=times >= first)
@@ -121,7 +122,7 @@ class DenoisingScoreMatching(Claim[TwoModels]):
         return _explicit_difference(problem, 0.0)
 
     def measure(self, problem: TwoModels, key: Key[Array, ""]) -> Array:
-        """The difference of the losses (6) on [0, 1], on independent draws."""
+        """Return the difference of the losses (6) on [0, 1], from independent draws."""
         times, places, clean = problem.draw(key)
         alpha, v = problem.schedule.scale(times)[:, None], problem.schedule.variance(times)
         aim = (alpha * clean - places) / v[:, None]
@@ -149,20 +150,20 @@ class ExcessRisk(Claim[TwoModels]):
     trials = 128
 
     def predict(self, problem: TwoModels) -> Array:
-        """E |F - F*|² of both models."""
+        """Return E |F - F*|² of both models."""
         times, places = problem.times, problem.places
         gap = problem.outputs(times, places) - problem.at(problem.target.denoiser, times, places)
         return jnp.mean(jnp.sum(gap**2, axis=2), axis=1)
 
     def measure(self, problem: TwoModels, key: Key[Array, ""]) -> Array:
-        """For both models, their loss minus the loss of F*, on independent draws."""
+        """Return the loss of each model minus the loss of F*, on independent draws."""
         times, places, clean = problem.draw(key)
         loss = lambda f: jnp.mean(jnp.sum((f - clean) ** 2, axis=-1), axis=-1)
         return loss(problem.outputs(times, places)) - loss(problem.at(problem.target.denoiser, times, places))
 
 
 def _at_32_points(problem: TwoModels) -> tuple[Array, Array, Float[Array, "2 32 d"]]:
-    """Times, places, and F - F* of both models there."""
+    """Return times, places, and F - F* of both models at these times and places."""
     times, places = problem.times[:32], problem.places[:32]
     return times, places, problem.outputs(times, places) - problem.at(problem.target.denoiser, times, places)
 
@@ -193,11 +194,11 @@ class LossWeight(Claim[TwoModels]):
     unexplained = "which weight makes good samples"
 
     def predict(self, problem: TwoModels) -> Array:
-        """|F - F*|² of both models at 32 points."""
+        """Return |F - F*|² of both models at 32 points."""
         return jnp.sum(_at_32_points(problem)[2] ** 2, axis=2)
 
     def measure(self, problem: TwoModels, key: Key[Array, ""]) -> Array:
-        """The weighted squared distance of the scores. The score of the data comes from their density."""
+        """Return the weighted squared distance of the scores, where the score of the data comes from their density."""
         times, places = problem.times[:32], problem.places[:32]
         gap = problem.scores(times, places) - problem.at(problem.target.score, times, places)
         return loss_weight(problem.schedule, times) * jnp.sum(gap**2, axis=2)

@@ -1,4 +1,4 @@
-"""How smooth a score is when little noise is left: Sobolev seminorms, the strip of analyticity, Fourier transforms.
+"""The smoothness of a score at little noise: Sobolev seminorms, the strip of analyticity, and Fourier transforms.
 
 This theory is about the score of two points at distance 2m under noise of variance sigma². The score is -z/sigma² plus
 the step a tanh(a z), where a = m/sigma². It is analytic at every level of noise. As sigma falls, all its Sobolev
@@ -32,7 +32,7 @@ ABOUT = {"tool": "Fourier analysis", "architecture": "diffusion model", "object"
 
 
 class TwoPoints(eqx.Module):
-    """x0 is m or -m with equal probability, z = x0 + noise of a variance; a seminorm takes `order` derivatives."""
+    """Data x0 = m or -m, equally likely, noise of a given variance, and the number of derivatives of a seminorm."""
 
     m: Float[Array, ""]
     variance: Float[Array, ""]
@@ -44,29 +44,29 @@ class TwoPoints(eqx.Module):
         return self.m / self.variance
 
     def log_density(self, z: Float[Array, ""], variance: Float[Array, ""] | float | None = None) -> Float[Array, ""]:
-        """The logarithm of the density at z, up to a constant.
+        """Return the logarithm of the density at z, up to a constant.
 
         Args:
             z: the place.
-            variance: another sigma² than the problem's.
+            variance: a noise variance sigma² in place of the problem's.
         """
         spread = self.variance if variance is None else variance
         return logsumexp(-((z - jnp.stack([self.m, -self.m])) ** 2) / (2 * spread))
 
     def excess(self, z: Float[Array, " n"], variance: Float[Array, ""] | float | None = None) -> Float[Array, " n"]:
-        """The score plus z/sigma², by differentiating `log_density`. This is the part of the score beyond the score of
-        the noise.
+        """Differentiate `log_density`, and return the score plus z/sigma². This is the score minus the score of the
+        noise.
 
         Args:
             z: the places.
-            variance: another sigma² than the problem's.
+            variance: a noise variance sigma² in place of the problem's.
         """
         spread = self.variance if variance is None else variance
         return jax.vmap(jax.grad(lambda x: self.log_density(x, spread)))(z) + z / spread
 
 
 class TwoPointLaws(Population[TwoPoints]):
-    """Pairs of points at random distances, and noise for a steepness about the setting's."""
+    """Pairs of points at random distances, with noise for a steepness near the setting."""
 
     settings = Space(
         steepness=Real(6.0, 2.0, 20.0, "half of the distance divided by the noise variance"),
@@ -74,7 +74,7 @@ class TwoPointLaws(Population[TwoPoints]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> TwoPoints:
-        """Half distances m from 0.5 to 2, the steepness from 0.8 to 1.25 times the setting's."""
+        """Draw half distances m from 0.5 to 2, and a steepness from 0.8 to 1.25 times the setting."""
         place, steep = jax.random.uniform(key, (2,))
         m = 0.5 * 4**place
         return TwoPoints(m, m / (setting["steepness"] * 0.8 * 1.5625**steep), setting["order"])
@@ -82,9 +82,15 @@ class TwoPointLaws(Population[TwoPoints]):
     def hypotheses(self, problem: TwoPoints) -> list[Hypothesis]:
         return [
             Hypothesis(
-                "there are two points (half of their distance)", problem.m, ">", 0.0, "then the score has a step"
+                "there are two points (half of their distance)",
+                problem.m,
+                ">",
+                0.0,
+                "otherwise the score does not have a step",
             ),
-            Hypothesis("noise is added (variance)", problem.variance, ">", 0.0, "then the density has a score"),
+            Hypothesis(
+                "noise is added (variance)", problem.variance, ">", 0.0, "otherwise the density does not have a score"
+            ),
         ]
 
 
@@ -95,7 +101,7 @@ _FREQUENCIES = (0.25, 0.5, 1.0, 2.0, 4.0)
 
 
 def _seminorm(problem: TwoPoints, variance: Float[Array, ""] | float, order: int) -> Float[Array, ""]:
-    """The integral of the squared derivative of that order, by central differences on a grid of 1/50 of the step."""
+    """Return the integral of the squared derivative of this order, by central differences on a grid of 1/50 step."""
     grid = jnp.linspace(-20.0, 20.0, 2001) * variance / problem.m
     width = grid[1] - grid[0]
     return width * jnp.sum((jnp.diff(problem.excess(grid, variance), n=order) / width**order) ** 2)
@@ -118,7 +124,9 @@ class ScoreSeminormInNoise(Claim[TwoPoints]):
     stated = Kind.OWN
     population = TwoPointLaws()
     relation = Rate("sigma", _LEVELS, margin=0.01)
-    control = Control("the seminorm grows half a power of sigma more slowly", lambda exponent, problem: exponent + 0.5)
+    control = Control(
+        "the seminorm grows more slowly by the factor sigma^(1/2)", lambda exponent, problem: exponent + 0.5
+    )
     controls = "the Sobolev norm of a score along the noise schedule"
     unexplained = "data with a density, whose scores keep a bounded seminorm"
     trials = 64
@@ -127,7 +135,7 @@ class ScoreSeminormInNoise(Claim[TwoPoints]):
         return -jnp.asarray(4.0 * problem.order + 2.0)
 
     def measure_at(self, problem: TwoPoints, key: Key[Array, ""], rung: float) -> Array:
-        """By differences of the gradient of the log density."""
+        """Compute the seminorm by differences of the gradient of the log density."""
         return _seminorm(problem, rung**2, problem.order)
 
 
@@ -155,12 +163,12 @@ class ScoreSeminormConstants(Claim[TwoPoints]):
         return jnp.asarray(_CONSTANTS) * problem.steepness ** jnp.asarray([3.0, 5.0, 7.0])
 
     def measure(self, problem: TwoPoints, key: Key[Array, ""]) -> Array:
-        """By differences of the gradient of the log density."""
+        """Compute the seminorm by differences of the gradient of the log density."""
         return jnp.stack([_seminorm(problem, problem.variance, order) for order in (1, 2, 3)])
 
 
 def _log_ellipse(height: Float[Array, ""]) -> Float[Array, ""]:
-    """log(y + sqrt(1 + y²)): the ellipse with foci -1, 1 through i y has this as the logarithm of its parameter."""
+    """Return log(y + sqrt(1 + y²)), the log parameter of the ellipse with foci -1 and 1 through i y."""
     return jnp.arcsinh(height)
 
 
@@ -174,7 +182,7 @@ class ScoreStrip(Claim[TwoPoints]):
     """
 
     title = "The width of the strip in which a score is analytic"
-    source = Source("foundation2025", "Section 3.3, Sobolev scores", note="analytic scores, and how far")
+    source = Source("foundation2025", "Section 3.3, Sobolev scores", note="where scores are analytic")
     stated = Kind.OWN
     population = TwoPointLaws()
     relation = EqualInMean(margin=0.002, resolution=0.01)
@@ -187,7 +195,7 @@ class ScoreStrip(Claim[TwoPoints]):
         return _log_ellipse(jnp.pi / (2 * problem.steepness))
 
     def measure(self, problem: TwoPoints, key: Key[Array, ""]) -> Array:
-        """The slope of the logarithms of odd coefficients between 1e-3 and 1e-12 of the largest."""
+        """Return the slope of the logarithms of odd coefficients between 1e-3 and 1e-12 of the largest coefficient."""
         angles = (np.arange(_DEGREE) + 0.5) * np.pi / _DEGREE
         degrees = np.arange(1, _DEGREE, 2)
         cosines = 2 / _DEGREE * np.cos(degrees[:, None] * angles)
@@ -215,28 +223,28 @@ class ScoreTransform(Claim[TwoPoints]):
     population = TwoPointLaws()
     relation = Equal()
     control = Control(
-        "the transform is its tail 2 pi w exp(-pi w/(2a))",
+        "the transform is 2 pi w exp(-pi w/(2a)), as for large w",
         lambda values, problem: values * -jnp.expm1(-jnp.pi * jnp.asarray(_FREQUENCIES)),
     )
     controls = "the spectrum of a score"
     unexplained = "how a network with a spectral bias learns this spectrum"
 
     def predict(self, problem: TwoPoints) -> Array:
-        """At the frequencies a/4, a/2, a, 2a, 4a."""
+        """Return the transform at the frequencies a/4, a/2, a, 2a and 4a."""
         frequencies = jnp.asarray(_FREQUENCIES)
         return jnp.pi * problem.steepness * frequencies / jnp.sinh(jnp.pi * frequencies / 2)
 
     def measure(self, problem: TwoPoints, key: Key[Array, ""]) -> Array:
-        """The trapezoidal rule on the second derivative of the log density."""
+        """Apply the trapezoidal rule to the second derivative of the log density."""
         grid = jnp.linspace(-24.0, 24.0, 801) / problem.steepness
         slope = jax.vmap(jax.grad(jax.grad(problem.log_density)))(grid) + 1 / problem.variance
         waves = jnp.cos(problem.steepness * jnp.asarray(_FREQUENCIES)[:, None] * grid)
         return (grid[1] - grid[0]) * waves @ slope
 
     def condition(self, problem: TwoPoints) -> Array:
-        """The sum cancels from 2a down to the value.
+        """Terms that add up to 2a in size cancel down to the value.
 
-        Its terms contain the rounding of the exponents (z + m)²/sigma² at the ends of the grid.
+        The terms contain the rounding errors of the exponents (z + m)²/sigma² at the ends of the grid.
         """
         furthest = (24 / problem.steepness + problem.m) ** 2 / problem.variance
         return 2 * problem.steepness * (1 + furthest) / self.predict(problem)

@@ -1,9 +1,9 @@
-"""Which function spaces contain scores: norms on growing intervals, and norms of interpolants on growing grids.
+"""Which function spaces contain scores, by norms on growing intervals and norms of interpolants on growing grids.
 
 This theory is about the norm of the score of normal distributions and their mixtures, in the Hilbert space of a kernel
-on the line. The score of a normal distribution is linear. So it is not in any Sobolev space of the whole line without a
-weight, and not in any space of a Gaussian kernel, even on an interval. The theory assumes that the distribution is
-known. It does not explain which space suits a given distribution.
+on the line. The score of a normal distribution is linear. So the score is not in any Sobolev space of the whole line
+without a weight. It is not in the space of any Gaussian kernel either, even on an interval. The theory assumes that
+the distribution is known. It does not explain which space suits a given distribution.
 """
 
 import math
@@ -35,7 +35,7 @@ ABOUT = {"tool": "reproducing kernels", "architecture": "diffusion model", "obje
 
 
 class NormalScore(eqx.Module):
-    """The score -(z - mean)/variance of a normal law on the interval of half width `radius` about its mean."""
+    """The score -(z - mean)/variance of a normal distribution on an interval of half width `radius` about its mean."""
 
     mean: Float[Array, ""]
     variance: Float[Array, ""]
@@ -43,12 +43,12 @@ class NormalScore(eqx.Module):
 
 
 class NormalScores(Population[NormalScore]):
-    """Normal laws with random mean and variance."""
+    """Normal distributions with random means and variances."""
 
     settings = Space(radius=Real(5.0, 2.0, 12.0, "half width of the interval"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> NormalScore:
-        """A normal mean, a variance from 0.25 to 4, and a radius from 0.8 to 1.25 times the radius of the setting."""
+        """Draw a normal mean, a variance from 0.25 to 4, and a radius from 0.8 to 1.25 times the setting."""
         normal, spread, width = jax.random.normal(key, (3,))
         uniform = jax.scipy.stats.norm.cdf
         radius = setting["radius"] * 0.8 * 1.5625 ** uniform(width)
@@ -56,19 +56,25 @@ class NormalScores(Population[NormalScore]):
 
     def hypotheses(self, problem: NormalScore) -> list[Hypothesis]:
         return [
-            Hypothesis("the distribution has a density (variance)", problem.variance, ">", 0.0, "then it has a score")
+            Hypothesis(
+                "the distribution has a density (variance)",
+                problem.variance,
+                ">",
+                0.0,
+                "otherwise the distribution does not have a score",
+            )
         ]
 
 
 class EqualWidths(eqx.Module):
-    """A mixture of normal laws of one variance on the line, and a Gaussian kernel on an interval.
+    """A mixture of normal distributions of one variance on the line, and a Gaussian kernel on an interval.
 
     Args:
-        weights: w_k, which sum to 1.
-        means: mu_k.
-        variance: of each component, noise included.
-        lengthscale: of the kernel exp(-|x - y|²/(2 l²)).
-        half: half of the interval, about 0.
+        weights: the weights w_k, which sum to 1.
+        means: the means mu_k.
+        variance: the variance of each component, including noise.
+        lengthscale: the lengthscale l of the kernel exp(-|x - y|²/(2 l²)).
+        half: half of the length of the interval, which is centred at 0.
     """
 
     weights: Float[Array, " k"]
@@ -82,8 +88,8 @@ class EqualWidthMixtures(Population[EqualWidths]):
     """Random mixtures of one variance, with kernels about as wide as the interval.
 
     Args:
-        least: components of the default case, and the least number of them.
-        most: the largest number.
+        least: the default number of components, which is also the smallest number.
+        most: the largest number of components.
     """
 
     least: int = 2
@@ -93,7 +99,7 @@ class EqualWidthMixtures(Population[EqualWidths]):
         return Space(components=Integer(self.least, self.least, self.most, "components of the mixture"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> EqualWidths:
-        """Means in [-1, 1], with the outer two at least 0.6 apart, and variances from 0.1 to 0.3.
+        """Draw means in [-1, 1], the outer two at least 0.6 apart, and variances from 0.1 to 0.3.
 
         L = 1, or for half of the problems from 0.6 to 1.
         """
@@ -121,7 +127,11 @@ class EqualWidthMixtures(Population[EqualWidths]):
                 "the kernel has a lengthscale", problem.lengthscale, ">", 0.0, "the kernel is exp(-|x - y|²/(2 l²))"
             ),
             Hypothesis(
-                "the interval has a length (half of it)", problem.half, ">", 0.0, "it holds the interpolation points"
+                "the interval has a length (half of it)",
+                problem.half,
+                ">",
+                0.0,
+                "the interval contains the interpolation points",
             ),
         ]
 
@@ -130,7 +140,7 @@ _POINTS = 300
 
 
 def _squared_norm(points: Float[Array, " n"], values: Float[Array, " n"]) -> Float[Array, ""]:
-    """y' K^-1 y for the kernel exp(-|x - y|). This is the squared norm of the least interpolant."""
+    """Return y' K^-1 y for the kernel exp(-|x - y|), the squared norm of the least interpolant."""
     factor = jax.scipy.linalg.cho_factor(gram(Laplace(1.0), points[:, None]), lower=True)
     return values @ jax.scipy.linalg.cho_solve(factor, values)
 
@@ -162,13 +172,13 @@ class LinearScoreNorm(Claim[NormalScore]):
         return (r**3 / 3 + r**2 + r) / problem.variance**2
 
     def measure(self, problem: NormalScore, key: Key[Array, ""]) -> Array:
-        """The squared norm of the interpolant at 300 points."""
+        """Return the squared norm of the interpolant at 300 points."""
         points = problem.mean + problem.radius * jnp.linspace(-1.0, 1.0, _POINTS)
         return _squared_norm(points, -(points - problem.mean) / problem.variance)
 
 
 def _exact_score(problem: EqualWidths, z: Decimal) -> Decimal:
-    """The score of the mixture at z in the arithmetic of the context."""
+    """Return the score of the mixture at z, in the decimal arithmetic of the context."""
     variance = Decimal(float(problem.variance))
     gaps = [z - Decimal(float(mean)) for mean in problem.means]
     weights = [Decimal(float(w)) * (-g * g / (2 * variance)).exp() for w, g in zip(problem.weights, gaps, strict=True)]
@@ -177,14 +187,14 @@ def _exact_score(problem: EqualWidths, z: Decimal) -> Decimal:
 
 
 def interpolation_norm(problem: EqualWidths, n: int) -> float:
-    """y' K^-1 y of the score y at n even points of the interval, where K is the Gram matrix of the Gaussian kernel.
+    """Return y' K^-1 y for the score y at n evenly spaced points, where K is the Gram matrix of the Gaussian kernel.
 
     An L D L' decomposition in decimal arithmetic is used, because the condition number grows faster than n!, to 1e150
     at 64 points.
 
     Args:
-        problem: the mixture, the kernel, the interval.
-        n: points.
+        problem: the mixture, the kernel and the interval.
+        n: the number of points.
     """
     short = max(0.0, np.log10(float(problem.lengthscale) / float(problem.half)))
     # the least eigenvalue is about (half/l)^(2n)/n!, and 4 digits a point hold n! (4l/half)^(2n) for n up to 300
@@ -208,7 +218,7 @@ def interpolation_norm(problem: EqualWidths, n: int) -> float:
 
 
 def _seen_coefficients(problem: EqualWidths, n: int) -> float:
-    """sum over j < n/2 of l² (2j + 1)!/(4^j j!²): of z, in the basis of the Gaussian kernel's space."""
+    """Return the sum over j < n/2 of l² (2j + 1)!/(4^j j!²), the squared coefficients of z in the basis."""
     terms = [math.factorial(2 * j + 1) / (4**j * math.factorial(j) ** 2) for j in range(n // 2)]
     return float(problem.lengthscale) ** 2 * math.fsum(terms)
 
@@ -232,7 +242,7 @@ class LinearScoreOutsideGaussianSpace(Claim[EqualWidths]):
     population = EqualWidthMixtures(least=1, most=1)
     # n points show the series up to half of a coefficient of n/2, which is 3/(2 n) of the sum, 0.023 at 64 points
     relation = Limit("n", (16.0, 32.0, 64.0), margin=0.024, resolution=0.02)
-    control = Control("the limit is a tenth larger", lambda limit, problem: 1.1 * limit)
+    control = Control("the limit is 10 % larger", lambda limit, problem: 1.1 * limit)
     controls = "the norm of a score in the space of a Gaussian kernel"
     unexplained = "wide intervals, where the growth begins at more points"
     traced = False

@@ -1,4 +1,4 @@
-"""Kernel dynamics: stepwise representations, generators against a kernel critic, fine-tuning as kernel regression."""
+"""Kernel dynamics: stepwise representations, generators with a kernel critic, and fine-tuning as kernel regression."""
 
 from lemmata.core import read_arguments as _read_arguments
 

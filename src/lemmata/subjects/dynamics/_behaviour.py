@@ -1,4 +1,4 @@
-"""Whether training showed kernel behaviour, and which of its two conditions broke."""
+"""Check whether training behaved like that of a kernel, and which of the two conditions failed."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -19,14 +19,14 @@ TOLERANCE = 0.25
 
 @dataclasses.dataclass(frozen=True)
 class KernelBehaviour:
-    """How far training was from that of its kernel, for several parameters along the training.
+    """How far training was from training of its kernel, at several parameters along the way.
 
     Attributes:
         linearisation: |f_t - f_0 - <grad f_0, theta_t - theta_0>| / |f_t - f_0|, norms over points and outputs;
             0 if no parameter moved.
         change: ||K_t - K_0|| / ||K_0||, Frobenius norms of the kernel of gradient descent.
-        direction: 1 - <K_t, K_0> / (||K_t|| ||K_0||), which forgets the scale of the kernel.
-        tolerance: the largest linearisation error and change at which the behaviour is called a kernel's.
+        direction: 1 - <K_t, K_0> / (||K_t|| ||K_0||), which does not depend on the scale of the kernel.
+        tolerance: the largest linearisation error and change that still count as kernel behaviour.
     """
 
     linearisation: tuple[float, ...]
@@ -36,13 +36,13 @@ class KernelBehaviour:
 
     @property
     def broke(self) -> tuple[str, ...]:
-        """The conditions that broke, with where: "linearisation", "fixed features"."""
+        """The conditions that failed: "linearisation", "fixed features" or both."""
         rows = (("linearisation", self.linearisation), ("fixed features", self.change))
         return tuple(name for name, values in rows if not max(values) <= self.tolerance)
 
     @property
     def holds(self) -> bool:
-        """Whether both conditions held all along."""
+        """Whether both conditions held throughout the training."""
         return not self.broke
 
     def __str__(self) -> str:
@@ -59,19 +59,20 @@ class KernelBehaviour:
 def kernel_behaviour(
     f: Function, path: Sequence[Any], x: Shaped[Array, "n *point"], *, tolerance: float = TOLERANCE
 ) -> KernelBehaviour:
-    """Compares training with the kernel at its start, at every one of the parameters that follow.
+    """Compare training with the kernel at its start, at each of the later parameters.
 
-    Training is that of a kernel if the function moves as its linearisation does and the kernel does not change.
-    Both are limits of infinite width. At one width, they are numbers, and `tolerance` is a convention.
+    Training is that of a kernel if the function moves as its linearisation does and the kernel does not change. Both
+    conditions hold in the limit of infinite width. At a finite width, both errors are numbers, and `tolerance` is a
+    convention.
 
     Args:
-        f: f(params, x) of one point, a number or a vector of outputs.
+        f: a function f(params, x) of one point, which returns a number or a vector of outputs.
         path: the parameters at the start and at some later steps, trees of the same structure.
-        x: points where functions and kernels are compared.
+        x: the points at which functions and kernels are compared.
         tolerance: the largest relative error that still counts as kernel behaviour.
 
     Raises:
-        ShapeError: without parameters after the first, or if their trees differ.
+        ShapeError: if there are no parameters after the first, or if the trees differ.
         SettingError: for a tolerance that is not above 0.
 
     Example:
@@ -109,7 +110,7 @@ def kernel_behaviour(
 
 @eqx.filter_jit
 def _linearisation(f: Function, first: Any, later: Any, x: Array) -> Array:
-    """The relative error of the first-order change; 0 if no parameter moved and outputs differ only by rounding."""
+    """Return the relative error of the first-order change, which is 0 if parameters or outputs did not move."""
     (free, fixed), (there, _) = (eqx.partition(own, eqx.is_inexact_array) for own in (first, later))
     outputs = lambda own: jax.vmap(lambda point: f(eqx.combine(own, fixed), point))(x)
     step = jax.tree.map(jnp.subtract, there, free)

@@ -1,4 +1,4 @@
-"""Points of data and points of a generator, between which a discriminator is trained."""
+"""Points of data and points of a generator, on which a discriminator is trained."""
 
 from typing import Literal
 
@@ -13,9 +13,10 @@ from lemmata.engine.claims import Choice, Hypothesis, Integer, Population, Real,
 class Clouds(eqx.Module):
     """Real and generated points, and other points that are not used for training.
 
-    Args: real, fake, other: points, one in each row.
-        time: of the discriminator's training.
-        loss: of the discriminator.
+    Args:
+        real, fake, other: points, one in each row.
+        time: the training time of the discriminator.
+        loss: the loss of the discriminator.
     """
 
     real: Float[Array, "n d"]
@@ -26,9 +27,9 @@ class Clouds(eqx.Module):
 
 
 class ShiftedClouds(Population[Clouds]):
-    """Standard normal real points, and generated ones around a point a distance away.
+    """Standard normal real points, and generated points around another centre at a given distance.
 
-    `time` is the longest training; `losses` are those that the statement is about.
+    `time` is the longest training time, and `losses` are the losses that the statement is about.
     """
 
     points: int = 8
@@ -40,7 +41,7 @@ class ShiftedClouds(Population[Clouds]):
         return Space(
             n=Integer(self.points, 2, 500, "points of each cloud"),
             d=Integer(2, 1, 50, "dimension", corners=(1, 4)),
-            apart=Real(2.0, 0.0, 10.0, "distance of the two clouds' centres"),
+            apart=Real(2.0, 0.0, 10.0, "distance between the centres of the two clouds"),
             time=Real(self.time, 0.0, 1e4, "training time of the discriminator"),
             loss=Choice(self.loss, self.losses, "loss of the discriminator"),
         )
@@ -55,13 +56,17 @@ class ShiftedClouds(Population[Clouds]):
     def hypotheses(self, problem: Clouds) -> list[Hypothesis]:
         return [
             Hypothesis(
-                "the discriminator is trained for a time", problem.time, ">=", 0.0, "the discriminator starts at f = 0"
+                "the discriminator is trained for a time",
+                problem.time,
+                ">=",
+                0.0,
+                "training starts at time 0 with f = 0",
             )
         ]
 
 
 class EightGaussians(Population[Clouds]):
-    """Eight normal clouds of deviation 0.5 around a circle of radius 5; generated points are standard normal."""
+    """Eight normal clouds of standard deviation 0.5 on a circle of radius 5; generated points are standard normal."""
 
     points: int = 64
 
@@ -73,7 +78,7 @@ class EightGaussians(Population[Clouds]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Clouds:
-        """Equally many real points in each of the eight."""
+        """Draw equally many real points in each of the eight clouds."""
         keys, n = jax.random.split(key, 3), setting["n"]
         angle = 2 * jnp.pi * (jnp.arange(n) % 8) / 8
         centres = 5.0 * jnp.stack([jnp.cos(angle), jnp.sin(angle)], axis=1)
@@ -82,8 +87,6 @@ class EightGaussians(Population[Clouds]):
         return Clouds(real, fake, other, jnp.asarray(1.0), "ipm")
 
     def hypotheses(self, problem: Clouds) -> list[Hypothesis]:
-        """Clouds of equally many points, so that an assignment is a transport."""
+        """Require clouds of equally many points, so that an assignment is a transport."""
         n, m = len(problem.real), len(problem.fake)
-        return [
-            Hypothesis("as many real points as generated ones", n, "==", m, "the distance is computed by an assignment")
-        ]
+        return [Hypothesis("as many real points as generated ones", n, "==", m, "an assignment computes the distance")]

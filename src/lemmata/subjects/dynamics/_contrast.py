@@ -1,4 +1,4 @@
-"""The common part of two views of every point: the contrastive matrix, its kernel form, and their leading modes."""
+"""The common part of two views of every point: the contrastive matrix, its kernel form, and the leading modes."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -13,7 +13,7 @@ _ROUNDING = 16.0
 
 
 def check_views(x: Array, views: Array) -> None:
-    """Refuse views with different numbers or shapes of points."""
+    """Raise an error for views with different numbers or shapes of points."""
     if x.ndim != 2 or x.shape != views.shape:
         raise ShapeError(
             "points x and their views",
@@ -25,13 +25,13 @@ def check_views(x: Array, views: Array) -> None:
 
 
 def contrastive_matrix(x: Float[Array, "n m"], views: Float[Array, "n m"]) -> Float[Array, "m m"]:
-    """Gamma = sum_i (x_i x_i'^T + x_i' x_i^T)/(2n), the symmetrised cross-covariance of two views x_i, x_i'.
+    """Return Gamma = sum_i (x_i x_i'^T + x_i' x_i^T)/(2n), the symmetrised cross-covariance of views x_i, x_i'.
 
-    Its eigenvalues may be negative: along a direction in which views disagree.
+    Its eigenvalues may be negative, along directions in which the views disagree.
 
     Args:
-        x: n points.
-        views: row by row, other views of them.
+        x: the n points, one in each row.
+        views: another view of each point, in the same rows.
 
     Raises:
         ShapeError: if the arrays have different shapes.
@@ -49,7 +49,7 @@ def contrastive_matrix(x: Float[Array, "n m"], views: Float[Array, "n m"]) -> Fl
 
 
 class _Root(eqx.Module):
-    """K = Q diag(a) Q' of all 2n views, with a^(1/2) and its inverse, both 0 at the rounding error."""
+    """The matrix K = Q diag(a) Q' of all 2n views, with a^(1/2) and its inverse; rounding errors count as 0."""
 
     vectors: Float[Array, "N N"]
     root: Float[Array, " N"]
@@ -57,10 +57,10 @@ class _Root(eqx.Module):
 
 
 def root_of_views(matrix: Float[Array, "N N"]) -> _Root:
-    """The roots of the Gram matrix of all views.
+    """Return the roots of the Gram matrix of all views.
 
     Args:
-        matrix: K on x_1, ..., x_n, x_1', ..., x_n'.
+        matrix: the Gram matrix K on x_1, ..., x_n, x_1', ..., x_n'.
     """
     values, vectors = jnp.linalg.eigh(matrix)
     kept = values > _ROUNDING * len(values) * jnp.finfo(values.dtype).eps * values[-1]
@@ -69,10 +69,10 @@ def root_of_views(matrix: Float[Array, "N N"]) -> _Root:
 
 
 def swapped_in(root: _Root) -> Float[Array, "N N"]:
-    """K^(1/2) P K^(1/2)/(2n) in the eigenbasis of K. P swaps the two views of every point.
+    """Return K^(1/2) P K^(1/2)/(2n) in the eigenbasis of K, where P swaps the two views of every point.
 
     Args:
-        root: of `root_of_views`.
+        root: the result of `root_of_views`.
     """
     swapped = root.vectors.T @ jnp.roll(root.vectors, len(root.root) // 2, axis=0)
     matrix = root.root[:, None] * swapped * root.root / len(root.root)
@@ -80,14 +80,14 @@ def swapped_in(root: _Root) -> Float[Array, "N N"]:
 
 
 def contrastive_gram(kernel: AbstractKernel, x: Float[Array, "n m"], views: Float[Array, "n m"]) -> Float[Array, "N N"]:
-    """K_Gamma = K^(1/2) P K^(1/2)/(2n), where K is on all N = 2n views, and P swaps the two views of every point.
+    """Return K_Gamma = K^(1/2) P K^(1/2)/(2n), where K is on all 2n views and P swaps the views of every point.
 
-    Its eigenvalues are those of Gamma in the kernel's feature space, and zeros.
+    The eigenvalues of K_Gamma are the eigenvalues of Gamma in the kernel's feature space, and zeros.
 
     Args:
-        kernel: K.
-        x: n points.
-        views: row by row, other views of them.
+        kernel: the kernel K.
+        x: the n points, one in each row.
+        views: another view of each point, in the same rows.
 
     Raises:
         ShapeError: if the arrays have different shapes.
@@ -111,11 +111,11 @@ def contrastive_gram(kernel: AbstractKernel, x: Float[Array, "n m"], views: Floa
 
 
 def leading_modes(matrix: Float[Array, "m m"], dimension: int) -> tuple[Float[Array, " d"], Float[Array, "m d"]]:
-    """The d largest eigenvalues, descending, and their eigenvectors as columns, of which the largest entry is positive.
+    """Return the d largest eigenvalues, descending, and their eigenvectors as columns with a positive largest entry.
 
     Args:
-        matrix: symmetric, of any sign.
-        dimension: d.
+        matrix: a symmetric matrix, which may have negative eigenvalues.
+        dimension: the number d of eigenvalues.
 
     Raises:
         SettingError: if fewer eigenvalues are above rounding errors; the message states how many.

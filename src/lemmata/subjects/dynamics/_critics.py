@@ -1,4 +1,4 @@
-"""Discriminators that are trained for a time by gradient flow in the space of a kernel, as wide networks are."""
+"""Discriminators that are trained for a given time by gradient flow in the space of a kernel, like wide networks."""
 
 from typing import Literal
 
@@ -19,12 +19,12 @@ _TOLERANCE = 1e-9
 
 
 class Critic(eqx.Module):
-    """f(z) = sum_i c_i K(z, z_i), the function that a discriminator has become.
+    """The function f(z) = sum_i c_i K(z, z_i) of a trained discriminator.
 
     Args:
-        kernel: K.
-        points: z_i, the real points and then the generated ones.
-        coefficients: c.
+        kernel: the kernel K.
+        points: the points z_i, first the real points and then the generated ones.
+        coefficients: the coefficients c_i.
     """
 
     kernel: AbstractKernel
@@ -32,29 +32,29 @@ class Critic(eqx.Module):
     coefficients: Float[Array, " N"]
 
     def __call__(self, z: Float[Array, "p d"]) -> Float[Array, " p"]:
-        """The values at points."""
+        """Return the values at points."""
         return self.kernel.cross(z, self.points) @ self.coefficients
 
     def slopes(self, z: Float[Array, "p d"]) -> Float[Array, "p d"]:
-        """The gradients at points. At a kink, as ReLU networks have it at z_i, the part of this kink is 0."""
+        """Return the gradients at points. Kinks, which kernels of ReLU networks have at z_i, contribute 0."""
         return jax.grad(lambda own: jnp.sum(self(own)))(z)
 
     @property
     def squared_norm(self) -> Float[Array, ""]:
-        """|f|² in the kernel's space, c'Kc."""
+        """Return the squared norm |f|² = c'Kc in the kernel's space."""
         return self.coefficients @ self(self.points)
 
 
 def discriminator_loss(values: Float[Array, " N"], real: int, loss: Loss) -> Float[Array, ""]:
-    """The loss of a discriminator, from its values at the real points and then at the generated ones.
+    """Return the loss of a discriminator, from its values at the real points and then at the generated ones.
 
-    ipm: E_fake f - E_real f. lsgan: E_real (f - 1)² + E_fake (f + 1)². vanilla: E_real ln(1 + e^-f) + E_fake ln(1 +
-    e^f). E are means over the points.
+    The loss "ipm" is E_fake f - E_real f, "lsgan" is E_real (f - 1)² + E_fake (f + 1)², and "vanilla" is E_real ln(1 +
+    e^-f) + E_fake ln(1 + e^f). Here E_real and E_fake are means over the real and the generated points.
 
     Args:
-        values: f at all points.
-        real: how many of them are real.
-        loss: which one.
+        values: the values of f at all points.
+        real: the number of real points.
+        loss: the name of the loss.
     """
     true, fake = values[:real], values[real:]
     if loss == "ipm":
@@ -71,7 +71,7 @@ def critic(
     time: float | Float[ArrayLike, ""],
     loss: Loss = "ipm",
 ) -> Critic:
-    """The discriminator after gradient flow for a given time from f = 0, with fixed real and generated points.
+    """Return the discriminator after gradient flow for a given time from f = 0, with fixed real and generated points.
 
     The flow is that of `discriminator_loss` in the space of the kernel, df(z)/dt = -sum_i K(z, z_i) dL/df(z_i). A
     network of infinite width with tangent kernel K has the same flow. With weights w_i = 1/n at real points, 1/m at
@@ -80,13 +80,13 @@ def critic(
     * ipm: c = time * w r, so f is time times the witness of the maximum mean discrepancy;
     * lsgan: c = w^(1/2) (1 - exp(-2 time S))/S w^(1/2) r with S = w^(1/2) K w^(1/2). This needs no inverse, and is 2
       time w r if K is 0;
-    * vanilla: the same equation integrated (Tsitouras 5/4, local error 1e-9).
+    * vanilla: the flow is integrated numerically (Tsitouras 5/4, local error 1e-9).
 
     Args:
-        kernel: K.
-        real: points of the data.
-        fake: points of the generator.
-        time: of the discriminator's training.
+        kernel: the kernel K.
+        real: the points of the data.
+        fake: the points of the generator.
+        time: the training time of the discriminator.
         loss: "ipm", "lsgan" or "vanilla".
 
     Raises:
@@ -157,7 +157,7 @@ def _least_squares(matrix: Array, weights: Array, labels: Array, time: Array) ->
 
 @eqx.filter_jit
 def _integrated(matrix: Array, real: int, time: Array) -> tuple[Array, Array]:
-    """The coefficients of the vanilla flow, dc/dt = -dL/df at f = Kc, and whether the time was reached."""
+    """Return the coefficients of the vanilla flow, dc/dt = -dL/df at f = Kc, and whether the time was reached."""
     import diffrax  # slow to import
 
     force = jax.grad(lambda values: -discriminator_loss(values, real, "vanilla"))
