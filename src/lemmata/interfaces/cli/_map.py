@@ -69,7 +69,7 @@ def map_catalogue(
 
 
 def _written(directory: Path, where: Any) -> Path:
-    """The first page of the site, written into a directory that was looked at beforehand."""
+    """Write the site into a directory that was checked before, and return the path of its first page."""
     from lemmata.interfaces.site import own_files, write_site
 
     from ._console import err

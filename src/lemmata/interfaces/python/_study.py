@@ -1,4 +1,4 @@
-"""The study in Python: it takes a table in memory and gives an answer, a data frame of curves, a chart and a page."""
+"""`lemmata.study`: study a table in memory, and get an answer, a data frame of curves, a chart and a page."""
 
 import dataclasses
 import functools
@@ -33,7 +33,7 @@ from ._finished import Finished
 from ._model_file import write_model
 
 NORMAL_90 = 1.645
-"""A normal variable is within so many standard deviations of its mean with probability 90 %."""
+"""A normal variable is within this many standard deviations of its mean with probability 90 %."""
 
 
 @dataclasses.dataclass(frozen=True)
