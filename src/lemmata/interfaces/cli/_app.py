@@ -110,7 +110,7 @@ class Commands(typer.core.TyperGroup):
 
 
 def _unforeseen(error: BaseException) -> LemmataError:
-    """The error about what no other error names: too little memory, or a defect of lemmata, never a refuted claim."""
+    """The error for an unexpected exception: too little memory or a defect of lemmata, never a refuted claim."""
     if lacked_memory(error):
         return no_memory(" ".join(str(error).split())[:200] or None)
     if os.environ.get(TRACEBACK):

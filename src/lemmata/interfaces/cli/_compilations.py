@@ -118,7 +118,7 @@ class _Run:
 
 @contextlib.contextmanager
 def _jax_in(directory: Path) -> Iterator[None]:
-    """JAX stores every compilation in the directory. Afterwards, its settings are as before."""
+    """Within this context, JAX stores every compiled function in the directory. Then its settings are restored."""
     import jax
     from jax.experimental.compilation_cache.compilation_cache import reset_cache
 

@@ -1,4 +1,4 @@
-"""A run over many claims, ordered by expected information, in processes that can be ended."""
+"""A run over many claims in processes that can be stopped, the most expected information first."""
 
 import contextlib
 import dataclasses

@@ -180,7 +180,7 @@ def _pass_on_signals(child: int) -> None:
 
 
 def _ended(code: int, said: bytes, words: list[str], listener: Listener | None, killed_for_memory: bool) -> int:
-    """The exit code after the other process has ended, and a message if that process could not report its own end.
+    """Return the exit code of a process that has ended; print a message if the process could not report its end.
 
     Args:
         code: the exit code of that process, or the negative number of a signal.

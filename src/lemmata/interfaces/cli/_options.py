@@ -61,7 +61,7 @@ def with_options(function: Any, *kinds: type) -> Any:
 
 
 def parse_settings(pairs: list[str] | None) -> dict[str, str]:
-    """NAME=VALUE pairs as a dictionary; SettingError where one has no equals sign or a name comes twice."""
+    """Return NAME=VALUE pairs as a dictionary; raise SettingError if an equals sign is missing or a name repeats."""
     setting = {}
     for pair in pairs or []:
         name, equals, value = pair.partition("=")

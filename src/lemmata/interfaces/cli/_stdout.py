@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 _SIZES = {"COLUMNS": range(20, 1001), "LINES": range(1, 10_001)}
-"""Sizes of a terminal that its variables may say; rich prints nothing at all in 0 columns."""
+"""The values of these variables that are accepted as a terminal's size; rich prints nothing in 0 columns."""
 _kept: list[Any] = []  # the stream of results of the command that runs
 
 

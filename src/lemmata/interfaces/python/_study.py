@@ -193,8 +193,8 @@ def study(table: object, target: str | None = None, executor: Executor | None = 
     Raises:
         DataError: the table cannot be used.
         SettingError: an option is unknown or out of its bounds.
-        UnknownNameError: no such column or model.
-        MissingFileError: no such file.
+        UnknownNameError: a named column or model does not exist.
+        MissingFileError: the file does not exist.
 
     >>> import lemmata
     >>> found = lemmata.study("iris", models=["linear"], quick=True)
@@ -212,14 +212,14 @@ def study(table: object, target: str | None = None, executor: Executor | None = 
 
 
 def _checked(options: dict[str, Any]) -> dict[str, Any]:
-    """The options by name, with a sequence of models joined to one string."""
+    """Check the options by name, and join a sequence of models to one string."""
     options = asked(StudyOptions, options, "study")
     models = options.get("models")
     return options if models is None or isinstance(models, str) else {**options, "models": ",".join(_names(models))}
 
 
 def _names(models: object) -> list[str]:
-    """Names of models from a sequence of them."""
+    """Join a sequence of model names to one string."""
     names = list(models) if isinstance(models, Iterable) else []
     if not names or not all(isinstance(name, str) for name in names):
         raise SettingError(
@@ -232,7 +232,7 @@ def _names(models: object) -> list[str]:
 
 
 def load(table: object, told: StudyOptions) -> Dataset:
-    """The table, read as the options say."""
+    """Read the table as the options say."""
     return load_dataset(
         table,
         told.target,

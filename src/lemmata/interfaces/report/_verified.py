@@ -17,7 +17,7 @@ def write_verified(record: Mapping[str, Any], directory: str | Path) -> Path:
     """Write `directory/index.html`: one page that needs no other file and no network.
 
     Args:
-        record: of the run, as `lemmata judge --all --json` prints it.
+        record: the record of the run, as `lemmata judge --all --json` prints it.
         directory: created if it does not exist.
 
     Returns:

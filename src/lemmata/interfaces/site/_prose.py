@@ -1,4 +1,4 @@
-"""Docstrings as HTML: paragraphs with formulas set, code in backticks, lists, arguments, examples."""
+"""Turn docstrings into HTML: paragraphs with typeset formulas, code in backticks, lists, arguments and examples."""
 
 import re
 import textwrap
@@ -51,7 +51,7 @@ def _code(name: str, link: Link) -> Markup:
 
 
 def statement(text: str, link: Link = lambda name: None) -> Markup:
-    """A statement: paragraphs, and indented formulas on lines of their own."""
+    """The HTML of a statement: paragraphs, and indented formulas on separate lines."""
     found = Markup("")
     for block in re.split(r"\n\s*\n", text.strip("\n")):
         found += _block(block, link)
@@ -71,7 +71,7 @@ def _block(block: str, link: Link) -> Markup:
 
 
 def docstring(text: str, link: Link = lambda name: None) -> Markup:
-    """A docstring in Google's style: statement, arguments and errors as lists, examples unchanged."""
+    """The HTML of a docstring in Google's style: arguments and errors become lists, and examples are not changed."""
     found, lines, place = Markup(""), text.split("\n"), 0
     plain: list[str] = []
     while place < len(lines):
