@@ -68,7 +68,7 @@ class TorchEmpiricalKernel(eqx.Module):
         return self._matrix("tangent kernel", x, y, outputs, self._jacobian, lambda rows: rows)
 
     def diagonal(self, x: Any, *, outputs: Outputs = "all") -> Inexact[np.ndarray, "n *outputs"]:
-        """Theta(x_i, x_i), point by point: (n, k, k), (n, k), or (n,)."""
+        """Theta(x_i, x_i) for each point, of shape (n, k, k), (n, k) or (n,), depending on `outputs`."""
         x = self._points("x", x)
         k, kept, last = self._kept(x, x, outputs)
         self._plan("diagonal of the tangent kernel", (len(x), *last))
@@ -115,7 +115,7 @@ class TorchEmpiricalKernel(eqx.Module):
         motion = self._pulled(self._outputs_at("targets", targets, train, out) - values, train, _BATCH)
 
         def moving(points: Any, kept: slice) -> list[Any]:
-            """The gradients J and their derivatives dJ along the motion."""
+            """The gradients J and their derivatives dJ along the direction of the flow."""
             both = _torch().func.jvp(lambda own: self._by_params(own, points, kept), (self._params(),), (motion,))
             return [leaf.detach() for part in both for leaf in part]
 
@@ -146,7 +146,7 @@ class TorchEmpiricalKernel(eqx.Module):
     def _matrix(
         self, what: str, x: Any, y: Any, outputs: Outputs, side: Callable[..., Any], turned: Callable[..., Any]
     ) -> np.ndarray:
-        """The products of side(x) and turned(side(y)) in blocks; on and above the diagonal if y is None."""
+        """The products of side(x) and turned(side(y)) in blocks. If y is None, lower blocks are transposed copies."""
         x = self._points("x", x)
         others = x if y is None else self._points("y", y)
         k, kept, last = self._kept(x, others, outputs)
@@ -233,13 +233,13 @@ class TorchEmpiricalKernel(eqx.Module):
         return tensor.detach().to(device)
 
     def _outputs_at(self, name: str, values: Any, points: Any, out: tuple[int, ...]) -> Any:
-        """A vector of the shape of the outputs at points, in the precision of the module."""
+        """Convert a vector to the shape of the outputs at points and to the precision of the module."""
         if tuple(np.shape(values)) != (len(points), *out):
             raise ShapeError(name, found=f"shape {tuple(np.shape(values))}", rule=f"{(len(points), *out)}")
         return self._tensor(values).to(next(iter(self._params().values())).dtype)
 
     def _output(self, x: Any, y: Any) -> tuple[int, ...]:
-        """The shape of an output, for a module and points that have a tangent kernel."""
+        """The shape of an output; refuse a module or points for which the tangent kernel is not defined."""
         if not x.ndim or not y.ndim or not len(x) or not len(y) or x.shape[1:] != y.shape[1:]:
             found = f"shapes {tuple(x.shape)} and {tuple(y.shape)}"
             raise ShapeError("points x and y", found=found, rule="at least one point each, all of the same shape")

@@ -92,7 +92,7 @@ def plain_json(text: str) -> None:
 
 
 def complain(error: Exception) -> None:
-    """An error of lemmata on stderr: what, value, rule and remedy on lines of their own, controls made visible."""
+    """Print an error of lemmata on stderr: what, found, rule and remedy each on a line, control characters shown."""
     from lemmata.errors import shortened
     from lemmata.printable import clean
 

@@ -36,7 +36,7 @@ class Frame:
     heights: tuple[float, float]
 
     def height(self, value: float) -> float:
-        """Where a value is drawn; a perfect one, which a logarithmic axis cannot show, well below the frame."""
+        """The height of a value. A perfect value, which a logarithmic axis cannot show, lies well below the frame."""
         return max(height(value, self.unit), self.heights[0] / 10)
 
     def x(self) -> alt.X:

@@ -45,7 +45,7 @@ _SIZES = {  # the meaning of a column of numbers
 
 
 def tables_of(record: ExaminationRecord) -> list[dict[str, Any]]:
-    """The tables that a record has: anchor, title, hint, sentences, heads with their meaning, rows of cells, notes.
+    """The tables of a record: each with anchor, title, hint, sentences, heads and their meanings, rows, and notes.
 
     Args:
         record: an examination, cleaned.

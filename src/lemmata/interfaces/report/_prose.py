@@ -40,7 +40,7 @@ def _opened(word: str) -> int:
 
 
 def _run(words: list[str]) -> list[Markup]:
-    """A formula if the words are one, and text if not. Signs at the ends belong to the neighbouring words."""
+    """Typeset the words if they are a formula. Signs at the ends belong to the neighbouring words."""
     first, last = 0, len(words)
     while first < last and words[first] in _BETWEEN:
         first += 1
