@@ -1,4 +1,4 @@
-"""Limits on the memory of this process and of its control groups, and the errors that they cause."""
+"""Find the memory limits of this process and its control groups, and recognise errors that they cause."""
 
 import errno
 import os

@@ -27,7 +27,7 @@ def squared_distance(
     scales: Float[Array, " d"] | None = None,
     unit: Float[Array, "*columns"] | None = None,
 ) -> Float[Array, ""]:
-    """|x - y|² for two points times `unit`, with each coordinate of the difference divided by its scale."""
+    """|x - y|² for two points multiplied by `unit`; each coordinate of the difference is divided by its scale."""
     return jnp.sum(_in_units(_in_units(x, unit) - _in_units(y, unit), None, scales) ** 2)
 
 

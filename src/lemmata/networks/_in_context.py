@@ -92,7 +92,7 @@ class InContextTransformer(eqx.Module):
         return self.rows["prediction"].stop
 
     def momenta(self) -> Float[Array, " t"]:
-        """beta_t of each step: 0 if not accelerated, and in the last step, whose prediction is read out."""
+        """The momentum beta_t of each step; 0 without acceleration, and in the last step, which predicts."""
         beta = momentum(self.iterations) if self.accelerated else jnp.zeros(self.iterations)
         return beta.at[-1:].set(0.0).astype(self.step.dtype)
 

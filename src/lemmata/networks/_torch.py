@@ -175,7 +175,7 @@ class TorchEmpiricalKernel(eqx.Module):
         return k, kept, {"all": (k, k), "each": (k,)}.get(str(outputs), ())
 
     def _rows(self, k: int) -> int:
-        """Rows of a block: two sides of gradients in one half of the working set, three tiles in the other."""
+        """Rows of a block: two sides of gradients fill half of the working set, and three tiles the other half."""
         size, entries = self._numpy_type().itemsize, sum(leaf.numel() for leaf in self._params().values())
         half = self.working_set // (2 * size)
         return max(1, min(half // (2 * k * entries), math.isqrt(half // (3 * k * k))))
