@@ -101,7 +101,7 @@ def rows_bytes(kernel: AbstractKernel, z: Float[Array, "p *shape"], rows: int) -
 def centred_product(
     kernel: AbstractKernel, x: Float[Array, "n d"], z: Float[Array, "p e"], v: Float[Array, "rows *k"]
 ) -> Float[Array, "n *k"]:
-    """`kernel_product` of K(x, z) and v, by `KernelRows` if all numbers are in this machine's memory.
+    """The product K(x, z) v, by `KernelRows` if all numbers are in this machine's memory, else `kernel_product`.
 
     Args:
         kernel: the kernel K.
