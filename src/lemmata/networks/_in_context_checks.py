@@ -15,7 +15,7 @@ def check_number(name: str, value: Any, cast: Callable[[Any], Array], *, positiv
 
     Args:
         name: the name of the setting.
-        value: the argument; None is replaced by a default.
+        value: the value of the setting; None is replaced by a default.
         cast: the function that converts a number to the type.
         positive: whether the number must be above 0; otherwise at least 0.
 
