@@ -21,7 +21,7 @@ from ._triggers import Poisoned, Trigger, check_class, check_images, check_label
 def conflict_loss(
     gram: Float[Array, "n columns"], y: Float[Array, "rows C"], ridge: float | Float[Array, ""]
 ) -> Float[Array, ""]:
-    """How far clean and triggered labels contradict each other for a kernel: mean over rows of |(K alpha - y)_i|².
+    """How much clean and triggered labels contradict each other for a kernel, the mean over rows of |K alpha - y|².
 
     Let alpha = (K + ridge I)^-1 y. Then K alpha - y = -ridge alpha, and the loss is sum_j (ridge / (ridge + a_j))²
     |u_j' y|² / n over eigenpairs (a_j, u_j) of K. The loss falls as ridge² if K is invertible. If equal points have
@@ -56,7 +56,7 @@ def projection_loss(
     *,
     floor: float = RIDGE,
 ) -> Float[Array, ""]:
-    """The part of the fit to a poisoned set that support points cannot represent: mean over rows of |(R alpha)_i|².
+    """The part of the fit to a poisoned set that support points cannot represent, the mean over rows of |R alpha|².
 
     Here alpha = (K + ridge I)^-1 y, and R = K - K_S (K_SS + floor tr(K_SS)/m I)^-1 K_S' is the Schur complement for m
     support points S. As floor -> 0, R alpha is the fit K alpha minus its orthogonal projection onto the span of k(s,

@@ -17,7 +17,7 @@ WEIGHT_STD = math.sqrt(2.0)
 
 
 class CellError(SettingError):
-    """A cell that does not describe a network; the message names its part, the value found, and the rule."""
+    """Raised if a cell does not describe a network; the message names the part, the value and the rule."""
 
 
 @dataclasses.dataclass(frozen=True)

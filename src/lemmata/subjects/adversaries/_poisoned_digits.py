@@ -43,7 +43,7 @@ def regression(points: Array, labels: Array, x: Array) -> Array:
 
 
 class PoisonedDigits(eqx.Module):
-    """Digits to distil, others to test on, the first of each class as support to start from, and a target.
+    """Digits to distil, digits for tests, the first digit of each class as initial support, and a target class.
 
     Args: x, y: pixels, and indicators of the classes minus 1/10. test_x, test_digits: the test images and their digits.
         start: row numbers of x, one for each class.

@@ -43,7 +43,7 @@ def taylor_flow(A: Float[Array, "n n"], start: Float[Array, " n"], time: Array, 
 
 
 def changing_flow(problem: AttackedFlow, time: Array) -> Float[Array, " n"]:
-    """The residual at a time of the flow, by Runge and Kutta. Its weights go linearly from the first to the last."""
+    """The residual at a time of the flow, by the Runge-Kutta method, with weights linear in time."""
     weights = lambda t: problem.first + (problem.last - problem.first) * t / time
     slope = lambda t, r: -problem.K @ (weights(t) * r)
     h = time / _STEPS
