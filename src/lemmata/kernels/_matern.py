@@ -84,7 +84,7 @@ def _value(nu: float, t: Array) -> Array:
 
 
 def _half_integer(nu: float, t: Array, s: Array) -> Array:
-    """A polynomial times exp(-s)."""
+    """M of a half-integer order, which is a polynomial times exp(-s)."""
     if nu <= 2.5:
         return {0.5: 1.0, 1.5: 1.0 + s, 2.5: 1.0 + s + t / 3}[nu] * jnp.exp(-s)
     # one half is multiplied now and the other half at the end, so that large powers of s neither overflow nor underflow

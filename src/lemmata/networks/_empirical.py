@@ -84,7 +84,7 @@ class EmpiricalKernel(eqx.Module):
     def product(
         self, x: Shaped[Array, "n *point"], v: Inexact[Array, "m *out"], y: Shaped[Array, "m *point"] | None = None
     ) -> Inexact[Array, "n *out"]:
-        """(Theta v)_ia = sum_jb Theta(x_i, y_j)_ab v_jb without forming Theta, for any number of points.
+        """Return (Theta v)_ia = sum_jb Theta(x_i, y_j)_ab v_jb without forming Theta, for any number of points.
 
         Args:
             x: points of the result.

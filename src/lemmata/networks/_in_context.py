@@ -65,8 +65,8 @@ class InContextTransformer(eqx.Module):
     def __check_init__(self):
         if self.layers < 1 or self.layers % 2 == 0:
             raise SettingError(
-                "layers", found=self.layers, rule="an odd number, at least 1: one layer, and two more for each step",
-                remedy=f"layers={max(1, self.layers + 1)}",
+                "layers", found=self.layers, rule="an odd number of at least 1, because each step adds two layers",
+                remedy=f"set layers={max(1, self.layers + 1)}",
             )  # fmt: skip
         if self.examples < 2:
             raise SettingError("examples", found=self.examples, rule="at least 2")

@@ -83,11 +83,11 @@ def _refuse_rows(name: str, values: np.ndarray, ball: bool) -> None:
 
 
 def refuse_silence(temperature: float, highest: float) -> None:
-    """Refuse a tau at which eta C_F / tau, the largest z for targets up to C_F, is at most eps/2, so sigma(z) = 1/2.
+    """Refuse a temperature so high that rounding turns the logistic function of every target into 1/2.
 
     Args:
         temperature: the temperature tau.
-        highest: the largest allowed tau, 2 eta C_F / eps.
+        highest: the largest allowed tau, 2 eta C_F / eps, at which the largest z = eta C_F / tau is eps/2.
 
     Raises:
         SettingError: tau is above `highest`.

@@ -142,7 +142,9 @@ def _check(draws: Any, outputs: Outputs, nngp: bool) -> None:
     check_whole("draws", draws, 2, "draws (a standard error needs two)")
     options(outputs)
     if nngp and outputs != "mean":
-        raise SettingError("outputs", found=repr(outputs), rule="'mean' with nngp, which is a mean over outputs")
+        raise SettingError(
+            "outputs", found=repr(outputs), rule="'mean' if nngp is set, because it is a mean over outputs"
+        )
 
 
 def infinite_width(estimates: Sequence[KernelEstimate], widths: Sequence[int]) -> KernelEstimate:

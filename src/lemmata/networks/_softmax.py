@@ -62,7 +62,7 @@ class SoftmaxNetwork(eqx.Module):
             raise SettingError("sigma of a softmax network", found=repr(self.sigma), rule="a finite number, at least 0")
 
     def init(self, key: Key[Array, ""], fan_in: int, *, dtype: Any = float) -> tuple[dict[str, Array], int]:
-        """Draws {"weight": W (fan_in, m), "sign": a (k, m)}; the signs are never trained."""
+        """Draw {"weight": W (fan_in, m), "sign": a (k, m)}; the signs are never trained."""
         weight_key, sign_key = jax.random.split(key)
         weight = self.sigma * jax.random.normal(weight_key, (fan_in, self.width // 2), dtype)
         sign = jax.random.rademacher(sign_key, (self.outputs, self.width // 2)).astype(weight.dtype)
@@ -70,7 +70,7 @@ class SoftmaxNetwork(eqx.Module):
         return {"weight": jnp.repeat(weight, 2, axis=1), "sign": paired}, self.outputs
 
     def apply(self, params: dict[str, Array], x: Float[Array, " d"]) -> Float[Array, " k"]:
-        """F(x). The signs pass no gradient, so descent on all of `params` trains only W."""
+        """Return F(x). The signs do not pass a gradient, so descent on all of `params` trains only W."""
         sign = jax.lax.stop_gradient(params["sign"])
         # The two members of all pairs go through the same operations at the same time. So, at the symmetric
         # initialisation, every pair cancels to the last bit. One product with W may round its columns differently.
@@ -80,7 +80,7 @@ class SoftmaxNetwork(eqx.Module):
         return self.width * (sign[:, 0::2] * mass[0] + sign[:, 1::2] * mass[1]).sum(axis=1)
 
     def predict(self, params: dict[str, Array], x: Float[Array, "n d"]) -> Float[Array, "n k"]:
-        """F at the rows of x."""
+        """Return F at the rows of x."""
         return jax.vmap(self.apply, in_axes=(None, 0))(params, x)
 
     def shares(self, params: dict[str, Array], x: Float[Array, "n d"]) -> Float[Array, "n m"]:
@@ -88,7 +88,7 @@ class SoftmaxNetwork(eqx.Module):
         return jax.nn.softmax(x @ params["weight"], axis=1)
 
     def gradient(self, params: dict[str, Array], x: Float[Array, "n d"], y: Float[Array, "n k"]) -> Float[Array, "d m"]:
-        r"""The gradient in W of the loss 1/2 sum_il (F_l(x_i) - y_il)², in closed form.
+        r"""The gradient with respect to W of the loss 1/2 sum_il (F_l(x_i) - y_il)², in closed form.
 
             Delta w_r = m sum_il (F_l(x_i) - y_il) <a_lr 1 - a_l, S_i> S_ir x_i
 

@@ -80,7 +80,7 @@ class TorchEmpiricalKernel(eqx.Module):
         return _finite("tangent kernel", found)
 
     def product(self, x: Any, v: Any, y: Any = None, *, batch: int = _BATCH) -> Inexact[np.ndarray, "n *out"]:
-        """(Theta v)_ia = sum_jb Theta(x_i, y_j)_ab v_jb without Theta, `batch` points at a time."""
+        """Return (Theta v)_ia = sum_jb Theta(x_i, y_j)_ab v_jb without forming Theta, `batch` points at a time."""
         check_whole("batch", batch, 1, "points")
         x = self._points("x", x)
         others = x if y is None else self._points("y", y)
@@ -194,7 +194,7 @@ class TorchEmpiricalKernel(eqx.Module):
         if not isinstance(out, _torch().Tensor) or tuple(out.shape[:1]) != (1,):
             found = tuple(out.shape) if isinstance(out, _torch().Tensor) else type(out).__name__
             raise ShapeError(
-                "output of the module", found=found, rule="one tensor of outputs, if the batch has one point (1, ...)"
+                "output of the module", found=found, rule="one tensor of shape (1, ...) for a batch with one point"
             )
         return out[0]
 
@@ -202,7 +202,7 @@ class TorchEmpiricalKernel(eqx.Module):
         return lambda own: _torch().func.vmap(lambda point: self._apply(own, point))(points)
 
     def _pulled(self, v: Any, points: Any, batch: int) -> dict[str, Any]:
-        """The gradient of sum_ia v_ia f_a(x_i) by the parameters."""
+        """The gradient of sum_ia v_ia f_a(x_i) with respect to the parameters."""
         params = self._params()
         total = {name: _torch().zeros_like(leaf) for name, leaf in params.items()}
         for start in range(0, len(points), batch):

@@ -1,4 +1,4 @@
-"""Full-batch gradient descent on squared loss. It is recorded in the time of the tangent kernel's gradient flow."""
+"""Full-batch gradient descent on squared loss, recorded at times of the tangent kernel's gradient flow."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -17,7 +17,7 @@ _JUDGED = 1000
 
 
 class SystemInPlace:
-    """Solve (A + ridge I) alpha = y for one ridge after another; the symmetric matrix A is factorised in place.
+    """Solves (A + ridge I) alpha = y for one ridge after another; the symmetric matrix A is factorised in place.
 
     The factor L fills the lower triangle. Above the diagonal, A is kept, so products with A, and factors for other
     ridges, need no second matrix. LAPACK works in the machine's memory, without compilation.

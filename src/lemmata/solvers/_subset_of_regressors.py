@@ -197,7 +197,7 @@ def _checked(
         raise ShapeError(
             "centres",
             found=f"shape {centres.shape}",
-            rule=f"points with {x.shape[1]} columns, because x has {x.shape[1]}",
+            rule=f"centres must have {x.shape[1]} columns, because x has {x.shape[1]} columns",
         )
     ridges = jnp.asarray(ridge, jnp.float64)
     check_at_least("ridge", ridges, 0.0)

@@ -156,7 +156,7 @@ def _stored(product: Product, like: PyTree, key, k: int, n: int, eps: float) -> 
     if needed > available_bytes():
         raise MemoryPlanError(
             f"a basis of {k} vectors with {n} numbers",
-            found=f"a need of {needed / 2**30:.1f} GiB, but only {available_bytes() / 2**30:.1f} GiB are free",
+            found=f"{needed / 2**30:.1f} GiB are needed, but only {available_bytes() / 2**30:.1f} GiB are free",
             rule="a basis that fits into memory",
             remedy="use fewer products, or ask for one eigenvalue without its vector, which needs no basis",
         )

@@ -65,7 +65,7 @@ def numeric_column(frame: "pl.DataFrame", name: str, option: str, row: str, size
         raise UnknownNameError(f"column {name!r}", found=listed, rule=rule, remedy=remedy)
     series = _read_as_numbers(_spelled_out(frame[name]) if sizes else frame[name], name)
     if not series.dtype.is_numeric():
-        rule, remedy = f"a column of numbers, one for each {row}", f"name another column with {option}"
+        rule, remedy = f"a column with one number for each {row}", f"name another column with {option}"
         raise DataError(f"column {name!r}", found=f"type {series.dtype}", rule=rule, remedy=remedy)
     if series.null_count():
         line = int(series.is_null().arg_max() or 0) + 2

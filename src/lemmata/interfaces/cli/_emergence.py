@@ -1,4 +1,4 @@
-"""`lemmata emergence`: accuracies by scale, and whether a smooth loss explains their jump."""
+"""`lemmata emergence`: test whether a smooth loss explains a jump of the accuracy with scale."""
 
 import dataclasses
 from pathlib import Path

@@ -26,7 +26,7 @@ _clock = time.monotonic
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RunOptions(Judging):
-    """How a family is judged."""
+    """The options that say how a family of claims is judged."""
 
     minutes: Annotated[
         float | None,
@@ -63,7 +63,7 @@ class RunOptions(Judging):
         if self.write and (self.budget is not None or self.corners is not None or self.level != 1e-3 or self.continued):
             raise SettingError(
                 "--write",
-                rule="verdicts at the default budget, extra settings and level, from a single run",
+                rule="--write needs verdicts at the default budget, extra settings and level, from a single run",
                 remedy="leave out --write, or leave out --budget, --corners, --level and --continue",
             )
 

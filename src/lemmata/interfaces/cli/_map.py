@@ -1,4 +1,4 @@
-"""`lemmata map`: the catalogue as a static site, or its counts."""
+"""`lemmata map`: write the catalogue as a static site, or print its counts."""
 
 import json
 import tempfile
@@ -52,7 +52,7 @@ def map_catalogue(
     if as_json:
         raise SettingError(
             "--json with --out or --serve",
-            rule="--json, which prints only the counts, or a page, but not both",
+            rule="--json prints only the counts, so it cannot be combined with --out or --serve",
             remedy="leave one of them out",
         )
     from lemmata.interfaces.site import Published, own_files, serve

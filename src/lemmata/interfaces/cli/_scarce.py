@@ -113,7 +113,7 @@ class Listener:
 
     @property
     def noise(self) -> str:
-        """The held lines that a library wrote last, or of an error that lemmata reports in its own words."""
+        """The held lines of a library's last output, or of an error that lemmata reports in its own words."""
         return b"".join(line for noisy, line in self.held if noisy).decode(errors="replace")
 
     def tell(self) -> None:
@@ -155,7 +155,7 @@ class _Watch:
         return now - self.since > self.patience
 
     def end(self) -> None:
-        """End all of them."""
+        """End the process and its descendants."""
         for number in descendants(self.child):
             with contextlib.suppress(OSError):
                 os.kill(number, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""`lemmata show`: one claim, stated in full, with its last verdict."""
+"""`lemmata show`: print one claim in full, with its last verdict."""
 
 import json
 from collections.abc import Callable

@@ -226,7 +226,7 @@ def _names(models: object) -> list[str]:
             "models does not contain names",
             found=repr(models)[:80],
             rule="names in one string, separated by commas, or a sequence of names",
-            remedy='models="linear,rbf" or models=["linear", "rbf"]',
+            remedy='write models="linear,rbf" or models=["linear", "rbf"]',
         )
     return [str(name) for name in names]
 

@@ -30,7 +30,7 @@ def families_page(record: ComparisonRecord) -> str:
 
 
 def families_fragment(record: ComparisonRecord) -> str:
-    """A fragment of HTML for a notebook: the answer, the errors as a picture (SVG), and a table; no script."""
+    """A fragment of HTML for a notebook: the answer, the errors as a picture (SVG), and a table, without scripts."""
     record = clean(record, lines=True)
     chart = errors_chart(record)
     pictures = drawn({} if chart is None else {"errors": chart}, _words(record))

@@ -114,7 +114,7 @@ class _Parser:
         if closer in ("bar", "norm"):
             return token.kind == closer and not token.before
         if token.kind == "end" and closer != "end":
-            raise UnclearError("a bracket is open")
+            raise UnclearError("a bracket is not closed")
         return closer in (token.kind, token.text)
 
     def _starts(self) -> bool:
@@ -303,13 +303,13 @@ class _Parser:
         return _Factor(Markup('<mover accent="true">{}<mo>{}</mo></mover>').format(base.markup, sign), base.first)
 
     def _digit(self, base: _Factor) -> Markup | None:
-        """The digit directly behind a letter, as in "x0" and "log2". Longer numbers are unclear."""
+        """The digit directly after a letter, as in "x0" and "log2". Longer numbers are unclear."""
         token, name = self.peek(), base.first.text
         if base.first.kind != "name" or token.kind != "number" or token.before:
             return None
         short = len(name) == 1 or name in GREEK or name == "log"
         if not short or not re.fullmatch(r"\d|10", token.text) or (not token.after and self.peek(1).kind == "name"):
-            raise UnclearError("a digit behind a name")
+            raise UnclearError("a digit after a name")
         return token_of_script(self.take())
 
     def _with_factorial(self, base: _Factor, below: Markup | None, above: list[Markup]) -> _Factor:
@@ -327,7 +327,7 @@ class _Parser:
         return _Factor(Markup("<msup>{}<mn>{}</mn></msup>").format(found.markup, power), base.first)
 
     def _script(self) -> Markup:
-        """The content of a script: a bracket, or a number or name with a sign. A bracket around one token is meant."""
+        """The content of a script: a bracket, or a number or name with a sign. In "x^(n)", the brackets stay."""
         token = self.peek()
         if token.before:
             raise UnclearError("a subscript or exponent begins with a blank")

@@ -57,7 +57,7 @@ def bounds_of(unit: Unit) -> tuple[float, float]:
 
 
 def told_asked(answers: Answers, unit: Unit) -> str:
-    """The requested value of the metric, with all of its digits if the user gave it, or enough if it is near 100 %."""
+    """The requested value: with all digits if the user gave it, and with enough digits not to round to 100 %."""
     usual = spell(answers.asked, unit.percent)
     nearly = usual == "100.0 %" and answers.asked < 1
     if nearly and answers.origin != ASKED:

@@ -24,7 +24,7 @@ HEAD = "<!-- what search engines read -->\n"
 
 
 def page(template: str, address: str, part: str, title: str, about: str = "", **context: Any) -> str:
-    """The text of a page.
+    """Fill a template, and return the text of the page.
 
     Args:
         template: the template's file.

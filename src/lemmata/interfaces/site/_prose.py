@@ -23,7 +23,7 @@ Link = Callable[[str], str | None]
 
 
 def sentence(text: str, link: Link = lambda name: None) -> Markup:
-    """A paragraph. Words in backticks are code, linked if `link` knows an address, and formulas are MathML.
+    """The HTML of a paragraph: words in backticks are code, linked if `link` knows an address; formulas are MathML.
 
     >>> print(sentence("see `gram`, x_i²"))
     see <code>gram</code>, <math alttext="x_i²"><msubsup><mi>x</mi><mi>i</mi><mn>2</mn></msubsup></math>
@@ -37,7 +37,7 @@ def sentence(text: str, link: Link = lambda name: None) -> Markup:
 
 
 def _words(text: str) -> Markup:
-    """Prose that keeps the blanks at its ends."""
+    """The HTML of prose, with the blanks at its ends."""
     middle = prose(text)
     before = " " if text[:1].isspace() else ""
     after = " " if text[-1:].isspace() and text.strip() else ""
