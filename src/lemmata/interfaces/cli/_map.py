@@ -69,7 +69,7 @@ def map_catalogue(
 
 
 def _written(directory: Path, where: Any) -> Path:
-    """Write the site into a directory that was checked before, and return the path of its first page."""
+    """Check the directory, write the site into it, and return the path of the first page."""
     from lemmata.interfaces.site import own_files, write_site
 
     from ._console import err

@@ -35,8 +35,8 @@ class AttackedFlow(eqx.Module):
 
 
 class AttackedFlows(Population[AttackedFlow]):
-    """Random kernels of which a third of the eigenvalues are equal. In half of the draws, starts are along the slowest
-    mode.
+    """Random kernels with a third of their eigenvalues equal. In half of the draws, y minus the start is along the
+    slowest mode.
 
     Args:
         schedule: "constant" or "changing" weights of rows.

@@ -35,7 +35,7 @@ def rank_correlation(
     level: float = 0.95,
     seed: int = 0,
 ) -> RankCorrelation:
-    """Spearman's rank correlation of a score with a result. With a baseline, the excess over the correlation of the
+    """Compute Spearman's rank correlation of a score with a result. With a baseline, subtract the correlation of the
     baseline.
 
     Ties get their mean rank. The interval is the percentile bootstrap over items (architectures). Both scores use the

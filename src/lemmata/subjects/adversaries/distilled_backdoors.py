@@ -70,8 +70,8 @@ class ContradictedLabels(eqx.Module):
 
 
 class LabelledFeatures(Population[ContradictedLabels]):
-    """Normal features. The support lies near some of them. In three of ten problems, all rows are orthogonal, including
-    the support.
+    """Normally distributed features. The support rows lie near some rows. In three of ten problems, all rows are
+    orthogonal, including the support.
 
     Args:
         repeated: whether every row occurs twice, with independent labels.
