@@ -133,7 +133,7 @@ def _list_unrun(as_json: bool) -> None:
 
 
 def _accused(row: dict[str, Any]) -> int:
-    """What a refuted claim shows to be false (the source, or a reading of it), as an index into `_ACCUSED`."""
+    """The group of a refuted claim, by what it shows to be false, as an index into `_ACCUSED`."""
     if row["passage"]:
         return 0
     return {"folklore": 1, "own result": 2}.get(row["kind"], 3)

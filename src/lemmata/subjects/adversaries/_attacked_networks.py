@@ -45,7 +45,7 @@ class AttackedNetwork(eqx.Module):
         x, y: training rows.
         others: other inputs.
         strength: the time of the attack, during which x moves uphill on (f(x) - y)²/2.
-        steps: the number of descent steps.
+        steps: the number of descent steps, with learning rate 1/2 divided by the trace of the tangent kernel.
     """
 
     x: Float[Array, "n d"]
