@@ -1,8 +1,8 @@
-"""Ctrl-C, and the signals that mean the same. A request to stop is kept until it is heeded, so that none is lost.
+"""Handle Ctrl-C and signals with the same meaning. A request to stop is kept until the computation has stopped.
 
 The first signal raises `KeyboardInterrupt` in the main thread. Python drops an exception that is raised while it
 collects garbage, and code of other packages may swallow an exception. So long computations also call `heed` at safe
-places. It raises again while the request is pending. A dropped exception is raised again at once.
+places. `heed` raises the exception again while the request is pending. A dropped exception is raised again at once.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from typing import Any
 
 _MEANT = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 _ONE_CAUSE = 0.5
-"""Seconds within which several signals are one request: `timeout` sends a process and its group the same signal."""
+"""Signals within this many seconds count as one request: `timeout` sends a process and its group the same signal."""
 _AGAIN = 0.02  # seconds until an exception that was dropped is raised again
 _SHOW_CURSOR = b"\x1b[?25h"
 
@@ -35,7 +35,7 @@ _request = _Request()
 
 
 def heed() -> None:
-    """Raise KeyboardInterrupt if a request to stop is pending, because it was dropped, or swallowed by other code."""
+    """Raise KeyboardInterrupt if a request to stop is pending, because Python or other code dropped the exception."""
     if _request.pending:
         raise KeyboardInterrupt
 
@@ -46,21 +46,21 @@ def heeded() -> None:
 
 
 def ignore_interruption() -> None:
-    """Leave interruption to the process that started this one. A terminal sends Ctrl-C and its own end to both."""
+    """Ignore signals to stop, and leave them to the parent process. A terminal sends Ctrl-C and SIGHUP to both."""
     for name in ("SIGINT", "SIGHUP"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_IGN)
 
 
 def exit_code() -> int:
-    """128 plus the number of the signal that requested the stop. It is 130 for Ctrl-C, and if no signal is known."""
+    """Return 128 plus the number of the signal that requested the stop: 130 for Ctrl-C or if no signal is known."""
     return 128 + (_request.number or signal.SIGINT)
 
 
 def end_silently() -> None:
-    """End at once if a signal comes before the command begins or after it has ended. Nothing is lost then.
+    """End at once if a signal comes before the command begins or after it has ended, when no result can be lost.
 
-    Python would print a traceback of the code that it was loading or closing.
+    Otherwise Python would print a traceback of the code that it is loading or closing.
     """
     if threading.current_thread() is threading.main_thread():
         for number in _MEANT:
@@ -76,9 +76,10 @@ def _ended(number: int, frame: FrameType | None) -> None:
 
 @contextlib.contextmanager
 def listening() -> Iterator[None]:
-    """Within this context SIGTERM and SIGHUP are Ctrl-C, no request is lost, and a second one ends the process at once.
+    """Within this context, SIGTERM and SIGHUP act as Ctrl-C, and a second signal ends the process at once.
 
-    A signal that the process was started to ignore stays ignored, as under `nohup`.
+    A request is never lost. If the process was started with a signal ignored, as under `nohup`, the signal stays
+    ignored.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -108,7 +109,7 @@ def _arrived(number: int, frame: FrameType | None) -> None:
 
 
 def _raised_again(unraisable: Any) -> None:
-    """A request that Python dropped is raised again in a moment, when the garbage has been collected."""
+    """Raise a request again that Python dropped, a moment later, when the garbage has been collected."""
     if not (_request.pending and issubclass(unraisable.exc_type, KeyboardInterrupt)):
         _raised_again.otherwise(unraisable)  # pyright: ignore[reportFunctionMemberAccess]
     elif hasattr(signal, "setitimer"):
@@ -120,7 +121,7 @@ def end_at_once(number: int) -> None:
     """End this process and those that it started, even if they are busy.
 
     Args:
-        number: of the signal that asked for it.
+        number: the number of the signal that requested the end.
     """
     if "multiprocessing" in sys.modules:
         for child in sys.modules["multiprocessing"].active_children():

@@ -1,4 +1,4 @@
-"""A number with its interval: the one class of studies, comparisons, examinations and forecasts."""
+"""A number with its interval. Studies, comparisons, examinations and forecasts all use this class."""
 
 import dataclasses
 
@@ -7,7 +7,7 @@ import dataclasses
 class Interval:
     """A number with the two ends of its interval.
 
-    The object that contains it defines the probability; an end may be infinite.
+    The object that contains the interval defines its probability. An end may be infinite.
 
     Args:
         value: the number.

@@ -1,4 +1,4 @@
-"""Limits on the memory of this process and of its control groups, and the errors that they cause."""
+"""Find the memory limits of this process and its control groups, and recognise errors that they cause."""
 
 import errno
 import os
@@ -9,7 +9,7 @@ from typing import NamedTuple
 _V2 = ("memory.max", "memory.current", "inactive_file")
 _V1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
 _UNLIMITED = 2**60
-"""From this number of bytes on, a control group has no limit: its first version then writes a number near 2^63."""
+"""A limit of at least this many bytes means no limit: version 1 of control groups writes a number near 2^63 for it."""
 _OWN = (
     ("RLIMIT_AS", "the address space of the process (RLIMIT_AS, `ulimit -v`)"),
     ("RLIMIT_DATA", "the data of the process (RLIMIT_DATA, `ulimit -d`)"),
@@ -27,10 +27,10 @@ class Limit(NamedTuple):
 
     Args:
         what: whose memory is limited, and by which mechanism.
-        most: bytes.
-        left: bytes that are not used.
-        own: whether it is a limit of the process, which then gets no memory. If the limit of a control group is
-            exceeded, the process is killed.
+        most: the limit in bytes.
+        left: bytes that are not yet used.
+        own: whether the process itself is limited. It then fails to get more memory. If the limit of a control group
+            is exceeded, the process is killed.
     """
 
     what: str
@@ -45,7 +45,7 @@ class Limit(NamedTuple):
 def limits() -> list[Limit]:
     """All limits on the memory of this process; none on Windows.
 
-    Control groups (of a container or a batch job) are read up to the root, in both versions.
+    The control groups (of a container or a batch job) and all their parents are read, in versions 1 and 2.
     """
     return [*own_limits(), *group_limits(pathlib.Path("/proc/self/cgroup"), pathlib.Path("/sys/fs/cgroup"))]
 
@@ -109,14 +109,14 @@ def _of_group(folder: pathlib.Path, limit: str, usage: str, cache: str) -> Limit
 
 
 def speaks_of_memory(text: str) -> bool:
-    """Whether a text has words by which Python, NumPy, XLA, the system or a library reports that it got no memory."""
+    """Whether a text reports a lack of memory in the words of Python, NumPy, XLA, the system or a library."""
     return any(word in text for word in _WORDS)
 
 
 def lacked_memory(error: BaseException) -> bool:
-    """Whether an error, or an error that caused it, is about memory that was not given.
+    """Whether an error, or an error that caused it, is due to a lack of memory.
 
-    If the process has a limit, a library that cannot be loaded and a panic of a library count, too, because their
+    If the process has a limit, errors from a library that cannot be loaded or that panics count too, because their
     messages often do not give the reason.
     """
     seen: BaseException | None = error

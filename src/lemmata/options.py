@@ -9,7 +9,7 @@ from lemmata.errors import SettingError
 from lemmata.facts import FACTS
 
 SHORTEST = 10.0
-"""The shortest time limit in seconds. With a shorter limit, not even one model would be measured."""
+"""The shortest allowed time limit in seconds. With a shorter limit, not even one model would be measured."""
 EXAMINATION = 60.0
 """The default time limit of an examination, in seconds; after it, no further check starts."""
 
@@ -193,7 +193,7 @@ class ComparisonOptions:
 
     @property
     def ladder(self) -> tuple[int, ...]:
-        """The lengths in `lengths`, in increasing order; empty for "none"."""
+        """The numbers in `lengths`, in increasing order; empty for "none"."""
         words = [word.strip() for word in self.lengths.split(",") if word.strip()]
         if words == ["none"]:
             return ()

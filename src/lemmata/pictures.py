@@ -1,4 +1,4 @@
-"""Small pictures of answers, as Altair charts: bars, a line with its band, lines beside a reference."""
+"""Draw small Altair charts of answers: bars, a line with a band, and a line compared with reference lines."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,20 +7,20 @@ import numpy as np
 from jaxtyping import Float
 
 INK, BLUE, RED = "#7b828c", "#3b6fb6", "#c2562d"
-"""Colours that are read on light and dark pages: of words, of what was found, of what it is compared with."""
+"""Colours that can be read on light and dark pages: for words, for results, and for what results are compared with."""
 WHOLE: dict[str, Any] = {"format": "d", "labelExpr": "datum.value == floor(datum.value) ? datum.label : ''"}
-"""Labels of an axis of counts: Vega's smallest step of ticks does not keep fractions away."""
+"""Labels for an axis of counts that hide fractions, because Vega's setting for the smallest tick step does not."""
 _SIZE = {"width": 240, "height": 200}
 
 
 def bars(heights: Float[np.ndarray, " k"], across: str, up: str, marked: int | None = None) -> Any:
-    """A bar for 0, 1, .... One of the bars is marked.
+    """Draw one bar for each of the numbers 0, 1, .... One of the bars may be marked.
 
     Args:
         heights: the heights of the bars.
         across: title of the axis of the numbers.
         up: title of the axis of the heights.
-        marked: the number of a bar.
+        marked: the number of the marked bar; None marks none.
     """
     import altair as alt
 
@@ -37,12 +37,12 @@ def band(
     across: Float[np.ndarray, " k"], values: Float[np.ndarray, " k"], limits: Float[np.ndarray, "k 2"],
     titles: Sequence[str],
 ) -> Any:  # fmt: skip
-    """A line with its band.
+    """Draw a line with a band.
 
     Args:
-        across: places on the axis.
-        values: at them.
-        limits: the limits of the values.
+        across: positions on the horizontal axis.
+        values: the value at each position.
+        limits: the lower and upper end of the band at each position.
         titles: the titles of both axes.
     """
     import altair as alt
@@ -58,13 +58,13 @@ def band(
 
 
 def lines(series: Mapping[str, tuple[Any, Any]], titles: Sequence[str], *, logarithmic: str = "") -> Any:
-    """Lines: the first with its points, the others dashed, each named in the legend.
+    """Draw lines, each named in the legend: the first with its points, the others dashed.
 
     Args:
-        series: by name, the places and the values; what is not finite is left out.
+        series: for each name, the positions and the values; numbers that are not finite are left out.
         titles: the titles of both axes.
-        logarithmic: the axes with a logarithmic scale: "", "x", "y" or "xy". Values that are not positive are left out
-            there.
+        logarithmic: the axes with a logarithmic scale: "", "x", "y" or "xy". Numbers that are not positive are left
+            out on them.
     """
     import altair as alt
 
@@ -93,7 +93,7 @@ def lines(series: Mapping[str, tuple[Any, Any]], titles: Sequence[str], *, logar
 
 
 def styled(*charts: Any) -> Any:
-    """Charts side by side, in ink that is read on light and dark pages."""
+    """Put charts side by side, in a colour that can be read on light and dark pages."""
     import altair as alt
 
     ink: dict[str, Any] = {"labelColor": INK, "titleColor": INK}

@@ -1,4 +1,4 @@
-"""Printable text: invisible characters, and those that reorder text, are made visible, in any encoding."""
+"""Make text printable in any encoding: invisible characters, and characters that reorder text, are made visible."""
 
 import codecs
 import dataclasses
@@ -25,11 +25,11 @@ _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\
 def clean(value: Any, lines: bool = False) -> Any:
     """A record in which every unprintable character of every string is made visible.
 
-    BEL becomes ␇, and U+202E its number.
+    For example, BEL becomes ␇, and the character U+202E is replaced by its number.
 
     Args:
         value: a string, or strings in lists, dictionaries (keys too) and dataclasses.
-        lines: keep line breaks; otherwise they become spaces, as tabs do.
+        lines: whether to keep line breaks; otherwise they become spaces, as tabs do.
     """
     if isinstance(value, str):
         return _UNPRINTABLE.sub(lambda match: "\n" if lines and match.group() == "\n" else _visible(match), value)
@@ -45,11 +45,12 @@ def clean(value: Any, lines: bool = False) -> Any:
 
 
 def open_streams() -> None:
-    """Make standard output and standard error take every text, and exist.
+    """Make sure that standard output and standard error exist and accept every text.
 
-    If the encoding of the terminal lacks a sign, it is spelled with ASCII ("<=" for a sign of less or equal). Any other
-    missing character is escaped, as by `backslashreplace`. A stream that the caller closed discards its output. Without
-    this, a file that is opened later would get its number, and a library would print into this file.
+    If the encoding of the terminal lacks a mathematical sign, ASCII replaces the sign ("<=" for less or equal). Any
+    other missing character is escaped, as by `backslashreplace`. If the caller closed a stream, its output is
+    discarded. Without this, a file opened later would get the stream's number, and a library would print into this
+    file.
     """
     codecs.register_error(_HANDLER, _spelled)
     for number in range(3):
@@ -66,11 +67,11 @@ def open_streams() -> None:
 
 
 def json_for(text: str, encoding: str | None) -> str:
-    r"""A text of JSON that can be written in an encoding. What the encoding lacks is escaped as in JSON.
+    r"""Make JSON that can be written in an encoding. Characters that the encoding lacks are escaped as JSON allows.
 
     Args:
-        text: a text of JSON.
-        encoding: of the stream; None is UTF-8.
+        text: the JSON text.
+        encoding: the encoding of the stream; None means UTF-8.
 
     >>> json_for('["é", "≤"]', "latin-1")
     '["\\u00e9", "\\u2264"]'
@@ -83,14 +84,14 @@ def json_for(text: str, encoding: str | None) -> str:
 
 
 def _spelled(error: UnicodeError) -> tuple[str, int]:
-    """The handler of characters that an encoding lacks."""
+    """The error handler that replaces characters that an encoding lacks."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return "".join(map(_ascii, error.object[error.start : error.end])), error.end
 
 
 def _ascii(sign: str) -> str:
-    """A character in ASCII."""
+    """Spell a character in ASCII."""
     if sign in _SIGNS:
         return _SIGNS[sign]
     mark, _, code = unicodedata.decomposition(sign).partition(" ")
@@ -105,10 +106,10 @@ def _ascii(sign: str) -> str:
 
 
 def preformatted(value: object) -> str:
-    """The text that `print` shows, as HTML in the colours of the surrounding page: for `_repr_html_` in a notebook.
+    """The text that `print` shows, as HTML in the colours of the surrounding page, for `_repr_html_` in a notebook.
 
     Args:
-        value: anything with a string.
+        value: any object.
 
     >>> preformatted("a < b")
     '<pre style="white-space: pre-wrap; background: none; color: inherit">a &lt; b</pre>'

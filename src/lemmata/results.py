@@ -1,10 +1,10 @@
-"""Results of several files.
+"""Write results that consist of several files.
 
-There is always either the complete old result or the complete new one, and a single writer.
+At any time, there is either the complete old result or the complete new one, and only one process writes.
 
-The files of a new result are written into a hidden folder next to their places. The new result counts from the moment
-when the folder is renamed from `.draft` to `.whole`. If the process ends before this moment, the old result remains. If
-it ends after this moment, the next reader or writer of the result moves the remaining files.
+The files of a new result are first written into a hidden folder beside their final places. The new result is valid
+from the moment when the folder is renamed from `.draft` to `.whole`. If the process ends before this moment, the old
+result remains. If it ends after this moment, the next reader or writer of the result moves the remaining files.
 """
 
 import contextlib
@@ -31,25 +31,25 @@ Files = Mapping[str, str | bytes]
 
 
 def digest(content: str | bytes) -> str:
-    """The SHA-256 of a content, in 64 hexadecimal digits, which distinguishes files.
+    """The SHA-256 of the content of a file, as 64 hexadecimal digits.
 
     Args:
-        content: of a file.
+        content: the content of the file.
     """
     return hashlib.sha256(encoded(content) if isinstance(content, str) else content).hexdigest()
 
 
 def is_own(name: str) -> bool:
-    """Whether a file or folder of that name is a lock or a draft of lemmata.
+    """Whether a file or folder with this name is a lock or a draft of lemmata.
 
     Args:
-        name: without its folder.
+        name: the name without its folder.
     """
     return name.startswith(_OWN) and name.endswith((".lock", ".draft", ".whole"))
 
 
 class Result:
-    """A result that only this process writes; `writing` makes it."""
+    """A result that only this process may write; `writing` makes this object."""
 
     def __init__(self, folder: Path, name: str):
         self._folder, self._name = folder, name
@@ -58,8 +58,8 @@ class Result:
         """Write all files of the result. Other files of the folder are not changed.
 
         Args:
-            files: the content of each, by its path below the folder, with slashes.
-            gone: paths below the folder of files of the earlier result that the new one lacks.
+            files: the content of each file, by its path below the folder, with slashes.
+            gone: paths below the folder of earlier files that the new result lacks.
 
         Raises:
             FileError: a file cannot be written; the earlier result is unchanged.
@@ -91,17 +91,17 @@ class Result:
 def writing(folder: str | Path, name: str, patience: float = 0.0) -> Iterator[Result]:
     """A context in which only this process writes a result into a folder.
 
-    A result that a killed process left half moved is finished, and what else it left is removed. The lock ends with its
-    process, even if the process is killed. If the file system has no locks, the lock is valid while its process runs on
-    this machine.
+    If a killed process left a result partly moved, the move is finished; other remains of that process are removed.
+    The lock ends with its process, even if the process is killed. If the file system has no locks, the lock is valid
+    while its process runs on this machine.
 
     Args:
-        folder: of the result; it is made.
+        folder: the folder of the result; it is made if it is missing.
         name: the name of the result, which is the name of its main file. All its writers use this name.
         patience: seconds to wait for another writer.
 
     Raises:
-        FileError: another process writes it, or the folder cannot be written to.
+        FileError: another process is writing the result, or the folder cannot be written to.
     """
     folder = Path(folder)
     try:
@@ -119,13 +119,13 @@ def writing(folder: str | Path, name: str, patience: float = 0.0) -> Iterator[Re
 
 
 def replace_files(folder: str | Path, name: str, files: Files, gone: Iterable[str] = ()) -> None:
-    """Write a result of several files in one step, as `Result.replace` does, after a writer that is at it.
+    """Write a result of several files in one step, as `Result.replace` does, after any other writer has finished.
 
     Args:
-        folder: of the result; it is made.
-        name: of the result.
-        files: the content of each, by its path below the folder, with slashes.
-        gone: files of the earlier result that the new one lacks.
+        folder: the folder of the result; it is made if it is missing.
+        name: the name of the result.
+        files: the content of each file, by its path below the folder, with slashes.
+        gone: earlier files that the new result lacks.
 
     Raises:
         FileError: a file cannot be written, or another process writes the result for half a minute.
@@ -144,8 +144,8 @@ def finish(folder: str | Path, name: str) -> None:
     """Move the files of a result that a killed process left partly moved. If there are none, do nothing.
 
     Args:
-        folder: of the result.
-        name: of the result.
+        folder: the folder of the result.
+        name: the name of the result.
     """
     with contextlib.suppress(OSError, LemmataError):
         prefix = _prefix(name)
@@ -155,7 +155,7 @@ def finish(folder: str | Path, name: str) -> None:
 
 
 def _settle(folder: Path, name: str) -> None:
-    """Finish a result that a killed writer left whole. Otherwise, remove what it left. The caller holds the lock."""
+    """Finish complete results that a killed writer left, and remove incomplete ones. The caller holds the lock."""
     sweep_drafts(folder)
     prefix = _prefix(name)
     for own in sorted(own for own in os.listdir(folder) if own.startswith(prefix)):
@@ -166,7 +166,7 @@ def _settle(folder: Path, name: str) -> None:
 
 
 def _move(whole: Path, folder: Path) -> None:
-    """Move the files of a whole result to their places. If this is interrupted, it can be done again."""
+    """Move the files of a complete result to their places. An interrupted move can be repeated."""
     moves = json.loads(read_bytes(whole / _MOVES)) if (whole / _MOVES).exists() else {"files": [], "gone": []}
     for name in filter(_is_below, moves["files"]):
         draft, path = whole / "files" / name, folder / name
@@ -191,7 +191,7 @@ def _is_below(name: str) -> bool:
 
 
 def _written(draft: Path, content: str | bytes, path: Path) -> None:
-    """Write a file of a draft, down to the disk; errors name the final file."""
+    """Write a file of a draft and flush it to the disk; errors name the final file."""
     try:
         draft.parent.mkdir(parents=True, exist_ok=True)
         with draft.open("wb") as file:
@@ -205,7 +205,7 @@ def _written(draft: Path, content: str | bytes, path: Path) -> None:
 
 
 def _prefix(name: str) -> str:
-    """The common beginning of the names of a result's locks and drafts."""
+    """The beginning that the names of a result's locks and drafts share."""
     return f"{_OWN}{name if len(os.fsencode(name)) < 100 else digest(name)[:16]}-"
 
 
@@ -237,7 +237,7 @@ def _locked(folder: Path, name: str, until: float) -> tuple[Path, BinaryIO]:
 
 
 def _is_at(file: BinaryIO, path: Path) -> bool:
-    """Whether an open file still has its name. Its holder removes the name at the end."""
+    """Whether an open lock file still exists under its name. The lock's holder removes the name at the end."""
     try:
         return os.path.samestat(os.fstat(file.fileno()), os.stat(path))
     except FileNotFoundError:
@@ -249,7 +249,7 @@ def _now() -> str:
 
 
 def _holder(file: BinaryIO) -> dict[str, object]:
-    """The holder of a lock, from the file. Empty if the file does not name one."""
+    """The holder of a lock, read from the lock file. Empty if the file names no holder."""
     file.seek(0)
     try:
         found = json.loads(file.read(4096))

@@ -1,4 +1,4 @@
-"""Signatures as `help` shows them: short annotations, and a line an argument where one line would be too long."""
+"""Shorten the signatures that `help` shows: short annotations, and one line per argument if the line is too long."""
 
 import inspect
 import re
@@ -12,7 +12,7 @@ _MODULES = re.compile(r"\b(?:[a-z_]\w*\.)+(?=\w)")
 
 
 class ShownSignature(inspect.Signature):
-    """A signature that is the same to programs, and shorter as text."""
+    """A signature that is unchanged for programs, but shorter as text."""
 
     __slots__ = ()
 
@@ -35,7 +35,7 @@ class ShownSignature(inspect.Signature):
 
 
 def shows_signature(function: F) -> F:
-    """The function, with a signature whose text is short.
+    """Give the function a signature whose text is short, and return the function.
 
     >>> @shows_signature
     ... def f(x: "tuple[int, ...]", *, deep: bool = False) -> int: ...
@@ -49,7 +49,7 @@ def shows_signature(function: F) -> F:
 
 
 def _shown(parameter: inspect.Parameter) -> str:
-    """A parameter with its annotation where that is short, and its default."""
+    """The text of a parameter with its default, and with its annotation if that is short."""
     stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
     brief = _brief(parameter.annotation)
     name = f"{stars}{parameter.name}" + (f": {brief}" if brief else "")
@@ -61,7 +61,7 @@ def _shown(parameter: inspect.Parameter) -> str:
 
 
 def _brief(annotation: Any) -> str:
-    """An annotation without modules; empty if it is missing or long."""
+    """The text of an annotation without module names; empty if the annotation is missing or long."""
     if annotation is inspect.Parameter.empty:
         return ""
     if isinstance(annotation, str):

@@ -1,4 +1,4 @@
-"""The Barron parameter by numbers: from a Fourier transform, from values on a grid, from scattered values."""
+"""Estimate the Barron parameter numerically: from a Fourier transform, values on a grid, or scattered values."""
 
 import dataclasses
 import math
@@ -22,9 +22,9 @@ class SpectralMoment:
 
     Args:
         value: the estimate.
-        standard_error: of the random frequencies, 0 if there are none.
-        truncation: the error from other causes, as the estimate's own function describes.
-        median: half of the integral lies at shorter frequencies.
+        standard_error: the standard error that is due to random frequencies; 0 if none are drawn.
+        truncation: the error from other causes; the function that returns the estimate describes it.
+        median: the length |omega| below which half of the integral lies.
     """
 
     value: float
@@ -38,12 +38,12 @@ def radial_terms(
     uniform: Float[Array, " n"],
     normal: Float[Array, "n d"],
 ) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
-    """Lengths r_i and terms whose mean is the integral of |omega| |F(omega)| over 1e-6 <= |omega| <= 1e6.
+    """Return lengths r_i, and terms whose mean is the integral of |omega| |F(omega)| over 1e-6 <= |omega| <= 1e6.
 
-    Logarithms of lengths are stratified, with one in each of n equal parts of their range. Directions are uniform.
+    The range of log |omega| is divided into n equal parts, and one length is drawn in each. Directions are uniform.
 
     Args:
-        transform: F, one value per row.
+        transform: the function F, which returns one value for each row.
         uniform: independent uniform numbers.
         normal: independent standard normal numbers.
     """
@@ -62,18 +62,19 @@ def spectral_moment(
     *,
     number: int = 2**16,
 ) -> SpectralMoment:
-    """The integral of |omega| |F(omega)| over all frequencies, for an F that can be evaluated.
+    """Estimate the integral of |omega| |F(omega)| over all frequencies omega, for a function F that can be evaluated.
 
-    The standard error compares neighbouring strata. `truncation` continues the last two half decades geometrically
-    beyond |omega| = 1e6; frequencies below 1e-6 are left out. A moment is called infinite if these half decades hold
-    more than 1e-6 of the value and do not fall by a tenth. The reason is that spectra with slower tails cannot be
-    distinguished from infinite ones. Atoms and lines of F are not detected, because they have no density.
+    The standard error is computed from differences of neighbouring strata. `truncation` extrapolates the last two half
+    decades beyond |omega| = 1e6 by a geometric series; frequencies below 1e-6 are left out. A moment is called
+    infinite if these half decades hold more than 1e-6 of the value and do not fall by a tenth. The reason is that
+    spectra with slower tails cannot be distinguished from infinite ones. Atoms and lines of F are not detected,
+    because they have no density.
 
     Args:
         transform: F, or a bound of F, with one value for each row; f(x) = integral of exp(i <omega, x>) F(omega).
-        dimension: d.
+        dimension: the dimension d of x and omega.
         key: randomness.
-        number: of frequencies.
+        number: how many frequencies are drawn.
 
     Raises:
         SettingError: for values that are not finite, or an infinite moment.
@@ -104,7 +105,7 @@ def spectral_moment(
 
 
 def _continued(last: float, before: float, value: float, what: str) -> float:
-    """The part beyond the last shell, by a geometric series."""
+    """Extrapolate the part of the integral beyond the last shell by a geometric series."""
     if last <= _NEGLIGIBLE * value:
         return last
     if last >= _GROWING * before:
@@ -118,14 +119,15 @@ def _continued(last: float, before: float, value: float, what: str) -> float:
 
 
 def moment_from_grid(values: Float[Array | np.ndarray, "..."], side: float) -> SpectralMoment:
-    """The Barron parameter of an extension of f from the unit ball, from values on a grid of [-side, side)^d.
+    """Compute the Barron parameter of an extension of f from the unit ball; f is given on a grid of [-side, side)^d.
 
     f minus its mean over 1 < |x| < side is multiplied by a smooth function of |x|, which is 1 on the ball and 0 beyond
     `side`. The coefficients of the periodic result, c_k = mean of f exp(-i <omega_k, x>), give sum |omega_k| |c_k|.
     That is the parameter of this extension. It is exact for a band-limited product, and never below the smallest
-    parameter of all extensions. It can be far above it, if a wider margin or another extension is better. It can also
-    be below the parameter of f itself on the whole space. `truncation` is the difference from every second value, plus
-    what the last octaves of frequencies promise beyond the grid. Noise in the values is read as roughness.
+    parameter of all extensions. The result can be far above this smallest parameter, if a wider margin or another
+    extension is better. The result can also be below the parameter of f itself on the whole space. `truncation` is the
+    difference from the result with every second value, plus an extrapolation of the last octaves of frequencies beyond
+    the grid. Noise in the values counts as roughness of f.
 
     Args:
         values: f on the product grid with m values in each dimension, where m is a multiple of 4.
@@ -133,7 +135,8 @@ def moment_from_grid(values: Float[Array | np.ndarray, "..."], side: float) -> S
 
     Raises:
         ShapeError: for a grid with unequal sides or a wrong number of points.
-        SettingError: for a side of at most 1, or if the contributions of the octaves of frequencies do not fall.
+        SettingError: if side is at most 1, or if the contributions do not fall from one octave of frequencies to the
+            next.
     """
     values = np.asarray(values, float)
     m, d = values.shape[0], values.ndim
@@ -165,13 +168,13 @@ def moment_from_grid(values: Float[Array | np.ndarray, "..."], side: float) -> S
 
 
 def _taper(s: np.ndarray) -> np.ndarray:
-    """1 for s <= 0, 0 for s >= 1, with all derivatives continuous."""
+    """A smooth step function: 1 for s <= 0, 0 for s >= 1, with all derivatives continuous."""
     s = np.clip(s, 1e-9, 1 - 1e-9)
     return 1 / (1 + np.exp(np.clip(1 / (1 - s) - 1 / s, -700, 700)))
 
 
 def _coefficients(values: np.ndarray, side: float) -> tuple[np.ndarray, np.ndarray]:
-    """Lengths of the frequencies, and moduli of the coefficients."""
+    """Return the lengths of the frequencies and the absolute values of the Fourier coefficients."""
     m, d = values.shape[0], values.ndim
     omega = np.pi / side * np.fft.fftfreq(m, 1 / m)
     length = np.sqrt(sum(part**2 for part in np.meshgrid(*d * [omega], indexing="ij")))
@@ -187,20 +190,20 @@ def moment_from_samples(
     ridge: float = 1e-6,
     number: int = 4096,
 ) -> SpectralMoment:
-    """The Barron parameter of a Gaussian kernel regression of scattered values.
+    """Estimate the Barron parameter of a Gaussian kernel regression on scattered values.
 
-    The fit sum_i alpha_i exp(-|x - x_i|²/(2 width²)) has the moment E |omega| |sum_i alpha_i exp(-i <omega, x_i>)|
-    over normal frequencies of standard deviation 1/width. `truncation` is the difference from the fit of every second
-    value, which shows whether there are enough values. It cannot show features that no fit of this width contains. A
-    ridge below the noise makes the value grow with the noise.
+    The fit sum_i alpha_i exp(-|x - x_i|²/(2 width²)) has the moment E |omega| |sum_i alpha_i exp(-i <omega, x_i>)|,
+    where omega is normal with standard deviation 1/width. `truncation` is the difference from the fit to every second
+    value, which shows whether there are enough values. It does not show features of f that a fit of this width cannot
+    represent. If the ridge is smaller than the noise, the estimate grows with the noise.
 
     Args:
-        x: points.
-        y: values there.
+        x: the points, one per row.
+        y: the value of f at each point.
         key: randomness.
-        width: of the kernel.
-        ridge: added to the kernel matrix.
-        number: of frequencies.
+        width: width of the kernel.
+        ridge: number added to the diagonal of the kernel matrix.
+        number: how many frequencies are drawn.
 
     Raises:
         ShapeError: if there is not one value for each point, or for fewer than 4 points.
@@ -210,7 +213,7 @@ def moment_from_samples(
         raise ShapeError(
             "x and y",
             found=f"shapes {x.shape} and {y.shape}",
-            rule="x of shape (n, d) with at least 4 points, and one value of y for each",
+            rule="x must have shape (n, d) with at least 4 points, and y must have one value for each point",
         )
     if not (width > 0 and ridge > 0):
         raise SettingError("width and ridge", found=f"width={width} and ridge={ridge}", rule="positive numbers")

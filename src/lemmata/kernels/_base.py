@@ -1,10 +1,10 @@
-"""The contract of a kernel: it maps two single points to one number. Everything else follows from this.
+"""The base class of kernels. A kernel maps two single points to one number; everything else follows from this.
 
 This file also has the algebra of kernels.
 
-Sums are clear. A product is positive semidefinite because the entrywise product of two positive semidefinite matrices
-is (Schur), and a power is a repeated product. Each operation combines the matrices of its parts, so a part that has a
-fast `cross` or `diagonal` keeps it.
+A sum of kernels is clearly a kernel. A product is one because the entrywise product of two positive semidefinite
+matrices is positive semidefinite (Schur); a power is a repeated product. Each operation combines the matrices of its
+parts, so a fast `cross` or `diagonal` of a part is used.
 """
 
 import abc
@@ -29,19 +29,19 @@ _TILE_ROWS = 504
 class AbstractKernel(eqx.Module):
     """A symmetric positive semidefinite function K(x, x') of two points.
 
-    An author writes `__call__` for two single points. Under `vmap`, an inner product becomes a matrix product, so the
-    pointwise form is also fast. If it is not, override `cross` or `diagonal`; the property tests in `tests/laws`
-    compare the override with the pointwise form.
+    A subclass defines `__call__` for two single points. Under `vmap`, an inner product becomes a matrix product, so
+    this form is also fast. If it is not fast, override `cross` or `diagonal`; the property tests in `tests/laws`
+    compare the override with `__call__`.
 
     Kernels form an algebra: `k1 + k2`, `k1 * k2`, `2.0 * k` and `k ** 2` are kernels again.
 
     Attributes:
-        exactly_symmetric: whether `cross(x, x)`, given one array twice, is symmetric to the bit already.
+        exactly_symmetric: whether `cross(x, x)`, called with one array twice, is symmetric bit for bit.
         cheap_points: whether the work for one point alone is known to be small compared with the work for its pairs.
-            `gram` then computes tiles that stay in the cache. Each tile repeats the work for its points. For `Sum`,
-            `Product`, `Scale` and `Power` their parts decide.
-        numpy_entries: entries of all matrices together up to which `numpy_cross`, where it gives any, takes less of the
-            processor's time than to compile `cross` and to evaluate it.
+            `gram` then computes tiles that stay in the cache. Each tile repeats the work for its points. `Sum`,
+            `Product`, `Scale` and `Power` take the value from their parts.
+        numpy_entries: the total number of matrix entries up to which `numpy_cross` takes less processor time than
+            compiling and evaluating `cross`.
     """
 
     exactly_symmetric: ClassVar[bool] = False
@@ -64,7 +64,7 @@ class AbstractKernel(eqx.Module):
         return jax.vmap(lambda a: self(a, a))(x)
 
     def tile_rows(self, shape: tuple[int, ...]) -> int | None:
-        """Rows of a tile of points of this shape that stays in the cache. None if `gram` computes all rows at once."""
+        """How many rows of points of this shape form a tile that stays in the cache. None if `gram` uses no tiles."""
         return _TILE_ROWS if self.cheap_points and len(shape) == 2 else None
 
     def numpy_cross(
@@ -72,9 +72,9 @@ class AbstractKernel(eqx.Module):
     ) -> Float[np.ndarray, "n m"] | None:
         """The matrix K(x_i, y_j) in float64 and new memory, if the kernel has a form that needs no compilation.
 
-        Solvers on the processor ask for it first: with few points, a compilation takes longer than the matrix
-        (`takes_numpy`). None where there is no such form, where a parameter is traced, or where the points are not
-        float64.
+        Solvers on the processor use it first, because with few points a compilation takes longer than the matrix
+        (`takes_numpy`). The result is None if there is no such form, if a parameter is traced, or if the points are
+        not float64.
         """
         return None
 
@@ -85,7 +85,7 @@ class AbstractKernel(eqx.Module):
         return Sum(self, other) if isinstance(other, AbstractKernel) else NotImplemented
 
     def __mul__(self, other: "AbstractKernel | Real[ArrayLike, '']") -> "AbstractKernel":
-        """The product of two kernels, or a positive multiple of one."""
+        """The product of two kernels, or a positive multiple of this kernel."""
         if isinstance(other, AbstractKernel):
             return Product(self, other)
         is_number = isinstance(other, int | float | np.number | np.ndarray | jax.Array)
@@ -122,7 +122,7 @@ class Sum(AbstractKernel):
     def numpy_cross(
         self, x: Float[np.ndarray, "n *point"], y: Float[np.ndarray, "m *point"]
     ) -> Float[np.ndarray, "n m"] | None:
-        """The sum of the two cross matrices, if all parts have such a form."""
+        """The sum of the two cross matrices, if both kernels have a form in NumPy."""
         left, right = self.left.numpy_cross(x, y), self.right.numpy_cross(x, y)
         return None if left is None or right is None else np.add(left, right, out=left)
 
@@ -153,7 +153,7 @@ class Product(AbstractKernel):
     def numpy_cross(
         self, x: Float[np.ndarray, "n *point"], y: Float[np.ndarray, "m *point"]
     ) -> Float[np.ndarray, "n m"] | None:
-        """The entrywise product of the two cross matrices, if all parts have such a form."""
+        """The entrywise product of the two cross matrices, if both kernels have a form in NumPy."""
         left, right = self.left.numpy_cross(x, y), self.right.numpy_cross(x, y)
         return None if left is None or right is None else np.multiply(left, right, out=left)
 
@@ -166,7 +166,7 @@ class Scale(AbstractKernel):
     """K(x, y) = factor kernel(x, y) with a positive factor, written `factor * kernel`.
 
     Raises:
-        SettingError: if the factor is known and not positive.
+        SettingError: if the factor is known (not traced by JAX) and not positive.
     """
 
     kernel: AbstractKernel
@@ -184,13 +184,13 @@ class Scale(AbstractKernel):
         return self.factor * self.kernel.cross(x, y)
 
     def tile_rows(self, shape: tuple[int, ...]) -> int | None:
-        """Those of the kernel."""
+        """The tile rows of the kernel."""
         return self.kernel.tile_rows(shape)
 
     def numpy_cross(
         self, x: Float[np.ndarray, "n *point"], y: Float[np.ndarray, "m *point"]
     ) -> Float[np.ndarray, "n m"] | None:
-        """The multiple of the cross matrix, if all parts have such a form."""
+        """The multiple of the cross matrix, if the kernel has a form in NumPy."""
         factor, found = known(self.factor), self.kernel.numpy_cross(x, y)
         return None if factor is None or found is None else np.multiply(found, factor, out=found)
 
@@ -218,13 +218,13 @@ class Power(AbstractKernel):
         return self.kernel.cross(x, y) ** self.exponent
 
     def tile_rows(self, shape: tuple[int, ...]) -> int | None:
-        """Those of the kernel."""
+        """The tile rows of the kernel."""
         return self.kernel.tile_rows(shape)
 
     def numpy_cross(
         self, x: Float[np.ndarray, "n *point"], y: Float[np.ndarray, "m *point"]
     ) -> Float[np.ndarray, "n m"] | None:
-        """The entrywise power of the cross matrix, if all parts have such a form."""
+        """The entrywise power of the cross matrix, if the kernel has a form in NumPy."""
         found = self.kernel.numpy_cross(x, y)
         return None if found is None else np.power(found, self.exponent, out=found)
 
@@ -241,7 +241,7 @@ def _as_pytree(transform: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Compose(AbstractKernel):
-    """K(x, y) = kernel(transform(x), transform(y)), which is a map of the inputs and then a kernel.
+    """K(x, y) = kernel(transform(x), transform(y)): map the inputs, then apply a kernel.
 
     `transform` takes one point of shape (d,) to one point of shape (e,). It may be an `equinox.Module` with learnable
     arrays, or any function that JAX can trace.
@@ -257,14 +257,14 @@ class Compose(AbstractKernel):
     transform: Callable[..., Any] = eqx.field(converter=_as_pytree)
 
     def __call__(self, x: Float[Array, "*point"], y: Float[Array, "*point"]) -> Float[Array, ""]:
-        """The kernel at the images of x and y."""
+        """The kernel at transform(x) and transform(y)."""
         return self.kernel(self.transform(x), self.transform(y))
 
     def cross(self, x: Float[Array, "n *point"], y: Float[Array, "m *point"]) -> Float[Array, "n m"]:
-        """The cross matrix at the images; every point is mapped once."""
+        """The cross matrix at the transformed points; every point is transformed once."""
         images = jax.vmap(self.transform)
         return self.kernel.cross(images(x), images(y))
 
     def diagonal(self, x: Float[Array, "n *point"]) -> Float[Array, " n"]:
-        """The diagonal at the images."""
+        """The diagonal at the transformed points."""
         return self.kernel.diagonal(jax.vmap(self.transform)(x))

@@ -1,4 +1,4 @@
-"""Gram matrices on disk: computed tile by tile into a zarr array, and continued if they were interrupted."""
+"""Gram matrices on disk: compute them tile by tile into a zarr array, and continue interrupted computations."""
 
 import pathlib
 import shutil
@@ -32,26 +32,25 @@ def gram_on_disk(
     working_set: int | None = None,
     executor: Executor | None = None,
 ) -> Any:
-    """The matrix of `gram` as a zarr array (n, m) at `path`. It is never completely in memory.
+    """Write the matrix of `gram` as a zarr array (n, m) at `path`. The whole matrix is never in memory.
 
     The chunks are the tiles of `gram_plan`. If `y` is None, half of the tiles are computed, and the others are their
-    transposes. A tile counts when it is completely written. So the same call continues an interrupted or killed run,
-    and computes only the missing tiles. A folder of another problem is refused. The digests of the points and of the
-    kernel's description are compared, and the values of the first finished tile are computed again. For the other
-    finished tiles, only the size is checked. Needs the extra `disk`.
+    transposes. A tile counts as finished only when it is completely written. So the same call continues an interrupted
+    or killed run, and computes only the missing tiles. A folder with the matrix of another problem is refused. The
+    digests of the points and of the kernel's description are compared, and the values of the first finished tile are
+    computed again. For the other finished tiles, only the size is checked. Needs the extra `disk`.
 
-    With an `executor`, its workers compute the tiles and write each into its own chunks. A tile whose worker died has
-    no marker. The next worker that the executor chooses computes it, or the next call does. Workers read the points
-    from the folder, under the same path for all. So they run on one machine, or share the storage. If the
-    processors are of one kind and use equally many threads, the matrix equals that of a call without executor, bit for
-    bit.
+    With an `executor`, its workers compute the tiles and write each into its own chunks. If a worker dies, its tile
+    has no marker, and another worker or the next call computes the tile. All workers read the points from the folder
+    under the same path. So they must run on one machine, or share the storage. If the processors are of one kind and
+    use equally many threads, the matrix equals that of a call without executor, bit for bit.
 
     Args:
         kernel: the kernel K.
         x: points, one in each row.
         y: other points; `None` means `x` itself.
         path: the folder of the array. An existing array is continued with the tiles that it has.
-        block: rows of a tile. A continued folder keeps its own number, and a note on standard error says so.
+        block: rows of a tile. A continued folder keeps its own number of rows, and a note on standard error says so.
         working_set: bytes that the work of each worker may take besides the points; `None` is 256 MiB.
         executor: any `concurrent.futures.Executor`, such as that of a Dask client (`client.get_executor()`); None
             computes here.
@@ -112,9 +111,9 @@ def _fill(
     problem: tuple[AbstractKernel, Array, Array | None],
     executor: Executor | None,
 ) -> None:
-    """Compare the first of the finished tiles with a new computation.
+    """Check the first finished tile by computing it again.
 
-    Compute the missing tiles, here or on the workers of an executor.
+    Then compute the missing tiles, in this process or on the workers of an executor.
     """
     finished = {entry.name for entry in (folder / "done").iterdir()}
     missing = [place for place in plan.tiles if tile_name(*place) not in finished]
@@ -140,7 +139,7 @@ def _fill(
 def _check_chunks(plan: GramPlan, folder: pathlib.Path, finished: set[str]) -> None:
     """Refuse finished tiles whose files are missing or have another size.
 
-    Files are uncompressed, so each is a whole tile.
+    The files are not compressed, so every file of a tile has the same known size.
     """
     expected = plan.block**2 * plan.itemsize
     for i, j in plan.tiles:

@@ -1,6 +1,6 @@
 """Squared Euclidean distances between two sets of points.
 
-They are as fast as a matrix product and as accurate as differences.
+They are computed as fast as a matrix product and as accurately as differences of coordinates.
 """
 
 import functools
@@ -27,7 +27,7 @@ def squared_distance(
     scales: Float[Array, " d"] | None = None,
     unit: Float[Array, "*columns"] | None = None,
 ) -> Float[Array, ""]:
-    """|x - y|² for two points times `unit`, with each coordinate of the difference divided by its scale."""
+    """|x - y|² for two points multiplied by `unit`; each coordinate of the difference is divided by its scale."""
     return jnp.sum(_in_units(_in_units(x, unit) - _in_units(y, unit), None, scales) ** 2)
 
 
@@ -44,17 +44,17 @@ def squared_distances(
 ) -> Float[Array, "n m"]:
     """The matrix |x_i - y_j|², each entry with a small relative error, and exactly 0 if x_i equals y_j.
 
-    Many coordinates use a matrix product of the centred points. If two points are near to each other compared with
-    their distance from the centre, the product form cancels. Such pairs are computed again from their difference.
-    Compiled, so that differences are summed without being stored. One array given twice has zeros on its diagonal,
-    which need no repair.
+    With many coordinates, a matrix product of the centred points is used. If two points are much nearer to each other
+    than to the centre, this form loses digits by cancellation. Such pairs are computed again from their difference.
+    The function is compiled, so that differences are summed without being stored. If one array is given twice, the
+    diagonal is set to 0 and needs no repair.
 
     Args:
         x: points.
         y: points.
         scales: one number for each coordinate, by which differences are divided. None means 1 for each.
-        unit: a power of two, or one for each coordinate. Points are multiplied by it without rounding. None is 1. It is
-            a constant for derivatives.
+        unit: a power of two, or one power for each coordinate, by which points are multiplied without rounding. None
+            means 1. Derivatives treat the unit as a constant.
     """
     return _all_pairs(x, None if y is x else y, unit, scales)
 
@@ -99,7 +99,7 @@ def _by_product(own: bool, x: Array, y: Array, unit: Array | None, scales: Array
 
 
 def _repaired(own: bool, x: Array, y: Array, scales: Array | None, squares: Array, near: Array) -> Array:
-    """The squares, in which near pairs are recomputed from their differences."""
+    """The squared distances, with those of near pairs recomputed from differences."""
     # Repairs use the points as given, because centring rounds them, and this would change a small difference.
     exact = lambda point, others: jnp.sum(_in_units(point - others, None, scales) ** 2, axis=1)
 

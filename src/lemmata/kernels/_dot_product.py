@@ -21,7 +21,7 @@ class Linear(AbstractKernel):
     """K(x, y) = <x, y> / scale.
 
     Args:
-        scale: a positive number; the dimension d makes the kernel of standardised inputs of order 1.
+        scale: a positive number. If it is the dimension d, the kernel of standardised inputs is of order 1.
 
     Raises:
         SettingError: if the scale is known and not positive.
@@ -55,7 +55,7 @@ class Polynomial(AbstractKernel):
         scale: a positive number.
 
     Raises:
-        SettingError: if a setting breaks its rule.
+        SettingError: if a parameter is outside its allowed range.
     """
 
     degree: int = eqx.field(static=True, converter=counting("Polynomial.degree"))

@@ -1,4 +1,4 @@
-"""A matrix of all pairs as an array of NumPy, filled from tiles that stay in the processor's cache."""
+"""Fill a NumPy matrix of all pairs of points from tiles that stay in the processor's cache."""
 
 import itertools
 import os
@@ -26,12 +26,12 @@ _ALIGNED = 64
 
 
 class _Axis(NamedTuple):
-    """The points of one side in tiles of one size. The last tile is shifted back so that it ends with the points.
+    """The points of one side in tiles of equal size. The last tile is shifted back so that it ends at the last point.
 
     Attributes:
         starts: the first row of each tile.
         repeated: how many of its rows the previous tile already has.
-        tiles: the points of each.
+        tiles: the points of each tile.
     """
 
     starts: list[int]
@@ -44,7 +44,7 @@ def filled(
 ) -> Float[np.ndarray, "n columns"]:
     """K(x_i, y_j), or the exactly symmetric K(x_i, x_j) computed only from the tiles on and above the diagonal.
 
-    It is the only array of its size, and begins where JAX takes it over without a copy.
+    No second array of this size is made, and JAX can take the array over without a copy.
 
     Args:
         kernel: the kernel.

@@ -1,4 +1,4 @@
-"""Gram and cross matrices: whole if they are small, in tiles of the cache, and under a plan if they are large."""
+"""Compute Gram and cross matrices: whole, in tiles that fit into the cache, or under a plan if they are large."""
 
 import functools
 from functools import partial
@@ -36,12 +36,12 @@ def gram(
 ) -> Float[Array, "n m"]:
     """The Gram matrix K(x_i, x_j), or the cross matrix K(x_i, y_j) if `y` is given.
 
-    The symmetric form is exactly symmetric. If there are tiles, it computes only the tiles on and above the diagonal.
-    On a CPU, matrices of vectors with more than 2^20 entries have tiles that fit into the cache, if the kernel declares
-    that the work for one point is small (`AbstractKernel.cheap_points`). With `block` or `working_set`, tiles are
-    square. The peak of memory is then the output, the working set, and once about 100 MiB for the compiler, which no
-    plan counts. Matrices above 1 GiB always have a plan (`gram_plan`), which is printed to standard error, and are
-    refused if the plan does not fit into free memory.
+    The Gram matrix is exactly symmetric. With tiles, only the tiles on and above the diagonal are computed. On a CPU,
+    matrices of vectors with more than 2^20 entries have tiles that fit into the cache, if the kernel declares that the
+    work for one point is small (`AbstractKernel.cheap_points`). With `block` or `working_set`, tiles are square. The
+    peak of memory is then the output, the working set, and once about 100 MiB for the compiler, which plans do not
+    count. Matrices above 1 GiB always have a plan (`gram_plan`), which is printed to standard error, and are refused
+    if the plan does not fit into free memory.
 
     Args:
         kernel: the kernel K.
@@ -87,7 +87,7 @@ def gram(
 
 
 def _in_cached_tiles(kernel: AbstractKernel, x: Array, y: Array | None) -> Array | None:
-    """The matrix by way of tiles that stay in the processor's cache, or None if they would not be faster."""
+    """The matrix, computed in tiles that stay in the processor's cache; None if tiles would not be faster."""
     points = [jnp.asarray(each) for each in ((x,) if y is None else (x, y))]
     places = {device for each in points for device in each.devices()}
     pairs = len(points[0]) * len(points[-1])

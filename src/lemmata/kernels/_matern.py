@@ -3,7 +3,8 @@
     M_nu(s) = 2^(1 - nu) / Gamma(nu) s^nu K_nu(s),    M_nu(0) = 1.
 
 Write nu = mu + n with |mu| <= 1/2. Below s = 2, K_mu and K_(mu+1) are computed by Temme's series (1975). Above, they
-are sqrt(pi / (2 s)) exp(-s) times Chebyshev series in 4/s - 1. From there, with the M of positive order only,
+are sqrt(pi / (2 s)) exp(-s) times Chebyshev series in 4/s - 1. Higher orders follow from the recursion, which uses
+only M of positive order,
 
     M_(a+1)(s) = M_a(s) + s² / (4 a (a - 1)) M_(a-1)(s),
 
@@ -83,7 +84,7 @@ def _value(nu: float, t: Array) -> Array:
 
 
 def _half_integer(nu: float, t: Array, s: Array) -> Array:
-    """A polynomial times exp(-s)."""
+    """M of a half-integer order, which is a polynomial times exp(-s)."""
     if nu <= 2.5:
         return {0.5: 1.0, 1.5: 1.0 + s, 2.5: 1.0 + s + t / 3}[nu] * jnp.exp(-s)
     # one half is multiplied now and the other half at the end, so that large powers of s neither overflow nor underflow
@@ -92,7 +93,7 @@ def _half_integer(nu: float, t: Array, s: Array) -> Array:
 
 
 def _near(mu: float, whole: int, s: Array) -> Array:
-    """M by Temme's series, for 0 < s <= 2."""
+    """M of a small order by Temme's series, for 0 < s <= 2."""
     # In Temme's notation, K_mu = sum of c_k f_k and K_(mu+1) = (2/s) sum of c_k (p_k - k f_k). All sequences are
     # multiplied by (s/2)^mu, so that they neither overflow nor underflow.
     first, second = _temme_constants(mu)
@@ -118,7 +119,7 @@ def _near(mu: float, whole: int, s: Array) -> Array:
 
 
 def _far(mu: float, whole: int, s: Array) -> Array:
-    """M by Chebyshev series, for s >= 2."""
+    """M of a small order by Chebyshev series, for s >= 2."""
     # one half now and the other half at the end, so that large orders do not underflow on the way
     half = jnp.exp(-s / 2)
     at = 2 * _SPLIT / s - 1
@@ -133,7 +134,7 @@ def _far(mu: float, whole: int, s: Array) -> Array:
 
 
 def _power(base: Array, exponent: float) -> Array:
-    """A positive base to an exponent in [-1, 1], to a few units of rounding where its logarithm is a few."""
+    """A positive base to an exponent in [-1, 1], to a few units of rounding if log(base) is of order 1."""
     return jnp.exp(exponent * jnp.log(base))  # on a processor, this takes a quarter of the time of the general power
 
 
@@ -150,7 +151,7 @@ def _upwards(a: float, count: int, square: Array, before: Array, value: Array) -
 
 
 def _debye(nu: float, t: Array) -> Array:
-    """M by the uniform expansion for large orders, normalised to be 1 at t = 0."""
+    """M of a large order by Debye's uniform expansion, normalised to be 1 at t = 0."""
     square = jnp.minimum(t / nu / nu, _FAR)
     root = jnp.sqrt(1 + square)
     excess = square / (1 + root)  # the root - 1
@@ -172,7 +173,7 @@ def _clenshaw(coefficients: tuple[float, ...], at: Array) -> Array:
 
 @functools.cache
 def _chebyshev(order: float) -> tuple[float, ...]:
-    """Coefficients of sqrt(2 s / pi) exp(s) K_order(s) in 4/s - 1 on [-1, 1], for s from 2 to infinity."""
+    """Chebyshev coefficients of sqrt(2 s / pi) exp(s) K_order(s) in 4/s - 1 on [-1, 1], for s from 2 to infinity."""
     from scipy.special import kve  # slow to import
 
     angles = math.pi * (np.arange(4 * _TERMS) + 0.5) / (4 * _TERMS)
@@ -214,7 +215,7 @@ def _debye_polynomials() -> tuple[tuple[Fraction, ...], ...]:
 
 @functools.cache
 def _debye_terms(nu: float) -> tuple[tuple[float, ...], ...]:
-    """(-1)^k u_k(p) / nu^k over its sum at p = 1, highest power first."""
+    """Coefficients of the sum of (-1)^k u_k(p) / nu^k, divided by its value at p = 1, highest power first."""
     polynomials = _debye_polynomials()
     signed = [[(-1) ** k * c / Fraction(nu) ** k for c in u] for k, u in enumerate(polynomials)]
     whole = sum(c for u in signed for c in u)

@@ -20,15 +20,15 @@ def numpy_distances(
 ) -> Float[np.ndarray, "n m"]:
     """The matrix profile(sum_k (x_ik - y_jk)² / lengths_k²), with squares as accurate as `squared_distances`.
 
-    Squares are products of the points about the mean of y. Squares that lose two digits or more are computed again from
-    differences, so equal points have the distance 0. On one core an RBF entry in 10 dimensions takes a quarter of the
-    processor's time of the compiled form.
+    Squares come from inner products of the points, centred at the mean of y. Squares that lose two digits or more are
+    computed again from differences, so equal points have the distance 0. On one core, an RBF entry in 10 dimensions
+    takes a quarter of the processor time of the compiled form.
 
     Args:
         x: points.
         y: points.
         lengths: one length, or one for each column.
-        profile: from squares, which it overwrites.
+        profile: the function from squares to entries of the kernel; it may overwrite the squares.
     """
     centre = y.mean(axis=0)
     found = np.empty((len(x), len(y)))
@@ -51,7 +51,7 @@ def numpy_distances(
 def _repair(
     squares: np.ndarray, own: np.ndarray, norms: np.ndarray, x: np.ndarray, y: np.ndarray, lengths: np.ndarray
 ) -> None:
-    """Compute again what the product form has lost, in place."""
+    """Compute the squares that lost digits again, in place."""
     rows = np.flatnonzero(~(squares.min(axis=1) >= _NEAR * (own + norms.max())))
     if not len(rows):
         return

@@ -1,4 +1,4 @@
-"""The Gram matrix of a kernel with a form in NumPy, without compilation."""
+"""The Gram matrix, without compilation, of a kernel that has a form in NumPy."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -14,12 +14,12 @@ _TILE = 512
 
 
 def takes_numpy(kernel: AbstractKernel, x: Float[np.ndarray, "n *shape"], entries: int) -> bool:
-    """Whether `numpy_cross` gives the kernel at such points, at less cost than a compilation.
+    """Whether `numpy_cross` can compute the kernel at such points, at less cost than a compilation.
 
     Args:
         kernel: the kernel K.
         x: points, of which the first is tried.
-        entries: of all matrices that are asked for.
+        entries: the number of entries of all matrices that are needed.
 
     Example:
         >>> import numpy as np

@@ -1,4 +1,4 @@
-"""A kernel on points of a grid, half of which is shared only by points of equal parities."""
+"""A kernel on grid points with a second term that is zero unless both points have equal parities."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -38,7 +38,7 @@ class OddEvenKernel(AbstractKernel):
     Args:
         lengthscale: l, a positive number, in the units of the points, or an array of one for each column.
         odd_even_lengthscale: l_oe, a positive number, or an array of one for each column.
-        weight: of the second term, at least 0; with 0 the kernel is Gaussian.
+        weight: the weight of the second term, at least 0; with 0 the kernel is Gaussian.
         parities: the coordinates whose parity counts, for example (0,) for the protons of (Z, N). None means all
             coordinates.
 
@@ -72,7 +72,7 @@ class OddEvenKernel(AbstractKernel):
             )
 
     def __call__(self, x: Float[Array, " d"], y: Float[Array, " d"]) -> Float[Array, ""]:
-        """The smooth term, and the second one if parities are equal."""
+        """The smooth term, plus the second term if the parities are equal."""
         same = jnp.all(self._odd(x) == self._odd(y))
         smooth, second = (scaled(x, y) for scaled in self._terms(x))
         return smooth + self.weight * jnp.where(same, second, 0.0)
@@ -93,7 +93,7 @@ class OddEvenKernel(AbstractKernel):
         return RBF(smooth), RBF(for_columns("OddEvenKernel.odd_even_lengthscale", self.odd_even_lengthscale, x))
 
     def _odd(self, x: Float[Array, "*points d"]) -> Bool[Array, "*points c"]:
-        """Which of the coordinates that count are odd."""
+        """Whether each coordinate whose parity counts is odd."""
         if self.parities is not None and max(self.parities) >= x.shape[-1]:
             raise SettingError(
                 "OddEvenKernel.parities",

@@ -1,4 +1,4 @@
-"""A Gram matrix on disk, opened if all of it is there."""
+"""Open a Gram matrix on disk if all of its tiles are there."""
 
 import math
 import pathlib
@@ -10,7 +10,7 @@ from ._stored_tiles import FORMAT, load_zarr, tile_name
 
 
 def open_gram(path: str | pathlib.Path) -> Any:
-    """The matrix that `gram_on_disk` wrote at `path`, refused if a tile of it is missing or has another size.
+    """Open the matrix that `gram_on_disk` wrote at `path`; refuse it if a tile is missing or has another size.
 
     Args:
         path: the folder of the array.
@@ -19,7 +19,7 @@ def open_gram(path: str | pathlib.Path) -> Any:
         The array (`zarr.Array`), opened for reading.
 
     Raises:
-        MissingFileError: if there is no such folder.
+        MissingFileError: if the folder does not exist.
         DataError: if the folder has no complete matrix of `gram_on_disk`. The message gives the number of its tiles.
         SettingError: if zarr is not installed.
 

@@ -1,4 +1,4 @@
-"""The numbers that a kernel carries: learnable ones as array leaves, structural ones as static integers."""
+"""The parameters of a kernel: learnable numbers are arrays, structural numbers are static integers."""
 
 import math
 import operator
@@ -15,7 +15,7 @@ from lemmata.errors import SettingError
 
 
 def learnable(value: ArrayLike | Sequence[float]) -> Array:
-    """A floating-point array that gradients reach.
+    """Convert a number to a floating-point array with respect to which gradients can be taken.
 
     A Python number becomes a weakly typed array, so that a kernel follows the precision of the points it is given.
     """
@@ -49,15 +49,15 @@ def counting(name: str, *, least: int = 1) -> Callable[[Any], int]:
 def check_number(
     name: str, value: Array | np.ndarray, *, zero_allowed: bool = False, each_column: bool = False
 ) -> None:
-    """Reject a number that is not finite and positive (or zero, if that is allowed).
+    """Raise an error unless a number is finite and positive (or zero, if that is allowed).
 
     A number that is traced (inside jit, vmap or grad) has no value yet and passes.
 
     Args:
-        name: of the parameter, for the message.
+        name: the name of the parameter, for the message.
         value: the number.
-        zero_allowed: whether it may be 0.
-        each_column: whether it may be an array of one number for each column.
+        zero_allowed: whether the number may be 0.
+        each_column: whether an array with one number for each column is allowed.
 
     Raises:
         SettingError: if the value is known and breaks the rule.
@@ -81,10 +81,10 @@ def check_number(
 
 
 def for_columns(name: str, value: Any, x: Array | np.ndarray) -> Any:
-    """One number, or one for each column of the points, in the precision of the points.
+    """Check for one number, or one for each column of the points, and convert to the points' precision.
 
     Raises:
-        SettingError: if the number of values is neither of the two.
+        SettingError: if there is another number of values.
     """
     if value.ndim and value.shape != x.shape[-1:]:
         raise SettingError(

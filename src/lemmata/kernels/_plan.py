@@ -1,4 +1,4 @@
-"""The memory that a Gram matrix needs: bytes of the output, of the working memory, and the tiles."""
+"""Plan the memory of a Gram matrix: the bytes of the output and of the working memory, and the tiles."""
 
 import dataclasses
 import math
@@ -36,11 +36,11 @@ _ANNOUNCED = 2**30
 
 @dataclasses.dataclass(frozen=True)
 class GramPlan:
-    """How a Gram or cross matrix will be computed, and the memory that takes.
+    """How a Gram or cross matrix will be computed, and how much memory the computation takes.
 
     Attributes:
-        rows: n.
-        columns: m.
+        rows: the number n of rows.
+        columns: the number m of columns.
         itemsize: bytes of an entry.
         symmetric: whether tiles below the diagonal are copies of those above it.
         block: rows and columns of a tile.
@@ -73,7 +73,7 @@ class GramPlan:
         return [(i, j) for i in range(down) for j in range(i if self.symmetric else 0, across)]
 
     def fits(self, free: int | None = None) -> bool:
-        """Whether the peak fits into `free` bytes. None uses the free memory of the machine."""
+        """Whether the peak fits into `free` bytes. If `free` is None, the free memory of the machine is used."""
         return self.peak_bytes <= (available_bytes() if free is None else free)
 
     def announce(self) -> None:
@@ -91,10 +91,10 @@ class GramPlan:
 
 
 def size(count: int) -> str:
-    """Bytes in a unit that fits.
+    """A number of bytes as text, in a suitable unit.
 
     Args:
-        count: bytes.
+        count: the number of bytes.
     """
     unit, name = next((unit, name) for unit, name in ((2**30, "GiB"), (2**20, "MiB"), (1, "bytes")) if count >= unit
                       or unit == 1)  # fmt: skip
@@ -109,7 +109,7 @@ def gram_plan(
     block: int | None = None,
     working_set: int | None = None,
 ) -> GramPlan:
-    """The plan by which `gram` and `gram_on_disk` compute a matrix, without computing it.
+    """Return the plan by which `gram` and `gram_on_disk` would compute a matrix.
 
     The memory of a tile is what the compiler reports for this kernel, so a plan costs one to three compilations. The
     compiler's own memory, about 100 MiB once, is not part of the plan.
@@ -118,7 +118,7 @@ def gram_plan(
         kernel: the kernel K.
         x: points, one in each row.
         y: other points; `None` means `x` itself.
-        block: rows of a tile; `None` finds the tiles from the working set.
+        block: rows of a tile; `None` derives the tiles from the working set.
         working_set: bytes that the work may take besides points and output; `None` is 256 MiB.
 
     Raises:
@@ -194,9 +194,9 @@ def _tile_bytes(kernel: AbstractKernel, x: Array, y: Array | None, block: int) -
 
 
 def _held(tile: Callable[..., Any], kernel: AbstractKernel, *points: jax.ShapeDtypeStruct) -> int:
-    """Bytes of the arguments and of the compiled function's memory besides its result. The compiler is asked only once.
+    """Bytes of the arguments and of the compiled function's memory, without the result. The answer is kept.
 
-    A compilation takes some 100 MiB and seconds, and `gram` plans again what the caller has planned.
+    A compilation takes seconds and some 100 MiB, and `gram` makes again a plan that the caller may have made.
     """
     leaves, structure = jax.tree.flatten(kernel)
     told = tuple((leaf.shape, leaf.dtype) if eqx.is_array(leaf) else leaf for leaf in leaves)

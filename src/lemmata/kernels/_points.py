@@ -1,4 +1,4 @@
-"""Checks of kernel and points that every Gram matrix makes before any work."""
+"""Check the kernel and the points before a Gram matrix is computed."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +16,7 @@ _FEW = 2**20
 
 
 def has_finite_sum(values: Float[Array, "..."]) -> bool:
-    """Whether the sum is finite: then all numbers are, though a sum of finite numbers may overflow."""
+    """Whether the sum is finite. If so, all numbers are finite; but a sum of finite numbers may also overflow."""
     if values.size > _FEW:
         return bool(jnp.isfinite(jnp.sum(values)))
     with np.errstate(all="ignore"):
@@ -28,7 +28,7 @@ UNKNOWN = (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionE
 
 
 def checked_problem(kernel: object, x: object, y: object) -> tuple[Any, Any, bool]:
-    """The points as arrays of floating-point numbers, and whether all values are known (not under `jit` or `vmap`).
+    """The points as floating-point arrays, and whether their values are known (not traced by `jit` or `vmap`).
 
     Args:
         kernel: the object that must be a kernel.
@@ -134,7 +134,7 @@ def _array(name: str, given: Any) -> Any:
 
 
 def _finite(name: str, points: Array) -> bool:
-    """Whether the points are known. Known points with an entry that is not finite are refused."""
+    """Whether the points are known, that is, not traced. Known points with an entry that is not finite are refused."""
     try:
         # A sum of finite numbers may overflow. A finite sum shows that all entries are finite, but an infinite sum does
         # not show that an entry is infinite.

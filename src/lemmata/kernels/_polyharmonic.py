@@ -1,4 +1,4 @@
-"""The generalised covariance r² (ln r - b) + c of functions that look the same at every place, rotation and scale."""
+"""The generalised covariance r² (ln r - b) + c of functions without a preferred place, direction or scale."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -21,19 +21,19 @@ class PolyharmonicCovariance(AbstractKernel):
 
         r² = |x|² + |y|² - 2 <x, y>,
 
-    the other two terms are, if c is much larger than b², a prior variance of c for the level and of 2b for every slope
-    of an affine function. So, as b and c / b² grow, the regression tends to the polyharmonic (thin-plate) spline with
-    affine drift (`lemmata.solvers.universal_kriging` is this limit).
+    the other two terms give an affine function, if c is much larger than b²: its level has prior variance c, and every
+    slope has prior variance 2b. So, as b and c / b² grow, the regression tends to the polyharmonic (thin-plate) spline
+    with affine drift (`lemmata.solvers.universal_kriging` is this limit).
 
-    It is positive definite only on bounded sets. On the disc of radius R in the plane that is so exactly if
+    The kernel is positive definite only on bounded sets. On the disc of radius R in the plane, it is so exactly if
 
         B >= 1  and  c >= R² (2 B² - 2 B + 1),    B = b - ln R,
 
-    and both are also necessary for balls of more dimensions (`lemmata show regression.spline_limit.positive_on_discs`).
-    With b = 5 and c = 400, the radius is 4.7. Magnification by s turns it into s² times the kernel with b - ln s and c
-    / s².
+    and both conditions are also necessary for balls of more dimensions (`lemmata show
+    regression.spline_limit.positive_on_discs`). With b = 5 and c = 400, the radius is 4.7. Magnification by s turns it
+    into s² times the kernel with b - ln s and c / s².
 
-    Its derivative at x = y is 0; its second derivative there is infinite, and `jax.hessian` gives the finite part -2b.
+    The derivative at x = y is 0. The second derivative there is infinite, and `jax.hessian` gives the finite part -2b.
 
     >>> import jax.numpy as jnp
     >>> from lemmata.kernels import PolyharmonicCovariance, gram
@@ -44,11 +44,11 @@ class PolyharmonicCovariance(AbstractKernel):
     Reference: Bakhvalov 2025; conditional positive definiteness by Duchon 1977 and Micchelli 1986.
 
     Args:
-        slope: b, a finite number.
-        level: c, positive: the variance at every point.
+        slope: the finite number b.
+        level: the positive number c, which is the variance at every point.
 
     Raises:
-        SettingError: if a number is known and not finite, or the level is not positive.
+        SettingError: if a number is known (not traced by JAX) and not finite, or if the level is not positive.
     """
 
     slope: Float[Array, ""] = eqx.field(converter=learnable, default=5.0)
@@ -62,11 +62,11 @@ class PolyharmonicCovariance(AbstractKernel):
             raise SettingError("PolyharmonicCovariance.slope", found=slope.tolist(), rule="one finite number")
 
     def __call__(self, x: Float[Array, " d"], y: Float[Array, " d"]) -> Float[Array, ""]:
-        """The profile of |x - y|²."""
+        """The kernel as a function of |x - y|²."""
         return self._profile(squared_distance(x, y))
 
     def cross(self, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n m"]:
-        """The cross matrix by way of a matrix product."""
+        """The cross matrix, computed by a matrix product."""
         return self._profile(squared_distances(x, y))
 
     def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
@@ -78,10 +78,10 @@ class PolyharmonicCovariance(AbstractKernel):
 
 
 def squares_logarithm(squares: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """r² ln r from r², 0 at 0, with derivative 0 there (whose factor r vanishes).
+    """r² ln r as a function of r². Its value and its derivative at 0 are set to 0.
 
     Args:
-        squares: r².
+        squares: the values of r².
     """
     apart = squares > 0
     return jnp.where(apart, 0.5 * squares * jnp.log(jnp.where(apart, squares, 1.0)), 0.0)

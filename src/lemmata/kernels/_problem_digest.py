@@ -1,4 +1,4 @@
-"""A digest that distinguishes kernels and points, also in a later process."""
+"""A digest that identifies a kernel and its points, also in a later process."""
 
 import hashlib
 import re
@@ -11,9 +11,9 @@ from ._base import AbstractKernel
 
 
 def problem_digest(kernel: AbstractKernel, x: Array, y: Array | None = None) -> str:
-    """SHA-256 of the points, the kernel's numbers and its structure.
+    """Return the SHA-256 of the points, the kernel's numbers and its structure.
 
-    Functions enter by name, because their addresses change.
+    Functions enter by name, because their memory addresses change.
 
     Args:
         kernel: the kernel.

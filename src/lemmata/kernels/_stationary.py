@@ -1,4 +1,4 @@
-"""Kernels of the distance |x - y|: Gaussian, Laplace, Matérn."""
+"""Kernels that depend on the distance |x - y|: Gaussian, Laplace and Matérn."""
 
 import abc
 import math
@@ -28,8 +28,8 @@ class _Stationary(AbstractKernel):
     """A kernel of |x - y|² / lengthscale², with points and lengthscale divided by a power of two near the lengthscale.
 
     With a lengthscale for each column, the square is sum_k (x_k - y_k)² / lengthscale_k². Multiplication by a power of
-    two does not round. So values belong to the given points without rounding. Squares neither overflow nor underflow if
-    the ratio does not.
+    two does not round, so the kernel is that of the given points. Squares neither overflow nor underflow if the ratio
+    |x - y|² / lengthscale² does not.
     """
 
     lengthscale: eqx.AbstractVar[Float[Array, "*columns"]]
@@ -43,11 +43,11 @@ class _Stationary(AbstractKernel):
         """The kernel from |x - y|² / lengthscale²."""
 
     def __call__(self, x: Float[Array, " d"], y: Float[Array, " d"]) -> Float[Array, ""]:
-        """The profile of |x - y|² / lengthscale²."""
+        """The kernel as a function of |x - y|² / lengthscale²."""
         return self._profile(self._squares(squared_distance, x, y))
 
     def cross(self, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n m"]:
-        """The cross matrix by way of a matrix product."""
+        """The cross matrix, computed by a matrix product."""
         return self._profile(self._squares(squared_distances, x, y))
 
     def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
@@ -55,7 +55,7 @@ class _Stationary(AbstractKernel):
         return jnp.ones(x.shape[0], x.dtype)
 
     def numpy_cross(self, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "n m"] | None:
-        """The cross matrix by NumPy, of kernels whose profile is a polynomial times an exponential."""
+        """The cross matrix by NumPy, for kernels whose profile is a polynomial times an exponential."""
         length, profile = known(self.lengthscale), self._numpy_profile()
         if profile is None or length is None or not x.dtype == y.dtype == np.float64:
             return None
@@ -63,7 +63,7 @@ class _Stationary(AbstractKernel):
         return numpy_distances(x, y, length, profile)
 
     def _numpy_profile(self) -> Callable[[np.ndarray], np.ndarray] | None:
-        """The kernel from |x - y|² / lengthscale² by NumPy, which may overwrite it."""
+        """The kernel from |x - y|² / lengthscale² by NumPy, which may overwrite its argument."""
         return None
 
     def _squares(self, distances: Callable[..., Array], x: Array, y: Array) -> Array:
@@ -75,7 +75,7 @@ class _Stationary(AbstractKernel):
 
 
 def _unit(length: Any, x: Array) -> Float[Array, "*columns"]:
-    """The power of two that takes a lengthscale to [1/2, 1), in the precision of the points."""
+    """The power of two that scales a lengthscale into [1/2, 1), in the precision of the points."""
     given = jax.lax.stop_gradient(length)
     return jnp.ldexp(jnp.ones_like(given), -jnp.frexp(given)[1]).astype(x.dtype)
 
@@ -127,7 +127,7 @@ class Laplace(_Stationary):
 
 
 def _order(nu: Any) -> float:
-    """Nu as a Python number."""
+    """Check the order nu, and return it as a Python number."""
     if isinstance(nu, jax.Array) and known(nu) is None:
         raise SettingError(
             "Matern.nu",

@@ -1,4 +1,4 @@
-"""One tile of a Gram matrix on disk, computed and written by any process that receives the task."""
+"""Compute and write one tile of a Gram matrix on disk, in whichever process receives the task."""
 
 import pathlib
 from types import ModuleType
@@ -20,10 +20,10 @@ FORMAT = "lemmata gram matrix 1"
 
 
 def load_zarr(what: str) -> ModuleType:
-    """The package zarr.
+    """Import the package zarr.
 
     Args:
-        what: the part that needs it, for the message.
+        what: the feature that needs zarr, for the message.
 
     Raises:
         SettingError: if zarr is not installed.
@@ -41,7 +41,7 @@ def load_zarr(what: str) -> ModuleType:
 
 
 def tile_name(i: int, j: int) -> str:
-    """The name of a tile's mark: tile row and tile column.
+    """The name of the file that marks a tile as finished. It contains the tile row and the tile column.
 
     Args:
         i: tile row.
@@ -54,8 +54,8 @@ def chunks_of(plan: GramPlan, folder: pathlib.Path, i: int, j: int) -> list[path
     """The files of a tile and of its transposed tile.
 
     Args:
-        plan: of the matrix.
-        folder: of the array.
+        plan: the plan of the matrix.
+        folder: the folder of the array.
         i: tile row.
         j: tile column.
     """
@@ -70,8 +70,8 @@ def write_tile(
 
     Args:
         stored: the zarr array.
-        plan: of the matrix.
-        folder: of the array.
+        plan: the plan of the matrix.
+        folder: the folder of the array.
         i: tile row.
         j: tile column.
         values: the tile.
@@ -95,10 +95,10 @@ def write_tile(
 
 
 def share_points(folder: pathlib.Path, x: Float[Array, "n *shape"], y: Float[Array, "m *shape"] | None) -> None:
-    """Put the points where workers read them, unless they are there.
+    """Write the points to the folder from which workers read them, unless they are there.
 
     Args:
-        folder: of the array.
+        folder: the folder of the array.
         x: points.
         y: other points, or None.
 
@@ -112,16 +112,16 @@ def share_points(folder: pathlib.Path, x: Float[Array, "n *shape"], y: Float[Arr
 
 
 def compute_tile(folder: str, plan: GramPlan, kernel: AbstractKernel, float64: bool, i: int, j: int, call: str) -> None:
-    """The work of a worker: compute one tile from the points in the folder, and write it.
+    """Compute one tile from the points in the folder, and write it. This function runs on a worker.
 
     Args:
-        folder: of the array.
-        plan: of the matrix.
+        folder: the folder of the array.
+        plan: the plan of the matrix.
         kernel: the kernel.
         float64: whether the caller's JAX computes in float64.
         i: tile row.
         j: tile column.
-        call: which call asks.
+        call: an identifier of the call that needs the tile.
     """
     import zarr
 
@@ -138,7 +138,7 @@ def compute_tile(folder: str, plan: GramPlan, kernel: AbstractKernel, float64: b
 
 
 def _rows(folder: pathlib.Path, name: str, plan: GramPlan, i: int) -> tuple[Array, int]:
-    """The points of a tile row, and the number of points before it, as in `tile_of`."""
+    """A block of points that ends with a tile row, and how many of them precede the tile row."""
     points = read_array(_points_file(folder, name))
     first = min(i * plan.block, max(len(points) - plan.block, 0))
     return jnp.asarray(points[first : first + plan.block]), i * plan.block - first

@@ -15,7 +15,7 @@ from ._points import UNKNOWN, entries, has_finite_sum
 
 
 def tile_of(kernel: AbstractKernel, x: Array, y: Array | None, block: int) -> Callable[[int, int], Float[Array, "a b"]]:
-    """The function that computes the tile in tile row i and tile column j, compiled.
+    """Return a compiled function that computes the tile in tile row i and tile column j.
 
     Args:
         kernel: the kernel.
@@ -51,12 +51,12 @@ def tile_of(kernel: AbstractKernel, x: Array, y: Array | None, block: int) -> Ca
 
 
 def refused_points(kernel: AbstractKernel, x: Array, y: Array | None) -> Float[Array, " n"]:
-    """K(x_i, x_i). It is computed so that a kernel can refuse points, because a compiled kernel cannot refuse anything.
+    """Compute K(x_i, x_i) so that the kernel can refuse points, because a compiled kernel cannot raise errors.
 
     Args:
         kernel: the kernel.
         x: points.
-        y: other points, which it may refuse, too.
+        y: other points, which the kernel may also refuse.
     """
     diagonal = kernel.diagonal(x)
     if y is not None:
@@ -66,13 +66,13 @@ def refused_points(kernel: AbstractKernel, x: Array, y: Array | None) -> Float[A
 
 @eqx.filter_jit
 def cross_tile(kernel: AbstractKernel, x: Array, y: Array) -> Array:
-    """K(x_i, y_j) for two sets of points, compiled as a whole."""
+    """K(x_i, y_j) for two sets of points, computed by one compiled function."""
     return entries(kernel.cross, x, y)
 
 
 @eqx.filter_jit
 def diagonal_tile(kernel: AbstractKernel, x: Array) -> tuple[Array, Array, Array]:
-    """K(x_i, x_j), exactly symmetric, and the arguments of `checked_symmetric`, compiled together."""
+    """The exactly symmetric K(x_i, x_j) and the arguments of `checked_symmetric`, by one compiled function."""
     return symmetrised(entries(kernel.cross, x, x))
 
 
@@ -91,18 +91,18 @@ def checked_symmetric(
     largest: Float[Array, ""],
     first: int = 0,
 ) -> Float[Array, "n n"]:
-    """The mean, first of the three results of `symmetrised`, refused if not finite or not symmetric to rounding.
+    """Return `mean`, the first result of `symmetrised`; refuse it if it is not finite or not symmetric up to rounding.
 
-    An inner product of d numbers has an error of at most d eps relative to the norms. The kernel may be its root, for
-    example a distance or an angle that is zero up to rounding. So K(x, y) and K(y, x) may differ by 2 sqrt(d eps) of
-    the largest entry.
+    An inner product of d numbers has an error of at most d eps relative to the norms. The kernel may be the root of an
+    inner product, for example a distance or an angle that is zero up to rounding. So K(x, y) and K(y, x) may differ by
+    2 sqrt(d eps) of the largest entry.
 
     Args:
         x: points, of d numbers each.
         mean: the symmetric matrix.
         gap: the largest |K(x, y) - K(y, x)|.
         largest: the largest |K(x, y)|.
-        first: the row of all points at which these begin.
+        first: the number of the row at which these points begin among all points.
 
     Raises:
         SettingError: if the numbers are known and not finite, or the kernel is not symmetric.
@@ -125,13 +125,13 @@ def checked_symmetric(
 
 
 def checked_finite(matrix: Float[Array, "n m"], first: tuple[int, int] = (0, 0)) -> Float[Array, "n m"]:
-    """The matrix.
+    """Return the matrix.
 
-    It is refused if an entry is known not to be finite, because inner products overflow before the points do.
+    It is refused if an entry is known not to be finite, because inner products can overflow for finite points.
 
     Args:
         matrix: entries of a kernel at pairs of points.
-        first: the row of x and the row of y at which it begins.
+        first: the row of x and the row of y at which the matrix begins.
 
     Raises:
         SettingError: if an entry is not finite; the message names one.

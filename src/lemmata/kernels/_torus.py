@@ -1,4 +1,4 @@
-"""Kernels of periodic inputs: Sobolev spaces on the torus, and the exponentiated sine."""
+"""Kernels for periodic inputs: the kernels of Sobolev spaces on the torus, and the exponentiated sine."""
 
 import math
 
@@ -13,12 +13,12 @@ from ._parameters import check_number, counting, for_columns, learnable
 class TorusSobolev(AbstractKernel):
     """The reproducing kernel of the Sobolev space of integer order s on the torus [0, 1)^d, of dominating mixed type.
 
-    A product over the coordinates of
+    The kernel is the product over the coordinates i of
 
         k_s(t) = 1 + 2 sum_{k>=1} k^(-2s) cos(2πkt) = 1 + (-1)^(s+1) (2π)^(2s) / (2s)! B_2s({t}),    t = x_i - y_i,
 
     with B_2s the Bernoulli polynomial and {t} the fractional part. Its eigenvalues in the Fourier basis are the
-    products of max(1, |k_i|)^(-2s), which makes it a problem of known spectrum.
+    products of max(1, |k_i|)^(-2s), so its spectrum is known.
 
     >>> import jax.numpy as jnp
     >>> from lemmata.kernels import TorusSobolev
@@ -42,7 +42,7 @@ class TorusSobolev(AbstractKernel):
 
 
 def _difference(x: Float[Array, " d"], y: Float[Array, " d"], period: float | Float[Array, "*d"]) -> Float[Array, " d"]:
-    """X - y up to whole periods, rounded as numbers of a period are.
+    """The difference x - y up to whole periods, with an error like the rounding error of numbers within one period.
 
     The remainder of a floating-point number is exact, but the difference of two large numbers is not. Its rounding
     error may be many periods, and it differs from pair to pair.
@@ -83,7 +83,8 @@ class Periodic(AbstractKernel):
             separately.
 
     Raises:
-        SettingError: if a setting is known and not positive, or is an array of another length than points have columns.
+        SettingError: if a parameter is known (not traced by JAX) and not positive, or if an array does not have one
+            number for each column of the points.
     """
 
     period: Float[Array, "*periods"] = eqx.field(converter=learnable, default=1.0)

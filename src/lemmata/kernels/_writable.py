@@ -1,4 +1,4 @@
-"""A Gram matrix as an array of NumPy that may be overwritten. The peak of memory is the matrix and a few tiles."""
+"""A Gram matrix as a NumPy array that may be overwritten. The peak of memory is the matrix and a few tiles."""
 
 import numpy as np
 from jaxtyping import Array, Float
@@ -14,10 +14,11 @@ from ._points import checked_problem
 
 
 def writable_gram(kernel: AbstractKernel, x: Float[Array, "n *shape"]) -> Float[np.ndarray, "n columns"]:
-    """The Gram matrix K(x_i, x_j) in a new array of NumPy, for factorisations in place. It is exactly symmetric.
+    """The exactly symmetric Gram matrix K(x_i, x_j) in a new NumPy array, for factorisations in place.
 
-    Only tiles on and above the diagonal are computed, in one compiled shape. The matrix is the only array of its size.
-    A Cholesky factor can replace it. In contrast, `gram` gives an array of JAX, which cannot be written to.
+    Only tiles on and above the diagonal are computed, by functions compiled for one shape. No second array of this
+    size is made, and a Cholesky factor can replace the matrix. In contrast, `gram` returns a JAX array, which cannot
+    be written to.
 
     Args:
         kernel: the kernel K.

@@ -1,4 +1,4 @@
-"""Finite networks, their training by gradient descent, and transformers, also one that learns in context."""
+"""Finite networks, their training by gradient descent, and transformers, including one that learns in context."""
 
 from lemmata.core import read_arguments as _read_arguments
 

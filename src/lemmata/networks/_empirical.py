@@ -22,7 +22,7 @@ _BATCH = 256
 
 
 class EmpiricalKernel(eqx.Module):
-    r"""The tangent kernel Theta(x, x')_ab = <df_a(x)/dparams, df_b(x')/dparams> of any function, at its parameters.
+    r"""The tangent kernel Theta(x, x')_ab = <df_a(x)/dparams, df_b(x')/dparams> of a function f at given parameters.
 
     Every method takes points of any shape, one in each row. `outputs` chooses which of the k outputs (the entries of
     f(params, x), of any shape) are returned: "all" pairs (n, m, k, k); "each" with itself (n, m, k); the "mean" of each
@@ -30,12 +30,12 @@ class EmpiricalKernel(eqx.Module):
     (n, m).
 
     Args:
-        f: a function f(params, x) of one point, or an object with such an `apply`, for example a plain function or a
-            layer. `equinox_function` and `flax_function` make one of a module. Layers take the faster route of
-            `tangent_gram`.
+        f: a function f(params, x) of one point, or an object with such a method `apply`, for example a layer.
+            `equinox_function` and `flax_function` convert modules to such functions. For layers, the faster method of
+            `tangent_gram` is used.
         params: a tree of arrays; leaves that are not floating-point numbers are fixed.
-        working_set: bytes of gradients, activations and products that may be in memory at once, besides the result; at
-            least those of two points.
+        working_set: bytes of gradients, activations and products that may be in memory at once, besides the result. At
+            least the memory for two points is used.
 
     The methods raise these errors. ShapeError: points are empty, have different shapes or do not fit the function.
     PrecisionError: half precision. SettingError: parameters without a floating-point number, or an output that does not
@@ -68,12 +68,12 @@ class EmpiricalKernel(eqx.Module):
     def gram(
         self, x: Shaped[Array, "n *point"], y: Shaped[Array, "m *point"] | None = None, *, outputs: Outputs = "all"
     ) -> Inexact[Array, "n m *outputs"]:
-        """The matrix Theta(x_i, y_j), where y = x by default. `tangent_gram` says how it is computed."""
+        """The matrix Theta(x_i, y_j), where y = x by default. `tangent_gram` describes how it is computed."""
         found = tangent_gram(self.f, self.params, x, y, **options(outputs), working_set=self.working_set)
         return self._finite("tangent kernel", found, x, x if y is None else y)
 
     def diagonal(self, x: Shaped[Array, "n *point"], *, outputs: Outputs = "all") -> Inexact[Array, "n *outputs"]:
-        """Theta(x_i, x_i), point by point: (n, k, k), (n, k), or (n,)."""
+        """Theta(x_i, x_i) for each point, of shape (n, k, k), (n, k) or (n,), depending on `outputs`."""
         one = lambda point: tangent_gram(
             self.f, self.params, point[None], **options(outputs), working_set=self.working_set
         )[0, 0]
@@ -84,18 +84,18 @@ class EmpiricalKernel(eqx.Module):
     def product(
         self, x: Shaped[Array, "n *point"], v: Inexact[Array, "m *out"], y: Shaped[Array, "m *point"] | None = None
     ) -> Inexact[Array, "n *out"]:
-        """(Theta v)_ia = sum_jb Theta(x_i, y_j)_ab v_jb without forming Theta, for any number of points.
+        """Return (Theta v)_ia = sum_jb Theta(x_i, y_j)_ab v_jb without forming Theta, for any number of points.
 
         Args:
             x: points of the result.
-            v: the vector, of the shape of the outputs at y.
-            y: points of the vector, x itself by default.
+            v: the vector, in the shape of the outputs at y.
+            y: points of the vector; x itself by default.
         """
         found = tangent_product(self.f, self.params, v, x, y, working_set=self.working_set)
         return self._finite("product with the tangent kernel", found, x, x if y is None else y)
 
     def values(self, x: Shaped[Array, "n *point"]) -> Inexact[Array, "n *out"]:
-        """f(params, x_i), in batches."""
+        """The outputs f(params, x_i), computed in batches."""
         output_structure(self.f, self.params, x)
         apply = function_of(self.f)
         return jax.lax.map(lambda point: apply(self.params, point), x, batch_size=_BATCH)
@@ -103,7 +103,7 @@ class EmpiricalKernel(eqx.Module):
     def nngp(self, x: Shaped[Array, "n *point"], y: Shaped[Array, "m *point"] | None = None) -> Inexact[Array, "n m"]:
         """The mean over outputs of f_a(x_i) f_a(y_j).
 
-        At infinite width, it is the covariance of an output over draws.
+        At infinite width, this is the covariance of an output over random initialisations.
         """
         plan = self.plan("kernel of the outputs", (x, x if y is None else y), "mean", copies=2)
         plan.require(x, remedy="pass fewer points at a time, or use float32")
@@ -122,16 +122,16 @@ class EmpiricalKernel(eqx.Module):
     ) -> Inexact[Array, "n m *outputs"]:
         r"""dTheta(x_i, y_j)/dt along the gradient flow of squared loss, at these parameters.
 
-        The flow is dparams/dt = -grad 1/2 sum_ia (f_a(train_i) - targets_ia)², in the time of `train`. The kernel is
-        differentiated along that direction. No third-order tensor is formed, and the cost is about three times the cost
-        of the kernel. At infinite width, the velocity vanishes. At width m, it is of order 1/m in the NTK
-        parameterisation.
+        The flow is dparams/dt = -grad 1/2 sum_ia (f_a(train_i) - targets_ia)², with the same time t as in `train`. The
+        kernel is differentiated along this direction. No third-order tensor is formed, and the cost is about three
+        times the cost of the kernel. At infinite width, the velocity vanishes. At width m, it is of order 1/m in the
+        NTK parameterisation.
 
         Args:
             train: the points of the loss.
-            targets: their targets, of the shape of the outputs.
-            x: points of the kernel, by default those of the loss.
-            y: other points, x itself by default.
+            targets: their targets, in the shape of the outputs.
+            x: points of the kernel; by default the points of the loss.
+            y: other points; x itself by default.
             outputs: as for `gram`.
         """
         points = train if x is None else x
@@ -162,7 +162,7 @@ class EmpiricalKernel(eqx.Module):
 
         The change is ||Theta' - Theta||_F / ||Theta||_F, for example for parameters after training.
 
-        The other parameters form the same tree and give outputs of the same shape.
+        The other parameters must form the same tree and give outputs of the same shape.
         """
         if (found := jax.tree.structure(params)) != (own := jax.tree.structure(self.params)):
             raise ShapeError(
@@ -179,13 +179,13 @@ class EmpiricalKernel(eqx.Module):
         return _change(self.gram(x, y, outputs=outputs), other.gram(x, y, outputs=outputs))
 
     def plan(self, what: str, points: tuple[Array, ...], outputs: Outputs, *, copies: int = 1) -> ResultPlan:
-        """The bytes of a result with one row or one entry for each of some points.
+        """Plan the memory of a result with one row or one entry for each point or pair of points.
 
         Args:
             what: the result.
             points: x, or x and y.
             outputs: as for `gram`.
-            copies: how many such results are alive at once.
+            copies: how many such results are in memory at once.
         """
         out = output_structure(self.f, self.params, *points)
         k = math.prod(out.shape)
@@ -218,7 +218,7 @@ def _all_finite(found: Array) -> Array:
 
 
 def options(outputs: Outputs) -> dict[str, Any]:
-    """The choice of outputs in the words of `tangent_gram`."""
+    """Translate the choice of outputs into the arguments of `tangent_gram`."""
     if outputs in ("all", "each", "mean"):
         return {"each": outputs == "each", "trace": outputs == "mean"}
     if isinstance(outputs, int) and not isinstance(outputs, bool):
@@ -232,7 +232,7 @@ def options(outputs: Outputs) -> dict[str, Any]:
 
 
 def is_true(condition: Bool[Array, ""]) -> bool:
-    """Whether a condition is known, outside of a trace, and holds."""
+    """Whether a condition holds; False if it is traced by JAX and so not known."""
     try:
         return bool(condition)
     except jax.errors.ConcretizationTypeError:

@@ -1,8 +1,8 @@
-"""The transformer that runs the Lasso inside its forward pass, weight by weight, and the same numbers without zeros.
+"""The transformer that runs the Lasso inside its forward pass, computed without the entries that stay zero.
 
 This theory is about a transformer whose weights are written down, not trained. With D = d + 2n + 7 rows, its layers
 compute n features of every token (Attn0, FF0). Then they repeat a step of proximal gradient (Attn1, FF1) and a
-prediction (Attn2, FF2). It leaves unexplained whether training would find such weights.
+prediction (Attn2, FF2). The theory does not say whether training would find such weights.
 
 These are the rows of the residual stream, in order: x and a one (d+1), y, w (1 for examples, 0 for the query), phi
 (n+1), rho (n+1), lambda, the prediction. The accelerated transformer has n+1 more rows after rho. Its rho is the point
@@ -30,7 +30,7 @@ def linearised(x: Float[Array, "*s"], temperature: Float[Array, ""], stable: boo
     Args:
         x: any array.
         temperature: tau.
-        stable: as 2 tau tanh(x / (2 tau)), equal but without cancellation.
+        stable: whether to compute it as 2 tau tanh(x / (2 tau)), which is equal but has no cancellation.
     """
     if stable:
         return 2 * temperature * jnp.tanh(x / (2 * temperature))
@@ -38,18 +38,19 @@ def linearised(x: Float[Array, "*s"], temperature: Float[Array, ""], stable: boo
 
 
 class InContextTransformer(eqx.Module):
-    """A transformer of L = 2T + 1 layers that predicts from examples by T steps of proximal gradient on the Lasso.
+    """A transformer with L = 2T + 1 layers that predicts from examples by T proximal gradient steps on the Lasso.
 
     Args:
         features: the n features of FF0.
-        penalty: lambda of the Lasso.
-        step: eta.
+        penalty: the penalty lambda of the Lasso.
+        step: the step size eta.
         temperature: tau of the attention layers of each kind; it is large, so that logistic functions are nearly
             linear.
-        layers: L, odd.
-        examples: N that the weights of Attn2 are built for.
-        accelerated: with momentum (FISTA), in D = d + 3n + 8 rows.
-        as_printed: Attn2 without the factor N. These are the source's weights, whose prediction is N times too small.
+        layers: the number L of layers, which is odd.
+        examples: the number N of examples for which the weights of Attn2 are built.
+        accelerated: whether to use momentum (FISTA), with D = d + 3n + 8 rows.
+        as_printed: whether to leave out the factor N in Attn2. These are the source's weights, whose prediction is N
+            times too small.
     """
 
     features: UniversalFeatures
@@ -64,20 +65,20 @@ class InContextTransformer(eqx.Module):
     def __check_init__(self):
         if self.layers < 1 or self.layers % 2 == 0:
             raise SettingError(
-                "layers", found=self.layers, rule="an odd number, at least 1: one layer, and two more for each step",
-                remedy=f"layers={max(1, self.layers + 1)}",
+                "layers", found=self.layers, rule="an odd number of at least 1, because each step adds two layers",
+                remedy=f"set layers={max(1, self.layers + 1)}",
             )  # fmt: skip
         if self.examples < 2:
             raise SettingError("examples", found=self.examples, rule="at least 2")
 
     @property
     def iterations(self) -> int:
-        """T = (L - 1) / 2."""
+        """The number of steps, T = (L - 1) / 2."""
         return (self.layers - 1) // 2
 
     @property
     def rows(self) -> dict[str, slice]:
-        """Which rows of the residual stream hold what."""
+        """The rows of the residual stream that hold each quantity, by name."""
         d, p = self.features.omega.shape[1], len(self.features.thresholds) + 1
         names = {"x": d, "one": 1, "y": 1, "w": 1, "phi": p, "rho": p}
         names |= {"last": p} if self.accelerated else {}
@@ -91,12 +92,12 @@ class InContextTransformer(eqx.Module):
         return self.rows["prediction"].stop
 
     def momenta(self) -> Float[Array, " t"]:
-        """beta_t of each step: 0 if not accelerated, and in the last step, whose prediction is read out."""
+        """The momentum beta_t of each step; 0 without acceleration, and in the last step, which predicts."""
         beta = momentum(self.iterations) if self.accelerated else jnp.zeros(self.iterations)
         return beta.at[-1:].set(0.0).astype(self.step.dtype)
 
     def tokens(self, x: Float[Array, "N d"], y: Float[Array, " N"], query: Float[Array, " d"]) -> Float[Array, "D T"]:
-        """H(0): examples as columns, then the query with y = w = 0 (li2025incontext, equation 57).
+        """The tokens H(0): the examples as columns, then the query with y = w = 0 (li2025incontext, equation 57).
 
         Args:
             x: inputs of the examples.
@@ -117,13 +118,13 @@ class InContextTransformer(eqx.Module):
     ) -> Float[Array, " m"]:
         """Predictions at the queries, by one forward pass for each. Only the rows that change are computed.
 
-        Memory O((N + m) n).
+        The memory is O((N + m) n) for N examples, m queries and n features.
 
         Args:
             x: inputs of the examples.
             y: their targets.
-            queries: where to predict.
-            stable: logistic functions without cancellation.
+            queries: the inputs at which to predict.
+            stable: whether to compute logistic functions without cancellation.
         """
         return forward_steps(self, self.features(x), y, self.features(queries), stable, record=False)[1][0]
 
@@ -134,23 +135,23 @@ class InContextTransformer(eqx.Module):
         queries: Float[Array, "m d"],
         stable: bool = True,
     ) -> tuple[Float[Array, "t p m"], Float[Array, "t m"]]:
-        """Rho after each of the T steps, and the prediction, for each query. The memory is O((N + T m) n).
+        """Rho after each of the T steps, and the prediction, for each of the m queries. The memory is O((N + T m) n).
 
         Args:
             x: inputs of the examples.
             y: their targets.
-            queries: where to predict.
-            stable: logistic functions without cancellation.
+            queries: the inputs at which to predict.
+            stable: whether to compute logistic functions without cancellation.
         """
         return forward_steps(self, self.features(x), y, self.features(queries), stable)
 
     def predict(self, x: Any, y: Any, queries: Any, stable: bool = True) -> Float[Array, " m"]:
-        """The same for tables from a user, which are checked first.
+        """Check tables from a user, and return the predictions at the queries.
 
         Args:
             x: inputs of the examples (N, d), in the unit ball.
             y: their targets (N,).
-            queries: where to predict (m, d), in the unit ball.
+            queries: the inputs (m, d) at which to predict, in the unit ball.
             stable: logistic functions without cancellation.
 
         Raises:
@@ -179,7 +180,7 @@ def forward_steps(
         y: their targets.
         asked: features of the queries.
         stable: logistic functions without cancellation.
-        record: every step; otherwise only the last.
+        record: whether to return every step, and not only the last.
     """
     examples = len(y)
     linear = lambda z: linearised(z, model.temperature.astype(prompt.dtype), stable)

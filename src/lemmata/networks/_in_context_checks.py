@@ -1,4 +1,4 @@
-"""User input for an in-context transformer, checked: settings, prompts, temperatures."""
+"""Check user input for an in-context transformer: settings, prompts and temperatures."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,13 +14,13 @@ def check_number(name: str, value: Any, cast: Callable[[Any], Array], *, positiv
     """Refuse a setting that is not a finite number of the right sign, before or after it is stored in a type.
 
     Args:
-        name: what it is.
-        value: the argument; None is replaced by a default.
-        cast: into the type.
-        positive: above 0; otherwise at least 0.
+        name: the name of the setting.
+        value: the value of the setting; None is replaced by a default.
+        cast: the function that converts a number to the type.
+        positive: whether the number must be above 0; otherwise at least 0.
 
     Raises:
-        SettingError: it is refused.
+        SettingError: the setting is refused.
     """
     rule = ("positive" if positive else "at least 0") + " and finite"
     if value is None:
@@ -38,13 +38,13 @@ def check_number(name: str, value: Any, cast: Callable[[Any], Array], *, positiv
 
 
 def checked_prompt(x: Any, y: Any, queries: Any, columns: int, dtype: Any) -> tuple[Array, Array, Array]:
-    """A prompt and queries as arrays of a type.
+    """Check a prompt and queries, and return them as arrays of a type.
 
     Args:
         x: inputs of the examples.
         y: their targets.
-        queries: other inputs.
-        columns: d.
+        queries: the inputs at which to predict.
+        columns: the number d of columns.
         dtype: the type.
 
     Raises:
@@ -83,14 +83,14 @@ def _refuse_rows(name: str, values: np.ndarray, ball: bool) -> None:
 
 
 def refuse_silence(temperature: float, highest: float) -> None:
-    """Logistic functions of |z| <= eps/2 are 1/2, and the largest z that targets up to C_F make is eta C_F / tau.
+    """Refuse a temperature so high that rounding turns the logistic function of every target into 1/2.
 
     Args:
-        temperature: tau.
-        highest: 2 eta C_F / eps.
+        temperature: the temperature tau.
+        highest: the largest allowed tau, 2 eta C_F / eps, at which the largest z = eta C_F / tau is eps/2.
 
     Raises:
-        SettingError: tau is above it.
+        SettingError: tau is above `highest`.
     """
     if temperature > highest:
         raise SettingError(

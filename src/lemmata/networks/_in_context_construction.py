@@ -1,4 +1,4 @@
-"""The in-context transformer of a class of functions, with settings, their checks, and the required temperature."""
+"""Construct the in-context transformer of a class of functions, check its settings, and find its temperature."""
 
 from typing import Any
 
@@ -33,19 +33,20 @@ def construct_transformer(
     """The transformer of Lemma 4 for a class of functions. Its weights depend only on the class.
 
     Args:
-        functions: the class.
-        number: n features.
-        layers: L = 2T + 1.
-        examples: N.
+        functions: the class of functions.
+        number: the number n of features.
+        layers: the number of layers, L = 2T + 1.
+        examples: the number N of examples.
         key: randomness of the features.
-        penalty: lambda.
-        temperature: tau; None is 10^4 in float64, near the best value for the form that cancels, and (6 eps)^(-1/3) in
-            types with fewer digits.
-        sharpness: tau of the features, 1/sqrt(epsilon) in the source.
-        step: eta. None is 1/(2(n + 1)), the largest step at which the source's proof holds. The source writes 1/(2n).
-        accelerated: with momentum.
-        as_printed: without the factor N in Attn2.
-        dtype: of the weights.
+        penalty: the Lasso penalty lambda.
+        temperature: the temperature tau; None is 10^4 in float64, near the best value for the form that cancels, and
+            (6 eps)^(-1/3) in types with fewer digits.
+        sharpness: the sharpness tau of the features, 1/sqrt(epsilon) in the source.
+        step: the step size eta. None is 1/(2(n + 1)), the largest step at which the source's proof holds. The source
+            writes 1/(2n).
+        accelerated: whether to use momentum.
+        as_printed: whether to leave out the factor N in Attn2.
+        dtype: the type of the weights.
 
     Raises:
         SettingError: for fewer than 1 feature, an even number of layers, or fewer than 2 examples; for a temperature,
@@ -75,13 +76,13 @@ def construct_transformer(
 
 
 def temperature_asked(number: int, layers: int, examples: int, cost: float | Array) -> Array:
-    """N n² (L + n)(N + n) C_F, the temperature of Lemma 7 with a constant of 1.
+    """Return N n² (L + n)(N + n) C_F, the temperature of Lemma 7 if its constant is 1.
 
     Args:
-        number: n.
-        layers: L.
-        examples: N.
-        cost: C_F.
+        number: the number n of features.
+        layers: the number L of layers.
+        examples: the number N of examples.
+        cost: the Barron parameter C_F of the class.
 
     Example:
         >>> from lemmata.networks import temperature_asked

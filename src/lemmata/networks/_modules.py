@@ -1,4 +1,4 @@
-"""Modules of other libraries as functions f(params, x) of their trainable parameters."""
+"""Convert modules of other libraries to functions f(params, x) of their trainable parameters."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -14,13 +14,13 @@ def function_of(f: Any) -> Callable[..., Any]:
 
 
 def equinox_function(module: Any) -> tuple[Any, Any]:
-    """(f, params) of an Equinox module that is called with one point. f(params, x) = module(x) at those parameters.
+    """Return (f, params) for an Equinox module that takes one point: f(params, x) is module(x) at these parameters.
 
     Args:
         module: the module. Every floating-point array in it is a parameter, and everything else is part of f.
 
     Raises:
-        SettingError: if the argument is not an Equinox module, or is one that cannot be called.
+        SettingError: if the argument is not an Equinox module, or if the module cannot be called.
     """
     if not (isinstance(module, eqx.Module) and callable(module)):
         raise SettingError("module", found=repr(module), rule="an equinox.Module that is called with one point")
@@ -29,15 +29,15 @@ def equinox_function(module: Any) -> tuple[Any, Any]:
 
 
 def flax_function(module: Any, variables: Mapping[str, Any], **settings: Any) -> tuple[Any, Any]:
-    """(f, params) of a Flax linen module at its variables: f(params, x) = module.apply(variables, x, **settings).
+    """Return (f, params) for a Flax linen module: f(params, x) = module.apply(variables, x, **settings).
 
     Only the collection "params" is trained. All other collections, for example running statistics of batch
     normalisation, are part of f.
 
     Args:
-        module: anything with such an `apply`, called with one point.
-        variables: its collections, as `module.init` gives them.
-        settings: further arguments of every call, `train=False` say.
+        module: an object with a method `apply` that takes one point.
+        variables: its collections, as `module.init` returns them.
+        settings: further arguments of every call, such as `train=False`.
 
     Raises:
         SettingError: for a module without `apply`, or variables without "params".
@@ -53,7 +53,7 @@ def flax_function(module: Any, variables: Mapping[str, Any], **settings: Any) ->
 
 
 def check_variables(f: Any, params: Any) -> None:
-    """Refuse the variables of a Flax module in place of its parameters, because running statistics are not trained.
+    """Refuse all variables of a Flax module passed as its parameters, because running statistics are not trained.
 
     Args:
         f: the function or module.

@@ -1,4 +1,4 @@
-"""Kernels averaged over initialisations, with standard errors, and their extrapolation to infinite width."""
+"""Average kernels over random initialisations, with standard errors, and extrapolate them to infinite width."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ from ._torch import TorchEmpiricalKernel
 
 
 class KernelEstimate(eqx.Module):
-    """A kernel that was measured.
+    """A kernel that was estimated from random draws.
 
     Attributes:
         mean: the estimate of every entry.
@@ -51,7 +51,7 @@ def monte_carlo_kernel(
         x: points.
         y: other points, x itself by default.
         key: the randomness of all draws.
-        draws: how many, at least 2.
+        draws: the number of draws, at least 2.
         outputs: as for `EmpiricalKernel.gram`.
         nngp: average `EmpiricalKernel.nngp` instead. Its limit is the NNGP kernel.
 
@@ -110,14 +110,14 @@ def torch_monte_carlo_kernel(
     outputs: Outputs = "mean",
     nngp: bool = False,
 ) -> KernelEstimate:
-    """As `monte_carlo_kernel` for PyTorch modules: the mean kernel of make(0), ..., make(draws - 1), in NumPy arrays.
+    """Do as `monte_carlo_kernel` for PyTorch modules: average the kernels of make(0), ..., make(draws - 1) in NumPy.
 
     Args:
-        make: gives a module with independent random parameters for every seed. It should call
+        make: a function that returns a module with independent random parameters for every seed. It should call
             `torch.manual_seed(seed)`.
         x: points, as for `TorchEmpiricalKernel`.
         y: other points, x itself by default.
-        draws: how many modules, at least 2.
+        draws: the number of modules, at least 2.
         outputs: as for `TorchEmpiricalKernel.gram`.
         nngp: average `TorchEmpiricalKernel.nngp` instead.
 
@@ -142,30 +142,32 @@ def _check(draws: Any, outputs: Outputs, nngp: bool) -> None:
     check_whole("draws", draws, 2, "draws (a standard error needs two)")
     options(outputs)
     if nngp and outputs != "mean":
-        raise SettingError("outputs", found=repr(outputs), rule="'mean' with nngp, which is a mean over outputs")
+        raise SettingError(
+            "outputs", found=repr(outputs), rule="'mean' if nngp is set, because it is a mean over outputs"
+        )
 
 
 def infinite_width(estimates: Sequence[KernelEstimate], widths: Sequence[int]) -> KernelEstimate:
-    r"""The limit K_inf of kernels K(m) = K_inf + c / m measured at several widths m, entry by entry.
+    r"""Estimate the limit K_inf of kernels K(m) = K_inf + c / m, measured at several widths m, entry by entry.
 
     This is weighted least squares with weights w = 1 / standard_error². Let <.> be averages under these weights. Then
 
         K_inf = <K> - c <1/m>,  c = <(1/m - <1/m>) K> / <(1/m - <1/m>)²>,
         Var K_inf = 1 / sum w + <1/m>² / (sum w <(1/m - <1/m>)²>).
 
-    The error that is left is of order 1/m² of the smallest widths, which the standard error does not contain. Means at
-    different widths must come from independent draws (different keys).
+    The remaining error is of order 1/m², where m is among the smallest widths. The standard error does not include
+    this error. Means at different widths must come from independent draws (different keys).
 
     Args:
-        estimates: one for each width.
-        widths: the widths; at least two different ones.
+        estimates: one estimate for each width.
+        widths: the widths, at least two of which differ.
 
     Raises:
         SettingError: for widths that are not positive, or fewer than two different ones.
         ShapeError: if widths and estimates differ in number or estimates in shape.
 
-    An entry whose standard error is 0 at every width does not depend on the draw, and is fitted with equal weights. If
-    its standard error is 0 at some widths only, the entry counts as exact there and is fitted to these widths alone.
+    An entry with standard error 0 at every width does not depend on the draw, and is fitted with equal weights. If its
+    standard error is 0 at some widths only, the entry counts as exact there and is fitted to these widths alone.
     """
     if len(widths) != len(estimates) or len({found.mean.shape for found in estimates}) > 1:
         raise ShapeError(

@@ -18,7 +18,7 @@ _CACHED = 2**21
 
 
 class SoftmaxNetwork(eqx.Module):
-    r"""F_l(x) = m <a_l, softmax(W^T x)> with m = `width` hidden units. W is trained, and the signs a_l are fixed.
+    r"""F_l(x) = m <a_l, softmax(W^T x)> for output l, with m = `width` hidden units, trained W and fixed signs a_l.
 
     Symmetric initialisation: w_{2r-1} ~ N(0, sigma² I) and a_{2r-1} is uniform on {-1, 1}^k; w_2r = w_{2r-1} and a_2r =
     -a_{2r-1}. Therefore F is 0 at every x (Gu et al., 2024, equation 1 and Definition 3.7).
@@ -28,9 +28,9 @@ class SoftmaxNetwork(eqx.Module):
     than for H.
 
     Args:
-        width: m, the number of hidden units; even.
-        outputs: k, the number of outputs.
-        sigma: standard deviation of the entries of W at initialisation.
+        width: the number m of hidden units, which must be even.
+        outputs: the number k of outputs.
+        sigma: the standard deviation of the entries of W at initialisation.
 
     Raises:
         SettingError: for an odd width or a width below 2; for no outputs, or a number of outputs that is not an
@@ -62,7 +62,7 @@ class SoftmaxNetwork(eqx.Module):
             raise SettingError("sigma of a softmax network", found=repr(self.sigma), rule="a finite number, at least 0")
 
     def init(self, key: Key[Array, ""], fan_in: int, *, dtype: Any = float) -> tuple[dict[str, Array], int]:
-        """Draws {"weight": W (fan_in, m), "sign": a (k, m)}; the signs are never trained."""
+        """Draw {"weight": W (fan_in, m), "sign": a (k, m)}; the signs are never trained."""
         weight_key, sign_key = jax.random.split(key)
         weight = self.sigma * jax.random.normal(weight_key, (fan_in, self.width // 2), dtype)
         sign = jax.random.rademacher(sign_key, (self.outputs, self.width // 2)).astype(weight.dtype)
@@ -70,7 +70,7 @@ class SoftmaxNetwork(eqx.Module):
         return {"weight": jnp.repeat(weight, 2, axis=1), "sign": paired}, self.outputs
 
     def apply(self, params: dict[str, Array], x: Float[Array, " d"]) -> Float[Array, " k"]:
-        """F(x). The signs pass no gradient, so descent on all of `params` trains only W."""
+        """Return F(x). The signs do not pass a gradient, so descent on all of `params` trains only W."""
         sign = jax.lax.stop_gradient(params["sign"])
         # The two members of all pairs go through the same operations at the same time. So, at the symmetric
         # initialisation, every pair cancels to the last bit. One product with W may round its columns differently.
@@ -80,23 +80,23 @@ class SoftmaxNetwork(eqx.Module):
         return self.width * (sign[:, 0::2] * mass[0] + sign[:, 1::2] * mass[1]).sum(axis=1)
 
     def predict(self, params: dict[str, Array], x: Float[Array, "n d"]) -> Float[Array, "n k"]:
-        """F at the rows of x."""
+        """Return F at the rows of x."""
         return jax.vmap(self.apply, in_axes=(None, 0))(params, x)
 
     def shares(self, params: dict[str, Array], x: Float[Array, "n d"]) -> Float[Array, "n m"]:
-        """S, the softmax of the logits <w_r, x_i> over units. Its rows sum to 1, for finite logits of any size."""
+        """The softmax S of the logits <w_r, x_i> over units r. Its rows sum to 1 for finite logits of any size."""
         return jax.nn.softmax(x @ params["weight"], axis=1)
 
     def gradient(self, params: dict[str, Array], x: Float[Array, "n d"], y: Float[Array, "n k"]) -> Float[Array, "d m"]:
-        r"""The gradient in W of the loss 1/2 sum_il (F_l(x_i) - y_il)², in closed form.
+        r"""The gradient with respect to W of the loss 1/2 sum_il (F_l(x_i) - y_il)², in closed form.
 
             Delta w_r = m sum_il (F_l(x_i) - y_il) <a_lr 1 - a_l, S_i> S_ir x_i
 
-        with <a_l, S_i> = F_l(x_i) / m: four matrix products and no differentiation (Gu et al., 2024, Definition 3.3 and
-        Claim 3.4).
+        with <a_l, S_i> = F_l(x_i) / m. This takes four matrix products and does not need differentiation (Gu et al.,
+        2024, Definition 3.3 and Claim 3.4).
 
         Args:
-            params: W and a.
+            params: the weights W and the signs a.
             x: points.
             y: their targets.
         """
@@ -105,13 +105,13 @@ class SoftmaxNetwork(eqx.Module):
     def step(
         self, params: dict[str, Array], x: Float[Array, "n d"], y: Float[Array, "n k"], rate: Float[Array, ""]
     ) -> dict[str, Array]:
-        """W - rate times the gradient. This is one step of full-batch descent (Definition 3.5 of the same source)."""
+        """Return W - rate times the gradient, one step of full-batch descent (Gu et al., 2024, Definition 3.5)."""
         return {**params, "weight": params["weight"] - rate * self.gradient(params, x, y)}
 
     def tangent(
         self, params: dict[str, Array], x: Float[Array, "n d"], other: Float[Array, "t d"] | None = None
     ) -> Float[Array, "k n k t"]:
-        r"""H, the tangent kernel over W divided by m, between outputs l, l' at x_i and x_j.
+        r"""The matrix H, the tangent kernel over W divided by m, for outputs l, l' at points x_i, x_j.
 
             H[l, i, l', j] = (1/m) <x_i, x_j> sum_r <v_lr, S_i> m S_ir <v_l'r, S_j> m S_jr,  v_lr = a_lr 1 - a_l
 
@@ -119,7 +119,7 @@ class SoftmaxNetwork(eqx.Module):
         besides the result and S. `reshape(k n, k t)` gives the order of the source.
 
         Args:
-            params: W and a.
+            params: the weights W and the signs a.
             x: points.
             other: other points; None means x itself.
         """
@@ -128,10 +128,10 @@ class SoftmaxNetwork(eqx.Module):
     def tangent_product(
         self, params: dict[str, Array], x: Float[Array, "n d"], v: Float[Array, "n k"]
     ) -> Float[Array, "n k"]:
-        """H times the vector with entries v_il, without forming H. It takes six matrix products of an n x m matrix.
+        """H times the vector with entries v_il, without forming H. This takes six products with an n x m matrix.
 
         Args:
-            params: W and a, at which H is taken.
+            params: the weights W and the signs a at which H is taken.
             x: points.
             v: the vector, one row for each point.
         """

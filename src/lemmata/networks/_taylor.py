@@ -1,4 +1,4 @@
-"""The Taylor expansion of a network in its parameters. Order 1 is the linearised network."""
+"""The Taylor expansion of a network in its parameters. The expansion of order 1 is the linearised network."""
 
 import math
 from collections.abc import Callable
@@ -22,14 +22,14 @@ class TaylorExpansion(eqx.Module):
 
         value = sum_{j <= order} f^(j)(p, x)[q - p, ..., q - p] / j!,
 
-    where leaves that are not floating-point numbers keep the values of the centre. It is a function of (params, x) like
-    f itself, so `train`, `EmpiricalKernel` and expansions accept it in place of f. Derivatives come from nested forward
-    derivatives, whose cost grows like 2^order. See `taylor_expand`.
+    where leaves that are not floating-point numbers keep the values of the centre. The expansion is a function of
+    (params, x) like f itself, so `train`, `EmpiricalKernel` and expansions accept it in place of f. Derivatives come
+    from nested forward derivatives, whose cost grows like 2^order. See `taylor_expand`.
 
     Args:
-        f: the function, or anything with such an `apply`.
+        f: the function, or an object with such a method `apply`.
         params: the centre, a tree of arrays.
-        order: of the polynomial, at least 1.
+        order: the order of the polynomial, at least 1.
     """
 
     f: Any
@@ -42,7 +42,7 @@ class TaylorExpansion(eqx.Module):
         Args:
             params: a tree like the centre's.
             x: the argument of f after its parameters, for example a point.
-            settings: its keywords.
+            settings: keyword arguments of f.
 
         Raises:
             ShapeError: if the parameters form another tree than the centre's, or arrays of other shapes.
@@ -66,15 +66,15 @@ class TaylorExpansion(eqx.Module):
 def linearize(f: Any, params: Any) -> Any:
     """The linearised network f(p, x) + f'(p, x)[q - p] as a function of (q, x): `taylor_expand` of order 1.
 
-    Its tangent kernel is the tangent kernel of f at p, for all parameters q. So it trains as the solvers predict from
-    this kernel: `gradient_flow` on squared loss, `loss_flow` on any smooth loss.
+    Its tangent kernel is the tangent kernel of f at p, for all parameters q. So its training is what the solvers
+    predict from this kernel: `gradient_flow` for squared loss, `loss_flow` for any smooth loss.
 
     Args:
-        f: the function f(params, x), or anything with such an `apply`; of modules see `taylor_expand`.
-        params: p, where to linearise.
+        f: the function f(params, x), or an object with such a method `apply`; for modules see `taylor_expand`.
+        params: the parameters p at which to linearise.
 
     Raises:
-        SettingError: as `taylor_expand`.
+        SettingError: for the same reasons as `taylor_expand`.
 
     Example:
         >>> import jax.numpy as jnp
@@ -87,18 +87,19 @@ def linearize(f: Any, params: Any) -> Any:
 
 
 def taylor_expand(f: Any, params: Any, order: int | float) -> Any:
-    """The Taylor polynomial of f in its parameters, about `params`, as a function of (params, x) with the same call.
+    """Return the Taylor polynomial of f in its parameters about `params`, a function that is called like f.
 
     The remainder is of order |q - p|^(order + 1). If f is a polynomial of degree `order` in its parameters, there is no
-    remainder. `equinox_function`, `flax_function` and `torch_function` make the pair (f, params) of a module. With JAX
-    arrays it is a `TaylorExpansion`, which `train` trains. If the parameters are tensors, for example those of
-    `torch_function`, the result is a function of tensors. PyTorch's autograd differentiates it, and any optimiser of
-    PyTorch trains it (`train` works only for JAX). Later changes of the tensors in place do not move the centre.
+    remainder. `equinox_function`, `flax_function` and `torch_function` convert a module to the pair (f, params). For
+    JAX arrays, the result is a `TaylorExpansion`, which `train` can train. If the parameters are tensors, for example
+    those of `torch_function`, the result is a function of tensors. PyTorch's autograd differentiates it, and any
+    optimiser of PyTorch trains it (`train` works only for JAX). Later changes of the tensors in place do not move the
+    centre.
 
     Args:
-        f: the function f(params, x), or anything with such an `apply`.
-        params: p, the centre.
-        order: of the polynomial, at least 1.
+        f: the function f(params, x), or an object with such a method `apply`.
+        params: the centre p.
+        order: the order of the polynomial, at least 1.
 
     Raises:
         SettingError: for an order that is not a whole number of at least 1; for an argument that is not a function; for
@@ -133,7 +134,7 @@ Terms = Callable[[Any], tuple[Any, ...]]
 
 
 def _with_next(terms: Terms, moved: Any) -> Terms:
-    """From a function that returns (f, f'[moved], ...), a function that returns one derivative more."""
+    """Turn a function that returns (f, f'[moved], ...) into a function that returns one derivative more."""
 
     def longer(own: Any) -> tuple[Any, ...]:
         values, slopes = jax.jvp(terms, (own,), (moved,))
@@ -143,7 +144,7 @@ def _with_next(terms: Terms, moved: Any) -> Terms:
 
 
 def _moved(params: Any, centre: Any) -> Any:
-    """Q - p, in the type of the centre."""
+    """The difference of the parameters and the centre, in the type of the centre."""
     if (found := jax.tree.structure(params)) != (own := jax.tree.structure(centre)):
         raise ShapeError("params", found=f"the tree {found}", rule=f"the tree of the centre, {own}")
     for leaf, other in zip(jax.tree.leaves(params), jax.tree.leaves(centre), strict=True):

@@ -68,7 +68,7 @@ class TorchEmpiricalKernel(eqx.Module):
         return self._matrix("tangent kernel", x, y, outputs, self._jacobian, lambda rows: rows)
 
     def diagonal(self, x: Any, *, outputs: Outputs = "all") -> Inexact[np.ndarray, "n *outputs"]:
-        """Theta(x_i, x_i), point by point: (n, k, k), (n, k), or (n,)."""
+        """Theta(x_i, x_i) for each point, of shape (n, k, k), (n, k) or (n,), depending on `outputs`."""
         x = self._points("x", x)
         k, kept, last = self._kept(x, x, outputs)
         self._plan("diagonal of the tangent kernel", (len(x), *last))
@@ -80,7 +80,7 @@ class TorchEmpiricalKernel(eqx.Module):
         return _finite("tangent kernel", found)
 
     def product(self, x: Any, v: Any, y: Any = None, *, batch: int = _BATCH) -> Inexact[np.ndarray, "n *out"]:
-        """(Theta v)_ia = sum_jb Theta(x_i, y_j)_ab v_jb without Theta, `batch` points at a time."""
+        """Return (Theta v)_ia = sum_jb Theta(x_i, y_j)_ab v_jb without forming Theta, `batch` points at a time."""
         check_whole("batch", batch, 1, "points")
         x = self._points("x", x)
         others = x if y is None else self._points("y", y)
@@ -115,7 +115,7 @@ class TorchEmpiricalKernel(eqx.Module):
         motion = self._pulled(self._outputs_at("targets", targets, train, out) - values, train, _BATCH)
 
         def moving(points: Any, kept: slice) -> list[Any]:
-            """The gradients J and their derivatives dJ along the motion."""
+            """The gradients J and their derivatives dJ along the direction of the flow."""
             both = _torch().func.jvp(lambda own: self._by_params(own, points, kept), (self._params(),), (motion,))
             return [leaf.detach() for part in both for leaf in part]
 
@@ -146,7 +146,7 @@ class TorchEmpiricalKernel(eqx.Module):
     def _matrix(
         self, what: str, x: Any, y: Any, outputs: Outputs, side: Callable[..., Any], turned: Callable[..., Any]
     ) -> np.ndarray:
-        """The products of side(x) and turned(side(y)) in blocks; on and above the diagonal if y is None."""
+        """The products of side(x) and turned(side(y)) in blocks. If y is None, lower blocks are transposed copies."""
         x = self._points("x", x)
         others = x if y is None else self._points("y", y)
         k, kept, last = self._kept(x, others, outputs)
@@ -175,7 +175,7 @@ class TorchEmpiricalKernel(eqx.Module):
         return k, kept, {"all": (k, k), "each": (k,)}.get(str(outputs), ())
 
     def _rows(self, k: int) -> int:
-        """Rows of a block: two sides of gradients in one half of the working set, three tiles in the other."""
+        """Rows of a block: two sides of gradients fill half of the working set, and three tiles the other half."""
         size, entries = self._numpy_type().itemsize, sum(leaf.numel() for leaf in self._params().values())
         half = self.working_set // (2 * size)
         return max(1, min(half // (2 * k * entries), math.isqrt(half // (3 * k * k))))
@@ -194,7 +194,7 @@ class TorchEmpiricalKernel(eqx.Module):
         if not isinstance(out, _torch().Tensor) or tuple(out.shape[:1]) != (1,):
             found = tuple(out.shape) if isinstance(out, _torch().Tensor) else type(out).__name__
             raise ShapeError(
-                "output of the module", found=found, rule="one tensor of outputs, if the batch has one point (1, ...)"
+                "output of the module", found=found, rule="one tensor of shape (1, ...) for a batch with one point"
             )
         return out[0]
 
@@ -202,7 +202,7 @@ class TorchEmpiricalKernel(eqx.Module):
         return lambda own: _torch().func.vmap(lambda point: self._apply(own, point))(points)
 
     def _pulled(self, v: Any, points: Any, batch: int) -> dict[str, Any]:
-        """The gradient of sum_ia v_ia f_a(x_i) by the parameters."""
+        """The gradient of sum_ia v_ia f_a(x_i) with respect to the parameters."""
         params = self._params()
         total = {name: _torch().zeros_like(leaf) for name, leaf in params.items()}
         for start in range(0, len(points), batch):
@@ -233,13 +233,13 @@ class TorchEmpiricalKernel(eqx.Module):
         return tensor.detach().to(device)
 
     def _outputs_at(self, name: str, values: Any, points: Any, out: tuple[int, ...]) -> Any:
-        """A vector of the shape of the outputs at points, in the precision of the module."""
+        """Convert a vector to the shape of the outputs at points and to the precision of the module."""
         if tuple(np.shape(values)) != (len(points), *out):
             raise ShapeError(name, found=f"shape {tuple(np.shape(values))}", rule=f"{(len(points), *out)}")
         return self._tensor(values).to(next(iter(self._params().values())).dtype)
 
     def _output(self, x: Any, y: Any) -> tuple[int, ...]:
-        """The shape of an output, for a module and points that have a tangent kernel."""
+        """The shape of an output; refuse a module or points for which the tangent kernel is not defined."""
         if not x.ndim or not y.ndim or not len(x) or not len(y) or x.shape[1:] != y.shape[1:]:
             found = f"shapes {tuple(x.shape)} and {tuple(y.shape)}"
             raise ShapeError("points x and y", found=found, rule="at least one point each, all of the same shape")

@@ -1,11 +1,11 @@
-"""A PyTorch module called with other parameters, even if its layers share parameters."""
+"""Call a PyTorch module with other parameters, even if its layers share parameters."""
 
 from collections.abc import Mapping
 from typing import Any
 
 
 def torch_call(module: Any, params: Mapping[str, Any], args: tuple[Any, ...], settings: Any = None) -> Any:
-    """module(*args, **settings) with other tensors in place of parameters and buffers of these names.
+    """Return module(*args, **settings) with other tensors in place of the parameters and buffers of these names.
 
     `torch.func.functional_call` finds a tensor under all names that lead to it. If one module occurs in two places,
     `functional_call` replaces and restores the same tensor twice, and leaves the wrong tensor in the user's module.
@@ -14,8 +14,8 @@ def torch_call(module: Any, params: Mapping[str, Any], args: tuple[Any, ...], se
     Args:
         module: a `torch.nn.Module`.
         params: tensors by the names that `named_parameters` and `named_buffers` give.
-        args: of the call.
-        settings: of the call, by name.
+        args: positional arguments of the call.
+        settings: keyword arguments of the call.
     """
     import torch  # the user's module brings it  # pyright: ignore[reportMissingImports]
 

@@ -13,17 +13,17 @@ from ._torch_call import torch_call
 
 
 def torch_function(module: Any) -> tuple[Any, dict[str, Any]]:
-    """(f, params) of a PyTorch module, where f(params, x) = module(x). x has the module's form.
+    """Return (f, params) for a PyTorch module, where f(params, x) = module(x). The module determines the shape of x.
 
     Args:
-        module: a `torch.nn.Module`. Its parameters with `requires_grad` count; other parameters and buffers are part of
-            f.
+        module: a `torch.nn.Module`. Its parameters with `requires_grad` become params; other parameters and buffers
+            are part of f.
 
     Returns: The function, and copies of the parameters that need gradients, by name. `torch.optim.SGD(params.values(),
     0.1)` trains these copies and does not change the module.
 
     Raises:
-        SettingError: if the argument is not a module or has no such parameters.
+        SettingError: if the argument is not a module, or if no parameter requires a gradient.
     """
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(module, torch.nn.Module):
@@ -36,12 +36,12 @@ def torch_function(module: Any) -> tuple[Any, dict[str, Any]]:
 
 
 class TorchExpansion(eqx.Module):
-    """The Taylor polynomial in its parameters of a function of tensors f(params, x). See `taylor_expand`.
+    """The Taylor polynomial, in the parameters, of a function f(params, x) of tensors. See `taylor_expand`.
 
     Args:
         f: the function. Its output is one tensor or a tuple of tensors.
-        params: the centre, tensors by their names.
-        order: of the polynomial, at least 1.
+        params: the centre, as tensors by name.
+        order: the order of the polynomial, at least 1.
     """
 
     f: Any
@@ -60,7 +60,7 @@ class TorchExpansion(eqx.Module):
         """The value of the polynomial at other parameters. PyTorch's autograd can differentiate it.
 
         Raises:
-            ShapeError: for parameters of other names or shapes than the centre's.
+            ShapeError: for parameters whose names or shapes differ from those of the centre.
             SettingError: if an output of f is not a floating-point number.
         """
         shapes = lambda tensors: {name: tuple(leaf.shape) for name, leaf in tensors.items()}
@@ -77,7 +77,7 @@ class TorchExpansion(eqx.Module):
 
 
 def are_tensors(params: Any) -> bool:
-    """Whether these are tensors by name."""
+    """Whether `params` holds tensors by name."""
     torch = sys.modules.get("torch")  # if it was never imported, there is no tensor
     return (
         torch is not None
@@ -88,7 +88,7 @@ def are_tensors(params: Any) -> bool:
 
 
 def _outputs(found: Any) -> tuple[Any, ...]:
-    """The outputs as a tuple, if they have derivatives."""
+    """Return the outputs as a tuple, and refuse outputs without derivatives."""
     outputs = found if isinstance(found, tuple) else (found,)
     for part in outputs:
         if not part.is_floating_point():
@@ -102,7 +102,7 @@ Terms = Callable[[dict[str, Any]], tuple[Any, ...]]
 
 
 def _with_next(terms: Terms, moved: dict[str, Any]) -> Terms:
-    """Own -> (f, f'[moved], ..., and one derivative more), from the function without the last one."""
+    """Turn a function that returns (f, f'[moved], ...) into a function that returns one derivative more."""
 
     def longer(own: dict[str, Any]) -> tuple[Any, ...]:
         values, slopes = sys.modules["torch"].func.jvp(terms, (own,), (moved,))

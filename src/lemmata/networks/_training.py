@@ -1,4 +1,4 @@
-"""Full-batch gradient descent on squared loss. It is recorded in the time of the tangent kernel's gradient flow."""
+"""Full-batch gradient descent on squared loss, recorded at times of the tangent kernel's gradient flow."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +15,7 @@ from ._modules import function_of
 
 
 class Trajectory(eqx.Module):
-    """What gradient descent did.
+    """The outputs along gradient descent, and the last parameters.
 
     Attributes:
         times: learning_rate * step at every record. This is the time t of df/dt = -Theta (f - y), where Theta is the
@@ -32,7 +32,7 @@ class Trajectory(eqx.Module):
 
 
 def stable_learning_rate(theta: Float[Array, "n n"]) -> Float[Array, ""]:
-    """1 / lambda_max of the tangent kernel on the training points: half of the bound 2 / lambda_max of linear descent.
+    """Return 1 / lambda_max of the tangent kernel on the training points, half of the stability bound 2 / lambda_max.
 
     With k outputs that share the kernel, `theta` is the kernel of one output. In its eigenbasis, the step multiplies
     each residual by 1 - lambda / lambda_max, so no residual changes its sign.
@@ -58,28 +58,27 @@ def train(
     x_test: Float[Array, "p d"] | None = None,
     centred: bool = False,
 ) -> Trajectory:
-    """Gradient descent on L = 1/2 sum_ia (F_a(x_i) - y_ia)², all points in every step.
+    """Train by gradient descent on L = 1/2 sum_ia (F_a(x_i) - y_ia)², with all points in every step.
 
     As the learning rate goes to 0 at fixed time = learning_rate * steps, this is gradient flow. Its outputs satisfy
     df/dt = -Theta (f - y) with the tangent kernel Theta at the current parameters. The computation runs in the type of
     `params` and `x`.
 
     Args:
-        network: a function f(params, x) of one point, or anything with such an `apply`. If it also has
-            `step(params, x, y, rate)`, a step of descent in closed form, that is used in place of automatic
-            differentiation.
-        params: where to start.
+        network: a function f(params, x) of one point, or anything with such an `apply`. If it also has a method
+            `step(params, x, y, rate)`, a descent step in closed form, this method replaces automatic differentiation.
+        params: the parameters at the start.
         x: training points.
         y: their targets.
-        learning_rate: step on the sum of squares (not on its mean); see `stable_learning_rate`.
+        learning_rate: the step size for the sum of squares (not for its mean); see `stable_learning_rate`.
         steps: number of steps.
         record_at: increasing step counts in [0, steps] after which the outputs are recorded.
         x_test: points on which the outputs are recorded too.
         centred: train F(params) - F(initial params), which starts at 0, in place of F.
 
     Raises:
-        ShapeError: if x and y differ in rows, or the outputs in columns from y.
-        SettingError: for records that are not increasing step counts in range.
+        ShapeError: if x and y have different numbers of rows, or the outputs and y different numbers of columns.
+        SettingError: if `record_at` does not hold increasing step counts in [0, steps].
         SolverError: if the outputs became infinite or undefined. Under a transformation, no error can be raised
             (`jax.vmap` over parameters trains many networks at once).
 
@@ -126,7 +125,7 @@ def _finite_or_traced(values: Array) -> bool:
 def _descend(
     network: Any, centred: bool, start: Any, x: Array, y: Array, rate: Array, lengths: Array, x_test: Array | None
 ) -> tuple[Any, Array, Array | None]:
-    """Runs lengths[0] steps, records, lengths[1] steps, records, ..., and the last length without a record."""
+    """Run lengths[0] steps, record, run lengths[1] steps, record, and so on, but do not record after the last."""
     batched = jax.vmap(function_of(network), in_axes=(None, 0))
     zero = lambda points: batched(start, points) if centred else 0.0
     shift = zero(x)

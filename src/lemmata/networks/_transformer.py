@@ -6,12 +6,12 @@ from jaxtyping import Array, Float
 
 
 class Head(eqx.Module):
-    """One head: V H sigma((Q H)^T K H) / N on N + 1 tokens, sigma the logistic function, entry by entry.
+    """A head: V H sigma((Q H)^T K H) / N on N + 1 tokens H, where sigma is the logistic function, entry by entry.
 
     Args:
-        query: Q.
-        key: K.
-        value: V.
+        query: the matrix Q.
+        key: the matrix K.
+        value: the matrix V.
     """
 
     query: Float[Array, "D D"]
@@ -20,12 +20,12 @@ class Head(eqx.Module):
 
 
 class TransformerLayer(eqx.Module):
-    """Attention with a residual connection, then H + U relu(W H) (Li et al., 2025, equations 11-15).
+    """Attention with a residual connection, then H + U relu(W H) on tokens H (Li et al., 2025, equations 11-15).
 
     Args:
         heads: the heads, whose outputs are added.
-        inner: W.
-        outer: U.
+        inner: the matrix W.
+        outer: the matrix U.
     """
 
     heads: tuple[Head, ...]
@@ -34,21 +34,21 @@ class TransformerLayer(eqx.Module):
 
 
 def attention_scores(head: Head, tokens: Float[Array, "D T"]) -> Float[Array, "T T"]:
-    """sigma((Q H)^T K H). The entry in row i, column j is how much token j takes from token i.
+    """Return sigma((Q H)^T K H). The entry in row i and column j is the weight of token i for token j.
 
     Args:
         head: the head.
-        tokens: H.
+        tokens: the tokens H, as columns.
     """
     return jax.nn.sigmoid((head.query @ tokens).T @ (head.key @ tokens))
 
 
 def attend(heads: tuple[Head, ...], tokens: Float[Array, "D T"]) -> Float[Array, "D T"]:
-    """H plus the contributions of all heads. These are divided by N, the number of tokens minus one.
+    """Return H plus the contributions of all heads, divided by N, the number of tokens minus one.
 
     Args:
         heads: the heads.
-        tokens: H.
+        tokens: the tokens H, as columns.
     """
     examples = tokens.shape[1] - 1
     return tokens + sum(head.value @ tokens @ attention_scores(head, tokens) for head in heads) / examples
@@ -61,11 +61,11 @@ def _apply(layer: TransformerLayer, tokens: Array) -> Array:
 
 
 def transformer(layers: list[TransformerLayer], tokens: Float[Array, "D T"]) -> list[Float[Array, "D T"]]:
-    """H(0), H(1), ..., H(L): the tokens before the first layer and after each.
+    """Return H(0), H(1), ..., H(L): the tokens before the first layer and after each layer.
 
     Args:
-        layers: the layers.
-        tokens: H(0).
+        layers: the L layers.
+        tokens: the tokens H(0), as columns.
 
     Example:
         >>> import jax.numpy as jnp

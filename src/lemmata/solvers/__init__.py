@@ -1,4 +1,4 @@
-"""Kernel regression, its training through time, and the Lasso. All work on matrices."""
+"""Kernel regression, its training through time, and the Lasso. All solvers work on matrices."""
 
 from lemmata.core import read_arguments as _read_arguments
 

@@ -1,4 +1,4 @@
-"""Least squares on centres in its eigenbasis, for every ridge and time, with leave-one-out errors of fewer centres."""
+"""Least squares on centres in its eigenbasis, for every ridge and time, also with fewer centres."""
 
 import dataclasses
 
@@ -33,10 +33,10 @@ class Modes:
     """Least squares on features psi(x), whose square sum_i psi_i psi_i^T is diagonal.
 
     Attributes:
-        basis: G (p, q): psi(x) = G^T K(z, x).
-        eigenvalues: a (q,), ascending and at least 0. They are the diagonal of the square.
-        moments: c = sum_i psi_i y_i (q, k).
-        features: psi of the rows that were set aside for leave-one-out (m, q).
+        basis: the matrix G (p, q) with psi(x) = G^T K(z, x).
+        eigenvalues: the eigenvalues a (q,), ascending and at least 0. They are the diagonal of the square.
+        moments: the sums c = sum_i psi_i y_i (q, k).
+        features: psi (m, q) of the m rows that were set aside for leave-one-out errors.
     """
 
     basis: Float[np.ndarray, "p q"]
@@ -45,13 +45,13 @@ class Modes:
     features: Float[np.ndarray, "m q"]
 
     def filtered(self, ridge: float, time: float | None = None) -> Float[np.ndarray, " q"]:
-        """The weights of c in the solution: 1 / (a + ridge), or (1 - exp(-a t)) / a after the time t.
+        """The factors of c in the solution: 1 / (a + ridge), or (1 - exp(-a t)) / a after the time t.
 
-        Without a ridge and after infinite time, they are 1 / a, and 0 if a cannot be distinguished from 0.
+        With ridge 0 or at infinite time, they are 1 / a, or 0 if a cannot be distinguished from 0.
 
         Args:
-            ridge: at least 0.
-            time: of the gradient flow of half the squared loss, in place of a ridge.
+            ridge: the ridge, at least 0.
+            time: the time of the gradient flow of half the squared loss, in place of a ridge.
         """
         a = self.eigenvalues
         if time is not None and np.isfinite(time):
@@ -62,14 +62,14 @@ class Modes:
         return known / np.where(known, a, 1.0)
 
     def left_out(self, targets: Float[np.ndarray, "m k"], weights: Float[np.ndarray, " q"]) -> Float[np.ndarray, "m k"]:
-        """Targets minus predictions at the rows set aside, each by a fit without the row.
+        """Targets minus predictions at the rows set aside, where each prediction is from a fit without its row.
 
-        For a ridge, it is exact: (y_i - f_i) / (1 - h_i) with h_i = psi_i^T diag(weights) psi_i. For a time, the same
-        expression is not exact.
+        The formula is (y_i - f_i) / (1 - h_i) with h_i = psi_i^T diag(weights) psi_i. It is exact for a ridge, but not
+        for a time.
 
         Args:
-            targets: of the rows that were set aside.
-            weights: of `filtered`.
+            targets: the targets of the rows that were set aside.
+            weights: the weights from `filtered`.
         """
         kept = 1 - self.features**2 @ weights
         fitted = self.features @ (weights[:, None] * self.moments)
@@ -82,9 +82,9 @@ class CentredModes:
 
     Attributes:
         levels: modes on more and more centres. The last uses all centres.
-        targets: of the rows set aside, times the roots of their weights (m, k).
+        targets: the targets (m, k) of the rows set aside, times the roots of their weights.
         aside: the numbers of these rows (m,).
-        missed: mean over these rows of w_i (K(x_i, x_i) - Q(x_i, x_i)), the part of the prior variances that the
+        missed: the mean over these rows of w_i (K(x_i, x_i) - Q(x_i, x_i)), the part of the prior variances that the
             centres miss.
         jitter: the amount that was added to the diagonal of K(z, z).
     """
@@ -97,14 +97,14 @@ class CentredModes:
 
     @property
     def modes(self) -> Modes:
-        """Those on all centres."""
+        """The modes on all centres."""
         return self.levels[-1]
 
     def coefficients(self, weights: Float[np.ndarray, " q"]) -> Float[np.ndarray, "p k"]:
-        """Alpha of the function sum_j K(., z_j) alpha_j whose moments have these weights.
+        """The coefficients alpha of the function sum_j K(., z_j) alpha_j that the weights give.
 
         Args:
-            weights: of `Modes.filtered`.
+            weights: the weights from `Modes.filtered`.
         """
         return self.modes.basis @ (weights[:, None] * self.modes.moments)
 
@@ -123,19 +123,19 @@ def centred_modes(
 
     Let L L^T = K_zz + jitter I, W = sum_i w_i L^-1 K(z, x_i) K(x_i, z) L^-T = U diag(a) U^T, and G = L^-T U. Then the
     function of ridge r is K(x, z) G diag(1 / (a + r)) G^T K_zx w y. This is `subset_of_regressors` for every ridge at
-    once, and for every time of the gradient flow. The predictor of fewer centres, the first ones, comes from the
-    leading block of W. NumPy computes the sums in place. Rows are whitened last, which costs half as much. Rounding
-    then moves the fit by at most 1e-5 of the targets, according to an estimate on the rows set aside
+    once, and for every time of the gradient flow. The predictor with only the first centres comes from the leading
+    block of W. NumPy computes the sums in place. The sums are whitened last, which costs half as much. Rounding then
+    moves the fit by at most 1e-5 of the targets, according to an estimate on the rows set aside
     (`subset_of_regressors`, `tolerance`).
 
     Args:
         kernel: the kernel K.
         x: points, one in each row.
         y: targets, times the roots of the weights.
-        centres: z.
-        aside: the rows for the leave-one-out errors. They also take part in the fit.
+        centres: the centres z.
+        aside: the rows for the leave-one-out errors. The fit uses these rows, too.
         roots: the roots of the weights w; None is 1 for each row.
-        ridge: the smallest ridge that matters, for the estimate of rounding; 0 whitens every row first.
+        ridge: the smallest ridge that will be used, for the estimate of rounding; 0 whitens every row first.
 
     Raises:
         ShapeError: if points and targets do not fit, or are empty.
@@ -178,9 +178,10 @@ def centred_modes(
 
 
 def _plan(kernel: AbstractKernel, x: np.ndarray, z: np.ndarray, outputs: int, rows: int) -> CentresPlan:
-    """The memory that will be used.
+    """Plan the memory that will be used.
 
-    For kernels of fields, the compiler reports the memory of a tile. For other kernels, a tile is small.
+    For kernels on arrays of more than one axis, the compiler reports the memory of a tile. For other kernels, a tile
+    is small.
     """
     if x.ndim > 2:
         return centres_plan(kernel, jnp.asarray(x[:rows]), jnp.asarray(z), outputs=outputs, block=rows)
@@ -200,7 +201,7 @@ def _whitened(lower: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 def _may_whiten_last(lower: np.ndarray, own: np.ndarray, targets: np.ndarray, times: float, ridge: float) -> bool:
-    """Whether rounding of sums moves the fit by at most the tolerance, as the rows set aside say for all rows.
+    """Whether rounding of sums moves the fit by at most the tolerance, as estimated on the rows set aside.
 
     Derivation: `moved_by_rounding`.
     """

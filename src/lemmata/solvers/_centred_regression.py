@@ -1,4 +1,4 @@
-"""Least squares on a number of random rows as centres."""
+"""Least squares with random rows as centres."""
 
 import jax
 from jaxtyping import Array, Float, Key
@@ -30,7 +30,7 @@ def centred_regression(
         kernel: the kernel K.
         x: points.
         y: targets, one row for each point.
-        centres: p, how many rows serve as centres, drawn without replacement.
+        centres: the number p of rows that serve as centres, drawn without replacement.
         key: randomness of the centres.
         ridge: the ridge, at least 0 (not divided by n).
         working_set: bytes for everything besides points and targets; None is the squares and 256 MiB.

@@ -1,4 +1,4 @@
-"""The memory that least squares on centres needs: bytes of the squares, and the rows of a block."""
+"""Plan the memory of least squares on centres: the bytes of the squares, and the rows of a block."""
 
 import dataclasses
 import math
@@ -30,10 +30,10 @@ class CentresPlan:
     """The method for least squares on centres, and its memory besides points and targets.
 
     Attributes:
-        rows: n.
-        centres: p.
-        outputs: columns of the targets.
-        ridges: how many ridges.
+        rows: the number n of rows.
+        centres: the number p of centres.
+        outputs: the number of columns of the targets.
+        ridges: the number of ridges.
         block: rows of K(x, z) that are computed at once.
         block_bytes: peak memory of one block.
     """
@@ -47,7 +47,7 @@ class CentresPlan:
 
     @property
     def square_bytes(self) -> int:
-        """Bytes of the p x p matrices in float64 that exist at once, for any block."""
+        """Bytes of the p x p matrices in float64 that exist at the same time; the block does not matter."""
         return _squares(self.centres)
 
     @property
@@ -56,7 +56,7 @@ class CentresPlan:
         return self.square_bytes + self.block_bytes + _columns(self.rows, self.centres, self.outputs, self.ridges)
 
     def require(self, near: Any = None) -> None:
-        """Refuse a plan that does not fit into free memory; print one of more than 1 GiB to standard error.
+        """Refuse a plan that does not fit into free memory; print a plan of more than 1 GiB to standard error.
 
         Args:
             near: the array on whose device the squares will be. None means this machine.
@@ -98,15 +98,15 @@ def centres_plan(
     block: int | None = None,
     working_set: int | None = None,
 ) -> CentresPlan:
-    """The plan by which `subset_of_regressors` computes, without computing it.
+    """Return the plan by which `subset_of_regressors` would compute.
 
     Args:
         kernel: the kernel K.
         x: points.
-        z: centres.
-        outputs: columns of the targets.
-        ridges: how many ridges.
-        block: rows of K(x, z) that are computed at once. None chooses them from the working set.
+        z: the centres.
+        outputs: the number of columns of the targets.
+        ridges: the number of ridges.
+        block: rows of K(x, z) that are computed at once. None derives their number from the working set.
         working_set: bytes for everything besides points and targets; None is the squares and 256 MiB.
 
     Raises:

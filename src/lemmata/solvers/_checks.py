@@ -1,4 +1,4 @@
-"""Checks of targets, settings and eigensystems that every solver makes before it starts."""
+"""Check targets, settings and eigensystems before a solver starts."""
 
 from typing import Any
 
@@ -15,12 +15,12 @@ from lemmata.spectra import Spectrum
 
 
 def check_targets(y: ArrayLike, rows: int, name: str = "targets") -> None:
-    """Refuse targets that are not finite, or of another number of rows.
+    """Refuse targets that are not finite, or that have another number of rows than the points.
 
     Args:
         y: targets, one row for each point.
         rows: the number of points.
-        name: of the targets, for the message.
+        name: the name of the targets, for the message.
     """
     shape = np.shape(y)
     if len(shape) == 0 or shape[0] != rows:
@@ -30,14 +30,14 @@ def check_targets(y: ArrayLike, rows: int, name: str = "targets") -> None:
 
 
 def check_at_least(name: str, value: float | ArrayLike, smallest: int | float) -> None:
-    """Refuse a number that is NaN, infinite, or below the smallest allowed number. A traced number passes."""
+    """Refuse a number that is NaN, infinite, or below the smallest allowed number; accept a number traced by JAX."""
     number = known(value)
     if number is not None and not (np.all(number >= smallest) and np.all(np.isfinite(number))):
         raise SettingError(name, found=number.tolist(), rule=f"a finite number of at least {smallest:g}")
 
 
 def check_spectrum(spectrum: Any) -> None:
-    """Refuse anything that is not an eigensystem, above all the matrix itself."""
+    """Refuse anything that is not an eigensystem, in particular the matrix itself."""
     if not isinstance(spectrum, Spectrum):
         matrix = isinstance(spectrum, jax.Array | np.ndarray)
         raise SettingError(
@@ -49,7 +49,7 @@ def check_spectrum(spectrum: Any) -> None:
 
 
 def paired(K: Float[Array, "t n *k"]) -> Float[Array, "rows columns"]:
-    """The kernel of all pairs of outputs as a matrix. Its rows are points, then outputs. A matrix is not changed."""
+    """Reshape a kernel of all pairs of outputs to a matrix with rows by point, then output; keep a given matrix."""
     if K.ndim == 2:
         return K
     if K.ndim != 4 or K.shape[2] != K.shape[3]:

@@ -21,14 +21,14 @@ _ROUNDING = 16.0  # the multiple of n eps |K| by which a product with K may be w
 
 
 class Iterations(eqx.Module):
-    """Kernel ridge regression solved by iteration, and what it cost.
+    """The iterative solution of kernel ridge regression, and its cost.
 
     Args:
-        coefficients: alpha, with (K + ridge I) alpha = y to the residual below.
+        coefficients: the coefficients alpha with (K + ridge I) alpha = y up to `residual`.
         ridge: the ridge.
-        iterations: products with K, one for all columns of y together.
-        residuals: the largest relative residual of a column, before the first step and after each.
-        residual: max over columns of |(K + ridge I) alpha - y| / |y|, recomputed at the end.
+        iterations: the number of products with K; one product serves all columns of y.
+        residuals: the largest relative residual of a column, before the first step and after each step.
+        residual: the maximum over columns of |(K + ridge I) alpha - y| / |y|, recomputed at the end.
     """
 
     coefficients: Float[Array, "n *k"]
@@ -54,7 +54,7 @@ def conjugate_gradients(
     preconditioner: Product | None = None,
     most: int = 1000,
 ) -> Iterations:
-    """Solves (K + ridge I) alpha = y by conjugate gradients, to |(K + ridge I) alpha - y| <= tolerance |y|.
+    """Solve (K + ridge I) alpha = y by conjugate gradients, until |(K + ridge I) alpha - y| <= tolerance |y|.
 
     K enters only through products. The error in the norm |e|_A² = e^T A e of A = K + ridge I falls at least like 2
     ((sqrt(c) - 1)/(sqrt(c) + 1))^i. Here c is the condition number of A, or of P^-1 A with a preconditioner P. Columns
@@ -62,13 +62,14 @@ def conjugate_gradients(
     residual is not, the iteration starts again from the true residual.
 
     Args:
-        matrix: K, or an operator such as `KernelOperator(kernel, x)`, or any function v -> K v of (n, k) arrays.
+        matrix: the matrix K, an operator such as `KernelOperator(kernel, x)`, or any function v -> K v of (n, k)
+            arrays.
         y: targets, one row for each point.
         ridge: the ridge on the diagonal, at least 0.
-        tolerance: of the relative residual of each column. None is 1e-8 if y is float64 and 2e-4 if it is float32,
-            which is about the square root of the rounding error.
-        preconditioner: v -> P^-1 v with P positive definite, such as `Preconditioner(...)`.
-        most: iterations that are allowed.
+        tolerance: the largest allowed relative residual of a column. None is 1e-8 if y is float64 and 2e-4 if it is
+            float32, which is about the square root of the rounding error.
+        preconditioner: a function v -> P^-1 v with P positive definite, such as `Preconditioner(...)`.
+        most: the largest number of iterations.
 
     Raises:
         SolverError: if the tolerance was not reached; the message states the residual that was reached, and why the
@@ -144,13 +145,13 @@ def conjugate_gradients(
 def conjugate_gradient_path(
     multiply: Product, y: Float[Array, "n k"], steps: int, preconditioner: Product | None = None
 ) -> Float[Array, "s n k"]:
-    """The iterates alpha_0 = 0, ..., alpha_steps of conjugate gradients on A alpha = y; can be traced.
+    """Return the iterates alpha_0 = 0, ..., alpha_steps of conjugate gradients on A alpha = y. JAX can trace this.
 
     Args:
-        multiply: v -> A v with A positive definite.
-        y: right-hand sides, a column each.
-        steps: how many iterations.
-        preconditioner: v -> P^-1 v with P positive definite.
+        multiply: a function v -> A v with A positive definite.
+        y: right-hand sides, one in each column.
+        steps: the number of iterations.
+        preconditioner: a function v -> P^-1 v with P positive definite.
     """
     solve = preconditioner or _same
     start = _start(solve, jnp.zeros_like(y), y)
@@ -163,7 +164,7 @@ def conjugate_gradient_path(
 
 
 def _fitting(name: str, function: Any) -> Product:
-    """The function, whose values must have the shape of its arguments."""
+    """Wrap a function so that values of another shape than the argument raise an error."""
 
     def apply(v: Float[Array, "n k"]) -> Float[Array, "n k"]:
         rule = (
@@ -216,7 +217,7 @@ def _turn(state: _State, direction: Float[Array, "n k"]) -> _State:
 
 
 def _curvatures(state: _State, product: Float[Array, "n k"]) -> tuple[float, float]:
-    """The smallest v^T K v / |v|² and the largest |K v| / |v| over the columns."""
+    """The smallest v^T K v / |v|² and the largest |K v| / |v| over the columns v of the direction."""
     squares = jnp.sum(state.direction**2, axis=0)
     squares = jnp.where(squares > 0, squares, 1.0)
     curvature = jnp.min(jnp.sum(state.direction * product, axis=0) / squares)

@@ -1,4 +1,4 @@
-"""Cross-entropy training of a linearised network, from labels."""
+"""Training of a linearised network on cross-entropy with class labels."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -25,11 +25,11 @@ def cross_entropy_flow(
     start: tuple[Float[Array, "n k"], Float[Array, "t k"] | None] | None = None,
     tolerance: float = 1e-8,
 ) -> LossPath:
-    """Logits of the gradient flow df/dt = -K (softmax(f) - Y) of the summed cross-entropy. Y are one-hot labels.
+    """Logits of the gradient flow df/dt = -K (softmax(f) - Y) on summed cross-entropy, where Y are one-hot labels.
 
     It trains the linearisation of a network with tangent kernel K, equal for all outputs, on -sum_i log
-    softmax(f_i)_{label i}. This is `loss_flow` under that loss, which describes the method. Along it the loss falls at
-    the rate tr (S - Y)^T K (S - Y) with S = softmax(f).
+    softmax(f_i)_{label i}. This is `loss_flow` with this loss; see there for the method. Along the flow, the loss
+    falls at the rate tr (S - Y)^T K (S - Y) with S = softmax(f).
 
     Args:
         K: the Gram matrix of the training points.
@@ -38,7 +38,7 @@ def cross_entropy_flow(
         cross: K(other points, training points).
         classes: the number of outputs; None means the number of different labels.
         start: f(0) at the training points and at the other points; None means 0.
-        tolerance: of the integrator, relative and absolute.
+        tolerance: the relative and absolute tolerance of the integrator.
 
     Raises:
         SettingError: for a time that is negative or not finite, a label out of range, or a tolerance outside (0, 1).
@@ -78,7 +78,7 @@ def cross_entropy_flow(
 
 
 def _whole(labels: Any, rows: int) -> Int[Array, " n"]:
-    """The labels as whole numbers."""
+    """Check the labels, and return them as whole numbers."""
     kind = np.asarray(labels).dtype.kind
     if kind not in "biuf":
         raise DataError(

@@ -1,4 +1,4 @@
-"""The law of infinitely wide networks trained from random initialisations, at any time."""
+"""The distribution, at any time, of infinitely wide networks trained from random initialisations."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -44,12 +44,12 @@ class OtherPoints(eqx.Module):
 class Ensemble(eqx.Module):
     """The normal distribution of networks' outputs during training.
 
-    Several output columns are independent of each other.
+    If there are several output columns, they are independent of each other.
 
     Args:
-        mean: over initialisations, at the training points and the others.
-        train: covariance of one output at the training points. The first axis is that of the times.
-        test: covariance at the other points, or only its diagonal, if they were given.
+        mean: the mean over initialisations, at the training points and the other points.
+        train: the covariance of one output at the training points. The first axis is time.
+        test: the covariance at the other points, or only its diagonal; None if no other points were given.
     """
 
     mean: Trajectory
@@ -58,7 +58,7 @@ class Ensemble(eqx.Module):
 
     @property
     def time(self) -> Float[Array, " s"]:
-        """The times, or numbers of steps."""
+        """The times, or the numbers of steps."""
         return self.mean.time
 
 
@@ -69,22 +69,23 @@ def gradient_flow_ensemble(
     time: float | Sequence[float] | Float[Array, " s"] | np.ndarray,
     others: OtherPoints | None = None,
 ) -> Ensemble:
-    """The law of infinitely wide networks trained by gradient flow on 1/2 sum |f - y|² from random initialisations.
+    """The distribution of randomly initialised, infinitely wide networks under gradient flow on 1/2 sum |f - y|².
 
     The output moves by df/dt = -Theta (f - y) from f(0) ~ N(0, K). Here K is the NNGP kernel and Theta is the tangent
-    kernel (Lee et al., 2019). Let S = I - exp(-Theta t) and A = Theta_* Theta^-1 S. At every time, it is normal with
+    kernel (Lee et al., 2019). Let S = I - exp(-Theta t) and A = Theta_* Theta^-1 S. At every time, the output is
+    normal with
 
         mean S y and covariance (I - S) K (I - S) at the training points, mean A y and covariance K_** + A K A^T - A
         K_*^T - K_* A^T at other points.
 
-    At t = 0, it is the untrained network. At t = inf, it is the interpolating ensemble, which is not the posterior of
-    any prior.
+    At t = 0, this is the distribution of untrained networks. At t = inf, it is the interpolating ensemble, which is
+    not the posterior of any prior.
 
     Args:
         tangent: the eigensystem of Theta on the training points.
-        nngp: K on the training points.
+        nngp: the matrix K on the training points.
         y: targets, one row for each point.
-        time: times t >= 0.
+        time: the times t >= 0.
         others: the kernels of other points.
 
     Raises:
@@ -115,16 +116,16 @@ def gradient_descent_ensemble(
     steps: int | Sequence[int] | np.ndarray,
     others: OtherPoints | None = None,
 ) -> Ensemble:
-    """The law of infinitely wide networks trained by gradient descent on 1/2 sum |f - y|² from random initialisations.
+    """The distribution of randomly initialised, infinitely wide networks under gradient descent on 1/2 sum |f - y|².
 
-    As `gradient_flow_ensemble`, with S = I - (I - learning_rate Theta)^steps.
+    The formulas are those of `gradient_flow_ensemble`, with S = I - (I - learning_rate Theta)^steps.
 
     Args:
         tangent: the eigensystem of Theta on the training points.
-        nngp: K on the training points.
+        nngp: the matrix K on the training points.
         y: targets, one row for each point.
-        learning_rate: positive.
-        steps: whole numbers of steps, at least 0.
+        learning_rate: the learning rate, above 0.
+        steps: the numbers of steps, each a whole number of at least 0.
         others: the kernels of other points.
 
     Raises:
@@ -185,7 +186,7 @@ def _moved(
     inside: Float[Array, "n n"],
     prior: Float[Array, "t *others"],
 ) -> Float[Array, "t *others"]:
-    """K_** + A K A^T - A K_*^T - K_* A^T, with A, K_* and K in the eigenvectors of the tangent kernel."""
+    """Return K_** + A K A^T - A K_*^T - K_* A^T, with A, K_* and K in the eigenbasis of the tangent kernel."""
     pulled = weights @ inside
     if prior.ndim == 1:
         return jnp.maximum(prior + jnp.sum((pulled - 2 * start) * weights, axis=1), 0.0)

@@ -1,4 +1,4 @@
-"""Products with a kernel's Gram matrix on the workers of any executor. Its blocks are computed when they are needed."""
+"""Products with a kernel's Gram matrix on the workers of any executor. Blocks are computed when they are needed."""
 
 import contextlib
 import functools
@@ -22,12 +22,12 @@ from ._shared_vectors import runs_of_rows, scratch, shared_product
 class ExecutorOperator:
     """The Gram matrix of a kernel on points, whose products are computed in blocks by the workers of an executor.
 
-    The blocks are those of a `KernelOperator` with the same `block`. They are computed when they are needed, and not
-    stored. A task is a run of blocks. If a worker dies, the executor may give its task to another one, as Dask does.
-    Each worker reads the points once, and each vector once in a product. It reads them from a folder that all workers
-    see under the same path, so they do not pass through a scheduler. The product does not depend on which workers
-    computed it. On processors of one kind with the same threads, this holds to the bit. Use it as a context. Outside
-    the context, the folder is deleted.
+    The blocks are those of a `KernelOperator` with the same `block`. Blocks are computed when they are needed, and not
+    stored. A task computes a run of consecutive blocks. If a worker dies, the executor may give its task to another
+    one, as Dask does. Each worker reads the points once, and each vector once in a product. It reads them from a
+    folder that all workers see under the same path, so they do not pass through a scheduler. The product does not
+    depend on which workers computed it, bit for bit if all processors are of one kind and use equally many threads.
+    Use the operator in a `with` block. The folder is deleted at the end of the block.
 
     Args:
         kernel: the kernel K.
@@ -35,10 +35,10 @@ class ExecutorOperator:
         executor: any `concurrent.futures.Executor`, such as that of a Dask client (`client.get_executor()`).
         block: rows of a block. None means as many rows as fill 128 MiB.
         tasks: the largest number of tasks in a product. About four tasks for each worker keep all workers busy.
-        folder: a folder in which workers on other machines see the points. None is a folder on this machine.
+        folder: a folder that workers on other machines can read. None means a folder on this machine.
 
     Raises:
-        ShapeError, DataError, PrecisionError: for the same points as `KernelOperator`; DataError also if the folder
+        ShapeError, DataError, PrecisionError: for the same reasons as `KernelOperator`; DataError also if the folder
             cannot be written to.
         SettingError: if tasks or block is not a whole number above 0, or the executor has another type.
         SolverError: from the product, if the executor died or a worker did not answer; the message names the rows.
@@ -102,7 +102,7 @@ class ExecutorOperator:
         return jnp.asarray(shared_product(self.executor, _kernel_rows, self._folder, np.asarray(v), self._runs, given))
 
     def columns(self, index: Array) -> Float[Array, "n b"]:
-        """The columns with these numbers, computed here."""
+        """The columns with these numbers, computed in this process."""
         return KernelOperator(self.kernel, self.x).columns(index)
 
     def diagonal(self) -> Float[Array, " n"]:
@@ -110,7 +110,7 @@ class ExecutorOperator:
         return self.kernel.diagonal(self.x)
 
     def close(self) -> None:
-        """Remove the folder; the executor is kept."""
+        """Remove the folder. The executor stays open."""
         self._folder = None
         self._stack.close()
 
@@ -126,7 +126,7 @@ class ExecutorOperator:
 def _kernel_rows(
     vector: str, start: int, end: int, points: str, kernel: AbstractKernel, float64: bool, block: int
 ) -> np.ndarray:
-    """The work of a worker: rows of K(x, x) v, in the blocks of `kernel_product`."""
+    """Compute rows of K(x, x) v in the blocks of `kernel_product`. This function runs on a worker."""
     with jax.enable_x64(float64):
         x, v = _kept(points), jnp.asarray(read_array(vector))
         parts = []
@@ -139,5 +139,5 @@ def _kernel_rows(
 
 @functools.lru_cache(maxsize=1)
 def _kept(points: str) -> Array:
-    """The points, which a process reads only once. Folders have new names, so a name always means the same points."""
+    """The points, which a process reads only once. Each folder has a new name, so a name means the same points."""
     return jnp.asarray(read_array(points))

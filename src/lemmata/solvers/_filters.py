@@ -14,31 +14,31 @@ from ._modes import flow_filter as _flow
 
 
 def ridge_filter(values: Float[Array, " n"], ridge: float | Float[Array, ""]) -> Float[Array, " n"]:
-    """1 / (a + ridge): kernel ridge regression.
+    """The filter of kernel ridge regression, 1 / (a + ridge).
 
     Args:
         values: eigenvalues a, not negative.
-        ridge: above 0.
+        ridge: the ridge, above 0.
     """
     return 1 / (values + ridge)
 
 
 def flow_filter(values: Float[Array, " n"], time: float | Float[Array, ""]) -> Float[Array, " n"]:
-    """(1 - exp(-a time)) / a, which is `time` at a = 0: kernel gradient flow stopped at a time.
+    """The filter of kernel gradient flow up to a time, (1 - exp(-a time)) / a, which is `time` at a = 0.
 
     Args:
         values: eigenvalues a, not negative.
-        time: at least 0.
+        time: the time, at least 0.
     """
     return _flow(values, jnp.asarray(time, values.dtype))
 
 
 def truncation_filter(values: Float[Array, " n"], least: float | Float[Array, ""]) -> Float[Array, " n"]:
-    """1/a for eigenvalues a >= least, and 0 for smaller ones. This is regression on principal components.
+    """The filter of principal components regression: 1/a for eigenvalues a >= least, 0 for smaller ones.
 
     Args:
         values: eigenvalues a, not negative.
-        least: above 0.
+        least: the smallest eigenvalue that is kept, above 0.
     """
     kept = values >= least
     return jnp.where(kept, 1 / jnp.where(kept, values, 1.0), 0.0)
@@ -50,14 +50,14 @@ def spectral_algorithm(
     filtered: Float[Array, " n"] | Float[np.ndarray, " n"],
     cross: Float[Array, "t columns"],
 ) -> Float[Array, "t *k"]:
-    """K_cross U diag(phi) U' y, the regression with a filter phi of the eigenvalues of K = U diag(a) U'.
+    """Return K_cross U diag(phi) U' y: regression with a filter phi of the eigenvalues of K = U diag(a) U'.
 
-    With labels of +-1, it is a classifier by the sign of the prediction.
+    If the labels are +-1, the sign of the prediction classifies.
 
     Args:
         spectrum: the eigensystem of the training Gram matrix K.
         y: targets, one row for each point.
-        filtered: phi(a_i), of `ridge_filter`, `flow_filter`, `truncation_filter` or another function.
+        filtered: the values phi(a_i) from `ridge_filter`, `flow_filter`, `truncation_filter` or another function.
         cross: K(points, training points).
 
     Raises:

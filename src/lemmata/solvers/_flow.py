@@ -19,15 +19,15 @@ def gradient_flow(
     """Predictions of kernel gradient flow df/dt = -K (f - y) from f(0) = 0.
 
     On the training points, f(t) = (I - exp(-K t)) y; at other points, f(t) = K_cross K^-1 (I - exp(-K t)) y. Both come
-    from the eigensystem. On null modes, the limit (1 - exp(-a t)) / a -> t is used. It is the flow of the loss 1/2 sum
-    |f - y|² (a sum over rows, not a mean). time = inf gives the minimum-norm interpolant. Modes whose eigenvalue cannot
-    be distinguished from zero count while t times the rounding error is at most 1. At larger times, their contribution
-    is unknown. They are then left out, as at inf.
+    from the eigensystem. On null modes, the limit (1 - exp(-a t)) / a -> t is used. The loss is 1/2 sum |f - y|² (a
+    sum over rows, not a mean). time = inf gives the minimum-norm interpolant. Modes whose eigenvalue cannot be
+    distinguished from zero count while t times the rounding error is at most 1. At larger times, the contribution of
+    these modes is unknown, and they are left out, as at inf.
 
     Args:
         spectrum: the eigensystem of the training Gram matrix K.
         y: targets, one row for each point.
-        time: times t >= 0.
+        time: the times t >= 0.
         cross: K(other points, training points).
 
     Raises:
@@ -56,14 +56,14 @@ def gradient_descent(
 ) -> Trajectory:
     """Predictions after gradient descent f_{s+1} = f_s - learning_rate K (f_s - y) from f_0 = 0.
 
-    On the training points f_s = (I - (I - learning_rate K)^s) y. It converges if learning_rate < 2 / a_1. For a larger
-    rate it diverges, as the loop does.
+    On the training points f_s = (I - (I - learning_rate K)^s) y. The method converges if learning_rate < 2 / a_1,
+    where a_1 is the largest eigenvalue of K. For a larger rate, the result diverges, as gradient descent does.
 
     Args:
         spectrum: the eigensystem of the training Gram matrix K.
         y: targets, one row for each point.
-        learning_rate: positive.
-        steps: whole numbers of steps, at least 0.
+        learning_rate: the learning rate, above 0.
+        steps: the numbers of steps, each a whole number of at least 0.
         cross: K(other points, training points).
 
     Raises:

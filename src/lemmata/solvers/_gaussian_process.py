@@ -15,12 +15,12 @@ from ._ridge import Solution
 
 
 class Posterior(eqx.Module):
-    """A Gaussian process at other points, given noisy values.
+    """The posterior of a Gaussian process at other points, given noisy values.
 
     Args:
-        mean: at the other points.
-        covariance: the covariance of the noise-free function there, equal for all columns of y. If only prior variances
-            were given, it is only its diagonal.
+        mean: the posterior mean at the other points.
+        covariance: the covariance of the noise-free function at these points, equal for all columns of y. If only
+            prior variances were given, only the diagonal.
     """
 
     mean: Float[Array, "t *k"]
@@ -31,11 +31,11 @@ def posterior(solution: Solution, cross: Float[Array, "t columns"], prior: Float
     """The posterior of f ~ GP(0, K) at other points, given y = f + normal noise of variance `ridge`.
 
     mean = C (K + noise I)^-1 y and covariance = P - C (K + noise I)^-1 C^T, where C is the cross matrix and P is the
-    prior covariance of the other points. With the NNGP kernel it is the posterior of an infinitely wide Bayesian
+    prior covariance of the other points. With the NNGP kernel, this is the posterior of an infinitely wide Bayesian
     network.
 
     Args:
-        solution: of `kernel_ridge(K, y, noise)`.
+        solution: the result of `kernel_ridge(K, y, noise)`.
         cross: K(other points, training points).
         prior: K(other points, other points), or its diagonal for variances only.
 
@@ -73,13 +73,13 @@ def log_evidence(
 ) -> Float[Array, ""]:
     """The log marginal likelihood log p(y) for y ~ N(0, K + noise I), summed over columns. It is differentiable.
 
-    -1/2 y^T (K + noise I)^-1 y - 1/2 log det(K + noise I) - n/2 log(2 pi). It is NaN if K + noise I is not positive
-    definite.
+    The value is -1/2 y^T (K + noise I)^-1 y - 1/2 log det(K + noise I) - n/2 log(2 pi), for n rows. It is NaN if K +
+    noise I is not positive definite.
 
     Args:
-        K: Gram matrix.
+        K: the Gram matrix.
         y: values, one row for each point.
-        noise: variance of the noise, at least 0.
+        noise: the variance of the noise, at least 0.
 
     Raises:
         ShapeError: if K is empty or not square and symmetric up to rounding, or if y has another number of rows.

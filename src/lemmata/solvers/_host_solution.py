@@ -1,4 +1,4 @@
-"""Least squares on centres from the finished sums, by LAPACK and in place, without compilation."""
+"""Solve least squares on centres from the finished sums, by LAPACK and in place, without compilation."""
 
 import contextlib
 from collections.abc import Callable
@@ -42,9 +42,9 @@ def own_gram(rows: KernelRows, kernel: AbstractKernel, z: Float[np.ndarray, "p *
     """K(z, z), exactly symmetric; `gram` raises an error if a kernel is not symmetric to rounding.
 
     Args:
-        rows: K(., z).
-        kernel: K.
-        z: centres.
+        rows: the function K(., z).
+        kernel: the kernel K.
+        z: the centres.
     """
     if not rows.by_numpy:
         # this call refuses points that the kernel refuses, because compiled code cannot raise errors
@@ -60,14 +60,14 @@ def own_gram(rows: KernelRows, kernel: AbstractKernel, z: Float[np.ndarray, "p *
 
 
 class HostSolution(NamedTuple):
-    """The solution b of (W + (ridge + shift) I) b = v for the whitened square W, and functions of b.
+    """The solution b of (W + (ridge + shift) I) b = v for the whitened square W, and results computed from b.
 
     Attributes:
-        alpha: L^-T b.
+        alpha: the coefficients L^-T b.
         shift: the amount that was added to the ridge; 0 if the system has a factor.
         residual: |(W + ridge I) b - v| / |v|, without the shift.
-        condition: of W + (ridge + shift) I, as power iteration finds it, from below.
-        gain: |y|² minus the sum of squared errors.
+        condition: an estimate, from below, of the condition number of W + (ridge + shift) I by power iteration.
+        gain: the value |y|² minus the sum of squared errors.
     """
 
     alpha: Float[np.ndarray, "p k"]
@@ -97,11 +97,11 @@ def host_solutions(
     ridges: Float[np.ndarray, " s"],
     tolerance: float,
 ) -> list[HostSolution]:
-    """The solution for each ridge, from sums that are whitened last if that is allowed and was enough.
+    """The solution for each ridge. The sums are whitened last if this is allowed and accurate enough.
 
     Args:
-        sums: `normal_equations` of the problem but for `last`.
-        factor: L, C-contiguous.
+        sums: the function `normal_equations` with all arguments of the problem except `last`.
+        factor: the factor L, C-contiguous.
         y: targets.
         ridges: the ridges.
         tolerance: how far rounding may move the fit, as a share of |y|; infinite allows any, 0 whitens every block.
@@ -128,7 +128,7 @@ def _system(sums: tuple[Any, Any]) -> tuple[SystemInPlace, np.ndarray]:
 
 
 def _largest(product: Callable[[np.ndarray], np.ndarray], size: int) -> float:
-    """The largest eigenvalue, as steps of power iteration from a random start find it, from below."""
+    """Estimate the largest eigenvalue from below, by power iteration from a random start."""
     unit = np.random.default_rng(0).normal(size=(size, 1))
     for _ in range(POWERS):
         unit = product(unit / np.linalg.norm(unit))

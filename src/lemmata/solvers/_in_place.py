@@ -17,14 +17,14 @@ _JUDGED = 1000
 
 
 class SystemInPlace:
-    """(A + ridge I) alpha = y for a symmetric matrix A, which is factorised in place, for one ridge after another.
+    """Solves (A + ridge I) alpha = y for one ridge after another; the symmetric matrix A is factorised in place.
 
     The factor L fills the lower triangle. Above the diagonal, A is kept, so products with A, and factors for other
     ridges, need no second matrix. LAPACK works in the machine's memory, without compilation.
 
     Args:
-        matrix: A, of both triangles, C-contiguous, in float64; it is overwritten.
-        upper: whether only the upper triangle of the matrix has meaning.
+        matrix: the whole matrix A, C-contiguous, in float64; it is overwritten.
+        upper: whether only the upper triangle of the matrix holds values of A.
 
     Example:
         >>> import numpy as np
@@ -48,15 +48,15 @@ class SystemInPlace:
 
     @property
     def columns(self) -> Float[np.ndarray, "n columns"]:
-        """A itself, if nothing is factorised."""
+        """The matrix A itself; a factorisation is undone."""
         self._restore()
         return self._matrix
 
     def judge(self, name: str = "the Gram matrix") -> None:
-        """Refuse an indefinite matrix, by the principal submatrix of 1,000 evenly spread rows.
+        """Refuse a matrix if the principal submatrix of 1,000 evenly spread rows shows that it is indefinite.
 
         Eigenvalues of a principal submatrix are between those of the matrix, so a refused matrix is indefinite. The
-        factorisation of all rows refuses what is indefinite by more than the ridge.
+        factorisation of all rows refuses a matrix that is indefinite by more than the ridge.
 
         Args:
             name: the name in the message.
@@ -73,13 +73,13 @@ class SystemInPlace:
             require_positive_semidefinite(jnp.asarray(part), name)
 
     def factorise(self, ridge: float) -> float:
-        """Put the Cholesky factor of A + (ridge + jitter) I into the lower triangle; returns the jitter.
+        """Put the Cholesky factor of A + (ridge + jitter) I into the lower triangle, and return the jitter.
 
         The jitter is 0 if that succeeds. Otherwise it is the first of eps tr A, 10 eps tr A, ... 1e5 eps tr A that
         succeeds.
 
         Args:
-            ridge: at least 0.
+            ridge: the ridge, at least 0.
 
         Raises:
             NotPositiveDefiniteError: if A has an eigenvalue that is negative by more than rounding.
@@ -104,7 +104,7 @@ class SystemInPlace:
         )
 
     def solved(self, y: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n k"]:
-        """(A + (ridge + jitter) I)^-1 y of the last `factorise`."""
+        """Return (A + (ridge + jitter) I)^-1 y for the ridge and the jitter of the last `factorise`."""
         return dpotrs(self._matrix.T, y, lower=0)[0]
 
     def product(self, v: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n k"]:
@@ -114,10 +114,10 @@ class SystemInPlace:
         return found + (self._diagonal - np.diagonal(self._matrix))[:, None] * v
 
     def inverse_diagonal(self, rows: Int[np.ndarray, " m"]) -> Float[np.ndarray, " m"]:
-        """Entries (i, i) of (A + (ridge + jitter) I)^-1 for some i: |L^-1 e_i|², n² operations each.
+        """Entries (i, i) of (A + (ridge + jitter) I)^-1 for some rows i, at n² operations each.
 
         Args:
-            rows: the numbers i.
+            rows: the row numbers i.
         """
         units = np.zeros((len(self._matrix), len(rows)), order="F")
         units[rows, np.arange(len(rows))] = 1.0
@@ -125,11 +125,11 @@ class SystemInPlace:
         return np.einsum("ij,ij->j", solved, solved)
 
     def log_determinant(self) -> float:
-        """Log det (A + (ridge + jitter) I) of the last `factorise`."""
+        """Return log det (A + (ridge + jitter) I) for the ridge and the jitter of the last `factorise`."""
         return 2 * float(np.sum(np.log(np.diagonal(self._matrix))))
 
     def factor(self) -> Float[np.ndarray, "n columns"]:
-        """L in the place of the matrix, with an upper triangle of zeros. Afterwards, no other method can be used."""
+        """Return L in the place of the matrix, with zeros in the upper triangle. Then use no other method."""
         for start in range(0, len(self._matrix), _BLOCK):
             end = start + _BLOCK
             self._matrix[start:end, end:] = 0.0

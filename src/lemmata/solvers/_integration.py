@@ -1,4 +1,4 @@
-"""The flow of outputs in a kernel under any smooth loss, computed by an ordinary differential equation."""
+"""Compute the flow of a kernel's outputs under any smooth loss by integrating an ordinary differential equation."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float, Int
 MOST_STEPS = 10_000
 
 Gradient = Callable[[Float[Array, "n c"], Any], Float[Array, "n c"]]
-"""The gradient of a loss by the outputs, at targets of any kind."""
+"""The gradient of a loss with respect to the outputs; targets may be of any kind."""
 
 
 @eqx.filter_jit
@@ -27,21 +27,23 @@ def integrate(
     *,
     stiff: bool,
 ) -> tuple[Float[Array, "s m c"], Int[Array, ""], Bool[Array, ""]]:
-    """B at every time with f = f(0) - left B, the number of steps, and whether all times were reached.
+    """Return B at every time, where f = f(0) - left B, the number of steps, and whether all times were reached.
 
-    dB/dt = gather gradient(f), or with damping d²B/dt² + damping dB/dt = gather gradient(f), from B = dB/dt = 0. Steps
-    end at the times, since values between steps would be less exact than the steps.
+    The equation is dB/dt = gather gradient(f), or with damping d²B/dt² + damping dB/dt = gather gradient(f). It starts
+    at B = 0, and dB/dt = 0 with damping. Steps end at the times, since values interpolated between steps would be less
+    exact.
 
     Args:
-        left: of the Gram matrix left gather.
-        gather: its other factor.
-        gradient: of the loss.
-        first: f(0).
+        left: the left factor of the Gram matrix left gather.
+        gather: its right factor.
+        gradient: the gradient of the loss.
+        first: the outputs f(0).
         targets: the second argument of the gradient.
-        times: increasing.
-        tolerance: of each step, relative and absolute.
-        damping: of the flow with momentum.
-        stiff: Kvaerno 5/4 with its systems of all outputs, in place of Tsitouras 5/4 with explicit steps.
+        times: the times, increasing.
+        tolerance: the relative and absolute tolerance of each step.
+        damping: the damping of the flow with momentum; None for the flow without.
+        stiff: whether to use Kvaerno 5/4, which solves systems of all outputs, instead of Tsitouras 5/4 with explicit
+            steps.
     """
     import diffrax  # slow to import
 

@@ -1,4 +1,4 @@
-"""Rows K(x, z) of a kernel at given centres, as arrays of NumPy. At most one small program is compiled."""
+"""Rows K(x, z) of a kernel at given centres, as NumPy arrays. At most one small program is compiled."""
 
 from typing import Any
 
@@ -20,15 +20,16 @@ _KEPT = 3
 
 
 class KernelRows:
-    """K(x, z) in float64 for points x in this machine's memory, for one set of points after another.
+    """Computes K(x, z) in float64 for one set of points x after another, in this machine's memory.
 
-    If a form in NumPy takes less time than a compilation (`takes_numpy`), nothing is compiled (`by_numpy`). For other
-    kernels, one program computes a tile of rows for any number of points. It stays compiled for the next `KernelRows`.
+    If the kernel has a form in NumPy that takes less time than a compilation (`takes_numpy`), nothing is compiled
+    (`by_numpy`). For other kernels, one program computes a tile of rows for any number of points. It stays compiled
+    for the next `KernelRows`.
 
     Args:
         kernel: the kernel K.
-        z: centres.
-        rows: how many points are expected at most, in all calls together.
+        z: the centres.
+        rows: the largest number of points that is expected in all calls together.
     """
 
     def __init__(self, kernel: AbstractKernel, z: Float[Array | np.ndarray, "p *shape"], rows: int = TILE):
@@ -59,7 +60,7 @@ class KernelRows:
         return _KEPT * int(found.temp_size_in_bytes + found.argument_size_in_bytes + found.output_size_in_bytes)
 
     def __call__(self, x: Float[np.ndarray, "n *shape"]) -> Float[np.ndarray, "n p"]:
-        """K(x, z), C-contiguous and in new memory."""
+        """Return K(x, z), C-contiguous and in new memory."""
         if self.by_numpy:
             found = self._kernel.numpy_cross(x, self._z)
             assert found is not None
@@ -74,19 +75,19 @@ class KernelRows:
         return found
 
     def _started(self, x: np.ndarray) -> Array:
-        """K of at most a tile of points, with meaningless rows below. It may still be computing."""
+        """Start K(x, z) for at most a tile of points, padded with rows without meaning. It may still be computing."""
         padded = np.pad(x, [(0, self._rows - len(x)), *((0, 0) for _ in x.shape[1:])], mode="edge")
         with jax.enable_x64(True):  # the setting of a caller does not reach its threads
             return _tile(self._kernel, jnp.asarray(padded), self._centres)
 
 
 def rows_bytes(kernel: AbstractKernel, z: Float[Array, "p *shape"], rows: int) -> int:
-    """`KernelRows.bytes`, also for traced arrays, because only their shapes matter.
+    """The value of `KernelRows.bytes`, also for traced arrays, because only their shapes matter.
 
     Args:
         kernel: the kernel K.
-        z: centres.
-        rows: how many points are expected at most.
+        z: the centres.
+        rows: the largest number of points that is expected.
     """
     traced = lambda leaf: eqx.is_array(leaf) and known(leaf) is None
     if not any(map(traced, jax.tree.leaves((kernel, z)))):
@@ -100,7 +101,7 @@ def rows_bytes(kernel: AbstractKernel, z: Float[Array, "p *shape"], rows: int) -
 def centred_product(
     kernel: AbstractKernel, x: Float[Array, "n d"], z: Float[Array, "p e"], v: Float[Array, "rows *k"]
 ) -> Float[Array, "n *k"]:
-    """`kernel_product` of K(x, z) and v, by `KernelRows` if all numbers are in this machine's memory.
+    """The product K(x, z) v, by `KernelRows` if all numbers are in this machine's memory, else `kernel_product`.
 
     Args:
         kernel: the kernel K.
@@ -129,7 +130,7 @@ def on_host(array: Any) -> bool:
     """Whether the numbers lie in this machine's memory, and not on a device or in a trace.
 
     Args:
-        array: of NumPy or JAX. Anything else counts as an array on the host.
+        array: an array of NumPy or JAX. Anything else counts as an array in this machine's memory.
     """
     try:
         return not isinstance(array, jax.Array) or all(device.platform == "cpu" for device in array.devices())

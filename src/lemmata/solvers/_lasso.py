@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 
 
 def soft_threshold(z: Float[Array, "*s"], level: Float[Array, ""] | float) -> Float[Array, "*s"]:
-    """sign(z) max(|z| - level, 0), entry by entry. It is the proximal operator of level |z|_1.
+    """Return sign(z) max(|z| - level, 0), entry by entry: the proximal operator of level |z|_1.
 
     Args:
         z: any array.
@@ -26,12 +26,12 @@ def soft_threshold(z: Float[Array, "*s"], level: Float[Array, ""] | float) -> Fl
 def lasso_objective(
     features: Float[Array, "n p"], y: Float[Array, " n"], penalty: Float[Array, ""] | float, rho: Float[Array, "*t p"]
 ) -> Float[Array, "*t"]:
-    """l(rho) = |y - Phi rho|²/n + penalty |rho|_1, for one rho or for several.
+    """Return l(rho) = |y - Phi rho|²/n + penalty |rho|_1, for one rho or for several.
 
     Args:
-        features: Phi, one row per example.
+        features: the matrix Phi, one row for each of n examples.
         y: targets.
-        penalty: lambda.
+        penalty: the penalty lambda.
         rho: coefficients in the last axis.
     """
     return jnp.mean((y - rho @ features.T) ** 2, axis=-1) + penalty * jnp.abs(rho).sum(axis=-1)
@@ -46,18 +46,18 @@ def proximal_gradient(
     iterations: int,
     errors: Float[Array, "t p"] | None = None,
 ) -> Float[Array, "s p"]:
-    """Iterates of rho <- ST_{step penalty}(rho + (2 step/n) Phi^T (y - Phi rho)) + e from 0.
+    """Iterates of rho <- ST_{step penalty}(rho + (2 step/n) Phi^T (y - Phi rho)) + e from 0, with ST `soft_threshold`.
 
-    The objective falls at every exact step if step <= 1/(lambda_max(Phi^T Phi) / n). If step is at most half of that,
-    l(rho_t) - l(rho) <= |rho|²/(2 t step) for every rho (Beck, 2017, Theorem 10.21).
+    The objective l of `lasso_objective` falls at every exact step if step <= 1/(lambda_max(Phi^T Phi) / n). If step is
+    at most half of that, l(rho_t) - l(rho) <= |rho|²/(2 t step) for every rho (Beck, 2017, Theorem 10.21).
 
     Args:
-        features: Phi, one row per example.
+        features: the matrix Phi, one row for each of n examples.
         y: targets.
-        penalty: lambda.
-        step: eta.
-        iterations: t.
-        errors: e_1, ..., e_t; None for exact steps.
+        penalty: the penalty lambda.
+        step: the step size eta.
+        iterations: the number t of iterations.
+        errors: the errors e_1, ..., e_t; None for exact steps.
 
     Example:
         >>> import jax.numpy as jnp
@@ -78,10 +78,10 @@ def proximal_gradient(
 
 
 def momentum(iterations: int) -> Float[Array, " t"]:
-    """beta_k = (s_k - 1)/s_{k+1} of the accelerated method, with s_1 = 1 and s_{k+1} = (1 + sqrt(1 + 4 s_k²))/2.
+    """Return beta_k = (s_k - 1)/s_{k+1} of FISTA, where s_1 = 1 and s_{k+1} = (1 + sqrt(1 + 4 s_k²))/2.
 
     Args:
-        iterations: t.
+        iterations: the number t of iterations.
     """
     sizes = [1.0]
     for _ in range(iterations):
@@ -103,11 +103,11 @@ def accelerated_proximal_gradient(
     (Beck and Teboulle, 2009, Theorem 4.4).
 
     Args:
-        features: Phi, one row per example.
+        features: the matrix Phi, one row for each of n examples.
         y: targets.
-        penalty: lambda.
-        step: eta.
-        iterations: t.
+        penalty: the penalty lambda.
+        step: the step size eta.
+        iterations: the number t of iterations.
     """
     y, dtype = jnp.asarray(y), jnp.result_type(features, y)
 

@@ -1,4 +1,4 @@
-"""Training of a linearised network under any smooth loss, in function space."""
+"""Training of a linearised network on any smooth loss, computed in function space."""
 
 import math
 from collections.abc import Callable
@@ -22,15 +22,15 @@ from ._ridge import require_positive_semidefinite
 
 
 class LossPath(eqx.Module):
-    """Outputs through training under a loss, and what the integration cost.
+    """The outputs during training on a loss, and the cost of the integration.
 
     Args:
-        path: outputs at the training points and the others.
-        loss: its value at the training points, one a time.
-        error: at each time the largest difference of an output from the same flow integrated at ten times the
+        path: the outputs at the training points and the other points.
+        loss: the value of the loss at the training points, one for each time.
+        error: for each time, the largest difference between an output and the same output integrated at ten times the
             tolerance. It estimates the error of the method, and has no meaning below the tolerance. At inf, it is the
             last step of Newton's method.
-        steps: steps of the integrator, rejected ones included, and of Newton's method.
+        steps: the number of steps of the integrator, including rejected steps, and of Newton's method.
     """
 
     path: Trajectory
@@ -50,30 +50,31 @@ def loss_flow(
     damping: float | None = None,
     tolerance: float = 1e-8,
 ) -> LossPath:
-    """Outputs of the flow df/dt = -K grad_f loss(f, y), of any smooth loss of the outputs at the training points.
+    """Outputs of the flow df/dt = -K grad_f loss(f, y), for any smooth loss of the outputs at the training points.
 
-    The flow trains the linearisation of a network with tangent kernel K. Elsewhere, df_*/dt = -K_cross grad_f loss.
-    With `damping`, it is the flow with momentum f'' + damping f' = -K grad_f loss, f'(0) = 0. The heavy ball with
-    learning rate h² and momentum 1 - damping h follows this flow to first order in h. If a loss is a mean of n terms,
-    its gradient is 1/n of the gradient of the sum. It gives the same outputs at n times the time.
+    The flow trains the linearisation of a network with tangent kernel K. At other points, df_*/dt = -K_cross grad_f
+    loss. With `damping`, it is the flow with momentum f'' + damping f' = -K grad_f loss, f'(0) = 0. The heavy ball
+    with learning rate h² and momentum 1 - damping h follows this flow to first order in h. If a loss is a mean of n
+    terms, its gradient is 1/n of the gradient of the sum. It gives the same outputs at n times the time.
 
     The equation is integrated along the eigenvectors of K, each in units of the outputs that it moves. Explicit steps
     (Tsitouras 5/4) are used first. If more than 10^4 of them are needed, implicit steps (Kvaerno 5/4, with systems of
-    all outputs) are used. The local error is kept below the tolerance; `error` reports the whole. At t = inf, the
-    outputs have the least loss in f(0) + range K. Newton's method finds them, for a loss whose Hessian is positive
-    definite. As in `gradient_flow`, eigenvectors that cannot be distinguished from null count while t times the
-    rounding error is at most 1.
+    all outputs) are used. The error of each step is kept below the tolerance; `error` reports the total error. At t =
+    inf, the outputs have the least loss in f(0) + range K. Newton's method finds them, for a loss whose Hessian is
+    positive definite. As in `gradient_flow`, eigenvectors that cannot be distinguished from null count while t times
+    the rounding error is at most 1.
 
     Args:
         K: the Gram matrix of the training points, equal for all outputs. Or K may be the Gram matrix of all pairs of
             outputs (n, n, k, k), as returned by `EmpiricalKernel.gram`.
-        loss: loss(f, y), one number, differentiable by JAX. f are the outputs at all training points.
+        loss: the function loss(f, y), which returns one number and is differentiable by JAX. f are the outputs at all
+            training points.
         y: targets of any kind, one row for each point.
         time: times t >= 0, in any order.
         cross: K(other points, training points).
         start: f(0) at the training points and at the other points; None means 0, in the shape of y.
-        damping: positive, for the flow with momentum.
-        tolerance: of the integrator, relative and absolute.
+        damping: a positive number for the flow with momentum.
+        tolerance: the relative and absolute tolerance of the integrator.
 
     Raises:
         SettingError: for a negative time, a damping that is not positive, a tolerance outside (0, 1), or a loss that is
@@ -137,7 +138,7 @@ def loss_flow(
 
 
 def _starts(K: Array, y: Any, cross: Array | None, start: Any) -> tuple[Array, Array | None]:
-    """The outputs at t = 0, at the training points and the others, if they fit the kernels."""
+    """The outputs at t = 0, at the training points and at other points; refuse outputs that do not fit the kernels."""
     first, other = (jnp.zeros(np.shape(y)), None) if start is None else start
     for name, part in (("cross", cross), ("start", first), ("start elsewhere", other)):
         if part is not None:
@@ -160,7 +161,7 @@ def _starts(K: Array, y: Any, cross: Array | None, start: Any) -> tuple[Array, A
 
 
 def _output_loss(loss: Any, first: Array, y: Array) -> OutputLoss:
-    """The loss with its gradient, if both are real and finite at the start."""
+    """Return the loss with its gradient; refuse them unless both are real and finite at the start."""
     try:
         found = jax.eval_shape(loss, first, y)
         shape, kind = np.shape(found), jnp.result_type(found)

@@ -1,4 +1,4 @@
-"""A loss as a function of outputs, and the least-loss outputs that a kernel can reach, where its flow ends."""
+"""A loss as a function of outputs, and the least-loss outputs that a kernel can reach, at which its flow ends."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,11 +17,11 @@ _NEAR = 1e-9
 
 
 class OutputLoss(eqx.Module):
-    """The gradient of loss(f, y) by outputs that are stored as the rows of a Gram matrix.
+    """The gradient of loss(f, y) with respect to the outputs, which are stored by the rows of the Gram matrix.
 
     Args:
-        loss: of outputs of the user's shape.
-        shape: that shape.
+        loss: the loss of outputs in the user's shape.
+        shape: the user's shape.
     """
 
     loss: Callable[[Any, Any], Any]
@@ -38,10 +38,10 @@ class OutputLoss(eqx.Module):
 
 @eqx.filter_jit
 def largest_curvature(loss: OutputLoss, f: Float[Array, "n c"], y: Any) -> Float[Array, ""]:
-    """The largest |eigenvalue| of the Hessian of the loss at some outputs, estimated from below by the power method.
+    """The largest |eigenvalue| of the Hessian of the loss at given outputs, estimated from below by the power method.
 
     Args:
-        loss: of the outputs.
+        loss: the loss of the outputs.
         f: the outputs.
         y: targets.
     """
@@ -54,14 +54,15 @@ def largest_curvature(loss: OutputLoss, f: Float[Array, "n c"], y: Any) -> Float
 def least_loss(
     loss: OutputLoss, vectors: Float[Array, "n r"], first: Float[Array, "n c"], y: Any
 ) -> tuple[Float[Array, "r c"], Float[Array, ""], int]:
-    """V with the least loss of f = f(0) + vectors V, the largest output of the last step, and the number of steps.
+    """Minimise the loss of f = f(0) + vectors V.
 
-    Newton's method with halved steps if the loss would not fall (Armijo's rule).
+    Return V, the last step's largest output, and the number of steps. This is Newton's method; a step is halved if the
+    loss would not fall (Armijo's rule).
 
     Args:
-        loss: of the outputs.
-        vectors: orthonormal, of the directions in which outputs move.
-        first: f(0).
+        loss: the loss of the outputs.
+        vectors: orthonormal directions in which outputs move.
+        first: the outputs f(0).
         y: targets.
 
     Raises:

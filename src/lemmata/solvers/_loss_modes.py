@@ -1,4 +1,4 @@
-"""The flow under a loss along the eigenvectors of the kernel: coordinates, integration at two tolerances, and limit."""
+"""The flow of a loss in coordinates along the kernel's eigenvectors: integration at two tolerances, and the limit."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -12,16 +12,17 @@ from ._loss_limit import OutputLoss, largest_curvature, least_loss
 
 
 class OutputModes(eqx.Module):
-    """Coordinates B along the eigenvectors of K: f = f(0) - left B, f_* = f_*(0) - right B, dB/dt = gather grad loss.
+    """Coordinates B along eigenvectors of K, with f = f(0) - left B, f_* = f_*(0) - right B, dB/dt = gather grad loss.
 
-    Each mode is in units of the largest output that it moves, by its eigenvalue or through K_cross. So the tolerance of
-    the integrator applies to outputs. B grows without limit along null vectors, but this does not loosen the tolerance.
+    Each coordinate is in units of the largest output that it moves, by its eigenvalue or through K_cross. So the
+    tolerance of the integrator applies to outputs. B grows without limit along null vectors, but this does not loosen
+    the tolerance.
 
     Args:
         vectors: the eigenvectors.
-        values: their eigenvalues, zero at the rounding floor.
-        floor: that floor.
-        parts: K_cross times the eigenvectors.
+        values: their eigenvalues, set to zero at or below the rounding error.
+        floor: the rounding error.
+        parts: the product of K_cross and the eigenvectors.
     """
 
     vectors: Float[Array, "n n"]
@@ -31,27 +32,27 @@ class OutputModes(eqx.Module):
 
     @property
     def unit(self) -> Float[Array, " n"]:
-        """The largest output that an eigenvector moves. It is set to 1 for an eigenvector that moves none."""
+        """The largest output that each eigenvector moves; 1 for an eigenvector that moves no output."""
         unit = jnp.maximum(self.values, jnp.max(jnp.abs(self.parts), axis=0, initial=0.0))
         return jnp.where(unit > 0, unit, 1.0)
 
     @property
     def left(self) -> Float[Array, "n n"]:
-        """The outputs at training points that a coordinate moves."""
+        """The matrix from coordinates to outputs at training points."""
         return self.vectors * (self.values / self.unit)
 
     @property
     def gather(self) -> Float[Array, "n n"]:
-        """The effect of the gradient on the coordinates."""
+        """The matrix from the gradient to the velocity of the coordinates."""
         moves = (self.values > 0) | jnp.any(self.parts != 0, axis=0)
         return jnp.where(moves, self.unit, 0.0)[:, None] * self.vectors.T
 
     def outputs(self, moved: Float[Array, "s n c"]) -> tuple[Float[Array, "s n c"], Float[Array, "s t c"]]:
-        """Left B and right B at every time."""
+        """Return left B and right B at every time."""
         return jnp.einsum("im,smc->sic", self.left, moved), jnp.einsum("im,smc->sic", self.parts / self.unit, moved)
 
     def counted(self, times: np.ndarray, damping: float | None) -> Bool[Array, "s n 1"]:
-        """Which eigenvectors count at a time. Those at the rounding error count while they cannot have converged."""
+        """Which eigenvectors count at each time. Those at the rounding error count until they may have converged."""
         elapsed = jnp.asarray(times if damping is None else times / damping)
         return ((self.values > 0) | (elapsed[:, None] * self.floor <= 1))[:, :, None]
 
@@ -68,13 +69,13 @@ def trained(
     """The coordinates at every time, the error of the outputs, and the number of steps.
 
     Args:
-        modes: the kernel.
-        loss: with its gradient.
+        modes: the modes of the kernel.
+        loss: the loss with its gradient.
         first: the outputs at t = 0.
         y: targets.
-        times: at least 0, in any order.
-        tolerance: of a step.
-        damping: of the flow with momentum.
+        times: the times, at least 0, in any order.
+        tolerance: the tolerance of a step.
+        damping: the damping of the flow with momentum.
     """
     ended = np.isinf(times)
     moved, error, steps = jnp.zeros((len(times), *first.shape)), jnp.zeros(len(times)), 0

@@ -1,4 +1,4 @@
-"""Low-rank approximations of a Gram matrix, from columns or random products, and preconditioners made from them."""
+"""Low-rank approximations of a Gram matrix from columns or random products, and preconditioners made from these."""
 
 import equinox as eqx
 import jax
@@ -14,14 +14,14 @@ from ._operators import KernelOperator, MatrixOperator, as_operator
 
 
 class LowRank(eqx.Module):
-    """An approximation U diag(a) U^T <= K of low rank, and what it cost.
+    """An approximation U diag(a) U^T <= K of low rank, and its cost.
 
     Args:
-        eigenvalues: a_1 >= ... >= a_r >= 0.
-        eigenvectors: U, orthonormal columns.
-        missed: tr (K - U diag(a) U^T), the trace norm of the missing part.
+        eigenvalues: the eigenvalues a_1 >= ... >= a_r >= 0.
+        eigenvectors: the matrix U of orthonormal columns.
+        missed: the trace norm tr (K - U diag(a) U^T) of the missing part.
         pivots: the rows whose columns were used. None if random products were used.
-        columns: columns of K, or products with K, that were computed.
+        columns: the number of columns of K, or of products with K, that were computed.
     """
 
     eigenvalues: Float[Array, " r"]
@@ -40,17 +40,17 @@ def randomly_pivoted_cholesky(
 ) -> LowRank:
     """The Nyström approximation of K from pivots drawn by the diagonal of the missing part (RPCholesky).
 
-    Row i becomes the next pivot with probability proportional to the current diagonal entry i of K - F F^T (Chen,
-    Epperly, Tropp and Webber, 2023). Pivots are proposed in blocks from the diagonal at the start of the block and
-    accepted by rejection (Epperly, Tropp and Webber, 2024). The distribution is the same as with one pivot at a time,
-    and the columns are computed by matrix products. Only the diagonal and the columns of proposed pivots are computed.
-    It ends early if the rest is only rounding.
+    Row i becomes the next pivot with probability proportional to entry i of the diagonal of K - F F^T, where F F^T is
+    the approximation so far (Chen, Epperly, Tropp and Webber, 2023). Pivots are proposed in blocks from the diagonal
+    at the start of the block and accepted by rejection (Epperly, Tropp and Webber, 2024). The distribution is the same
+    as with one pivot at a time, and the columns are computed by matrix products. Only the diagonal and the columns of
+    proposed pivots are computed. The method ends early if the missing part is only rounding.
 
     Args:
         matrix: K, or an operator such as `KernelOperator(kernel, x)`.
-        rank: how many pivots.
+        rank: the number of pivots.
         key: randomness.
-        block: proposals at a time; None means a tenth of the rank, at least 8.
+        block: the number of pivots proposed at a time; None means a tenth of the rank, at least 8.
 
     Raises:
         SettingError: for a rank outside 1..n.
@@ -106,13 +106,13 @@ def randomly_pivoted_cholesky(
 def _accepted(
     missing: np.ndarray, weights: np.ndarray, uniform: np.ndarray, most: int, floor: float
 ) -> tuple[list[int], np.ndarray]:
-    """The proposals that stay, each with probability (what is missing there by now) / weight, and their factor.
+    """Accept proposals, each with probability (current missing diagonal entry) / weight; return them and their factor.
 
     Args:
         missing: K - F F^T among the proposals.
-        weights: the diagonal that they were drawn by.
-        uniform: numbers in [0, 1).
-        most: how many may stay.
+        weights: the diagonal by which the proposals were drawn.
+        uniform: uniform random numbers in [0, 1).
+        most: the largest number of accepted proposals.
         floor: the rounding error on the diagonal.
     """
     rest, kept, rows = missing.copy(), [], []
@@ -133,12 +133,13 @@ def nystrom_approximation(
 ) -> LowRank:
     """The randomised Nyström approximation (K W)(W^T K W)^+ (K W)^T from products with a random orthonormal W.
 
-    W spans Gaussian columns. A shift of eps |K W| protects the factorisation from rounding, and is subtracted again
-    (Frangella, Tropp and Udell, 2023). Its expected error is that of the best approximation of a somewhat smaller rank.
+    The columns of W span random Gaussian columns. A shift of eps |K W| protects the factorisation from rounding, and
+    is subtracted again (Frangella, Tropp and Udell, 2023). Its expected error is that of the best approximation of a
+    somewhat smaller rank.
 
     Args:
         matrix: K, or an operator such as `KernelOperator(kernel, x)`.
-        rank: columns of W.
+        rank: the number of columns of W.
         key: randomness.
 
     Raises:
@@ -173,14 +174,14 @@ def _check_rank(rank: int, n: int) -> None:
 
 
 class Preconditioner(eqx.Module):
-    """v -> P^-1 v for P = U diag(a + ridge) U^T + ridge (I - U U^T), from an approximation of low rank.
+    """The map v -> P^-1 v for P = U diag(a + ridge) U^T + ridge (I - U U^T), from a low-rank approximation.
 
     Let K^ = U diag(a) U^T <= K. The condition number of P^-1 (K + ridge I) is at most 1 + |K - K^| / ridge. The method
-    `condition` returns an upper bound of this, 1 + tr (K - K^) / ridge. Without a ridge, the smallest a_i > 0 replaces
-    it on the complement, and no bound holds.
+    `condition` returns a larger bound, 1 + tr (K - K^) / ridge. Without a ridge, the smallest a_i > 0 replaces it on
+    the complement, and no bound holds.
 
     Args:
-        low_rank: from `randomly_pivoted_cholesky` or `nystrom_approximation`.
+        low_rank: the result of `randomly_pivoted_cholesky` or `nystrom_approximation`.
         ridge: the ridge of the system, at least 0.
     """
 
@@ -200,7 +201,7 @@ class Preconditioner(eqx.Module):
 
     @property
     def condition(self) -> Float[Array, ""]:
-        """The bound 1 + tr (K - K^) / ridge of the preconditioned condition number; infinite without a ridge."""
+        """The bound 1 + tr (K - K^) / ridge on the preconditioned condition number; infinite without a ridge."""
         return jnp.where(self.ridge > 0, 1 + self.low_rank.missed / jnp.where(self.ridge > 0, self.ridge, 1), jnp.inf)
 
     @property

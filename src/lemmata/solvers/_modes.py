@@ -1,4 +1,4 @@
-"""Training of linear models mode by mode: filters of the eigenvalues, and the predictions they give."""
+"""Training of linear models, mode by mode: filters of the eigenvalues, and the predictions that they give."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,11 +22,11 @@ _ROUNDING = 16.0
 
 
 class Trajectory(eqx.Module):
-    """Predictions through training.
+    """Predictions during training.
 
     Args:
         time: the times (or numbers of steps).
-        train: predictions at the training points, one leading entry per time.
+        train: predictions at the training points, with the times along the first axis.
         test: predictions at other points, if their cross matrix was given.
     """
 
@@ -36,7 +36,7 @@ class Trajectory(eqx.Module):
 
 
 def check_training(spectrum: Any, y, time, cross, name: str) -> np.ndarray:
-    """The times as an array, if they, the eigensystem and the shapes of targets and cross matrix fit."""
+    """Check the times, the eigensystem, and the shapes of targets and cross matrix; return the times as an array."""
     require_float64("training through time")
     check_spectrum(spectrum)
     times = np.atleast_1d(np.asarray(time, float))
@@ -70,14 +70,14 @@ def along(
     cross: Float[Array, "t n"] | None,
     path_filter: Filter,
 ) -> Trajectory:
-    """Predictions at each time, on the training points and elsewhere.
+    """Predictions at each time, at the training points and at other points.
 
     Args:
         spectrum: the eigensystem of the training Gram matrix.
         y: targets.
-        known: times.
+        known: the times.
         cross: K(other points, training points).
-        path_filter: of one time.
+        path_filter: the filter for one time.
     """
     times, flat = jnp.asarray(known), y.reshape(len(y), -1)
     modes, filters = spectrum.eigenvectors.T @ flat, filters_at(spectrum, times, path_filter)
@@ -92,13 +92,14 @@ def along(
 def filters_at(spectrum: Spectrum, times: Float[Array, " s"], path_filter: Filter) -> Float[Array, "s n"]:
     """The filters of all modes, one row per time.
 
-    A mode at the rounding error has an eigenvalue a between 0 and this error. phi(0, t) replaces phi(a, t) as long as
-    phi(0, t) a <= 1 for every such a. After that, the mode may or may not have converged, and it is left out.
+    A mode at the rounding error has an eigenvalue a between 0 and this error. The filter phi(0, t) replaces phi(a, t)
+    as long as phi(0, t) a <= 1 for every such a. After that, it is unknown whether the mode has converged, and it is
+    left out.
 
     Args:
         spectrum: the eigensystem.
         times: the times.
-        path_filter: of one time.
+        path_filter: the filter for one time.
     """
     values = spectrum.resolved
     filters = jax.vmap(lambda t: path_filter(values, t))(times)
@@ -106,9 +107,9 @@ def filters_at(spectrum: Spectrum, times: Float[Array, " s"], path_filter: Filte
 
 
 def cross_modes(spectrum: Spectrum, cross: Float[Array, "t n"]) -> Float[Array, "t n"]:
-    """K_cross U. Where the product with a null mode is rounding, at most 16 n eps |row|, it is exactly zero.
+    """Return K_cross U, with zeros where the product with a null mode is only rounding (at most 16 n eps |row|).
 
-    K v = 0 entails K_cross v = 0, and a long time would turn that rounding into an answer.
+    If K v = 0, then K_cross v = 0, and a long time would otherwise amplify the rounding error.
 
     Args:
         spectrum: the eigensystem.
@@ -120,14 +121,14 @@ def cross_modes(spectrum: Spectrum, cross: Float[Array, "t n"]) -> Float[Array, 
 
 
 def flow_filter(values: Float[Array, " n"], time: Float[Array, ""]) -> Float[Array, " n"]:
-    """(1 - exp(-a t)) / a; on null modes t."""
+    """The filter of gradient flow: (1 - exp(-a t)) / a, or t on null modes."""
     positive = values > 0
     safe = jnp.where(positive, values, 1.0)
     return jnp.where(positive, -jnp.expm1(-safe * time) / safe, time)
 
 
 def descent_filter(values: Float[Array, " n"], steps: Float[Array, ""], rate: float) -> Float[Array, " n"]:
-    """(1 - (1 - rate a)^s) / a; on null modes rate s."""
+    """The filter of gradient descent after s steps: (1 - (1 - rate a)^s) / a, or rate s on null modes."""
     positive = values > 0
     safe = jnp.where(positive, values, 1.0)
     slow = rate * safe < 0.5  # 1 - (1 - x)^s cancels for small x

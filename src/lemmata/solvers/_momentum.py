@@ -1,4 +1,4 @@
-"""Training with momentum in closed form: heavy ball, Nesterov, and the flow of a damped oscillator, on squared loss."""
+"""Training with momentum on squared loss in closed form: heavy ball, Nesterov, and the flow of damped oscillators."""
 
 import functools
 from collections.abc import Sequence
@@ -31,20 +31,21 @@ def momentum_descent(
     """Predictions after gradient descent with momentum on 1/2 sum |f - y|², from f_0 = f_{-1} = 0.
 
     Heavy ball (Polyak, 1964): f_{s+1} = f_s - learning_rate K (f_s - y) + momentum (f_s - f_{s-1}). Nesterov's method
-    (1983) takes the gradient ahead: v = f_s + momentum (f_s - f_{s-1}), f_{s+1} = v - learning_rate K (v - y). In each
-    eigenvector, it is a linear recursion of order two. Its power is computed by repeated squaring, so 10^9 steps cost
-    30 products of small matrices. For slow modes, the power would round the root 1 - delta. So the power is computed
-    from delta. It converges for learning_rate < 2 (1 + momentum) / a_1 (heavy ball), or < 2 (1 + momentum) / ((1 + 2
-    momentum) a_1) (Nesterov). For larger rates it diverges, as the loop does.
+    (1983) takes the gradient at a point ahead: v = f_s + momentum (f_s - f_{s-1}), f_{s+1} = v - learning_rate K (v -
+    y). Along each eigenvector, this is a linear recursion of order two. Its power is computed by repeated squaring, so
+    10^9 steps cost 30 products of small matrices. For slow modes, the power would lose digits of the root 1 - delta,
+    so it is computed from delta. With the largest eigenvalue a_1 of K, the methods converge for learning_rate < 2 (1 +
+    momentum) / a_1 (heavy ball), or < 2 (1 + momentum) / ((1 + 2 momentum) a_1) (Nesterov). For larger rates the
+    result diverges, as these methods do.
 
     Args:
         spectrum: the eigensystem of the training Gram matrix K.
         y: targets, one row for each point.
-        learning_rate: positive.
-        momentum: in [0, 1).
-        steps: whole numbers of steps, at least 0.
+        learning_rate: the learning rate, above 0.
+        momentum: the momentum, in [0, 1).
+        steps: the numbers of steps, each a whole number of at least 0.
         cross: K(other points, training points).
-        nesterov: the gradient ahead instead of the heavy ball.
+        nesterov: whether to use Nesterov's method instead of the heavy ball.
 
     Raises:
         SettingError: for steps, learning rate or momentum outside their range.
@@ -102,15 +103,15 @@ def _momentum_filter(
 def _root_filter(
     values: Float[Array, " n"], count: Float[Array, ""], rate: Number, momentum: Number, nesterov: bool
 ) -> tuple[Bool[Array, " n"], Float[Array, " n"]]:
-    """Phi after s steps from the roots of the recursion, and the modes for which this keeps its digits.
+    """Phi after s steps from the roots of the recursion, and for which modes this formula is accurate.
 
     Let c = rate a, and let p be 1 (heavy ball) or 1 + m (Nesterov). The roots 1 - d and 1 - D, |d| <= |D|, solve d² -
     (1 - m + p c) d + c = 0; they may be complex. Since phi_0 = phi_{-1} = 0 and d D = rate a,
 
         phi = rate [(1 - d) (1 - (1 - d)^s) / d - (1 - D) (1 - (1 - D)^s) / D] / (D - d).
 
-    By log1p no digit of a small d is lost, which the power of the recursion rounds. The difference cancels before
-    s = 1/|D| and if the roots are close.
+    With log1p, a small d keeps all digits, which the power of the recursion loses. The difference cancels if s is
+    below 1/|D| or if the roots are close.
     """
     c = rate * values
     middle = 0.5 * (1 - momentum + (1 + momentum if nesterov else 1) * c)
@@ -136,15 +137,15 @@ def momentum_flow(
 ) -> Trajectory:
     """Predictions of the flow with momentum f'' + damping f' = -K (f - y), from f(0) = f'(0) = 0.
 
-    In each eigenvector it is a damped oscillator, over-damped if damping² > 4 a. The heavy ball with learning rate h²
-    and momentum 1 - damping h follows it to first order in h. For a large damping, it is gradient flow at the time t /
-    damping. time = inf gives the minimum-norm interpolant.
+    Along each eigenvector with eigenvalue a, this is a damped oscillator, over-damped if damping² > 4 a. The heavy
+    ball with learning rate h² and momentum 1 - damping h follows the flow to first order in h. For a large damping,
+    the flow is gradient flow at the time t / damping. time = inf gives the minimum-norm interpolant.
 
     Args:
         spectrum: the eigensystem of the training Gram matrix K.
         y: targets, one row for each point.
-        damping: positive.
-        time: times t >= 0.
+        damping: the damping, above 0.
+        time: the times t >= 0.
         cross: K(other points, training points).
 
     Raises:
@@ -160,7 +161,7 @@ def momentum_flow(
 
 @jax.jit
 def _oscillator_filter(values: Float[Array, " n"], time: Float[Array, ""], damping: Number) -> Float[Array, " n"]:
-    """Phi with phi'' + damping phi' + a phi = 1, phi(0) = phi'(0) = 0."""
+    """The solution phi of phi'' + damping phi' + a phi = 1 with phi(0) = phi'(0) = 0."""
     ended, middle = jnp.isinf(time), -damping / 2
     moment = jnp.where(ended, 0.0, time)
     gap = middle**2 - values

@@ -1,4 +1,4 @@
-"""The normal equations of least squares on centres, summed over blocks of rows and whitened by the centres' factor."""
+"""Sum the normal equations of least squares on centres over blocks of rows, and whiten them by the centres' factor."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -26,20 +26,20 @@ _STRIPS, _STRIP = 8, 128
 
 @jax.jit
 def largest_of_inverse(factor: Float[Array, "p p"]) -> Float[Array, ""]:
-    """The largest eigenvalue of (L L^T)^-1, as 30 steps of power iteration find it, from below.
+    """Estimate the largest eigenvalue of (L L^T)^-1 from below, by 30 steps of power iteration.
 
     Args:
-        factor: L, lower triangular.
+        factor: the lower triangular factor L.
     """
     return largest(lambda u: jax.scipy.linalg.cho_solve((factor, True), u), len(factor))
 
 
 def largest(product: Any, size: int) -> Float[Array, ""]:
-    """The largest |A u| over the steps u of power iteration with A, 30 of them from a random start.
+    """The largest |A u| over 30 steps u of power iteration with A, from a random start.
 
     Args:
-        product: u -> A u.
-        size: entries of u.
+        product: the function u -> A u.
+        size: the number of entries of u.
     """
     start = jax.random.normal(jax.random.key(0), (size,), jnp.float64)
     unit = jax.lax.fori_loop(0, POWERS, lambda _, u: (w := product(u)) / jnp.linalg.norm(w), start)
@@ -56,19 +56,19 @@ def normal_equations(
     *,
     last: bool,
 ) -> tuple[Any, Any]:
-    """W = sum_i f_i f_i^T and v = sum_i f_i y_i with f_i = L^-1 K(z, x_i), from blocks of rows; sums in float64.
+    """Sum W = sum_i f_i f_i^T and v = sum_i f_i y_i with f_i = L^-1 K(z, x_i) over blocks of rows, in float64.
 
     If the sums are whitened last, they cost half as much, but |L^-1|² multiplies their rounding (see
     `moved_by_rounding`).
 
     Args:
         kernel: the kernel K.
-        factor: L.
-        z: centres.
+        factor: the factor L.
+        z: the centres.
         x: points.
         y: targets.
-        rows: of a block.
-        last: whether K(z, x_i) is summed without whitening, which follows at the end.
+        rows: the number of rows of a block.
+        last: whether K(z, x_i) is summed first, and the sums are whitened at the end.
     """
     sums = summed_blocks(kernel, None if last else factor, z, x, y, rows)
     return whitened(*sums, factor if last else None)
@@ -88,11 +88,11 @@ def summed_blocks(
 
     Args:
         kernel: the kernel K.
-        factor: L, or None.
-        z: centres.
+        factor: the factor L, or None.
+        z: the centres.
         x: points.
         y: targets.
-        rows: of a block.
+        rows: the number of rows of a block.
     """
     if all(map(on_host, (z, x, y, factor))):
         own = KernelRows(kernel, z, len(x))
@@ -123,11 +123,11 @@ def summed_rows(
     interpreter, so no thread could compute the next block.)
 
     Args:
-        kernel: K(., z).
-        factor: L, C-contiguous, or None.
+        kernel: the function K(., z).
+        factor: the factor L, C-contiguous, or None.
         x: points.
         y: targets, times the roots of the weights.
-        rows: of a block.
+        rows: the number of rows of a block.
         roots: the roots of the weights of f_i; None is 1 for each row.
     """
     size = len(kernel)
@@ -151,24 +151,24 @@ def summed_rows(
 
 
 def whitened_rows(factor: Float[np.ndarray, "p p"], features: Float[np.ndarray, "p n"]) -> Float[np.ndarray, "p n"]:
-    """L^-1 f, in the place of f where it is Fortran-contiguous.
+    """Return L^-1 f, which overwrites f if f is Fortran-contiguous.
 
     Args:
-        factor: L, C-contiguous.
-        features: f.
+        factor: the factor L, C-contiguous.
+        features: the matrix f.
     """
     return dtrsm(1.0, factor.T, features, lower=0, trans_a=1, overwrite_b=1)
 
 
 def whitened(square: Any, product: Any, factor: Float[Array | np.ndarray, "p p"] | None) -> tuple[Any, Any]:
-    """L^-1 times the sums, and for the square also times L^-T. Without a factor, the sums are not changed.
+    """Multiply the sums by L^-1, and the square also by L^-T. Without a factor, the sums are not changed.
 
-    The square result is symmetric.
+    The returned square is symmetric.
 
     Args:
         square: the sum of f_i f_i^T, of which only the lower triangle has meaning. On the processor it is overwritten.
         product: the sum of f_i y_i.
-        factor: L, or None.
+        factor: the factor L, or None.
     """
     if all(map(on_host, (square, product))):
         square = np.asfortranarray(square)
@@ -201,8 +201,8 @@ def moved_by_rounding(
     the estimate with one eps.
 
     Args:
-        factor: L.
-        square: W.
+        factor: the factor L.
+        square: the matrix W.
         y: targets.
         alpha: coefficients of the kernel.
         ridge: the ridge, above 0.
@@ -218,7 +218,7 @@ def moved_by_rounding(
 
 @eqx.filter_jit
 def kernel_block(kernel: AbstractKernel, x: Array, z: Array) -> Float[Array, "rows p"]:
-    """K(x, z), and below it fewer rows than there are tiles, of no meaning: equal tiles make one loop."""
+    """K(x, z), followed by a few meaningless rows (fewer than tiles), because the loop needs tiles of equal size."""
     tiles = -(-len(x) // TILE)
     padded = jnp.pad(x, [(0, -len(x) % tiles), *((0, 0) for _ in x.shape[1:])], mode="edge")
     parts = padded.reshape(tiles, -1, *x.shape[1:])

@@ -1,4 +1,4 @@
-"""Gram matrices that need not be formed: products with them, single columns, the diagonal."""
+"""Operators for Gram matrices that need not be formed: products, single columns, and the diagonal."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from lemmata.kernels import AbstractKernel
 from ._checks import check_at_least, check_numbers
 
 BLOCK_BYTES = 2**27
-"""Size of a block of a kernel matrix if the caller sets none; a few blocks are alive at once."""
+"""The default size of a block of a kernel matrix; a few blocks are in memory at once."""
 
 
 class MatrixOperator(eqx.Module):
@@ -44,7 +44,7 @@ class MatrixOperator(eqx.Module):
         return self.matrix @ v
 
     def columns(self, index: Int[Array, " b"]) -> Float[Array, "n b"]:
-        """The columns of those numbers."""
+        """The columns with these numbers."""
         return self.matrix[:, index]
 
     def diagonal(self) -> Float[Array, " n"]:
@@ -53,7 +53,7 @@ class MatrixOperator(eqx.Module):
 
 
 class KernelOperator(eqx.Module):
-    """The Gram matrix of a kernel on points, whose products are computed in blocks of rows and thrown away.
+    """The Gram matrix of a kernel on points. Products compute it in blocks of rows, which are not kept.
 
     Args:
         kernel: the kernel K.
@@ -90,7 +90,7 @@ class KernelOperator(eqx.Module):
         return kernel_product(self.kernel, self.x, self.x, v, block=self.block)
 
     def columns(self, index: Int[Array, " b"]) -> Float[Array, "n b"]:
-        """The columns of those numbers."""
+        """The columns with these numbers."""
         return _cross(self.kernel, self.x, self.x[index])
 
     def diagonal(self) -> Float[Array, " n"]:
@@ -99,10 +99,10 @@ class KernelOperator(eqx.Module):
 
 
 def as_operator(matrix: Any) -> MatrixOperator | KernelOperator:
-    """The operator of a matrix of JAX or NumPy; an operator is itself.
+    """Wrap a matrix of JAX or NumPy as an operator; return an operator unchanged.
 
     Args:
-        matrix: the matrix.
+        matrix: the matrix or operator.
 
     Raises:
         SettingError: for any other value.
@@ -122,7 +122,7 @@ def as_operator(matrix: Any) -> MatrixOperator | KernelOperator:
 
 
 def rows_of_a_block(block: int | None, columns: int, itemsize: int) -> int:
-    """The rows of a block with `columns` columns. The caller sets them; otherwise, they fill 128 MiB."""
+    """The number of rows of a block with `columns` columns: the caller's number, or as many as fill 128 MiB."""
     if block is None:
         return max(1, BLOCK_BYTES // (itemsize * columns))
     check_at_least("block", block, 1)
@@ -187,11 +187,11 @@ def _cross(kernel, x, y):
 
 
 def refuse_curvature(curvature: float, floor: float) -> None:
-    """Raise if v^T K v / |v|² lies below what rounding explains.
+    """Raise an error if v^T K v / |v|² is more negative than rounding explains.
 
     Args:
-        curvature: v^T K v / |v|² for some v.
-        floor: 16 n eps times the largest observed |K v| / |v|, the accuracy of K v.
+        curvature: the value v^T K v / |v|² for some v.
+        floor: the accuracy of K v, which is 16 n eps times the largest observed |K v| / |v|.
 
     Raises:
         NotPositiveDefiniteError: if the curvature is negative by more than rounding. The message states it. The

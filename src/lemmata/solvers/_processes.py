@@ -24,28 +24,28 @@ _COPIES = 4
 
 
 class ProcessOperator:
-    """The Gram matrix of a kernel on points, whose products are computed in blocks of rows by several processes.
+    """The Gram matrix of a kernel on points. Several processes compute its products in blocks of rows.
 
-    `KernelOperator` lets JAX share one block among threads, which JAX does for some operations only. Here, each process
+    With `KernelOperator`, JAX shares one block among threads, but only for some operations. Here, each process
     computes on one thread, and takes the next block when it has finished one. The product equals that of a
-    `KernelOperator` with the same block, to rounding. Kernel and points are sent once, each vector once a product. Use
-    it as a context. Outside the context, no process is left. Processes end also if this one is killed, and if a product
-    is interrupted, which closes the operator.
+    `KernelOperator` with the same block, to rounding. Kernel and points are sent once, and each vector once for each
+    product. Use the operator in a `with` block; all processes end with the block. The processes also end if this
+    process is killed or if a product is interrupted, which closes the operator.
 
-    Processes are started afresh. This takes some seconds, and imports the module of the program again, so a script must
-    guard what it runs by `if __name__ == "__main__":`. The kernel's class is to be found by its name in a module.
+    The processes are spawned. This takes some seconds and imports the main module again, so a script must guard its
+    code by `if __name__ == "__main__":`. The kernel's class must be importable by its name from a module.
 
     Args:
         kernel: the kernel K.
         x: points, one in each row.
-        processes: how many.
+        processes: the number of processes.
         block: rows of a block; None means as many rows as fill 128 MiB.
 
     Attributes:
         bytes: memory that all processes may take together.
 
     Raises:
-        ShapeError, DataError, PrecisionError: for points, and for the same reasons as `KernelOperator`.
+        ShapeError, DataError, PrecisionError: for the same reasons as `KernelOperator`.
         SettingError: if processes or block is not a whole number above 0, or the kernel cannot be sent.
         MemoryPlanError: if the processes do not fit in memory.
         SolverError: if a process fails; the message quotes its error.
@@ -110,7 +110,7 @@ class ProcessOperator:
             raise
 
     def columns(self, index: Array) -> Float[Array, "n b"]:
-        """The columns of those numbers, computed here."""
+        """The columns with these numbers, computed in this process."""
         return KernelOperator(self.kernel, self.x).columns(index)
 
     def diagonal(self) -> Float[Array, " n"]:
@@ -150,7 +150,7 @@ class ProcessOperator:
                 ) from error
 
     def _gathered(self) -> np.ndarray:
-        """The product: each process gets the next block when it has answered."""
+        """Compute the product: each process gets the next block when it has returned the last one."""
         starts, waiting = iter(range(0, len(self), self.block)), {}
         parts: dict[int, Any] = {}
         for end in self._ends:

@@ -1,4 +1,4 @@
-"""One process of a shared product: it answers with K(x, x) v, a block of rows at a time."""
+"""One process of a shared product. It returns K(x, x) v, one block of rows at a time."""
 
 import contextlib
 import os
@@ -14,14 +14,15 @@ from ._operators import kernel_product
 
 
 def serve(end: Connection, number: int) -> None:
-    """Answer until the other end is closed.
+    """Answer requests until the other end of the connection is closed.
 
-    The first message contains whether float64 is on, the kernel, the points and the rows of a block. Each later message
-    is a vector, or the number of a first row. The answer is that block of the product, or the error.
+    The first message contains whether float64 is on, the kernel, the points and the rows of a block. Each later
+    message is a vector, or the number of the first row of a block. The answer to a row number is this block of the
+    product, or the error.
 
     Args:
         end: the connection to the calling process.
-        number: of this process.
+        number: the number of this process.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the calling process is interrupted too, and ends this one
     with contextlib.suppress(EOFError, OSError), _one_thread(number):
@@ -48,9 +49,10 @@ def serve(end: Connection, number: int) -> None:
 def _one_thread(number: int):
     """Give JAX one thread.
 
-    Its pool has one thread for each core that is available when it starts. So it is started on a single core.
+    JAX's pool has one thread for each core that is available when the pool starts. So it is started while only one
+    core is available.
 
-    Its threads may then run on any core again, as others may use the one.
+    Afterwards its threads may run on any core again, because other processes may use the same core.
     """
     if not hasattr(os, "sched_setaffinity"):
         os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_cpu_multi_thread_eigen=false"

@@ -15,15 +15,15 @@ JITTERS = (1.0, 10.0, 1e2, 1e3, 1e4, 1e5)  # jitters tried, in units of eps * tr
 
 
 class Solution(eqx.Module):
-    """Kernel ridge regression solved, and what the solution cost.
+    """The solution of kernel ridge regression, with its accuracy.
 
     Args:
-        coefficients: alpha = (K + (ridge + jitter) I)^-1 y; predictions are K_test alpha.
+        coefficients: the coefficients alpha = (K + (ridge + jitter) I)^-1 y; predictions are K_test alpha.
         ridge: the requested ridge.
         jitter: the amount that had to be added to the diagonal besides the ridge; 0 if the factorisation succeeded at
             once.
-        residual: |(K + ridge I) alpha - y| / |y|, without the jitter: the relative error of the solution.
-        factor: lower Cholesky factor of K + (ridge + jitter) I.
+        residual: the relative residual |(K + ridge I) alpha - y| / |y|, without the jitter.
+        factor: the lower Cholesky factor of K + (ridge + jitter) I.
     """
 
     coefficients: Float[Array, "n *k"]
@@ -36,10 +36,11 @@ class Solution(eqx.Module):
 def kernel_ridge(K: Float[Array, "n columns"], y: Float[Array, "rows *k"], ridge: float | Float[Array, ""]) -> Solution:
     """Kernel ridge regression, alpha = argmin |K alpha - y|² + ridge alpha^T K alpha = (K + ridge I)^-1 y.
 
-    The Cholesky factorisation of K + ridge I may fail although K is positive semidefinite to rounding. Then jitters eps
-    tr K, 10 eps tr K, ... 1e5 eps tr K are tried, and the one that was used is reported. (If a matrix is indefinite by
-    less than the ridge, the factorisation succeeds, and this is not noticed here. `lemmata.spectra.spectrum` notices
-    it.) Inside jit or grad no jitters are tried: the solution is NaN if the first factorisation fails.
+    The Cholesky factorisation of K + ridge I may fail although K is positive semidefinite to rounding. Then jitters
+    eps tr K, 10 eps tr K, ... 1e5 eps tr K are tried, and the jitter that was used is reported. (If a matrix is
+    indefinite by less than the ridge, the factorisation succeeds, and this is not noticed here.
+    `lemmata.spectra.spectrum` notices it.) Inside jit or grad no jitters are tried: the solution is NaN if the first
+    factorisation fails.
 
     Args:
         K: Gram matrix of the training points.
@@ -70,7 +71,7 @@ def kernel_ridge(K: Float[Array, "n columns"], y: Float[Array, "rows *k"], ridge
 
 
 def factored(K: Float[Array, "n n"], y: Float[Array, "n *k"], ridge: float | Float[Array, ""]) -> Solution:
-    """`kernel_ridge` of a matrix and targets that are known to be sound.
+    """Do as `kernel_ridge` does, for a matrix and targets that were checked before.
 
     Args:
         K: Gram matrix of the training points.
@@ -107,10 +108,10 @@ def _solve(K, y, ridge, jitter):
 
 
 def require_positive_semidefinite(K: Float[Array, "n columns"], name: str = "the Gram matrix") -> None:
-    """Refuse a matrix that is not symmetric, or has an eigenvalue below its rounding floor, by a factorisation.
+    """Refuse a matrix that is not symmetric, or has an eigenvalue that is negative by more than rounding.
 
     K + f I has a Cholesky factor if no eigenvalue is below -f, f = 16 n eps |K| with |K| the Frobenius norm. If it has
-    no Cholesky factor, the eigenvalues are computed and checked. Of a traced matrix only shape and type are judged.
+    no Cholesky factor, the eigenvalues are computed and checked. For a traced matrix, only shape and type are checked.
 
     Args:
         K: a Gram matrix.
@@ -168,7 +169,7 @@ def leave_one_out_residuals(
 ) -> Float[Array, "rows *k"]:
     """y_i minus the prediction at x_i of a fit to the other rows. It is [(K + ridge)^-1 y]_i / [(K + ridge)^-1]_ii.
 
-    One factorisation instead of n. Raises as `kernel_ridge` does.
+    This takes one factorisation instead of n, and raises the same errors as `kernel_ridge`.
 
     Args:
         K: Gram matrix of the training points.

@@ -16,13 +16,13 @@ from ._checks import check_spectrum, check_targets, known
 
 
 class RidgePath(eqx.Module):
-    """Kernel ridge regression at several ridges. The first axis is that of the ridges.
+    """Kernel ridge regression at several ridges. The first axis of each array belongs to the ridges.
 
     Args:
         ridges: the ridges.
-        coefficients: alpha = (K + ridge I)^-1 y; predictions are K_test alpha.
-        residuals: y minus the predictions at the training points, ridge alpha.
-        leave_one_out: y_i minus the prediction at x_i of the fit to the other rows.
+        coefficients: the coefficients alpha = (K + ridge I)^-1 y; predictions are K_test alpha.
+        residuals: the targets y minus the predictions at the training points, equal to ridge alpha.
+        leave_one_out: the target y_i minus the prediction at x_i of the fit to the other rows.
     """
 
     ridges: Float[Array, " s"]
@@ -39,10 +39,10 @@ class RidgePath(eqx.Module):
 def ridge_path(
     spectrum: Spectrum, y: Float[Array, "rows *k"], ridges: Sequence[float] | Float[Array, " s"] | np.ndarray
 ) -> RidgePath:
-    """Kernel ridge regression at many ridges: one eigensystem for all, and O(n²) a ridge.
+    """Kernel ridge regression at many ridges from one eigensystem, with O(n²) operations for each ridge.
 
     Let K = U diag(a) U^T. Then alpha = U diag(1/(a + ridge)) U^T y, and the residual of row i when it is left out is
-    alpha_i / sum_j U_ij² / (a_j + ridge). It can be differentiated with respect to y and the ridges.
+    alpha_i / sum_j U_ij² / (a_j + ridge). The result can be differentiated with respect to y and the ridges.
 
     Args:
         spectrum: the eigensystem of the Gram matrix.
@@ -51,7 +51,7 @@ def ridge_path(
 
     Raises:
         SettingError: without a ridge, or for a ridge that is not positive and finite (use `kernel_ridge` for ridge 0).
-            The function also takes a matrix in place of its eigensystem.
+            It is also raised for a matrix in place of its eigensystem.
         ShapeError: if y has another number of rows than the spectrum.
         DataError: for entries that are not finite.
         PrecisionError: if float64 is off.

@@ -1,4 +1,4 @@
-"""The ridge of least leave-one-out error from a few Cholesky factors, if an eigensystem of all rows is dear."""
+"""Find the ridge of least leave-one-out error from a few Cholesky factors, if an eigensystem costs too much."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -21,8 +21,8 @@ class Fitted(NamedTuple):
     Attributes:
         ridge: the ridge.
         jitter: the amount that had to be added to it.
-        coefficients: alpha (n, k).
-        left_out: targets minus predictions of fits without the row, at the requested rows (m, k).
+        coefficients: the coefficients alpha (n, k).
+        left_out: at the requested rows, the targets minus the predictions of fits without the row (m, k).
     """
 
     ridge: float
@@ -32,13 +32,13 @@ class Fitted(NamedTuple):
 
 
 def fitted(system: SystemInPlace, y: Float[np.ndarray, "n k"], ridge: float, rows: Int[np.ndarray, " m"]) -> Fitted:
-    """Kernel ridge regression, and exact leave-one-out residuals at some rows.
+    """Solve kernel ridge regression, with exact leave-one-out residuals at some rows.
 
     Args:
         system: the Gram matrix.
         y: targets.
-        ridge: at least 0.
-        rows: the rows for leave-one-out residuals. There may be none.
+        ridge: the ridge, at least 0.
+        rows: the rows for leave-one-out residuals; may be empty.
     """
     jitter = system.factorise(ridge)
     alpha = system.solved(y)
@@ -53,18 +53,19 @@ def least_left_out(
     rows: Int[np.ndarray, " m"],
     scale: Float[np.ndarray, " k"],
 ) -> Fitted:
-    """The fit at the ridge, out of a list, of nearly the least leave-one-out error.
+    """The fit at the ridge in a list that has nearly the least leave-one-out error.
 
     The search starts where generalised cross-validation of all rows, n |(A + r)^-1 y|² / (tr (A + r)^-1)², is smallest.
-    One Cholesky factor gives this approximately for all ridges r (`_guess`). From there, it moves to the better
-    neighbour as long as this lowers the leave-one-out error by a thousandth. This error is exact at some of the rows.
+    One Cholesky factor gives this approximately for all ridges r (`_guess`). From there, the search moves to the
+    better neighbour as long as this lowers the leave-one-out error by a thousandth. The leave-one-out error is exact,
+    but only over the given rows.
 
     Args:
         system: the Gram matrix A.
         y: targets.
-        ridges: ascending.
-        rows: whose leave-one-out errors count.
-        scale: the divisors of columns of errors.
+        ridges: the ridges, in ascending order.
+        rows: the rows whose leave-one-out errors count.
+        scale: the divisor of each column of errors.
     """
     error = lambda left_out: float(np.mean(np.sum((left_out / scale) ** 2, axis=1)))
     guesses = _guess(system, y / scale, np.asarray(ridges, float))
@@ -83,7 +84,7 @@ def least_left_out(
 def _guess(
     system: SystemInPlace, y: Float[np.ndarray, "n k"], ridges: Float[np.ndarray, " s"]
 ) -> Float[np.ndarray, " s"]:
-    """Generalised cross-validation for all ridges, up to a factor, by projection on a block Krylov space.
+    """Estimate generalised cross-validation for all ridges, up to a factor, by projection on a block Krylov space.
 
     The space is spanned by A^j B and (A + pole)^-j B, j = 0..6, where B are the targets and random signs. In this
     extended Krylov space, y^T (A + r)^-2 y and the traces, which Hutchinson's method estimates, converge from both ends
@@ -109,7 +110,7 @@ def _guess(
 
 
 def _beyond(basis: np.ndarray, block: np.ndarray) -> np.ndarray:
-    """An orthonormal basis of a block after its part in another basis is removed."""
+    """An orthonormal basis of a block after the part of the block in another basis is removed."""
     for _ in range(2):
         block = np.linalg.qr(block - basis @ (basis.T @ block))[0]
     return block

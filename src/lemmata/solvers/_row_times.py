@@ -1,4 +1,4 @@
-"""A training time for every row: the filter of a kernel flow whose rows count with weights of their own."""
+"""A training time for every row: the result of a kernel flow in which each row has its own weight."""
 
 import jax
 import jax.numpy as jnp
@@ -21,7 +21,7 @@ def row_time_coefficients(
 ) -> Float[Array, "n *k"]:
     """The coefficients c of the flow df/dt = -K Xi' (f - y) from 0.
 
-    It sees the i-th row for the time Xi_ii = times_i >= 0.
+    The flow uses row i for the time Xi_ii = times_i >= 0.
 
     Let Xi be the diagonal matrix of the times. If the rows of a flow have constant weights, each time is time times
     weight. Then
@@ -31,14 +31,14 @@ def row_time_coefficients(
     where D = Xi^(1/2) and phi(a) = (1 - exp(-a)) / a. The formula has no inverse. So K may be singular, and times may
     be 0. D K D is symmetric, unlike K Xi. Equal times t give `gradient_flow` at t.
 
-    It may be traced and differentiated, also in reverse mode, in K, times and y. Derivatives of phi are divided
-    differences in the eigenbasis of D K D, so equal eigenvalues do no harm. Derivatives of eigenvectors would divide by
-    the difference of eigenvalues. In the times themselves, the derivative at 0 is infinite or not a number (a square
-    root). So learn their roots, as `row_time_coefficients(K, roots**2, y)`, except at 0.
+    JAX can trace the function, and differentiate it in K, times and y, also in reverse mode. Derivatives of phi are
+    divided differences in the eigenbasis of D K D, so equal eigenvalues do no harm; derivatives of eigenvectors would
+    divide by the difference of eigenvalues. The derivative with respect to a time is infinite or NaN at 0, because of
+    a square root. So learn the roots of the times, as in `row_time_coefficients(K, roots**2, y)`, except at 0.
 
     Args:
         K: a symmetric positive semidefinite matrix.
-        times: one a row, at least 0.
+        times: one time for each row, at least 0.
         y: targets minus the outputs at the start.
 
     Raises:
@@ -75,7 +75,7 @@ def row_time_coefficients(
 
 @jax.custom_jvp
 def flow_function(A: Float[Array, "n n"]) -> Float[Array, "n n"]:
-    """phi(A) of a symmetric positive semidefinite matrix, where phi(a) = (1 - exp(-a)) / a. Its derivative is safe.
+    """Return phi(A), phi(a) = (1 - exp(-a)) / a, for a symmetric positive semidefinite A. It is differentiable.
 
     Args:
         A: the matrix.
@@ -86,7 +86,7 @@ def flow_function(A: Float[Array, "n n"]) -> Float[Array, "n n"]:
 
 @flow_function.defjvp
 def _flow_function_jvp(primals, tangents):
-    """Daleckii and Krein: U (phi[a_i, a_j] o (U' dA U)) U' with divided differences phi[., .]."""
+    """The derivative by Daleckii and Krein, U (phi[a_i, a_j] o (U' dA U)) U', with divided differences phi[., .]."""
     (A,), (dA,) = primals, tangents
     values, vectors = jnp.linalg.eigh(A)
     values = jnp.maximum(values, 0.0)

@@ -1,4 +1,4 @@
-"""The normal equations of least squares on centres, a run of rows on each worker, kept until all of them are there."""
+"""Sum the normal equations of least squares on centres on workers, and keep the sums until all of them are there."""
 
 import contextlib
 import hashlib
@@ -39,15 +39,15 @@ def shared_normal_equations(
 
     Args:
         kernel: the kernel K.
-        factor: L.
-        z: centres.
+        factor: the factor L.
+        z: the centres.
         x: points.
         y: targets.
-        rows: of a block.
-        executor: where the runs are summed.
-        tasks: at most so many runs.
-        folder: a folder that workers see; stored results of the same problem are not computed again. None is a folder
-            of this machine.
+        rows: the number of rows of a block.
+        executor: the executor whose workers sum the runs of rows.
+        tasks: the largest number of runs.
+        folder: a folder that all workers can read; stored results of the same problem are not computed again. None
+            means a folder on this machine.
 
     Raises:
         DataError, SolverError: from the function, for the same reasons as `lemmata.core.completed`.
@@ -78,9 +78,9 @@ def shared_normal_equations(
 
 
 def _sum_run(place: str, start: int, end: int, kernel: AbstractKernel, rows: int, last: bool, call: str) -> None:
-    """The work of a worker: sum the blocks of some rows, and write square and product side by side.
+    """Sum the blocks of some rows, and write square and product side by side. This function runs on a worker.
 
-    `call` identifies the call: a scheduler that knows a task would return its earlier result.
+    `call` makes the task unique, because a scheduler may return the earlier result of a task that it knows.
     """
     folder = pathlib.Path(place)
     with jax.enable_x64(True):
@@ -98,7 +98,7 @@ def _sum_run(place: str, start: int, end: int, kernel: AbstractKernel, rows: int
 
 @contextlib.contextmanager
 def _place(folder: str | pathlib.Path | None, name: Callable[[], str]) -> Iterator[pathlib.Path]:
-    """A folder for the files of a problem. It stays until the sums are whole, or it is temporary."""
+    """A folder for the files of a problem. It is temporary, or stays until all sums are complete."""
     if folder is None:
         with scratch(None) as place:
             yield place
@@ -111,9 +111,9 @@ def _place(folder: str | pathlib.Path | None, name: Callable[[], str]) -> Iterat
 def _name(
     kernel: AbstractKernel, arrays: dict[str, np.ndarray], rows: int, runs: list[tuple[int, int]], last: bool
 ) -> str:
-    """A name that no other problem has.
+    """A folder name that no other problem has.
 
-    Functions among the values of the kernel are represented by their names only.
+    Functions in the kernel are represented only by their names.
     """
     x, z = jnp.asarray(arrays["x"]), jnp.asarray(arrays["z"])
     digest = hashlib.sha256(problem_digest(kernel, x, z).encode())

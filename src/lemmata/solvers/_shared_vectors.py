@@ -1,4 +1,4 @@
-"""Products that workers share by runs of rows: vectors go through files, results come back and are put in order."""
+"""Products that workers share by runs of rows. Vectors pass through files; results come back and are put in order."""
 
 import contextlib
 import pathlib
@@ -15,12 +15,12 @@ from lemmata.errors import ShapeError
 
 
 def runs_of_rows(rows: int, block: int, most: int) -> list[tuple[int, int]]:
-    """First row and end of at most `most` runs of whole blocks. They do not depend on the number of workers.
+    """The first row and the end of at most `most` runs of whole blocks, whatever the number of workers.
 
     Args:
-        rows: how many there are.
+        rows: the number of rows.
         block: rows of a block.
-        most: runs.
+        most: the largest number of runs.
     """
     blocks = -(-rows // block)
     step = block * -(-blocks // most)
@@ -29,10 +29,10 @@ def runs_of_rows(rows: int, block: int, most: int) -> list[tuple[int, int]]:
 
 @contextlib.contextmanager
 def scratch(folder: str | pathlib.Path | None) -> Iterator[pathlib.Path]:
-    """A new folder inside the folder that workers see. It is removed at the end. None makes a folder on this machine.
+    """A new folder inside the folder that workers can read; it is removed at the end.
 
     Args:
-        folder: that workers see.
+        folder: the folder that workers can read. None makes a folder on this machine.
 
     Raises:
         DataError: if the folder cannot be made.
@@ -57,14 +57,14 @@ def shared_product(
     runs: list[tuple[int, int]],
     given: tuple[Any, ...],
 ) -> np.ndarray:
-    """The rows of a product with v, a run of them a task.
+    """Compute a product with v; each task computes one run of rows.
 
     Args:
-        executor: where the tasks run.
-        multiply: (file of v, first row, end, *given) -> these rows of the product.
-        folder: that workers see.
+        executor: the executor that runs the tasks.
+        multiply: a function (file of v, first row, end, *given) that returns these rows of the product.
+        folder: the folder that workers can read.
         v: one row for each column of the matrix.
-        runs: first row and end of each task.
+        runs: the first row and the end of each task.
         given: further arguments of `multiply`.
 
     Raises:

@@ -12,22 +12,23 @@ from ._ridge import require_positive_semidefinite
 def largest_learning_rate(
     K: Float[Array, "n m *k"], *, momentum: float = 0.0, nesterov: bool = False, terms: int = 1
 ) -> Float[Array, ""]:
-    """The rate below which descent on 1/2 sum |f - y|² / terms converges, and above which it diverges.
+    """The learning rate below which descent on 1/2 sum |f - y|² / terms converges, and above which it diverges.
 
     Let a_1 be the largest eigenvalue of K. For the heavy ball, the largest rate is 2 (1 + momentum) terms / a_1;
     without momentum, this is gradient descent. For Nesterov's method, it is 2 (1 + momentum) terms / ((1 + 2 momentum)
-    a_1). Along a_1 a root of the recursion leaves the unit circle there, at -1. `networks.stable_learning_rate` is half
-    of it for gradient descent.
+    a_1). At this rate, a root of the recursion along the leading eigenvector leaves the unit circle, at -1. For
+    gradient descent, `networks.stable_learning_rate` is half of this rate.
 
     Args:
-        K: the tangent kernel of the training points, one for each output, or of all pairs of outputs (n, n, k, k).
-        momentum: in [0, 1).
-        nesterov: the gradient at the point ahead instead of the heavy ball, as in `momentum_descent`.
+        K: the tangent kernel (n, n) of the training points, if it is the same for each output, or the kernel (n, n, k,
+            k) of all pairs of outputs.
+        momentum: the momentum, in [0, 1).
+        nesterov: whether to use Nesterov's method instead of the heavy ball, as in `momentum_descent`.
         terms: the divisor of the sum of squares: 1, or y.size for a mean over points and outputs.
 
     Raises:
-        SettingError: for a kernel without a positive eigenvalue (any rate is stable then), a momentum outside [0, 1),
-            or terms below 1.
+        SettingError: for a kernel without a positive eigenvalue (then every rate is stable), a momentum outside [0,
+            1), or terms below 1.
         ShapeError: if K is not symmetric up to rounding.
         DataError: for entries that are not finite.
         NotPositiveDefiniteError: if K has an eigenvalue that is negative by more than rounding; the message states the

@@ -1,4 +1,4 @@
-"""Products with a Gram matrix that is stored in tiles, here or on the workers of any executor."""
+"""Products with a Gram matrix that is stored in tiles, in this process or on the workers of any executor."""
 
 import pathlib
 from concurrent.futures import Executor
@@ -16,23 +16,23 @@ from ._shared_vectors import runs_of_rows, scratch, shared_product
 
 
 class StoredOperator:
-    """The symmetric matrix that `gram_on_disk` wrote. Its products read it tile by tile.
+    """The symmetric matrix that `gram_on_disk` wrote. Products read the matrix tile by tile.
 
-    Of the matrix two tiles are in memory at a time, in each worker. With an executor, a task is a run of tile rows. A
-    worker reads the tiles from the folder, which it sees under the same path. It reads the vector from a file in this
-    folder. Every row is summed in the same order. So the product equals that without an executor, bit for bit, on
-    processors of one kind with the same threads. A product reads n² numbers. If computing a kernel is faster than
-    reading it, use `ExecutorOperator` instead.
+    Each worker has two tiles of the matrix in memory at a time. With an executor, a task is a run of tile rows. All
+    workers read the tiles from the folder under the same path, and the vector from a file in this folder. Every row is
+    summed in the same order. So the product equals the product without an executor, bit for bit, if processors are of
+    one kind and use equally many threads. A product reads n² numbers. If computing a kernel is faster than reading it,
+    use `ExecutorOperator` instead.
 
     Args:
         path: the folder of the array.
         executor: any `concurrent.futures.Executor`, such as that of a Dask client (`client.get_executor()`); None
-            computes here.
-        tasks: at most so many a product.
+            computes in this process.
+        tasks: the largest number of tasks in a product.
 
     Raises:
         DataError: if the folder has no finished matrix of `gram_on_disk`; the message gives the number of its tiles.
-        ShapeError: if the matrix is not symmetric, because it is of two sets of points.
+        ShapeError: if the matrix is a cross matrix of two sets of points, which is not symmetric.
         SettingError: if tasks is not a whole number above 0, the executor has another type, or zarr is not installed.
         SolverError: from the product, if the executor died or a worker did not answer; the message names the rows.
 
@@ -78,7 +78,7 @@ class StoredOperator:
 
 
 def _stored_rows(vector: str, start: int, end: int, path: str) -> np.ndarray:
-    """The work of a worker: rows of the product with the stored matrix."""
+    """Compute rows of the product with the stored matrix. This function runs on a worker."""
     import zarr
 
     return _rows(zarr.open_array(path, mode="r", zarr_format=3), np.array(read_array(vector)), start, end)

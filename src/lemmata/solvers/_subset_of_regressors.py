@@ -29,23 +29,25 @@ from ._shared_equations import shared_normal_equations
 
 
 class CentredRidge(eqx.Module):
-    """A function sum_j K(., z_j) alpha_j on centres z, and what solving for it directly has cost.
+    """A function sum_j K(., z_j) alpha_j on centres z, found by a direct solution, with its accuracy.
 
     If a path of ridges was requested, `ridge`, `coefficients`, `shift`, `residual`, `condition` and `error` have a
     leading entry for each ridge.
 
     Args:
         kernel: the kernel K.
-        centres: z.
-        coefficients: alpha, one row a centre, in float64.
-        ridge: the ridge, or several.
+        centres: the centres z.
+        coefficients: the coefficients alpha, one row for each centre, in float64.
+        ridge: the ridge, or several ridges.
         jitter: the amount that was added to the diagonal of K(z, z) in the penalty.
         shift: the amount that was added to the ridge of the whitened system besides the requested ridge. It is 0 if the
             system has a factor.
-        residual: |(W + ridge I) b - v| / |v| of the whitened system W b = v, without the shift.
-        condition: the condition number of W + (ridge + shift) I as 30 steps of power iteration find it, from below.
+        residual: the relative residual |(W + ridge I) b - v| / |v| of the whitened system, without the shift.
+        condition: an estimate, from below, of the condition number of W + (ridge + shift) I by 30 steps of power
+            iteration.
         error: the mean squared error |K_nz alpha - y|² / n on the training points, summed over outputs. It is computed
-            from the accumulated matrices, and exact to 1e-16 of the mean square of y times the condition.
+            from the accumulated matrices. Its error is about 1e-16 times the mean square of y times the condition
+            number.
         plan: the memory plan.
     """
 
@@ -61,7 +63,7 @@ class CentredRidge(eqx.Module):
     plan: CentresPlan = eqx.field(static=True)
 
     def __call__(self, x: Float[Array, "t d"]) -> Float[Array, "..."]:
-        """Predictions (t, *k), or (s, t, *k) for s ridges, computed in blocks."""
+        """Return predictions (t, *k), or (s, t, *k) for s ridges, computed in blocks of points."""
         if self.ridge.ndim == 0:
             return centred_product(self.kernel, x, self.centres, self.coefficients)
         # One pass over the kernel's blocks serves all ridges.
@@ -89,15 +91,15 @@ def subset_of_regressors(
     Let L L^T = K_zz + jitter I and b = L^T alpha. Then this is ridge regression on the whitened rows L^-1 K(z, x_i).
     Their square W = sum_i L^-1 K(z, x_i) K(x_i, z) L^-T and v = sum_i L^-1 K(z, x_i) y_i are accumulated over blocks of
     rows. Then (W + ridge I) b = v has one Cholesky factorisation for each ridge. Kernel blocks are computed in the
-    dtype of x; K_zz, sums and factorisations are in float64 always. The jitter is 16 eps tr K_zz, where eps is that of
+    dtype of x; K_zz, sums and factorisations are always in float64. The jitter is 16 eps tr K_zz, where eps belongs to
     the type of x. This is above the rounding error of K_zz. If K_zz then has no factor, the jitter grows as in
-    `kernel_ridge`. A ridge of 0 is least squares on the span of the centres. With the training points as centres it is
-    kernel ridge regression, to the jitter.
+    `kernel_ridge`. A ridge of 0 gives least squares on the span of the centres. If all training points are centres,
+    this is kernel ridge regression, up to the jitter.
 
     Whitening K_zn K_nz after the sum costs half as much. But it loses digits, because |L^-1|² multiplies the rounding.
-    This is done if every ridge is above 0 and the loss of accuracy does not matter. In single precision, the entries
-    have a larger error anyway. In double precision, `tolerance` limits how far the fit moves. If it turns out to move
-    it further, or to leave no Cholesky factor, the rows are summed once more, whitened.
+    So it is done only if every ridge is above 0 and the loss of accuracy does not matter. In single precision, the
+    entries have a larger error anyway. In double precision, `tolerance` limits how far the fit moves. If the fit turns
+    out to move further, or no Cholesky factor exists, the whitened rows are summed in a second pass.
 
     Cost: n p kernel entries, 2 n p² operations (n p² whitened last), and p³/3 a ridge. Memory: five p x p squares of
     float64 and one block, as `centres_plan` reports; no n x p matrix is formed.
@@ -105,23 +107,24 @@ def subset_of_regressors(
     With an `executor`, each worker sums a run of blocks. The sums are added here in the order of the rows. So the
     answer does not depend on which worker computed which sum, and differs from the answer without executor only by
     rounding. Points, factor and sums pass through files of a folder. If the caller names the folder, it keeps the sums
-    of an interrupted call. The same call then continues with the missing runs. Only complete sums have a name.
+    of an interrupted call, and the same call continues with the missing runs. Only complete sums are kept.
 
     Args:
         kernel: the kernel K.
         x: points, one in each row.
         y: targets, one row for each point.
-        centres: z, points with the same number of columns.
+        centres: the centres z, points with the same number of columns as x.
         ridge: the ridge, at least 0 (not divided by n), or several ridges. All are solved from the same accumulated
             matrices.
-        block: rows of K_nz that are computed at once. None computes their number from the working set.
+        block: rows of K_nz that are computed at once. None derives their number from the working set.
         working_set: bytes for everything besides points and targets; None is the squares and 256 MiB.
         tolerance: how far rounding of the sums may move the fit on x, as a share of |y|. 0 whitens every block of
-            float64. 1e-4 halves the time. It changes a squared error of 1 % of the targets' by less than 1 in 400.
+            float64. 1e-4 halves the time, and changes a squared error that is 1 % of the squared targets by less than
+            1 in 400.
         executor: any `concurrent.futures.Executor`, such as that of a Dask client (`client.get_executor()`); None
-            computes here.
+            computes in this process.
         tasks: with an executor, the largest number of runs of blocks. Each run writes a p x p matrix of float64.
-        folder: a folder that all workers see under the same path. None is a folder of this machine.
+        folder: a folder that all workers can read under the same path. None means a folder on this machine.
 
     Raises:
         SettingError: for a negative ridge or tolerance, no ridge, or a matrix of ridges. It is also raised if both
@@ -186,7 +189,7 @@ def subset_of_regressors(
 def _checked(
     x: Array, y: Array, centres: Array, ridge: float | Sequence[float] | Array | np.ndarray
 ) -> Float[Array, "*s"]:
-    """The ridges in float64. It raises an error if an argument is not valid."""
+    """Check all arguments, and return the ridges in float64."""
     check_numbers("points x", x)
     check_numbers("centres", centres)
     check_targets(y, len(x))
@@ -194,7 +197,7 @@ def _checked(
         raise ShapeError(
             "centres",
             found=f"shape {centres.shape}",
-            rule=f"points with {x.shape[1]} columns, because x has {x.shape[1]}",
+            rule=f"centres must have {x.shape[1]} columns, because x has {x.shape[1]} columns",
         )
     ridges = jnp.asarray(ridge, jnp.float64)
     check_at_least("ridge", ridges, 0.0)
@@ -219,7 +222,7 @@ def _penalty(
 def _found(
     sums: Callable[..., Any], factor: Array, x: Array, y: Array, ridges: Array, tolerance: float
 ) -> list[tuple[Array, ...]]:
-    """The result of `_solved` for each ridge, whitened last if this is allowed and was accurate enough."""
+    """The result of `_solved` for each ridge. The sums are whitened last if this is allowed and accurate enough."""
     single = x.dtype != jnp.float64
     traced = any(known(part) is None for part in (factor[0, 0], x[0, 0], y[0, 0], ridges))
     if not traced and (single or tolerance > 0) and bool(jnp.all(ridges > 0)):

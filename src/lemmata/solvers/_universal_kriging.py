@@ -1,4 +1,4 @@
-"""Regression with a kernel that is positive definite only beside a drift, and the polyharmonic spline as a case."""
+"""Regression with a drift and a kernel that is only conditionally positive definite; example: polyharmonic splines."""
 
 from typing import Any
 
@@ -18,17 +18,18 @@ _MISSED = 1e-6  # the allowed error of a fit, as a share of the spread of the ta
 
 
 class Kriging(eqx.Module):
-    """A fit coefficients . k + trend . p, and what its variance at other points takes.
+    """A fit coefficients . k + trend . p, and what is needed to compute its variance at other points.
 
     Args:
-        coefficients: alpha, one row for each point; P^T alpha = 0.
-        trend: of the columns of the drift.
-        energy: alpha^T K alpha for every column of the targets. It is the squared semi-norm of the kernel's part.
-        noise: variances on the diagonal, one a point.
-        matrix: K + noise on the diagonal.
+        coefficients: the coefficients alpha, one row for each point, with P^T alpha = 0.
+        trend: the coefficients of the columns of the drift.
+        energy: the number alpha^T K alpha for every column of the targets. It is the squared semi-norm of the kernel's
+            part.
+        noise: noise variances on the diagonal, one for each point.
+        matrix: the matrix K plus the noise on the diagonal.
         basis: orthonormal columns, first those of the drift P = Q R, then those of its complement.
-        triangle: R.
-        factor: the Cholesky factor of K + noise on the complement.
+        triangle: the triangular matrix R.
+        factor: the Cholesky factor of K + noise on the complement of the drift.
     """
 
     coefficients: Float[Array, "n *k"]
@@ -45,7 +46,7 @@ class Kriging(eqx.Module):
 
         Args:
             cross: K(other points, training points), (t, n).
-            drift: its columns at the other points, (t, p).
+            drift: the columns of the drift at the other points, (t, p).
         """
         cross, drift = self._read(cross, drift)
         return cross @ self.coefficients + drift @ self.trend
@@ -53,11 +54,11 @@ class Kriging(eqx.Module):
     def weights(self, cross: Any, drift: Any) -> Float[Array, "t n"]:
         """The weights w of the targets in the fit at other points.
 
-        Among all w with P^T w = p, they have the least mean square error.
+        Among all w with P^T w = p, where p is the drift at the point, these weights have the least mean square error.
 
         Args:
             cross: K(other points, training points).
-            drift: its columns at the other points.
+            drift: the columns of the drift at the other points.
         """
         cross, drift = self._read(cross, drift)
         own, rest = jnp.split(self.basis, [drift.shape[1]], axis=1)
@@ -66,12 +67,12 @@ class Kriging(eqx.Module):
         return (fixed + free).T
 
     def variance(self, cross: Any, drift: Any, prior: Any) -> Float[Array, " t"]:
-        """E (fit - f)² at other points: k(z, z) - 2 w^T k(z) + w^T (K + noise) w.
+        """The mean square E (fit - f)² at other points z: k(z, z) - 2 w^T k(z) + w^T (K + noise) w.
 
         Args:
             cross: K(other points, training points).
-            drift: its columns at the other points.
-            prior: k(z, z).
+            drift: the columns of the drift at the other points.
+            prior: the variances k(z, z) at the other points.
         """
         cross, drift = self._read(cross, drift)
         prior = array_argument("prior variances", prior, axes=1)
@@ -96,17 +97,17 @@ def universal_kriging(K: Any, drift: Any, y: Any, noise: Any = 0.0) -> Kriging:
 
         (K + diag(noise)) alpha + P beta = y,    P^T alpha = 0,
 
-    by a Cholesky factor on the complement of the columns of P (Wahba 1990, chapter 2). It is the limit of Gaussian
-    process regression for a prior variance of the coefficients beta that grows without bound.
+    by a Cholesky factor on the complement of the columns of P (Wahba 1990, chapter 2). This is the limit of Gaussian
+    process regression as the prior variance of the coefficients beta grows without bound.
 
-    Columns of the drift may have any scales. K should be given without a constant that the drift removes. For example,
-    K = 1 + 1e-16 r has lost r to rounding.
+    The columns of the drift may have any scale. Leave out of K a constant that the drift removes: in K = 1 + 1e-16 r,
+    for example, r is lost to rounding.
 
     Args:
-        K: generalised covariance of the points, (n, n).
-        drift: P, one row for each point, (n, p), of full column rank.
+        K: the generalised covariance of the points, (n, n).
+        drift: the matrix P, (n, p), one row for each point, of full column rank.
         y: targets, one row for each point, (n,) or (n, k).
-        noise: variance of the noise, one number or one a point, at least 0.
+        noise: the variance of the noise, one number or one for each point, at least 0.
 
     Raises:
         DataError: if the columns of the drift are linearly dependent at these points, or an entry is not finite.
@@ -158,7 +159,7 @@ def _solve(K: Array, drift: Array, y: Array, noise: Array) -> Kriging:
 
 
 def _refuse_dependent(drift: Array, triangle: Array) -> None:
-    """Refuse a drift with a column that adds only rounding to the columns before it, in units of the column."""
+    """Refuse a drift with a column that is a combination of the columns before it, up to rounding."""
     pivots, sizes = known(jnp.abs(jnp.diagonal(triangle))), known(jnp.max(jnp.abs(drift), axis=0))
     if pivots is None or sizes is None:
         return
@@ -212,14 +213,14 @@ def _refuse_missed(y: Array, fitted: Array) -> None:
 
 
 class PolyharmonicSpline(eqx.Module):
-    """A function sum_i alpha_i r_i² ln r_i + an affine one of points z, r_i = |z - x_i|.
+    """The function sum_i alpha_i r_i² ln r_i plus an affine function of points z, where r_i = |z - x_i|.
 
     Args:
-        points: x_i.
-        kriging: the coefficients, in coordinates (z - centre) / unit of the affine part. Its covariance is r² ln(r /
+        points: the points x_i.
+        kriging: the coefficients, with coordinates (z - centre) / unit of the affine part. Its covariance is r² ln(r /
             unit), which differs from r² ln r by a term that the affine part absorbs.
-        centre: mean of the points.
-        unit: their largest distance from it.
+        centre: the mean of the points.
+        unit: the largest distance of a point from the centre.
     """
 
     points: Float[Array, "n d"]
@@ -228,7 +229,7 @@ class PolyharmonicSpline(eqx.Module):
     unit: Float[Array, ""]
 
     def __call__(self, z: Any) -> Float[Array, "t *k"]:
-        """The values at other points (t, d)."""
+        """The values of the spline at other points (t, d)."""
         return self.kriging.predict(*self._at(z))
 
     def variance(self, z: Any) -> Float[Array, " t"]:
@@ -257,8 +258,8 @@ def affine(z: Float[Array, "t d"], centre: Float[Array, " d"], unit: Float[Array
 
     Args:
         z: points.
-        centre: the point where the slopes do not contribute to the level.
-        unit: of lengths.
+        centre: the point at which the slopes do not contribute to the level.
+        unit: the unit of lengths.
     """
     return jnp.concatenate([jnp.ones((len(z), 1), z.dtype), (z - centre) / unit], axis=1)
 
@@ -266,17 +267,18 @@ def affine(z: Float[Array, "t d"], centre: Float[Array, " d"], unit: Float[Array
 def polyharmonic_spline(x: Any, y: Any, noise: Any = 0.0) -> PolyharmonicSpline:
     """The spline of r² ln r with affine drift, in any dimension. In the plane, it is the thin-plate spline.
 
-    It is the limit of regression with `PolyharmonicCovariance(b, c)` for b and c / b² without bound. Without noise, it
-    is the interpolant of least semi-norm (integral of |w|^(d+2) |F f(w)|²)^(1/2). Affine functions are reproduced
-    exactly, with any noise. Moving and turning the points does not change it. Magnification by s together with s² times
-    the noise does not change it either, because it is computed from centred points in units of their extent.
-    (`scipy.interpolate.RBFInterpolator` with `thin_plate_spline` and degree 1 is a peer, whose smoothing is this
-    noise.)
+    It is the limit of regression with `PolyharmonicCovariance(b, c)` as b and c / b² grow without bound. Without
+    noise, it is the interpolant of least semi-norm (integral of |w|^(d+2) |F f(w)|²)^(1/2). Affine functions are
+    reproduced exactly, with any noise. Moving and turning the points does not change the spline. Magnification by s
+    together with s² times the noise does not change it either, because it is computed from centred points in units of
+    their extent. (`scipy.interpolate.RBFInterpolator` with `thin_plate_spline` and degree 1 is the counterpart in
+    SciPy; its smoothing is this noise.)
 
     Args:
-        x: different points (n, d), not in a common hyperplane, more than d + 1.
+        x: more than d + 1 different points (n, d) that do not lie in a common hyperplane.
         y: targets, one row for each point.
-        noise: variance of the noise in units of the covariance r² ln r, one number or one a point, at least 0.
+        noise: the variance of the noise in units of the covariance r² ln r, one number or one for each point, at least
+            0.
 
     Raises:
         DataError: if the points lie in a common hyperplane, or an entry is not finite.
@@ -305,7 +307,7 @@ def polyharmonic_spline(x: Any, y: Any, noise: Any = 0.0) -> PolyharmonicSpline:
 
 
 def _refuse_repeated(x: Array, y: Array, noise: Array) -> None:
-    """Refuse two rows at one point without noise. They make the covariance singular, even if it can be factorised."""
+    """Refuse two rows at one point without noise. They make the covariance singular, even if rounding hides this."""
     points, targets, noises = known(x), known(y), known(noise)
     if points is None or targets is None or noises is None or noises.shape not in ((), (len(points),)):
         return

@@ -1,4 +1,4 @@
-"""The cost of a kernel on many points on many machines, computed before anything runs."""
+"""Estimate the cost of a kernel with many points on many machines before anything runs."""
 
 import dataclasses
 import math
@@ -13,15 +13,15 @@ from ._shared_vectors import runs_of_rows
 class SharedWork:
     """The operation counts of one computation that machines share through a folder.
 
-    A machine keeps what it has read, so that files count once a machine and not once a task.
+    A machine keeps the files that it has read, so each file counts once for each machine and not once for each task.
 
     Attributes:
-        name: what is computed.
-        tasks: that the scheduler hands out.
+        name: a name for what is computed.
+        tasks: the number of tasks that the scheduler hands out.
         entries: kernel entries that are evaluated.
         operations: floating-point operations on them, by all workers together, without kernel entries.
-        written: bytes that go to the folder.
-        read: bytes that come from it, to all machines and to the caller.
+        written: bytes that are written to the folder.
+        read: bytes that all machines and the caller read from the folder.
         kept: bytes that stay in the folder.
         answered: bytes that come back to the caller through the scheduler.
     """
@@ -41,13 +41,13 @@ class SharedWork:
         return self.written + self.read + self.answered
 
     def seconds(self, cores: int, *, entry: float, operations: float, storage: float) -> float:
-        """Seconds at these rates if nothing overlaps. With overlaps, the time is shorter.
+        """The seconds at these rates if nothing overlaps. With overlaps, the time is shorter.
 
         Args:
-            cores: of all machines together.
+            cores: the number of cores of all machines together.
             entry: seconds of one core for a kernel entry.
-            operations: a second of one core.
-            storage: bytes per second, of the folder to all machines together.
+            operations: floating-point operations per second of one core.
+            storage: bytes per second between the folder and all machines together.
         """
         return (self.entries * entry + self.operations / operations) / cores + self.network / storage
 
@@ -71,9 +71,9 @@ def workers_plan(
     tasks: int = 64,
     itemsize: int = 8,
 ) -> tuple[SharedWork, SharedWork, SharedWork, SharedWork]:
-    """The cost of n points on this number of machines.
+    """The cost of computations with n points on this number of machines.
 
-    It covers the matrix on disk, products of both kinds, and the direct solution on centres.
+    The computations are the matrix on disk, products of both kinds, and the direct solution on centres.
 
     Let B = ceil(n/b) be the number of tiles in a row. The symmetric matrix (`gram_on_disk`) consists of B (B+1)/2 tasks
     of b² entries each. It writes B² b² numbers, because tiles at its edge are stored whole. A product with the stored
@@ -83,15 +83,15 @@ def workers_plan(
     needs about 3 p³ operations, which are not shared.
 
     Args:
-        points: n.
-        columns: d.
-        machines: that read the folder, each with any number of workers.
-        centres: p, at most n.
-        outputs: columns of the vector or targets.
-        block: b, rows of a tile on disk.
-        rows: of a block that is computed on the fly, for products and centres.
-        tasks: at most so many a product, and runs of rows of the direct solution.
-        itemsize: bytes of a number; sums on centres have 8.
+        points: the number n of points.
+        columns: the number d of columns.
+        machines: the number of machines that read the folder, each with any number of workers.
+        centres: the number p of centres, at most n.
+        outputs: the number of columns of the vector or targets.
+        block: the number b of rows of a tile on disk.
+        rows: rows of a block that is computed on the fly, for products and centres.
+        tasks: the largest number of tasks in a product, and of runs of rows in the direct solution.
+        itemsize: bytes of a number; sums on centres always have 8.
 
     Raises:
         SettingError: if a number is not a whole number above 0, or there are more centres than points.

@@ -1,4 +1,4 @@
-"""How a target lies in the eigenvectors of a Gram matrix."""
+"""How a target is distributed over the eigenvectors of a Gram matrix."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -21,7 +21,7 @@ def target_power(spectrum: Spectrum, y: Float[Array, "n *k"]) -> Float[Array, " 
 def cumulative_alignment(spectrum: Spectrum, y: Float[Array, "n *k"]) -> Float[Array, " n"]:
     """The fraction of the target's power in the first i eigenvectors, for i = 1..n.
 
-    A kernel fits a target well if this rises fast. It is zero for a target that is zero.
+    A kernel fits a target well if this fraction rises fast with i. It is zero if the target is zero.
 
     Args:
         spectrum: the eigensystem of the Gram matrix.

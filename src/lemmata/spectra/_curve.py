@@ -1,4 +1,4 @@
-"""The learning curve of kernel ridge regression on a finite set. It is a formula that is corrected by direct solves."""
+"""The learning curve of kernel ridge regression on a finite set: a formula that direct solves correct."""
 
 import math
 from collections.abc import Sequence
@@ -39,33 +39,34 @@ def learning_curve(
 
     The deterministic equivalent (`deterministic_equivalent`) gives the whole curve from the eigensystem, but it can be
     too low by large factors. So the error at some of the sizes is measured by the mean over random splits, each solved
-    exactly from the Gram matrix. It corrects the formula there by c = ln(measured / equivalent). Let s be the relative
-    standard error of the mean. The correction is reduced to c max(0, 1 - (s/c)^4), because a correction within its
-    noise would do harm. Between measured sizes the correction is interpolated linearly in ln n. At n = N, where no row
-    is left out, the error is leave-one-out. If no more splits of a size exist than would be solved, all are, and the
-    mean is exact.
+    exactly from the Gram matrix. This measurement corrects the formula by c = ln(measured / equivalent). Let s be the
+    relative standard error of the mean. The correction is reduced to c max(0, 1 - (s/c)^4), because a correction
+    smaller than its noise would do harm. Between measured sizes the correction is interpolated linearly in ln n. At n
+    = N, where no row is left out, the error is the leave-one-out error. If a size has no more splits than would be
+    solved, all of them are solved, and the mean is exact.
 
     The interval is for the result of a measurement, the mean over `resamples` random splits, with a nominal coverage of
-    90 %. With at least 30 solves, its ends are quantiles of such means, which are drawn from the solved splits and
-    widened by the standard error of the solves. With fewer solves, its ends come from Student's distribution, with
-    Johnson's correction for skewness. Interpolated sizes get the wider of the neighbours' intervals, widened by half
-    the change of the correction between them and by 0.12 in the logarithm. `benchmarks/learning_curve_coverage.py`
-    measures the coverage.
+    90 %. With at least 30 solves, the ends of the interval are quantiles of such means, which are drawn from the
+    solved splits and widened by the standard error of the solves. With fewer solves, the ends come from Student's
+    distribution, with Johnson's correction for skewness. Interpolated sizes get the wider of the neighbours'
+    intervals, widened by half the change of the correction between them and by 0.12 in the logarithm.
+    `benchmarks/learning_curve_coverage.py` measures the coverage.
 
     Cost: at each measured size at least 8 splits are solved, and enough to hold each row once in the smaller part of a
     split. The number of measured sizes is what N³ floating-point operations allow (5e7 if that is more). Both ends and
     the size with the largest equivalent are always measured. A curve takes at most about as long as `spectrum`, or some
     tens of milliseconds for a few hundred rows. Sets of at most 100 rows may cost 5e8 operations, up to 1000 solves a
-    size. If you need thousands of curves from one spectrum, or derivatives, use `deterministic_equivalent`. It makes no
-    checks and costs one pass over the eigenvectors for each size. `measured_curve` spends more.
+    size. If you need thousands of curves from one spectrum, or derivatives, use `deterministic_equivalent`. That
+    function makes no checks and costs one pass over the eigenvectors for each size. `measured_curve` spends more
+    operations.
 
     Args:
         spectrum: the eigensystem of the Gram matrix A of all N rows.
         y: targets, one row for each point.
-        sizes: numbers of training rows, 1 <= n <= N.
-        ridge: the ridge on the diagonal of the Gram matrix of the training rows, at least 0. If it is not above the
-            rounding error of a singular A, the limit ridge -> 0 is computed.
-        resamples: splits that a measurement is averaged over, for the interval; None for the mean over all splits.
+        sizes: numbers n of training rows, 1 <= n <= N.
+        ridge: the ridge on the diagonal of the Gram matrix of the training rows, at least 0. If the ridge is not above
+            the rounding error of a singular A, the limit ridge -> 0 is computed.
+        resamples: for the interval, the number of splits that a measurement is averaged over; None for all splits.
         seed: the splits of a size follow from the seed, n and N.
 
     Raises:
@@ -123,7 +124,7 @@ def learning_curve(
 
 
 def _plan(model: HeldOut, sizes: np.ndarray, predicted: np.ndarray, ridge: float) -> tuple[np.ndarray, np.ndarray]:
-    """Which of the sizes are measured, in ascending order, and by how many solves each."""
+    """Choose the sizes to measure, in ascending order, and the number of solves for each."""
     total = len(model.y)
     floor = _OPERATIONS[total <= _SMALL]
     cost = np.array([model.cost(int(n), ridge) for n in sizes])
@@ -145,10 +146,10 @@ def _plan(model: HeldOut, sizes: np.ndarray, predicted: np.ndarray, ridge: float
 
 
 def _shrunk(point: Point, formula: float) -> Point:
-    """The point with its correction c of the formula reduced to c max(0, 1 - (s/c)^4). The interval stays the same.
+    """Return the point with its correction c reduced to c max(0, 1 - (s/c)^4). The interval stays the same.
 
-    Here s is the standard error of the solves, relative to the error. If the formula is right, few solves would replace
-    it by something worse. The correction moves by at most s, so the error stays inside the interval.
+    Here s is the standard error of the solves, relative to the error. If the formula is right, the mean of a few
+    solves would be worse than the formula. The correction moves by at most s, so the error stays inside the interval.
     """
     if not (0 < formula < math.inf and point.error > 0 and point.standard_error > 0):
         return point

@@ -1,4 +1,4 @@
-"""The eigensystem of a Gram matrix, and the numbers that follow only from its eigenvalues."""
+"""The eigensystem of a Gram matrix, and numbers that depend only on its eigenvalues."""
 
 import equinox as eqx
 import jax
@@ -18,8 +18,8 @@ class Spectrum(eqx.Module):
     """Eigenvalues and eigenvectors of a Gram matrix A = U diag(a) U^T, largest first.
 
     Args:
-        eigenvalues: a_1 >= ... >= a_n >= 0, of the Gram matrix itself (not divided by n).
-        eigenvectors: U, one eigenvector a column.
+        eigenvalues: the eigenvalues a_1 >= ... >= a_n >= 0 of the Gram matrix itself (not divided by n).
+        eigenvectors: the matrix U, with one eigenvector in each column.
         floor: the rounding error 16 n eps a_1; eigenvalues at or below it cannot be distinguished from zero.
         most_negative: the smallest computed eigenvalue, before clipping at zero.
         clipped: how many negative eigenvalues were set to zero.
@@ -33,7 +33,7 @@ class Spectrum(eqx.Module):
 
     @property
     def resolved(self) -> Float[Array, " n"]:
-        """The eigenvalues, where those at the rounding error are set to exactly zero."""
+        """The eigenvalues; those at or below the rounding error are set to exactly zero."""
         return jnp.where(self.eigenvalues > self.floor, self.eigenvalues, 0.0)
 
     @property
@@ -120,6 +120,6 @@ def condition_number(spectrum: Spectrum) -> Float[Array, ""]:
 
 
 def check_ridge(ridge: float | Float[Array, ""]) -> None:
-    """Raise SettingError for a ridge that is a number below zero or not finite (a traced ridge is not looked at)."""
+    """Raise SettingError for a ridge that is negative or not finite. A ridge traced by JAX is not checked."""
     if isinstance(ridge, int | float) and not 0 <= ridge < float("inf"):
         raise SettingError("ridge", found=ridge, rule="a finite number that is not negative")

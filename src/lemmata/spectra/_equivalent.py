@@ -19,18 +19,18 @@ from ._validation import gcv, leave_one_out
 
 
 class EquivalentCurve(eqx.Module):
-    """The deterministic equivalent of a learning curve: a formula that was not checked on the given rows.
+    """The deterministic equivalent of a learning curve: the result of a formula that was not checked on the rows.
 
     Args:
-        sizes: numbers of training rows n, of the N rows of the set.
-        error: squared error on the other N - n rows by the formula, summed over outputs.
-        mu: the effective regularisation. The subset learns like a ridge mu on all N rows.
+        sizes: numbers n of training rows, out of the N rows of the set.
+        error: the squared error on the other N - n rows by the formula, summed over outputs.
+        mu: the effective regularisation. Training on the subset acts like a ridge mu on all N rows.
         learnability: the fraction of the target's power that is learned, sum_i L_i |<u_i, y>|² / |y|² with
             L_i = a_i / (a_i + mu).
-        overfitting: error / (|(I - L) y|² / N), the price of fitting noise; at n = N, the price in cross-validation.
-        drift: (n/N)² ln(leave-one-out / GCV). It shows how far rows of unequal leverage may move the measured error
-            from the formula, in the logarithm. It only uses single rows, so it does not detect rows that repeat each
-            other.
+        overfitting: the factor error / (|(I - L) y|² / N) that fitting noise costs; at n = N, its cost in
+            cross-validation.
+        drift: (n/N)² ln(leave-one-out / GCV). It shows how far rows of unequal leverage may move the logarithm of the
+            measured error from the formula. It only uses single rows, so it does not detect duplicate rows.
         spread: the standard deviation over rows of the squared residual (A + mu)^-1 y, relative to its mean.
     """
 
@@ -51,25 +51,27 @@ def deterministic_equivalent(
 ) -> EquivalentCurve:
     """The deterministic equivalent of the error of kernel ridge regression on n of N rows.
 
-    It is a formula that is not checked.
+    This is a formula that is not checked on the rows.
 
-    The compression of the N x N Gram matrix A to n rows is replaced by that to a free subspace of dimension n. Let mu
-    be the root of ridge tr (A + mu)^-1 = n - tr A (A + mu)^-1. The error on the other N - n rows is
+    The formula replaces the restriction of the N x N Gram matrix A to n rows by the restriction to a free random
+    subspace of dimension n. Let mu be the root of ridge tr (A + mu)^-1 = n - tr A (A + mu)^-1. The error on the other
+    N - n rows is
 
         n |(A + mu)^-1 y|² / ( [tr (A + mu)^-1]² - (1 - n/N) N tr (A + mu)^-2 ).
 
-    At n = N, it is generalised cross-validation. For N >> n, it is `omniscient_curve`. With ridge = 0, the limit ridge
-    -> 0 is computed. It diverges at n = rank(A); for larger n, mu = 0. The formula treats the subset as free from the
-    eigenvectors. Rows of large leverage violate this. With heavy tails, outlying or repeated rows, or inputs of few
-    dimensions, and a small ridge, the formula is too low by factors of 2 to 100. For this reason, there is no interval.
-    `learning_curve` checks and corrects this formula by direct solves, and gives an interval.
+    At n = N, this is generalised cross-validation. For N >> n, it is `omniscient_curve`. With ridge = 0, the limit
+    ridge -> 0 is computed. The limit diverges at n = rank(A); for larger n, mu = 0. The formula treats the subset as
+    free from the eigenvectors. Rows of large leverage violate this assumption. With heavy tails, outlying or repeated
+    rows, or inputs of few dimensions, and a small ridge, the formula is too low by factors of 2 to 100. For this
+    reason, there is no interval. `learning_curve` checks and corrects this formula by direct solves, and gives an
+    interval.
 
-    It costs one pass over the eigenvectors a size, and can be compiled and differentiated.
+    The function costs one pass over the eigenvectors for each size, and can be compiled and differentiated.
 
     Args:
         spectrum: the eigensystem of the Gram matrix A of all N rows.
         y: targets, one row for each point.
-        sizes: numbers of training rows, 1 <= n <= N.
+        sizes: numbers n of training rows, 1 <= n <= N.
         ridge: the ridge on the diagonal of the Gram matrix of the training rows, at least 0.
 
     Raises:
@@ -101,10 +103,10 @@ def deterministic_equivalent(
 
 
 def sizes_of(sizes: Sequence[int] | Sequence[float] | Float[Array, " s"] | np.ndarray, total: int) -> np.ndarray:
-    """Numbers of training rows as an array. SettingError for numbers outside 1 to `total`.
+    """Return numbers of training rows as an array; raise SettingError for numbers outside 1 to `total`.
 
     Args:
-        sizes: what was given.
+        sizes: the numbers that the caller gave.
         total: the number of rows.
     """
     given = array_of("sizes", sizes)

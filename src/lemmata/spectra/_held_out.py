@@ -1,4 +1,4 @@
-"""Held-out errors of kernel ridge regression on given splits of the rows, by direct solves from the Gram matrix."""
+"""Held-out errors of kernel ridge regression on given splits, by direct solves with the Gram matrix."""
 
 import itertools
 import math
@@ -17,13 +17,13 @@ _SMALL = 100  # rows of a system below which the calls would cost more than the 
 
 
 class HeldOut:
-    """Kernel ridge regression on parts of N rows: the squared error on the rows that a split leaves out.
+    """Computes, for kernel ridge regression on part of N rows, the squared error on the held-out rows.
 
     Let n rows be used for training, and h = N - n rows be held out. Either the n x n system of the training rows is
-    solved or, for h < n, the h x h system of the held-out rows. For the second, let R be the inverse of A + ridge and
-    alpha = R y. Then the residuals of rows H in a fit to all other rows are (R_HH)^-1 alpha_H. An intercept is an
-    unpenalised constant. The kernel's rows and columns and the targets are centred in each training part, and R becomes
-    R - R 1 1^T R / (1^T R 1), the block of the inverse of the system bordered by ones.
+    solved or, for h < n, the h x h system of the held-out rows. For the h x h system, let R be the inverse of A +
+    ridge and alpha = R y. Then the residuals of rows H in a fit to all other rows are (R_HH)^-1 alpha_H. An intercept
+    is an unpenalised constant. With it, the kernel's rows and columns and the targets are centred in each training
+    part, and R becomes R - R 1 1^T R / (1^T R 1), the block of the inverse of the system bordered by ones.
 
     Args:
         spectrum: the eigensystem of the Gram matrix A of all rows.
@@ -40,19 +40,19 @@ class HeldOut:
         self._inverse: tuple[float, np.ndarray, np.ndarray] | None = None
 
     def singular(self, ridge: float) -> bool:
-        """Whether the ridge cannot be distinguished from 0 on modes that A does not have.
+        """Whether A is singular and the ridge cannot be distinguished from 0.
 
-        Then the limit ridge -> 0 is used.
+        If so, the limit ridge -> 0 is used.
         """
         return ridge <= self.floor and self.smallest <= self.floor
 
     def leaves_out(self, n: int, ridge: float) -> bool:
-        """Whether the system of the left-out rows is solved, and not that of the training rows."""
+        """Whether the system of the held-out rows is solved, and not the system of the training rows."""
         well_posed = ridge + self.smallest > (ridge + self.largest) / _CONDITION
         return len(self.y) - n < n and well_posed
 
     def cost(self, n: int, ridge: float) -> float:
-        """Floating-point operations of one split, roughly."""
+        """The approximate number of floating-point operations for one split."""
         rest = len(self.y) - n
         if self.leaves_out(n, ridge):
             return _CALL / 10 + rest**3 / 2 + 10 * rest**2
@@ -62,7 +62,7 @@ class HeldOut:
     def errors(
         self, train: Int[np.ndarray, "splits n"], rest: Int[np.ndarray, "splits h"], ridge: float
     ) -> Float[np.ndarray, " splits"]:
-        """Squared error of each split, summed over outputs, averaged over its held-out rows."""
+        """The squared error of each split, summed over outputs and averaged over the held-out rows."""
         out = self.leaves_out(train.shape[1], ridge)
         batch = max(1, _ENTRIES // (rest.shape[1] ** 2 if out else train.shape[1] * len(self.y)))
         found = []
@@ -112,7 +112,7 @@ class HeldOut:
 
 
 def _solve(systems: Float[np.ndarray, "b m m"], targets: Float[np.ndarray, "b m k"]) -> Float[np.ndarray, "b m k"]:
-    """Positive definite systems: in one call if they are small, else by Cholesky, LU if rounding defeats that."""
+    """Solve positive definite systems: small ones in one call, others by Cholesky, or by LU if Cholesky fails."""
     if systems.shape[1] < _SMALL:
         return np.linalg.solve(systems, targets)
     from scipy.linalg import cho_factor, cho_solve  # slow to import
@@ -129,11 +129,11 @@ def _solve(systems: Float[np.ndarray, "b m m"], targets: Float[np.ndarray, "b m 
 def splits(
     total: int, n: int, least: int, rng: np.random.Generator
 ) -> tuple[Int[np.ndarray, "splits n"], Int[np.ndarray, "splits h"]]:
-    """Training and held-out rows of at least `least` splits, as balanced as they can be.
+    """The training and held-out rows of at least `least` splits that use all rows about equally often.
 
     The smaller part of each split is one block of a random order of the rows. An order is used up before the next one
     is drawn, so every row is in the smaller part about equally often. For n > N/2, this is K-fold cross-validation.
-    Each single split is uniform over all splits of its kind, so the mean over splits is unbiased.
+    Each single split is uniform over all splits of its size, so the mean over splits is unbiased.
     """
     block = min(n, total - n)
     orders = np.stack([rng.permutation(total) for _ in range(-(-least // (total // block)))])
@@ -144,7 +144,7 @@ def splits(
 
 
 def all_splits(total: int, n: int) -> tuple[Int[np.ndarray, "splits n"], Int[np.ndarray, "splits h"]]:
-    """Every split of that size."""
+    """All splits with n training rows."""
     block = min(n, total - n)
     chosen = np.array(list(itertools.combinations(range(total), block)))
     member = np.zeros((len(chosen), total), bool)

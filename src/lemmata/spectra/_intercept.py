@@ -13,26 +13,28 @@ _OVERLAP = 1e-6
 
 
 def with_the_mean(curve: EquivalentCurve) -> EquivalentCurve:
-    """The curve of a fit with a constant that is learned and not penalised, from the one between contrasts.
+    """Turn the curve of contrasts between rows into the curve of a fit with an unpenalised constant.
 
-    The fit only sees contrasts of training rows, an (n-1)-dimensional part of the (N-1)-dimensional space orthogonal to
-    the ones. If this part is treated as free, the error along a direction orthogonal to it is the error of n - 1 of N -
-    1 rows, for the Gram matrix between contrasts. A held-out row contributes the direction e_h - 1_T / n. The mean of
-    |.|² of these directions is 1 + 1/n, which is the cost of estimating the mean. With the kernel 0, the error is
-    exactly (1 + 1/n) times the variance. At n = N it is generalised cross-validation up to O(1/N).
+    The fit only uses contrasts of training rows, an (n-1)-dimensional part of the (N-1)-dimensional space orthogonal
+    to the vector of ones. If this part is treated as free, the error along a direction orthogonal to it is the error
+    of n - 1 of N - 1 rows, for the Gram matrix between contrasts. A held-out row contributes the direction e_h - 1_T /
+    n. The mean of |.|² of these directions is 1 + 1/n, which is the cost of estimating the mean. If the kernel is 0,
+    the error is exactly (1 + 1/n) times the variance. At n = N, the error is generalised cross-validation up to
+    O(1/N).
 
     Args:
-        curve: `deterministic_equivalent` of n - 1 of the N - 1 contrasts.
+        curve: the `deterministic_equivalent` for n - 1 of the N - 1 contrasts.
     """
     sizes = curve.sizes + 1
     return eqx.tree_at(lambda c: (c.sizes, c.error), curve, (sizes, curve.error * (1 + 1 / sizes)))
 
 
 def between_contrasts(of: Spectrum, y: Float[Array, "rows *k"]) -> tuple[Spectrum, Float[Array, "contrasts k"]]:
-    """Eigensystem and targets in an orthonormal basis of the N - 1 directions orthogonal to the ones.
+    """The eigensystem and the targets in an orthonormal basis of the N - 1 directions orthogonal to the ones.
 
-    The basis is the image of the rows but the first under the reflection that takes the ones to the first. If the Gram
-    matrix is centred already (the ones are a null mode), its eigensystem is used. Otherwise, a new one is computed.
+    The reflection that takes the vector of ones to the first unit vector takes the other unit vectors to this basis.
+    If the Gram matrix is centred already (the ones are a null mode), its eigensystem is used. Otherwise, a new
+    eigensystem is computed.
     """
     values, vectors = np.asarray(of.resolved), np.asarray(of.eigenvectors)
     total = len(values)
@@ -51,7 +53,7 @@ def between_contrasts(of: Spectrum, y: Float[Array, "rows *k"]) -> tuple[Spectru
 
 
 def _reflected(rows: np.ndarray, axis: np.ndarray) -> np.ndarray:
-    """Rows under the reflection that takes a unit vector to the first axis, or to its negative if that is stable."""
+    """Reflect rows so that a unit vector goes to the first axis or its negative, whichever is numerically stable."""
     normal = axis.copy()
     normal[0] += 1.0 if axis[0] >= 0 else -1.0
     return rows - np.outer(normal, (2 / (normal @ normal)) * (normal @ rows))

@@ -1,4 +1,4 @@
-"""Krylov spaces of a symmetric operator: the three-term recurrence without a basis, and Arnoldi with one."""
+"""Krylov spaces of a symmetric operator: the three-term recurrence without a basis, and Arnoldi with a basis."""
 
 from typing import NamedTuple
 
@@ -21,8 +21,8 @@ class RitzValues(NamedTuple):
         values: the eigenvalues of the tridiagonal matrix.
         weights: its eigenvectors, one in each column.
         residuals: the length of A x - value x for each Ritz vector x.
-        asymmetry: the largest u'Av - v'Au that was met, for unit u and v.
-        whole: whether the space is invariant. Then no value is missed, except for copies.
+        asymmetry: the largest observed u'Av - v'Au for unit vectors u and v.
+        whole: whether the space is invariant. If so, no eigenvalue is missed, except repeated ones.
     """
 
     values: Float[np.ndarray, " k"]
@@ -39,13 +39,14 @@ def ritz_values(
 
     The last number of `beside` couples to a vector outside the space. It enters the residuals, but not the matrix.
 
-    The matrix is cut where a vector was as short as rounding. The space is then invariant, and what follows is noise.
+    The matrix is cut where a new vector is as short as rounding. The space is then invariant, and later entries are
+    noise.
 
     Args:
-        diagonal: of the matrix.
+        diagonal: the diagonal of the matrix.
         beside: the lengths of the new directions.
-        skews: the asymmetry that was met in each step.
-        eps: of the precision of the products.
+        skews: the asymmetry observed in each step.
+        eps: the rounding unit of the products' precision.
     """
     scale = np.nanmax(np.abs(diagonal) + np.abs(beside), initial=0.0)
     rounding = 8 * eps * scale
@@ -65,10 +66,10 @@ def ritz_values(
 
 @eqx.filter_jit
 def three_term(product: Product, like: PyTree, key: Key[Array, ""], steps: int) -> tuple[Array, Array, Array]:
-    """Lanczos' recurrence from a uniformly random direction, with three vectors in memory.
+    """Run Lanczos' recurrence from a uniformly random direction, with three vectors in memory.
 
-    If a Ritz value has converged, vectors lose their orthogonality to old ones, and values return as duplicates. The
-    largest is as accurate as with a stored basis (Paige 1976).
+    When a Ritz value has converged, new vectors lose their orthogonality to old vectors, and values return as
+    duplicates. The largest value is as accurate as with a stored basis (Paige 1976).
 
     Returns: The diagonal, the off-diagonal numbers, and the asymmetry in each step.
     """
@@ -91,7 +92,7 @@ def three_term(product: Product, like: PyTree, key: Key[Array, ""], steps: int) 
 
 @eqx.filter_jit
 def with_basis(product: Product, like: PyTree, key: Key[Array, ""], steps: int) -> tuple[PyTree, Array, Array]:
-    """Arnoldi with full orthogonalisation, from a uniformly random direction.
+    """Run Arnoldi with full orthogonalisation, from a uniformly random direction.
 
     Returns: The basis, whose first axis is that of its vectors. The Hessenberg matrix, which is tridiagonal up to
     rounding if the operator is symmetric. The length of the vector that points out of the space.

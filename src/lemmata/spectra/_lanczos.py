@@ -1,4 +1,4 @@
-"""The largest eigenvalues of a symmetric operator from its products, and how much larger they may be."""
+"""The largest eigenvalues of a symmetric operator from its products, and upper bounds on them."""
 
 import dataclasses
 import math
@@ -23,20 +23,21 @@ _COPIES = 4  # the basis, its transpose, the pytrees made of it, and what the co
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class LargestEigenvalues:
-    """What `largest_eigenvalues` found.
+    """The result of `largest_eigenvalues`.
 
     Args:
-        values: the largest first. Up to rounding, each is at most the eigenvalue with its rank.
-        upper: the largest eigenvalue is at most this, but with probability `failure` over the random start.
-        failure: that probability.
-        residuals: the length of A x - value x. An eigenvalue is at most this far from each value.
+        values: the values, the largest first. Up to rounding, each is at most the eigenvalue of the same rank.
+        upper: an upper bound on the largest eigenvalue, which fails with probability `failure` over the random start.
+        failure: this probability.
+        residuals: the length of A x - value x for each value and its vector x. Some eigenvalue is at most this far
+            from the value.
         smallest: the smallest value that was found. The smallest eigenvalue is at most this.
-        products: how many were taken.
-        dimension: of the vectors.
-        vectors: unit eigenvectors in the structure of the operator's vectors, a first axis for the rank; None if
+        products: the number of products that were computed.
+        dimension: the dimension of the vectors.
+        vectors: unit eigenvectors in the structure of the operator's vectors, with a first axis for the rank; None if
             no basis was stored.
         conditions: the conditions for the results.
-        claims: which state them.
+        claims: the claims that state the results.
     """
 
     values: tuple[float, ...]
@@ -52,7 +53,7 @@ class LargestEigenvalues:
 
     @property
     def largest(self) -> float:
-        """The first of the values."""
+        """The largest value."""
         return self.values[0]
 
     def __str__(self) -> str:
@@ -79,32 +80,34 @@ def largest_eigenvalues(
     vectors: bool = False,
     seed: int = 0,
 ) -> LargestEigenvalues:
-    """The largest eigenvalues of a symmetric operator A that is only known by its products, by Lanczos' method.
+    """Estimate the largest eigenvalues of a symmetric operator A from its products, by Lanczos' method.
 
     The start is uniform on the sphere in n dimensions. Except with probability p, the value from k products is below
     the largest eigenvalue by at most e times the width of the spectrum, where
 
         e = ( log(1.648 sqrt(n) / p) / (2 k - 1) )²
 
-    (Kuczynski and Wozniakowski 1992). It holds for every spectrum, so most eigenvalues are far more exact, and
+    (Kuczynski and Wozniakowski 1992). The bound holds for every spectrum, so most eigenvalues are far more exact, and
     `residuals` gives their accuracy. The same bound at the other end limits the width, so
 
         value <= lambda_max <= value + e/(1 - 2 e) (value - smallest),
 
-    each end with half of `failure`. One eigenvalue needs three vectors in memory. Several eigenvalues, or eigenvectors,
-    need a stored orthogonal basis of k vectors. An eigenvalue that is repeated counts once. If there are no more
-    dimensions than products, the matrix is formed, and all is exact up to rounding. The precision is that of `like`.
+    where each end fails with at most half of `failure`. One eigenvalue needs three vectors in memory. Several
+    eigenvalues, or eigenvectors, need a stored orthogonal basis of k vectors. An eigenvalue that is repeated counts
+    once. If there are no more dimensions than products, the matrix is formed, and all is exact up to rounding. The
+    precision is that of `like`.
 
     Args:
-        product: v -> A v, linear and symmetric, in JAX. Compiled code is reused for equal functions, and
-            `hessian_product` gives products that share it.
+        product: the function v -> A v, linear and symmetric, in JAX. Compiled code is reused for equal functions, and
+            products from `hessian_product` share it.
         like: a vector or a pytree of floating-point arrays, of the shapes of v; its values do not matter.
-        count: how many eigenvalues.
-        tolerance: the distance of `upper`, as a share of the width of the spectrum that was met; sets the products.
+        count: the number of eigenvalues.
+        tolerance: the distance of `upper` from the largest value, as a share of the observed width of the spectrum; it
+            sets the number of products.
         failure: the probability with which the largest eigenvalue may be above `upper`.
         products: the number of products, in place of the number that the tolerance needs.
-        vectors: whether eigenvectors are wanted.
-        seed: of the random start.
+        vectors: whether to return eigenvectors.
+        seed: the seed of the random start.
 
     Raises:
         DataError: for numbers that are not real, or products that are not finite or not symmetric.
@@ -139,7 +142,7 @@ def largest_eigenvalues(
 
 
 def _needed(n: int, tolerance: float, failure: float) -> int:
-    """The products after which e/(1 - 2e) is at most the tolerance."""
+    """The number of products after which e/(1 - 2e) is at most the tolerance."""
     share = tolerance / (1 + 2 * tolerance)
     return math.ceil((_logarithm(n, failure) / math.sqrt(share) + 1) / 2)
 
@@ -153,7 +156,7 @@ def _stored(product: Product, like: PyTree, key, k: int, n: int, eps: float) -> 
     if needed > available_bytes():
         raise MemoryPlanError(
             f"a basis of {k} vectors with {n} numbers",
-            found=f"a need of {needed / 2**30:.1f} GiB, but only {available_bytes() / 2**30:.1f} GiB are free",
+            found=f"{needed / 2**30:.1f} GiB are needed, but only {available_bytes() / 2**30:.1f} GiB are free",
             rule="a basis that fits into memory",
             remedy="use fewer products, or ask for one eigenvalue without its vector, which needs no basis",
         )

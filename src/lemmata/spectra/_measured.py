@@ -19,9 +19,9 @@ from ._intercept import between_contrasts, with_the_mean
 from ._points import FEWEST, MOST, Interval, LearningCurve, Point, assemble, check_interval, measure
 
 OPERATIONS = 2e8
-"""Floating-point operations that one size may cost, before the fewest solves are reached."""
+"""Floating-point operations that one size may cost, unless the smallest number of solves needs more."""
 MEASURED_SIZES = 24
-"""Sizes that are measured; between them the correction is interpolated."""
+"""The largest number of sizes that are measured; between them the correction is interpolated."""
 LEVEL = 0.95
 
 
@@ -36,41 +36,42 @@ def measured_curve(
     seed: int = 0,
     resamples: int | None = None,
 ) -> LearningCurve:
-    """The held-out squared error of kernel ridge regression trained on n of N rows, by direct solves on random subsets.
+    """Measure the held-out squared error of kernel ridge regression on n of N rows, by solves on random subsets.
 
     `learning_curve` spends less on a whole curve than its eigensystem costs. This function spends up to 2e8 operations
     on each size. It averages over balanced random splits, each solved exactly from the Gram matrix A = U diag(a) U^T.
-    It needs no assumption on the rows, which may be outlying, clustered or repeated. It also works at n equal to the
-    rank without ridge, where the equivalent is infinite. At n = N, where no row is left out, it is leave-one-out. Up to
+    The rows may be outlying, clustered or repeated. The function also works at n equal to the rank without ridge,
+    where the equivalent is infinite. At n = N, where no row is left out, the error is the leave-one-out error. Up to
     24 sizes are measured, at the nearest whole number. At other sizes, the correction ln(measured / equivalent) is
     interpolated linearly in ln n.
 
     The interval is error * exp(-+ w), nominally at 95 %. Let s be the relative standard deviation over the B splits.
     The width is w = t s v. Here t is the 97.5 % point of Student's distribution with B - 1 degrees of freedom, v² = 1/B
-    + 1/r, and r = `resamples`. This is for a measurement as a mean over r splits; None is for the mean over all splits.
-    Errors are skewed, so a mean over few of them is more often too low than too high. Upwards, w is multiplied by 1 + g
-    v (1 + 2 t²) / (6 t), where g >= 0 is the skewness over splits, as in Johnson's modified t. With B >= 30, the part
-    1/r comes from means of r of the solved splits, drawn at random. Balanced splits vary less than the formula allows.
-    Interpolated sizes are given the widest of the two neighbours' w and half the change of the correction between them.
+    + 1/r, and r = `resamples`. The interval is for a measurement that is a mean over r splits; with `resamples` None,
+    it is for the mean over all splits. Errors are skewed, so a mean over few of them is more often too low than too
+    high. Upwards, w is multiplied by 1 + g v (1 + 2 t²) / (6 t), where g >= 0 is the skewness over splits, as in
+    Johnson's modified t. With B >= 30, the part 1/r comes from means of r of the solved splits, drawn at random.
+    Balanced splits vary less than the formula allows. The w of an interpolated size is the largest of the two
+    neighbours' w and half the change of the correction between them.
 
     Args:
         spectrum: the eigensystem of the Gram matrix A of all N rows.
         y: targets, one row for each point.
-        sizes: numbers of training rows, 1 <= n <= N; at least 2 with an intercept.
+        sizes: numbers n of training rows, 1 <= n <= N; at least 2 with an intercept.
         ridge: the ridge on the diagonal of the Gram matrix of the training rows, at least 0. It is one number, or one
             for each size.
         intercept: whether an unpenalised constant is learned with the kernel. If so, each training part is centred
             separately. The equivalent is then computed for contrasts of rows. This takes another eigendecomposition,
             unless A is centred already.
-        solves: direct solves for each size, rounded up to balanced splits. 0 computes only the equivalent, without an
-            interval. None takes as many as 2e8 operations allow, between 8 and 1000. If no more splits exist than are
-            allowed, all are solved.
+        solves: the number of direct solves for each size, rounded up to balanced splits. 0 computes only the
+            equivalent, without an interval. None takes as many as 2e8 operations allow, between 8 and 1000. If a size
+            has no more splits than are allowed, all of them are solved.
         seed: the splits of a size follow from the seed, n and N, so different kernels see the same splits.
-        resamples: splits that a measurement is averaged over, for the interval; None for all.
+        resamples: for the interval, the number of splits that a measurement is averaged over; None for all splits.
 
     Raises:
-        SettingError: for a size outside the range, a negative ridge, a number of ridges that differs from that of the
-            sizes, or a single solve.
+        SettingError: for a size outside the range, a negative ridge, a number of ridges that differs from the number
+            of sizes, or a single solve.
         ShapeError: if targets and spectrum have different numbers of rows.
         DataError: for targets that are not finite real numbers.
         PrecisionError: if float64 is off.
@@ -131,7 +132,7 @@ def _check(counts: np.ndarray, total: int, intercept: bool, solves: int | None) 
 
 
 def _equivalent(spectrum, y, counts, ridges, intercept) -> EquivalentCurve:
-    """`deterministic_equivalent` at each size with its ridge. There is one call for all sizes of a ridge."""
+    """The `deterministic_equivalent` at each size with its ridge. One call covers all sizes with the same ridge."""
     if intercept:
         spectrum, y = between_contrasts(spectrum, y)
     values, of_value = np.unique(ridges, return_inverse=True)
@@ -147,9 +148,9 @@ def _equivalent(spectrum, y, counts, ridges, intercept) -> EquivalentCurve:
 
 @eqx.filter_jit
 def _at_sizes(spectrum, y, sizes: tuple[float, ...], ridges: Float[Array, " r"], intercept: bool) -> EquivalentCurve:
-    """For each ridge, the curve at the sizes.
+    """The curve at the sizes for each ridge.
 
-    It is compiled as a whole, because operations take longer to compile one by one.
+    The function is compiled as a whole, because operations take longer to compile one by one.
     """
 
     def at(ridge: Float[Array, ""]) -> EquivalentCurve:

@@ -1,4 +1,4 @@
-"""The learning curve of kernel ridge regression for a population whose eigensystem is known."""
+"""The learning curve of kernel ridge regression for a data distribution whose eigensystem is known."""
 
 from collections.abc import Sequence
 
@@ -19,10 +19,10 @@ class OmniscientCurve(eqx.Module):
     """The omniscient (eigenlearning) estimate of a learning curve.
 
     Args:
-        sizes: numbers of training rows n.
-        error: expected held-out squared error, noise included, summed over outputs.
+        sizes: numbers n of training rows.
+        error: the expected held-out squared error, including noise, summed over outputs.
         kappa: the effective regularisation.
-        learnability: fraction of the target's power that is learned, sum_i L_i v_i² / sum_i v_i².
+        learnability: the fraction sum_i L_i v_i² / sum_i v_i² of the target's power that is learned.
         overfitting: the overfitting coefficient n / (n - sum_i L_i²).
     """
 
@@ -47,12 +47,13 @@ def omniscient_curve(
 
         n / (n - sum_i L_i²) * ( sum_i (1 - L_i)² v_i² + noise ).
 
-    With ridge = 0 it diverges at n = rank (double descent).
+    With ridge = 0, this error diverges at n = rank (double descent).
 
     Args:
-        eigenvalues: lambda_i of the kernel operator over the population, sum lambda_i = E K(x, x).
-        coefficients: v_i of the target in the normalised eigenfunctions, sum v_i² = E f(x)².
-        noise: variance of the noise in the targets, summed over outputs.
+        eigenvalues: the eigenvalues lambda_i of the kernel operator over the data distribution, sum lambda_i = E K(x,
+            x).
+        coefficients: the coefficients v_i of the target f in the normalised eigenfunctions, sum v_i² = E f(x)².
+        noise: the variance of the noise in the targets, summed over outputs.
         sizes: numbers of training rows, at least 1.
         ridge: the ridge on the diagonal of the Gram matrix of the n training rows, at least 0.
 

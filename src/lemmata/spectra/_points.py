@@ -1,4 +1,4 @@
-"""Held-out errors at single sizes by direct solves, and the learning curve that they and the formula make together."""
+"""Held-out errors at single sizes by direct solves, and the learning curve that combines them with the formula."""
 
 import math
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from ._equivalent import EquivalentCurve
 from ._held_out import HeldOut, all_splits, splits
 
 FEWEST, MOST = 8, 1000
-"""Direct solves a size."""
+"""The number of direct solves for each size."""
 # from this number of solves on, their own distribution, and not Student's, shows how a mean over few splits varies
 _MANY = 30
 _DRAWS = 2000  # of such a mean
@@ -25,16 +25,17 @@ class LearningCurve(eqx.Module):
     """A learning curve by direct solves, with the deterministic equivalent as its interpolation.
 
     Args:
-        sizes: numbers of training rows n, of the N rows of the set.
-        error: held-out squared error, summed over outputs, averaged over held-out rows and splits.
-        standard_error: of `error`, from the spread over splits; 0 if every split was solved, NaN without solves.
+        sizes: numbers n of training rows, out of the N rows of the set.
+        error: the held-out squared error, summed over outputs, and averaged over held-out rows and splits.
+        standard_error: the standard error of `error`, from the spread over splits; 0 if every split was solved, NaN
+            without solves.
         solves: the number of direct solves at each size. It is 0 if the correction is interpolated, or if nothing was
             solved.
         correction: ln(error / the deterministic equivalent). It shows how far the rows violate the assumption of the
             equivalent that the eigenbasis is free from them. Above ln 2 in absolute value, do not trust other
             consequences of the equivalent (extrapolation, mu, learnability).
-        lower: lower end of the interval. It is NaN if nothing was solved, because then the error has no bound.
-        upper: upper end.
+        lower: the lower end of the interval. It is NaN if nothing was solved, because then the error has no bound.
+        upper: the upper end of the interval.
         equivalent: the deterministic equivalent, without the correction.
     """
 
@@ -59,7 +60,7 @@ class LearningCurve(eqx.Module):
 
 
 class Point(NamedTuple):
-    """The result of the solves at one size. The widths are logarithms."""
+    """The result of the solves at one size. The widths `below` and `above` are differences of logarithms."""
 
     error: float
     standard_error: float
@@ -69,11 +70,11 @@ class Point(NamedTuple):
 
 
 class Interval(NamedTuple):
-    """The purpose of an interval.
+    """What an interval is for.
 
     Args:
         level: its nominal coverage.
-        resamples: splits that the measurement is a mean of; None for the mean over all splits.
+        resamples: the number of splits that the measurement is a mean of; None for all splits.
     """
 
     level: float
@@ -81,11 +82,11 @@ class Interval(NamedTuple):
 
 
 def check_interval(resamples: int | None, seed: int) -> None:
-    """Refuse what an interval cannot be for, and seeds that are none.
+    """Refuse an invalid number of resamples and an invalid seed.
 
     Args:
-        resamples: splits that the measurement is a mean of; None for all.
-        seed: of the splits.
+        resamples: the number of splits that the measurement is a mean of; None for all splits.
+        seed: the seed of the splits.
     """
     whole = lambda value, least: isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= least
     if resamples is not None and not whole(resamples, 1):
@@ -97,16 +98,16 @@ def check_interval(resamples: int | None, seed: int) -> None:
 
 
 def measure(model: HeldOut, n: int, ridge: float, allowed: float | int, planned: int, seed: int, of: Interval) -> Point:
-    """The error at one size. It uses every split if at most `allowed` exist, and otherwise `planned` balanced splits.
+    """Measure the error at one size, with all splits if at most `allowed` exist, else `planned` balanced splits.
 
     Args:
         model: the rows.
-        n: of them train.
-        ridge: on the diagonal.
-        allowed: direct solves that may be afforded.
-        planned: the number of splits if more exist.
-        seed: the splits follow from it, n and N.
-        of: the interval.
+        n: the number of training rows.
+        ridge: the ridge on the diagonal.
+        allowed: the largest number of direct solves.
+        planned: the number of splits if more than `allowed` exist.
+        seed: the splits follow from the seed, n and N.
+        of: what the interval is for.
     """
     total, number = len(model.y), math.comb(len(model.y), n)
     # rare splits may dominate the mean (both copies of a row held out), so use all splits if this is cheap
@@ -122,7 +123,7 @@ def measure(model: HeldOut, n: int, ridge: float, allowed: float | int, planned:
 
 
 def _widths(errors: np.ndarray, every: bool, of: Interval) -> tuple[float, float]:
-    """How far the logarithm of a measurement may be below and above the logarithm of the mean of these errors."""
+    """How far log(measurement) may be below and above log(mean of these errors)."""
     count, mean, spread = len(errors), float(errors.mean()), float(errors.std())
     if not spread > 0:  # all splits equal, or only one split
         return 0.0, 0.0
@@ -151,14 +152,14 @@ def assemble(
     points: Sequence[Point],
     allowance: float = 0.0,
 ) -> LearningCurve:
-    """The curve at all sizes, from the points at the measured sizes.
+    """Assemble the curve at all sizes from the points at the measured sizes.
 
     Args:
         equivalent: the formula at all sizes.
         nearest: the formula where the points were taken, which is at whole numbers.
         chosen: the sizes that have a point, in ascending order.
-        points: theirs.
-        allowance: the half-width that an interpolated correction is given besides, in the logarithm of the error.
+        points: the points of these sizes.
+        allowance: the additional half-width of an interpolated correction, in the logarithm of the error.
     """
     sizes, predicted = np.asarray(equivalent.sizes), np.asarray(equivalent.error)
     measured, standard, below, above, counts = (np.array(column) for column in zip(*points, strict=True))

@@ -15,10 +15,11 @@ Product = Callable[[PyTree], PyTree]
 
 
 def hessian_product(loss: Callable[[PyTree], Float[Array, ""]], params: PyTree) -> Product:
-    """The product v -> H v with the Hessian of a loss at some parameters. It is exact and does not form the matrix.
+    """Return the exact product v -> H v with the Hessian H of a loss at given parameters, without forming H.
 
-    The gradient is linearised once. So each product costs about as much as two gradients, and the results of the layers
-    are stored. Compiled once for each function `loss`, for all parameters, so pass the same function again.
+    The gradient is linearised once. So each product costs about as much as two gradients, and the results of the
+    layers are stored. The product is compiled once for each function `loss`, for all parameters, so pass the same
+    function again.
 
     Args:
         loss: a scalar of the parameters, twice differentiable.
@@ -40,7 +41,7 @@ def hessian_product(loss: Callable[[PyTree], Float[Array, ""]], params: PyTree) 
 def gauss_newton_product(
     outputs: Callable[[PyTree], PyTree], loss: Callable[[PyTree], Float[Array, ""]], params: PyTree
 ) -> Product:
-    """The product v -> J' H J v with the Gauss-Newton matrix of loss(outputs(params)).
+    """Return the product v -> J' H J v with the Gauss-Newton matrix J' H J of loss(outputs(params)).
 
     J is the Jacobian of the outputs, and H is the Hessian of the loss in the outputs. If the loss is convex in the
     outputs, the matrix is positive semidefinite. It is the Hessian without the curvature of the outputs.
@@ -81,7 +82,7 @@ def _sandwich(forward: Callable, inner: Callable, backward: Callable, vector: Py
 
 
 def check_vector(name: str, like: PyTree) -> None:
-    """A pytree of arrays in single or double precision with at least one number, or DataError."""
+    """Raise DataError unless this is a pytree of arrays in single or double precision with at least one number."""
     leaves = jax.tree_util.tree_leaves_with_path(like)
     for path, leaf in leaves:
         if not (eqx.is_array_like(leaf) and jnp.result_type(leaf) in (jnp.float32, jnp.float64)):
@@ -96,14 +97,14 @@ def check_vector(name: str, like: PyTree) -> None:
 
 
 def check_scalar(loss: Callable, params: PyTree) -> None:
-    """A loss whose value is one number, or ShapeError."""
+    """Raise ShapeError unless the value of the loss is one number."""
     shapes = [leaf.shape for leaf in jax.tree.leaves(eqx.filter_eval_shape(loss, params))]
     if shapes != [()]:
         raise ShapeError("loss", found=f"values of shapes {shapes}", rule="a single number")
 
 
 def check_product(product: Any, like: PyTree) -> None:
-    """A product that maps vectors like this one to such vectors, or ShapeError."""
+    """Raise ShapeError unless the product maps vectors like this one to vectors of the same structure and shapes."""
     shape = lambda tree: jax.tree.map(lambda leaf: jnp.shape(leaf), tree)
     found = eqx.filter_eval_shape(product, like)
     if jax.tree.structure(found) != jax.tree.structure(like) or shape(found) != shape(like):
@@ -115,6 +116,6 @@ def check_product(product: Any, like: PyTree) -> None:
 
 
 def flattened(product: Product, like: PyTree) -> Callable[[Float[Array, " n"]], Float[Array, " n"]]:
-    """The product on vectors without structure."""
+    """The product as a function of flat vectors."""
     unravel = ravel_pytree(like)[1]
     return lambda vector: ravel_pytree(product(unravel(vector)))[0]

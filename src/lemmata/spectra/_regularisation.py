@@ -1,4 +1,4 @@
-"""The effective regularisation: the one scalar equation that a learning curve needs solved."""
+"""The effective regularisation: the root of the scalar equation on which a learning curve depends."""
 
 from collections.abc import Callable
 
@@ -13,16 +13,17 @@ _HALVINGS = 70  # in float64, log brackets are less than 1500 wide; 70 halvings 
 def effective_regularisation(
     eigenvalues: Float[Array, " N"], size: Real[Array, ""] | float | int, ridge: Real[Array, ""] | float | int
 ) -> Float[Array, ""]:
-    """The root mu of ridge tr(A + mu)^-1 + tr A (A + mu)^-1 = n for the N x N Gram matrix of a finite set.
+    """Return the root mu of ridge tr(A + mu)^-1 + tr A (A + mu)^-1 = n for the N x N Gram matrix A of a finite set.
 
     Training kernel ridge regression on n of the N rows acts like a ridge mu >= ridge on all N. The left side decreases
     in mu from N at mu = ridge, and is at most (N ridge + tr A) / mu. So the root is in [ridge, (N ridge + tr A) / n].
-    At n = N, it is the ridge itself. With ridge = 0, it is 0 from n = rank(A) on, because the subset then determines
-    every mode of the kernel.
+    At n = N, the root is the ridge itself. With ridge = 0, the root is 0 from n = rank(A) on, because the subset then
+    determines every mode of the kernel.
 
     Args:
-        eigenvalues: of A, where those that count as zero are set to exactly zero (`Spectrum.resolved`).
-        size: n, between 1 and N.
+        eigenvalues: the eigenvalues of A; eigenvalues that count as zero are set to exactly zero
+            (`Spectrum.resolved`).
+        size: the number n, between 1 and N.
         ridge: the ridge on the diagonal, at least 0.
     """
     total = len(eigenvalues)
@@ -46,14 +47,14 @@ def effective_regularisation(
 def population_regularisation(
     eigenvalues: Float[Array, " m"], size: Real[Array, ""] | float | int, ridge: Real[Array, ""] | float | int
 ) -> Float[Array, ""]:
-    """The root kappa of sum_i lambda_i / (lambda_i + kappa) + ridge / kappa = n (Simon et al. 2023, eigenlearning).
+    """Return the root kappa of sum_i lambda_i / (lambda_i + kappa) + ridge / kappa = n (Simon et al. 2023).
 
-    The eigenvalues are those of the kernel operator over the population, sum lambda_i = E K(x, x). The root is in
-    [ridge / n, (ridge + sum lambda) / n]; with ridge = 0, it is 0 from n = rank on.
+    The eigenvalues lambda_i are those of the kernel operator over the data distribution, sum lambda_i = E K(x, x). The
+    root is in [ridge / n, (ridge + sum lambda) / n]; with ridge = 0, the root is 0 from n = rank on.
 
     Args:
-        eigenvalues: lambda_i >= 0.
-        size: n, at least 1.
+        eigenvalues: the eigenvalues lambda_i >= 0.
+        size: the number n of rows, at least 1.
         ridge: the ridge on the diagonal of the Gram matrix of n rows, at least 0.
     """
     positive = eigenvalues > 0
@@ -73,10 +74,10 @@ def population_regularisation(
 def _falling_root(
     excess: Callable[[Float[Array, ""]], Float[Array, ""]], lower: Float[Array, ""], upper: Float[Array, ""]
 ) -> Float[Array, ""]:
-    """The root of a falling function on [lower, upper], by bisection of the logarithm.
+    """Find the root of a decreasing function on [lower, upper], by bisection of the logarithm.
 
     One Newton step at the end, from a constant, gives the exact derivative by the implicit function theorem. Bisection
-    alone has no derivative.
+    alone cannot be differentiated.
     """
 
     def halve(_, bracket):

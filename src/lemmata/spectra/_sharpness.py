@@ -17,26 +17,26 @@ def sharpness(
     products: int | None = None,
     seed: int = 0,
 ) -> LargestEigenvalues:
-    """The largest eigenvalue of the Hessian of a loss, certain up to a tolerance that is given beforehand.
+    """Estimate the largest eigenvalue of the Hessian of a loss, with a bound on its error that you choose in advance.
 
-    Descent with steps above 2/sharpness is unstable if the loss is quadratic. The number of products follows from the
-    tolerance and grows with the logarithm of the number of parameters. For a million parameters, it is 65 at one per
-    cent and 23 at ten. After that many products, the value is usually far more exact; see `residuals`. The memory is
-    that of a gradient and a few copies of the parameters. For several eigenvalues, eigenvectors, or the Gauss-Newton
-    matrix, see `largest_eigenvalues` with `hessian_product` and `gauss_newton_product`. For the trace, see
-    `trace_estimate`.
+    Gradient descent with a step size above 2/sharpness is unstable if the loss is quadratic. The number of products
+    follows from the tolerance and grows with the logarithm of the number of parameters. For a million parameters, it
+    is 65 for a tolerance of 1 % and 23 for 10 %. After that many products, the value is usually far more exact; see
+    `residuals`. The memory is that of a gradient plus a few copies of the parameters. For several eigenvalues,
+    eigenvectors, or the Gauss-Newton matrix, see `largest_eigenvalues` with `hessian_product` and
+    `gauss_newton_product`. For the trace, see `trace_estimate`.
 
-    Sharpness depends on the parameters and not only on the function. Rescaled layers that compute the same function
-    have another sharpness.
+    Sharpness depends on the parameters and not only on the function. If layers are rescaled so that the function stays
+    the same, the sharpness changes.
 
     Args:
         loss: a scalar of the parameters, twice differentiable. Give the same function again, so that it is compiled
             only once.
         params: an array, or a pytree of floating-point arrays.
-        tolerance: the distance of `upper`, as a share of the width of the spectrum.
+        tolerance: the distance of `upper` from the largest value, as a share of the width of the spectrum.
         failure: the probability with which the largest eigenvalue may be above `upper`.
-        products: how many, in place of those of the tolerance.
-        seed: of the random start.
+        products: the number of products, in place of the number that the tolerance needs.
+        seed: the seed of the random start.
 
     Raises:
         DataError: for parameters that are not real floating-point arrays, or a Hessian that is not finite.

@@ -1,4 +1,4 @@
-"""How smooth a target is relative to a kernel, from noisy labels. It measures how its power decays above a floor."""
+"""Estimate how smooth a target is relative to a kernel, from noisy labels, by the decay of its power above noise."""
 
 import dataclasses
 import math
@@ -19,17 +19,18 @@ _LEAST_FLOOR = 1e-6  # share of the mean power over the second half that is neve
 
 @dataclasses.dataclass(frozen=True)
 class Smoothness:
-    """The interpolation smoothness of a target, and what it was read from.
+    """The interpolation smoothness of a target, with the fit that it comes from.
 
     Args:
-        estimate: s, the largest for which sum_i f_i² / lambda_i^s is finite if f_i² decays like i^slope.
-        error: its standard error from the scatter about the fit.
-        slope: of log power against log index, -(s beta + 1).
-        decay: beta in lambda_i ~ i^-beta, given or fitted.
+        estimate: the smoothness s, the largest for which sum_i f_i² / lambda_i^s is finite if f_i² decays like
+            i^slope.
+        error: the standard error of s from the scatter about the fit.
+        slope: the slope of log power against log index, -(s beta + 1).
+        decay: the exponent beta in lambda_i ~ i^-beta, given or fitted.
         indices: the first and the last index at which the signal is above the floor. If the floor was not removed, the
             first and the last index of the fit.
         floor: the power of the noise in every mode; 0 if it was not removed.
-        amplitude: A in E p_i = A i^slope + floor.
+        amplitude: the amplitude A in E p_i = A i^slope + floor, where p_i is the power in mode i.
     """
 
     estimate: float
@@ -49,7 +50,7 @@ def smoothness(
     truncation: int | None = None,
     remove_floor: bool = True,
 ) -> Smoothness:
-    """The interpolation smoothness s of the regression function f of y (of 2 eta - 1 for labels +-1) by truncation.
+    """Estimate the interpolation smoothness s of the regression function f of y (2 eta - 1 for labels +-1).
 
     Let u_i be eigenvectors of K/n with eigenvalues lambda_i ~ i^-beta. The power p_i = <u_i, y>²/n estimates f_i², the
     squared coefficient of f in the kernel's eigenbasis. If f_i² ~ i^-(s beta + 1), a line through log p_i against log i
@@ -61,34 +62,35 @@ def smoothness(
         E p_i = A i^-(s beta + 1) + floor
 
     where the floor is the mean power over the second half of the indices, minus the mean of A i^-(s beta + 1) there. So
-    a power law without noise is fitted exactly. On such targets, the mean of s is right within 0.1. On others it is
-    biased. For example, take labels of cos 2 pi x and min(x, x'), where s = 1/2. The estimate is 0.67 at 5000 rows and
-    0.72 at 2400, and 0.57 at 5000 without noise. The plain line over 100 indices gives 0.46, 0.32 and 0.51. The sum of
-    power law and floor is fitted by the quasi-likelihood of powers, sum_i p_i / E p_i + log E p_i, over the first half.
-    Indices beyond the one at which signal and floor are equal have little weight. At least four indices must precede
-    this index.
+    a power law without noise is fitted exactly. On such targets, the mean of the estimate is right within 0.1. On
+    other targets, the estimate is biased. For example, take labels of cos 2 pi x and min(x, x'), where s = 1/2. The
+    estimate is 0.67 at 5000 rows and 0.72 at 2400, and 0.57 at 5000 without noise. The plain line over 100 indices
+    gives 0.46, 0.32 and 0.51 in these three cases. The sum of power law and floor is fitted by the quasi-likelihood of
+    powers, sum_i p_i / E p_i + log E p_i, over the first half. Indices beyond the one at which signal and floor are
+    equal have little weight. At least four indices must precede this index.
 
-    Eigenvalues have no noise of labels. So, if beta is not given, it is the slope of log lambda_i against log i over
-    many more indices than show a signal. These are sqrt(n) <= i <= n/4, as far as eigenvalues are above rounding.
-    Kernels on an interval have eigenvalues like (i + c)^-beta, where c is between -1/2 and a number that grows with the
-    inverse lengthscale. The slope there is beta i/(i + c). So the first indices, over which the signal is fitted, would
-    give another beta (2.5 in place of 2 for min(x, x')). Beyond n/4, eigenvalues of K/n differ from those of the
-    kernel. At 1200 random points, the fitted beta is within 2 per cent of the truth, and within 5 per cent for beta
-    above 4. At 300 points, it is within 4 and 8 per cent.
+    Noise of labels does not affect eigenvalues. So, if beta is not given, it is the slope of log lambda_i against log
+    i over many more indices than those with a signal. These indices are sqrt(n) <= i <= n/4, as far as eigenvalues are
+    above rounding. Kernels on an interval have eigenvalues like (i + c)^-beta, where c is between -1/2 and a number
+    that grows with the inverse lengthscale. The slope there is beta i/(i + c). So the first indices, over which the
+    signal is fitted, would give a wrong beta (2.5 instead of 2 for min(x, x')). Beyond n/4, eigenvalues of K/n differ
+    from those of the kernel. At 1200 random points, the fitted beta is within 2 per cent of the truth, and within 5
+    per cent for beta above 4. At 300 points, it is within 4 and 8 per cent.
 
     Args:
-        spectrum: the eigensystem of the Gram matrix K (of K/n is the same).
-        y: values or labels +-1, one in each row. Subtract a mean that is not part of the kernel's space before.
-        decay: beta, if it is known. None fits beta to the eigenvalues. The standard error takes it as known.
+        spectrum: the eigensystem of the Gram matrix K (that of K/n gives the same result).
+        y: values or labels +-1, one in each row. If constants are not in the kernel's space, subtract the mean before.
+        decay: the exponent beta, if it is known. None fits beta to the eigenvalues. The standard error takes it as
+            known.
         truncation: the last index of the fit; None is n/2.
-        remove_floor: False fits log p_i against log i over i <= truncation (100 if it is None), without removing the
-            floor. This is the plain truncation method, which is biased under noise.
+        remove_floor: whether to remove the floor. False fits log p_i against log i over i <= truncation (100 if it is
+            None), without removing the floor. This is the plain truncation method, which is biased under noise.
 
     Raises:
         ShapeError: if y has another number of rows, or more than one column, or there are fewer than 24 rows.
         SettingError: for a decay that is not positive or a truncation outside 3..n.
         DataError: if fewer than four indices are above the noise level, too few eigenvalues are above rounding errors
-            to fit a decay, or values are not finite.
+            to fit a decay, or some values are not finite.
 
     Reference: Lai, Li, Huang and Lin 2024; the floor is an addition of lemmata.
 
@@ -157,7 +159,7 @@ def _without_floor(power: np.ndarray, decay: float, last: int) -> Smoothness:
     power = power[:last]
 
     def model(unknown: np.ndarray) -> tuple[np.ndarray, float, np.ndarray]:
-        """The signal, the floor, and how their sum changes with log A and with the exponent."""
+        """The signal, the floor, and the derivatives of their sum with respect to log A and the exponent."""
         level, gamma = unknown
         signal = unit * np.exp(np.clip(level - gamma * index, -700.0, 700.0))
         own = unit * np.exp(np.clip(level - gamma * there, -700.0, 700.0)) / len(there)

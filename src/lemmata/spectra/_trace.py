@@ -25,16 +25,16 @@ _CLAIMS = ("optimisers.curvature.hutchinson_trace_variance",)
 
 @dataclasses.dataclass(frozen=True)
 class TraceEstimate:
-    """What `trace_estimate` found.
+    """The result of `trace_estimate`.
 
     Args:
-        value: the estimate, unbiased.
-        standard_error: the standard error of the trace, from the spread of its parts. It is 0 if the trace was
-            computed.
-        products: how many were taken.
-        probes: random vectors.
-        dimension: of the vectors.
-        claims: which state it.
+        value: the unbiased estimate.
+        standard_error: the standard error of the estimate, from the spread of its parts. It is 0 if the trace was
+            computed exactly.
+        products: the number of products that were computed.
+        probes: the number of random vectors.
+        dimension: the dimension of the vectors.
+        claims: the claims that state the result.
     """
 
     value: float
@@ -45,7 +45,7 @@ class TraceEstimate:
     claims: tuple[str, ...] = _CLAIMS
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Student's interval; parts are few and not normal, and at 0.95 it covers 0.87 to 0.96 of the time."""
+        """Student's interval. The parts are few and not normal, so a level of 0.95 covers in 87 to 96 % of cases."""
         inside("level", level, 0.0, 1.0)
         if self.standard_error == 0.0:
             return self.value, self.value
@@ -67,21 +67,21 @@ def trace_estimate(
     method: str = "xtrace",
     seed: int = 0,
 ) -> TraceEstimate:
-    """The trace of a symmetric operator A that is only known by its products.
+    """Estimate the trace of a symmetric operator A that is only known by its products.
 
-    "hutchinson" is the mean of u'Au over random signs u. The variance for each u is 2 (|A|_F² - sum A_ii²). "xtrace"
-    (Epperly, Tropp and Webber 2024, by matfree) computes the trace on the range of A on half of the probes exactly. On
-    the rest, it uses Hutchinson's estimate, averaged over the probe that is left out. It is far better if a few
-    eigenvalues are large, as for networks, and no better if all are of similar size. If there are no more dimensions
-    than products, the diagonal is computed. Products are computed one after the other, so only the memory of one
-    product is needed.
+    "hutchinson" is the mean of u'Au over random signs u. The variance of u'Au for one u is 2 (|A|_F² - sum A_ii²).
+    "xtrace" (Epperly, Tropp and Webber 2024, by matfree) multiplies A by half of the probes, and computes the trace on
+    the span of these products exactly. On the rest, it uses Hutchinson's estimate, averaged over the probe that is
+    left out. "xtrace" is far better if a few eigenvalues are large, as for networks, and no better if all are of
+    similar size. If there are no more dimensions than products, the diagonal is computed. Products are computed one
+    after the other, so only the memory of one product is needed.
 
     Args:
-        product: v -> A v, linear and symmetric, in JAX.
+        product: the function v -> A v, linear and symmetric, in JAX.
         like: a vector or a pytree of floating-point arrays, of the shapes of v; its values do not matter.
-        products: how many.
+        products: the number of products.
         method: "xtrace" or "hutchinson".
-        seed: of the probes.
+        seed: the seed of the probes.
 
     Raises:
         DataError: for numbers that are not real, or products that are not finite.
@@ -121,20 +121,20 @@ def trace_estimate(
 
 @eqx.filter_jit
 def _left_out(product: Product, like: PyTree, key: Key[Array, ""], probes: int) -> Array:
-    """XTrace's estimate without each of the probes."""
+    """XTrace's estimates, each of which leaves out one probe."""
     one = jax.custom_batching.sequential_vmap(product)
     return stochtrace.leave_one_out_xtrace()(one, stochtrace.sampler_normal(like, num=probes)(key))
 
 
 @eqx.filter_jit
 def probed(product: Product, like: PyTree, key: Key[Array, ""], probes: int) -> Float[Array, " probes"]:
-    """The numbers u'Au for some vectors u of random signs, computed one after the other.
+    """The numbers u'Au for vectors u of random signs, computed one after the other.
 
     Args:
-        product: v -> A v.
+        product: the function v -> A v.
         like: a vector.
-        key: of the signs.
-        probes: how many.
+        key: the random key of the signs.
+        probes: the number of vectors.
     """
     integrand = stochtrace.monte_carlo_trace()
     return jax.lax.map(lambda u: integrand(product, u), stochtrace.sampler_signs(like, num=probes)(key))

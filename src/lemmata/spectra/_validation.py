@@ -1,4 +1,4 @@
-"""Two estimates of held-out error that use the whole set: generalised cross-validation and leave-one-out."""
+"""Two estimates of the held-out error that use all rows: generalised cross-validation and leave-one-out."""
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +11,8 @@ from ._eigensystem import Spectrum, check_ridge
 def gcv(spectrum: Spectrum, y: Float[Array, "n *k"], ridge: float | Float[Array, ""]) -> Float[Array, ""]:
     """Generalised cross-validation, n |(A + ridge)^-1 y|² / [tr (A + ridge)^-1]² (Golub, Heath and Wahba 1979).
 
-    Squared error, summed over outputs and averaged over rows. With ridge = 0 it is the limit ridge -> 0.
+    This is a squared error, summed over outputs and averaged over n rows. With ridge = 0, the limit ridge -> 0 is
+    used.
 
     Args:
         spectrum: the eigensystem of the Gram matrix A.
@@ -26,8 +27,8 @@ def gcv(spectrum: Spectrum, y: Float[Array, "n *k"], ridge: float | Float[Array,
 def leave_one_out(spectrum: Spectrum, y: Float[Array, "n *k"], ridge: float | Float[Array, ""]) -> Float[Array, ""]:
     """The leave-one-out squared error of kernel ridge regression in closed form.
 
-    The residual of row i from a fit to the other n - 1 rows is [(A + ridge)^-1 y]_i / [(A + ridge)^-1]_ii. Summed
-    over outputs, averaged over rows. With ridge = 0 it is the limit ridge -> 0.
+    The residual of row i from a fit to the other n - 1 rows is [(A + ridge)^-1 y]_i / [(A + ridge)^-1]_ii. Its square
+    is summed over outputs and averaged over rows. With ridge = 0, the limit ridge -> 0 is used.
 
     Args:
         spectrum: the eigensystem of the Gram matrix A.
@@ -61,7 +62,7 @@ def _leave_one_out(spectrum: Spectrum, y: Float[Array, "n k"], ridge: Float[Arra
 
 
 def shrinkage(spectrum: Spectrum, ridge: float | Float[Array, ""]) -> Float[Array, " n"]:
-    """1 / (a_i + ridge) up to a common factor. With ridge = 0 and a singular matrix, only null modes keep weight."""
+    """Return 1 / (a_i + ridge) up to a common factor. With ridge = 0 and a singular matrix, only null modes count."""
     values = spectrum.resolved
     singular = (ridge <= 0) & (values[-1] <= 0)
     inverse = 1 / jnp.where(values + ridge > 0, values + ridge, 1.0)

@@ -1,4 +1,4 @@
-"""The spectrum of the exponential kernel of inner products on the unit sphere, by degree of spherical harmonics."""
+"""The spectrum of the kernel exp(beta <x, y>) on the unit sphere, by degree of spherical harmonics."""
 
 import math
 from functools import partial
@@ -16,11 +16,11 @@ _PAD = 256  # the recurrence begins this many degrees above the last degree; thi
 
 
 class SphereSpectrum(eqx.Module):
-    """Eigenvalues of a zonal kernel under the uniform law on the unit sphere, one a degree, with their multiplicities.
+    """Eigenvalues of a zonal kernel for uniform points on the unit sphere, by degree, with multiplicities.
 
     Args:
-        log_eigenvalues: log lambda_k, k = 0, 1, ..., of the integral operator.
-        log_multiplicities: log N_k, where N_k is the number of independent harmonics of degree k.
+        log_eigenvalues: the logarithms log lambda_k, k = 0, 1, ..., for the integral operator.
+        log_multiplicities: the logarithms log N_k, where N_k is the number of independent harmonics of degree k.
     """
 
     log_eigenvalues: Float[Array, " K"]
@@ -28,17 +28,17 @@ class SphereSpectrum(eqx.Module):
 
     @property
     def eigenvalues(self) -> Float[Array, " K"]:
-        """lambda_k, which is infinite or 0 outside the range of float64."""
+        """The eigenvalues lambda_k; they are infinite or 0 outside the range of float64."""
         return jnp.exp(self.log_eigenvalues)
 
     @property
     def multiplicities(self) -> Float[Array, " K"]:
-        """N_k. They are whole numbers as long as float64 can store them."""
+        """The multiplicities N_k. They are exact whole numbers as long as float64 can store them."""
         counts = jnp.exp(self.log_multiplicities)
         return jnp.where(counts < 2.0**50, jnp.round(counts), counts)
 
     def effective_dimension(self, log_ridge: float | Float[Array, ""]) -> Float[Array, ""]:
-        """sum_k N_k lambda_k / (lambda_k + ridge), over the degrees that are kept.
+        """Return sum_k N_k lambda_k / (lambda_k + ridge), over the degrees that are kept.
 
         Args:
             log_ridge: the logarithm of the ridge, so that ridges below the smallest float are possible.
@@ -55,14 +55,14 @@ def exponential_sphere_spectrum(beta: float | Float[Array, ""], dimension: int, 
         lambda_k = Gamma(p/2) (2/beta)^(p/2 - 1) I_(k + p/2 - 1)(beta),
         N_k = C(k + p - 1, p - 1) - C(k + p - 3, p - 1),     sum_k N_k lambda_k = exp(beta),
 
-    I the modified Bessel function. All is computed in logarithms. I_0 or I_1/2, scaled by exp(-beta), is multiplied by
-    ratios I_(a+1)/I_a. These come from their backward recurrence, which is stable for every beta. The function can be
-    traced in beta. It is then exact to rounding for beta up to 1500.
+    where I is the modified Bessel function. Everything is computed in logarithms. I_0 or I_1/2, scaled by exp(-beta),
+    is multiplied by ratios I_(a+1)/I_a. These come from their backward recurrence, which is stable for every beta. JAX
+    can trace beta. The result is then exact to rounding for beta up to 1500.
 
     Args:
-        beta: the inverse temperature, positive.
-        dimension: p, at least 2.
-        degrees: K, the last degree.
+        beta: the inverse temperature, above 0.
+        dimension: the dimension p, at least 2.
+        degrees: the last degree K.
 
     Raises:
         SettingError: for a dimension below 2, a negative number of degrees, or a beta that is not positive and finite.
@@ -91,7 +91,7 @@ def exponential_sphere_spectrum(beta: float | Float[Array, ""], dimension: int, 
 
 @partial(jax.jit, static_argnums=(1, 2, 3))
 def _log_bessel(beta: Float[Array, ""], base: float, steps: int, pad: int) -> Float[Array, " K"]:
-    """Logarithms of I_a(beta) for a = base, base + 1, ..., base + steps, base 0 or 1/2."""
+    """Logarithms of I_a(beta) for a = base, base + 1, ..., base + steps, where base is 0 or 1/2."""
     start = (
         jnp.log(jax.scipy.special.i0e(beta)) + beta
         if base == 0

@@ -1,4 +1,4 @@
-"""Kernels, networks, transformers and what estimators have learnt, in files of numbers and names."""
+"""Save kernels, networks, transformers and fitted estimators to files that hold only numbers and names."""
 
 from lemmata.core import read_arguments as _read_arguments
 

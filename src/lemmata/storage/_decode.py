@@ -1,4 +1,4 @@
-"""From JSON and tensors to an object."""
+"""Turn JSON and tensors into an object."""
 
 import contextlib
 import dataclasses
@@ -18,11 +18,11 @@ from ._registry import CLASSES, FUNCTIONS, settings_of
 
 
 def decoded(body: Any, tensors: dict[str, np.ndarray]) -> Any:
-    """The value that `encoded` turned into this JSON and these tensors.
+    """Return the value that `encoded` turned into this JSON and these tensors.
 
     Args:
-        body: from JSON.
-        tensors: by name.
+        body: the value read from JSON.
+        tensors: the tensors by name.
 
     Raises:
         DataError: for a class or function that is not known, or for fields that do not belong to the class.
@@ -101,7 +101,7 @@ def _object(kind: type, fields: dict[str, Any]) -> Any:
 
 
 def _check_types(kind: type, fields: dict[str, Any]) -> None:
-    """DataError for a field that is a number, text or an array of another kind than the class declares."""
+    """Raise DataError if a field holds a number, a text or an array of another kind than the class declares."""
     for field in dataclasses.fields(kind):
         declared = typing.get_args(field.type) or (field.type,)
         if not any(_fits(own, fields[field.name]) for own in declared):
@@ -115,7 +115,7 @@ def _check_types(kind: type, fields: dict[str, Any]) -> None:
 
 
 def _fits(declared: Any, value: Any) -> bool:
-    """Whether a value may have a declared type. Values other than numbers, text and arrays are left to the class."""
+    """Whether a value may have a declared type. Numbers, text and arrays are checked here, the rest by the class."""
     dtypes = getattr(declared, "dtypes", None)
     if isinstance(dtypes, tuple | list):
         own = str(getattr(value, "dtype", ""))
@@ -126,7 +126,7 @@ def _fits(declared: Any, value: Any) -> bool:
 
 
 def _complex(parts: Any) -> Any:
-    """A complex array from real and imaginary parts along the last axis."""
+    """Make a complex array from the real and imaginary parts along the last axis."""
     if isinstance(parts, jax.Array):
         return jax.lax.complex(parts[..., 0], parts[..., 1])
     return parts.view(np.result_type(parts, np.complex64))[..., 0]

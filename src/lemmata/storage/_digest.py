@@ -1,4 +1,4 @@
-"""safetensors files with a digest of all their bytes. A changed byte is noticed before arrays are read."""
+"""Write and read safetensors files with a digest of all bytes, which is checked before arrays are read."""
 
 import hashlib
 import pathlib
@@ -20,15 +20,15 @@ _CHUNK = 2**24
 
 
 def write_file(tensors: dict[str, np.ndarray], metadata: dict[str, str], path: str | pathlib.Path) -> pathlib.Path:
-    """Write a safetensors file whose metadata have the SHA-256 digest of the file, in which the digest itself is zeros.
+    """Write a safetensors file with its SHA-256 digest in the metadata; the digest counts as zeros in this file.
 
     Args:
         tensors: arrays by name.
         metadata: texts by name.
-        path: the file; its folder exists.
+        path: the path of the file; its folder must exist.
 
     Raises:
-        FileError: if it cannot be written; an earlier file of this name is not changed.
+        FileError: if the file cannot be written; an earlier file of this name is not changed.
     """
     path = pathlib.Path(path)
     try:
@@ -48,15 +48,15 @@ def write_file(tensors: dict[str, np.ndarray], metadata: dict[str, str], path: s
 def read_file(
     path: str | pathlib.Path, has_digest: Callable[[dict[str, str]], bool]
 ) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """The tensors and the metadata of a file, after its digest was compared.
+    """Read the tensors and the metadata of a file, after comparing its digest.
 
     Args:
         path: the file.
-        has_digest: whether a file with these metadata was written with a digest. It refuses other formats.
+        has_digest: a function of the metadata: whether the file was written with a digest. It refuses other formats.
 
     Raises:
-        MissingFileError: if there is no such file.
-        DataError: if it is not a safetensors file, or if its digest does not fit its bytes.
+        MissingFileError: if the file does not exist.
+        DataError: if the file is not a safetensors file, or if its digest does not fit its bytes.
     """
     try:
         check_file(path)

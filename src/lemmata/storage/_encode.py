@@ -1,4 +1,4 @@
-"""From an object to JSON and tensors."""
+"""Turn an object into JSON and tensors."""
 
 import dataclasses
 from typing import Any, NoReturn
@@ -14,12 +14,12 @@ from ._registry import CLASSES, FUNCTIONS, name_of, settings_of
 
 
 def encoded(value: Any, place: str, tensors: dict[str, np.ndarray]) -> Any:
-    """The JSON of a value. Its arrays are added to the tensors under their paths in the value.
+    """Return the JSON of a value. Its arrays are added to the tensors under their paths in the value.
 
     Args:
-        value: what to store.
-        place: its path in the whole, for names and errors.
-        tensors: where arrays go.
+        value: the value to store.
+        place: the path of the value in the whole object, for names and errors.
+        tensors: the dictionary that receives the arrays.
 
     Raises:
         SettingError: for an object that cannot be stored.
@@ -97,7 +97,7 @@ def _array(value: Any, place: str, tensors: dict[str, np.ndarray]) -> dict[str, 
 
 
 def _parts(value: np.ndarray) -> np.ndarray:
-    """Real and imaginary parts along a last axis."""
+    """Stack real and imaginary parts along a last axis."""
     return np.stack([np.real(value), np.imag(value)], axis=-1)
 
 

@@ -1,4 +1,4 @@
-"""Objects as safetensors files: arrays as tensors, everything else as JSON in the header, without executable parts."""
+"""Store objects as safetensors files: arrays as tensors, the rest as JSON in the header, and no executable code."""
 
 import json
 import pathlib
@@ -16,11 +16,11 @@ _FORMAT, _VERSION = "lemmata", 2
 
 
 def save(value: Any, path: str | pathlib.Path) -> pathlib.Path:
-    """Write a kernel, a network, a fitted estimator, or a tuple, list or dictionary of such, to one safetensors file.
+    """Write a kernel, a network, a fitted estimator, or a tuple, list or dictionary of these, to one safetensors file.
 
-    Arrays are stored to the bit. The rest is JSON. Classes are stored by their public names, and fields and settings
+    Arrays are stored bit for bit. Everything else is JSON: classes by their public names, fields and settings
     unchanged. A function can be stored if it is one of JAX's named activations, for example that of `tanh()` or
-    `silu()`. The file has a SHA-256 digest of all its bytes, which `load` compares.
+    `silu()`. The file holds a SHA-256 digest of all its bytes, which `load` compares with the bytes.
 
     Args:
         value: an object of the library's public classes, or of a class given to `storable`.
@@ -60,9 +60,9 @@ def load(path: str | pathlib.Path) -> Any:
         path: the file.
 
     Raises:
-        MissingFileError: if there is no such file.
-        DataError: if a byte of the file changed; if it has another format or a newer version; if it names a class that
-            is not known here.
+        MissingFileError: if the file does not exist.
+        DataError: if a byte of the file changed; if the file has another format or a newer version; if it names a
+            class that is not registered.
         PrecisionError: if the file has JAX arrays in float64 and JAX's x64 is off.
     """
     tensors, metadata = read_file(path, lambda metadata: _has_digest(path, metadata))

@@ -1,4 +1,4 @@
-"""Which classes and functions a file may name. These are the library's own and those that a program has registered."""
+"""The classes and functions that a file may name: those of the library, and those that a program has registered."""
 
 import dataclasses
 import inspect
@@ -64,7 +64,7 @@ def storable(kind: type) -> type:
             scikit-learn estimator or kernel.
 
     Raises:
-        SettingError: if another class has the name.
+        SettingError: if another class already has this name.
 
     Example:
         >>> import equinox as eqx
@@ -86,7 +86,7 @@ def storable(kind: type) -> type:
 
 
 def settings_of(kind: type) -> set[str] | None:
-    """The settings of a class of scikit-learn's kind (estimators, kernels), or None for any other class.
+    """The settings of a class in scikit-learn's style (estimator or kernel), or None for any other class.
 
     Args:
         kind: the class.

@@ -1,4 +1,4 @@
-"""Transformers on disk: their parts, or every weight, in safetensors files."""
+"""Store transformers in safetensors files: only their parts, or every weight."""
 
 import contextlib
 import json
@@ -26,7 +26,7 @@ def save_transformer(model: InContextTransformer, path: str | pathlib.Path, *, e
     Args:
         model: the transformer.
         path: the file.
-        explicit: also the D x D matrices of every layer that differs from the earlier ones, under
+        explicit: whether to write also the D x D matrices of every layer that differs from earlier layers, under
             `layers.<number>.inner`, `.outer` and `.heads.<number>.query`, `.key`, `.value`. The metadata's `order`
             gives the matrices of each of the L layers.
 
@@ -148,7 +148,7 @@ def _layer(tensors: dict[str, np.ndarray], stem: str) -> TransformerLayer:
 
 @contextlib.contextmanager
 def _refusing(path: str | pathlib.Path) -> Iterator[None]:
-    """A context in which errors of reading a damaged file become an error about the file."""
+    """Within this context, errors from reading a damaged file become an error about the file."""
     try:
         yield
     except (LookupError, ValueError, TypeError, ArithmeticError, AttributeError, RecursionError) as error:

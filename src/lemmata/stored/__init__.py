@@ -1,4 +1,4 @@
-"""Stored records of others: JSON read strictly, and values built by their declared types. Without JAX.
+"""Read stored records from unknown sources: strict JSON, and values built by their declared types. JAX is not needed.
 
 A record is a dataclass (or a `TypedDict`), and its annotations are the schema. For example, `Annotated[float,
 Numbers(low=0)]` is a number that is not negative. All faults of a file are reported in one line, with the file, the

@@ -1,4 +1,4 @@
-"""Files of stored records as bytes, and caches that notice when they were changed."""
+"""Read files of stored records as bytes, and keep caches that detect changes."""
 
 import contextlib
 import hashlib
@@ -11,22 +11,22 @@ from lemmata.errors import DataError, LemmataError, file_error
 from lemmata.files import open_file
 
 MOST_BYTES = 2**28
-"""A stored record that is larger is refused before it is read: those that lemmata writes have a few MB."""
+"""A stored record with more bytes is refused before it is read; records that lemmata writes have a few MB."""
 
 
 def read_bytes(path: str | Path, what: str, rule: str, most: int = MOST_BYTES) -> bytes:
-    """The bytes of a regular file of moderate size. Stored records are opened only by this function.
+    """Read the bytes of a regular file of moderate size. Stored records are opened only by this function.
 
     Args:
         path: the file.
         what: the beginning of the message: "record study.json".
         rule: the expected kind of file, for example "a record that lemmata wrote".
-        most: bytes that it may have.
+        most: the largest number of bytes that the file may have.
 
     Raises:
-        MissingFileError: if there is no such file.
-        FileError: if it cannot be read.
-        DataError: if it is not a regular file, or too large.
+        MissingFileError: if the file does not exist.
+        FileError: if the file cannot be read.
+        DataError: if the path is not a regular file, or the file is too large.
     """
     try:
         with open_file(path) as file:
@@ -47,11 +47,11 @@ def read_bytes(path: str | Path, what: str, rule: str, most: int = MOST_BYTES) -
 
 
 def sealed(key: str, values: dict[str, Any]) -> str:
-    """The text of a cache file. It is JSON, and its first line contains the key of its source and a digest of the rest.
+    """The text of a cache file: JSON, whose first line contains the key of the source and a digest of the rest.
 
     Args:
-        key: the key of its source.
-        values: plain ones.
+        key: the key of the source.
+        values: plain values.
     """
     rest = json.dumps(values, ensure_ascii=False, allow_nan=False).removeprefix("{")
     return f"{_seal(key, rest.encode())}\n{rest}"
@@ -61,8 +61,8 @@ def unsealed(path: Path, key: str) -> dict[str, Any] | None:
     """The content that `sealed` wrote under this key; None if the file is missing, has another key, or was changed.
 
     Args:
-        path: the file.
-        key: the expected key of its source.
+        path: the path of the file.
+        key: the expected key of the source.
     """
     with contextlib.suppress(DataError):
         head, _, rest = read_bytes(path, str(path), "a file of a cache").partition(b"\n")

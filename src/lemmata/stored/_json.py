@@ -1,4 +1,4 @@
-"""Strict JSON as plain values, and plain values for strict JSON."""
+"""Read strict JSON as plain values, and prepare plain values for strict JSON."""
 
 import json
 import math
@@ -7,18 +7,18 @@ from typing import Any
 from ._told import SHOWN, Told, Way, shown
 
 DEEPEST = 64
-"""How deeply lists and objects may be nested."""
+"""The largest depth to which lists and objects may be nested."""
 
 
 def parsed(content: bytes | str, told: Told, literals: bool = False) -> Any:
-    """Strict JSON as plain values: UTF-8, each key once, finite numbers of moderate size, not nested deeply.
+    """Read strict JSON as plain values: UTF-8, each key once, finite numbers of moderate size, and shallow nesting.
 
-    A byte-order mark is passed over.
+    A byte-order mark is ignored.
 
     Args:
         content: the text.
         told: the beginning of an error.
-        literals: accept the words NaN and Infinity as numbers, which earlier versions wrote.
+        literals: whether to accept the words NaN and Infinity as numbers, which earlier versions wrote.
 
     Raises:
         DataError: if the text breaks a rule; the message gives the place.
@@ -49,17 +49,17 @@ class _Constant(str):
 
 
 def _whole(digits: str) -> int | float:
-    """A whole number.
+    """Read a whole number.
 
-    One that no field accepts is read as a float, and one that no float can store as infinity.
+    A number too large for any field is read as a float, and a number too large for a float as infinity.
     """
     return int(digits) if len(digits) <= 20 else float(digits)
 
 
 def _plain(value: Any, told: Told, literals: bool) -> Any:
-    """Parsed values as dictionaries and lists, each visited once.
+    """Turn parsed values into dictionaries and lists, visiting each value once.
 
-    There is no recursion, because others chose the depth.
+    The function is not recursive, because the author of the file chooses the depth.
     """
     top: list[Any] = [None]
     waiting: list[tuple[Any, Any, str | int, Way | None, int]] = [(value, top, 0, None, 0)]
@@ -91,7 +91,7 @@ def _plain(value: Any, told: Told, literals: bool) -> Any:
 
 
 def _check_text(text: str, told: Told, way: Way | None) -> None:
-    """Refuse halves of pairs of surrogates; U+DC80 to U+DCFF are Python's bytes of a file name that is not UTF-8."""
+    """Refuse unpaired surrogates, but accept U+DC80 to U+DCFF: Python uses these for file names that are not UTF-8."""
     if not text.isascii() and any("\ud800" <= letter <= "\udc7f" or "\udd00" <= letter <= "\udfff" for letter in text):
         told.refuse(
             f"an incomplete character (half of a pair of surrogates) in {text[:SHOWN]!a}",
@@ -101,7 +101,7 @@ def _check_text(text: str, told: Told, way: Way | None) -> None:
 
 
 def plain(value: Any) -> Any:
-    """Plain dictionaries and lists for strict JSON: infinity and NaN become null, and -infinity the text "-Infinity".
+    """Turn values into what strict JSON can hold: infinity and NaN become null, and -infinity the text "-Infinity".
 
     >>> plain({"ends": (0.5, float("inf"), -float("inf"))})
     {'ends': [0.5, None, '-Infinity']}

@@ -1,4 +1,4 @@
-"""The schema of a record is its annotations. Plain values become what the annotations declare, or are refused."""
+"""Use the annotations of a record as its schema: plain values become what the annotations declare, or are refused."""
 
 import dataclasses
 import enum
@@ -12,18 +12,18 @@ from typing import Annotated, Any, NotRequired
 from ._told import Told, Way, shown
 
 LARGEST = 1e250
-"""No finite number of a record is larger: sums and products of a few stay finite."""
+"""The largest finite number in a record; sums and products of a few such numbers stay finite."""
 _WHOLE = 2.0**63
 
 
 @dataclasses.dataclass(frozen=True)
 class Numbers:
-    """Which numbers a field accepts, as a part of its annotation.
+    """The numbers that a field accepts, as a part of its annotation.
 
-    On a dataclass, which numbers its plain floats accept.
+    On a dataclass, the numbers that its plain floats accept.
 
     Args: low, high: the ends, which are included.
-        above: whether `low` does not belong to it.
+        above: whether numbers must be above `low`, so that `low` itself is excluded.
         endless: whether infinity is included; in the file, it is null (or "-Infinity").
     """
 
@@ -33,13 +33,13 @@ class Numbers:
     endless: bool = False
 
     def holds(self, value: int | float) -> bool:
-        """Whether a number is one of them."""
+        """Whether a number is accepted."""
         if math.isinf(value):
             return self.endless
         return self.low <= value <= self.high and not (self.above and value == self.low)
 
     def words(self, whole: bool = False) -> str:
-        """The rule.
+        """The rule in words.
 
         >>> Numbers(low=0.0).words(whole=True), Numbers(low=0.0, above=True, endless=True).words()
         ('a whole number from 0 up', 'a number above 0, or null for infinity')
@@ -55,12 +55,12 @@ class Numbers:
 
 @dataclasses.dataclass(frozen=True)
 class As:
-    """The type by which a field is read, if its annotation says less.
+    """The type by which a field is read, if its annotation is less specific.
 
     Such fields are plain dictionaries with known keys.
 
     Args:
-        kind: that type.
+        kind: the type.
     """
 
     kind: Any
@@ -79,26 +79,26 @@ Reader = Callable[[Any, Told, Way | None], Any]
 
 
 def built(kind: Any, value: Any, told: Told, way: Way | None = None) -> Any:
-    """A value of a declared type from plain JSON.
+    """Build a value of a declared type from plain JSON.
 
-    Dataclasses, `TypedDict`, lists, tuples, dictionaries, unions, enumerations, str, bool, int and float are known, and
-    `Any` for plain values. A float is finite, or null for infinity; `Numbers` can change this.
+    The allowed types are dataclasses, `TypedDict`, lists, tuples, dictionaries, unions, enumerations, str, bool, int,
+    float, and `Any` for plain values. A float must be finite, or null for infinity; `Numbers` can change this.
 
     Args:
         kind: the type.
-        value: from JSON.
+        value: the value read from JSON.
         told: the beginning of an error.
-        way: the place of the value.
+        way: the place of the value in the record.
 
     Raises:
-        DataError: for a value that is not of the type; the message names the field.
+        DataError: for a value of another type; the message names the field.
     """
     return _reader(kind)(value, told, way)
 
 
 @functools.cache
 def _reader(kind: Any, allowed: Numbers | None = None) -> Reader:
-    """The reader of a type. `allowed` limits a number, or the plain floats of a dataclass."""
+    """Return the function that reads a type. `allowed` limits a number, or the plain floats of a dataclass."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin is Annotated:
         other = next((part.kind for part in kind.__metadata__ if isinstance(part, As)), None)
@@ -143,7 +143,7 @@ _NAMES: dict[Any, str] = {str: "text", bool: "true or false", int: "a number", f
 
 
 def _union(members: tuple[Any, ...]) -> Reader:
-    """For a union, the first member whose JSON type fits reads the value."""
+    """Read a union: the first member whose JSON type fits reads the value."""
     readers: dict[str, Reader] = {}
     for kind in members:
         bare = typing.get_args(kind)[0] if typing.get_origin(kind) is Annotated else kind
@@ -186,7 +186,7 @@ def _mapping(own: Reader) -> Reader:
 
 
 def _fielded(kind: Any, allowed: Numbers | None) -> Reader:
-    """An object with fields; `allowed` limits those that are plain floats."""
+    """Read an object with fields. `allowed` limits fields that are plain floats."""
     known, needed = fields_of(kind)
     readers = {name: _reader(own, allowed if own is float else None) for name, own in known.items()}
     expect, make = _instance(dict), dict if typing.is_typeddict(kind) else kind
@@ -208,7 +208,7 @@ def _fielded(kind: Any, allowed: Numbers | None) -> Reader:
 
 @functools.cache
 def fields_of(kind: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The types of the fields of a dataclass or `TypedDict` by their names, and the names that a record must have."""
+    """The types of the fields of a dataclass or `TypedDict` by name, and the names that a record must have."""
     hints = typing.get_type_hints(kind, include_extras=True)
     if typing.is_typeddict(kind):
         bare = {name: typing.get_args(own)[0] if typing.get_origin(own) is NotRequired else own
@@ -221,7 +221,7 @@ def fields_of(kind: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
 
 
 def _number(whole: bool, allowed: Numbers) -> Reader:
-    """A number in its range: JSON's null is infinity, and whole numbers may be written 3.0."""
+    """Read a number and check its range. JSON's null means infinity, and whole numbers may be written 3.0."""
     rule = allowed.words(whole)
 
     def read(value: Any, told: Told, way: Way | None) -> Any:

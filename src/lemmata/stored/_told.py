@@ -1,4 +1,4 @@
-"""How errors about a stored record read: the file, the field's path, the value, the rule, the remedy."""
+"""Write errors about a stored record: the file, the field's path, the value, the rule and the remedy."""
 
 import contextlib
 import dataclasses
@@ -8,21 +8,21 @@ from typing import Any, NoReturn
 from lemmata.errors import DataError, LemmataError
 
 SHOWN = 60
-"""So many characters of a value are shown."""
+"""The largest number of characters of a value that an error shows."""
 
 
 Way = tuple[Any, str | int]
-"""A field by the field that contains it, and its name or number there."""
+"""The place of a field: the place of the field that contains it, and its name or number there."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Told:
-    """How errors about a record begin and end.
+    """The beginning and the end of errors about a record.
 
     Args:
-        name: of the file.
-        about: the expected content, "a record of a study".
-        remedy: what to do.
+        name: the name of the file.
+        about: the expected content, such as "a record of a study".
+        remedy: what the user should do.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Told:
 
 
 def spelled_way(way: Way | None) -> str:
-    """The path of a field, in Python's notation.
+    """Write the path of a field in Python's notation.
 
     >>> spelled_way((((None, "models"), 2), "now"))
     'models[2].now'
@@ -53,7 +53,7 @@ def spelled_way(way: Way | None) -> str:
 
 @contextlib.contextmanager
 def refusing(told: Told, rule: str) -> Iterator[None]:
-    """An error for values of a record that satisfy its schema but break another rule.
+    """Within this context, turn errors from values that satisfy the schema but break another rule into a DataError.
 
     Args:
         told: the beginning of the error.
@@ -72,7 +72,7 @@ def refusing(told: Told, rule: str) -> Iterator[None]:
 
 
 def shown(value: object, quoted: bool = True) -> str:
-    """A value as an error shows it: JSON on one line, cut."""
+    """A value as an error shows it: JSON on one line, shortened if it is long."""
     if isinstance(value, list):
         return f"a list of {len(value)}"
     if isinstance(value, dict):

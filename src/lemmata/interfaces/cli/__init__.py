@@ -68,8 +68,8 @@ def _options(
 def main() -> None:
     """Run the command line; the entry point `lemmata`.
 
-    Python looks for circles of objects after 50,000 new ones, not 700. The code that digests read stays in memory, and
-    each look passes over all of it: digests of all claims took three times as long.
+    Python's garbage collector runs after 50,000 new objects, not 700. Each collection scans all code that was read for
+    digests, so with the default the digests of all claims took three times as long.
     """
     gc.set_threshold(50_000, 20, 20)
     open_streams()

@@ -1,4 +1,4 @@
-"""The application: how a command ends when it is refused or interrupted."""
+"""The application: print one message and choose the exit code when a command is refused or interrupted."""
 
 import contextlib
 import os
@@ -19,27 +19,27 @@ from ._guard import FAILED, REFUSED, left, raised_at
 from ._scarce import no_memory
 
 TRACEBACK = "LEMMATA_TRACEBACK"
-"""The environment variable that makes lemmata print the whole traceback of an unexpected error."""
+"""Name of the environment variable that makes lemmata print the whole traceback of an unexpected error."""
 UNREAD = 141
-"""The exit code of a program that the signal of a closed pipe ends; 1 would mean that a claim is refuted."""
+"""The usual exit code of a program that a closed pipe (SIGPIPE) ends; 1 would mean that a claim is refuted."""
 
 OF_A_FAMILY = (
     "--all", "--subject", "--source", "--minutes", "--continue", "--trial-seconds", "--out", "--part", "--write",
 )  # fmt: skip
-"""Options of `lemmata judge` that `lemmata verify`, which judges named statements, had once."""
+"""Options of `lemmata judge` that `lemmata verify` accepted in an earlier version."""
 
 at_end = contextlib.ExitStack()
-"""Contexts that a command enters; they are left when it ends, in any way."""
+"""Contexts that a command enters; they are closed when the command ends, even if it fails."""
 
 
 class Commands(typer.core.TyperGroup):
-    """A group of commands whose errors of lemmata become one message and exit code 2.
+    """A group of commands that turns an error of lemmata into one message and exit code 2.
 
-    Ctrl-C has exit code 130. If a user's program ends the process, this is reported, with any exit code.
+    Ctrl-C gives exit code 130. If the user's own program ends the process, this is reported, whatever its exit code.
     """
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command that the words mean: `verify --stale` is `judge --stale`, `verify --edges` is `walk`."""
+        """Find the command for the given words: `verify --stale` is `judge --stale`, `verify --edges` is `walk`."""
         options = [word.partition("=")[0] for word in args[1:] if word.startswith("--")]
         if args[0] == "verify" and "--stale" in options:
             args = ["judge", *args[1:]]
@@ -110,7 +110,7 @@ class Commands(typer.core.TyperGroup):
 
 
 def _unforeseen(error: BaseException) -> LemmataError:
-    """The error about what no other error names: too little memory, or a defect of lemmata, never a refuted claim."""
+    """The error for an unexpected exception: too little memory or a defect of lemmata, never a refuted claim."""
     if lacked_memory(error):
         return no_memory(" ".join(str(error).split())[:200] or None)
     if os.environ.get(TRACEBACK):
@@ -118,7 +118,7 @@ def _unforeseen(error: BaseException) -> LemmataError:
     last = traceback.extract_tb(error.__traceback__)[-1]
     said = " ".join(str(error).split())[:200]
     return LemmataError(
-        "the command stopped, because of a defect of lemmata",
+        "the command stopped because of a defect of lemmata",
         found=f"{type(error).__name__}: {said} ({pathlib.Path(last.filename).name}, line {last.lineno})",
         rule="an error must name what is wrong with the input, but this error does not",
         remedy=f"run the command again with {TRACEBACK}=1 in its environment, and report what it prints",
@@ -126,7 +126,7 @@ def _unforeseen(error: BaseException) -> LemmataError:
 
 
 def _refuse_moved(command: str, options: list[str]) -> None:
-    """Refuse options that a former version used for something else, and name the current option."""
+    """Refuse options that an earlier version had, and name the option or command to use now."""
     for option in options:
         if option == "--chapter":
             own = "" if command in ("judge", "list", "refute") else " with `lemmata judge`, `list` or `refute`"
@@ -143,7 +143,7 @@ def _refuse_moved(command: str, options: list[str]) -> None:
 
 
 def unread(end: SystemExit) -> bool:
-    """Whether a library ended the program because the reader of standard output had left; what waits is dropped."""
+    """Whether a library ended the program because the reader of stdout had stopped; then drop the buffered output."""
     if not isinstance(end.__context__, BrokenPipeError):
         return False
     _drop_output()
@@ -151,7 +151,7 @@ def unread(end: SystemExit) -> bool:
 
 
 def _drop_output() -> None:
-    """If standard output accepts no more, discard its buffer, because Python would try to write it again at its end."""
+    """If stdout accepts no more output, discard its buffer, because Python would try to write it again at exit."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -159,7 +159,7 @@ def _drop_output() -> None:
 
 
 def version(wanted: bool) -> bool:
-    """Print the version and stop, if it was asked for; else the option as it was given."""
+    """Print the version and stop if the user asked for it; otherwise return the option unchanged."""
     if wanted:
         from lemmata.version import __version__
 

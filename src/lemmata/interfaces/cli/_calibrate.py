@@ -1,4 +1,4 @@
-"""`lemmata calibrate`: the engine's own error rates, on families of statements of known truth."""
+"""`lemmata calibrate`: measure the engine's error rates on statements that are known to be true or false."""
 
 import json
 from typing import Annotated

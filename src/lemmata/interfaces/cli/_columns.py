@@ -1,4 +1,4 @@
-"""Columns of numbers from a table that a command reads."""
+"""Read columns of numbers from the table that is passed to a command."""
 
 import difflib
 from pathlib import Path
@@ -14,11 +14,11 @@ _BYTES = 2**28
 
 
 def frame_of(data: Path, row: str) -> "pl.DataFrame":
-    """The table in a file, with at least one row.
+    """Read the table in a file, and refuse it if it has no row.
 
     Args:
-        data: the file.
-        row: what a row is, for the message.
+        data: the path of the file.
+        row: a word for what one row is, used in the message.
     """
     from lemmata.workflows.studies import Bundled, Reading, read_table
 
@@ -33,13 +33,14 @@ def frame_of(data: Path, row: str) -> "pl.DataFrame":
 
 
 def usual_column(frame: "pl.DataFrame", usual: tuple[str, ...]) -> str:
-    """The first of the usual names that a column has, in any case and with any signs between words.
+    """Find the column with one of the usual names; capital letters and the signs between words do not matter.
 
-    If there is none, it is the first usual name, which is then missing.
+    The first name in `usual` that a column has is chosen. If no column has one of them, the first usual name is
+    returned.
 
     Args:
         frame: the table.
-        usual: names in lower case, with underscores between words.
+        usual: the usual names in lower case, with underscores between words.
     """
     plain = {"_".join("".join(sign if sign.isalnum() else " " for sign in name.lower()).split()): name
              for name in reversed(frame.columns)}  # fmt: skip
@@ -47,14 +48,14 @@ def usual_column(frame: "pl.DataFrame", usual: tuple[str, ...]) -> str:
 
 
 def numeric_column(frame: "pl.DataFrame", name: str, option: str, row: str, sizes: bool = False) -> "np.ndarray":
-    """A column of numbers without empty cells.
+    """Return a column as numbers, and refuse empty cells and text.
 
     Args:
         frame: the table.
-        name: of the column.
-        option: that names the column on the command line.
-        row: what a row is, for the message.
-        sizes: whether the cells may end with K, M, B or T, for thousands to millions of millions, as in 70M.
+        name: the name of the column.
+        option: the option of the command line that names the column.
+        row: a word for what one row is, used in the message.
+        sizes: whether cells may end with K, M, B or T (thousand, million, billion, trillion), as in 70M.
     """
     if name not in frame.columns:
         near = difflib.get_close_matches(name, frame.columns, n=1)
@@ -64,7 +65,7 @@ def numeric_column(frame: "pl.DataFrame", name: str, option: str, row: str, size
         raise UnknownNameError(f"column {name!r}", found=listed, rule=rule, remedy=remedy)
     series = _read_as_numbers(_spelled_out(frame[name]) if sizes else frame[name], name)
     if not series.dtype.is_numeric():
-        rule, remedy = f"a column of numbers, one for each {row}", f"name another column with {option}"
+        rule, remedy = f"a column with one number for each {row}", f"name another column with {option}"
         raise DataError(f"column {name!r}", found=f"type {series.dtype}", rule=rule, remedy=remedy)
     if series.null_count():
         line = int(series.is_null().arg_max() or 0) + 2
@@ -74,7 +75,7 @@ def numeric_column(frame: "pl.DataFrame", name: str, option: str, row: str, size
 
 
 def _spelled_out(series: "pl.Series") -> "pl.Series":
-    """Cells such as 70M and 1.4b as 70e6 and 1.4e9; others are not changed."""
+    """Rewrite cells such as 70M and 1.4b as 70e6 and 1.4e9; leave other cells unchanged."""
     import polars as pl
 
     if series.dtype != pl.String:
@@ -85,10 +86,10 @@ def _spelled_out(series: "pl.Series") -> "pl.Series":
 
 
 def _read_as_numbers(series: "pl.Series", name: str) -> "pl.Series":
-    """Cells of text as numbers, if they are numbers with spaces around them.
+    """Convert cells of text to numbers; spaces around a number are allowed.
 
-    A column without any number is not changed. In the other columns, the first cell that is not a number is
-    refused.
+    A column without any number is not changed. If a column holds some numbers, the first cell that is not a number
+    raises an error.
     """
     import polars as pl
 

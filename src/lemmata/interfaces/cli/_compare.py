@@ -59,7 +59,7 @@ def _run(*how: Any) -> ComparisonRecord:
 
 
 def _print(console: Any, record: ComparisonRecord) -> None:
-    """The sentences, a row a family, and the notes."""
+    """Print the sentences of the answer, a table with one row for each family, and the notes."""
     from rich import box
     from rich.table import Table
 

@@ -1,15 +1,15 @@
-"""Compilations that commands keep from one run to the next.
+"""Keep compiled functions from one run of a command to the next.
 
-JAX can read and write a directory of compiled functions, but it writes in place. So a second process may read half of
-an entry. A killed process leaves half an entry for ever, since JAX does not replace an existing entry. So every run
-gives JAX its own directory, and moves finished entries to the shared one at its end:
+JAX can read and write a directory of compiled functions, but it writes in place. So a second process may read an
+incomplete entry. A killed process leaves an incomplete entry for ever, since JAX does not replace an existing entry.
+So every run gives JAX a private directory, and moves complete entries to the shared directory when it ends:
 
     compilations/lock             locked while anything below is added or removed, for moments
     compilations/entries/KIND/    whole entries, by versions and processor
     compilations/runs/ID/         of one run: hard links to the entries, and what it compiled
     compilations/runs/ID/.alive   locked while the run lasts
 
-A lock ends with its process, even if it is killed, so the next run removes the files of a killed one.
+A lock ends with its process, even if the process is killed, so the next run can remove the files of a killed run.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 BOUND = 256 * 2**20
-"""Bytes that entries may occupy between runs; the least recently used go first."""
+"""Bytes that the entries may occupy between runs; the least recently used entries are removed first."""
 
 _BLOCK = 4096  # file systems allocate at least this many bytes; most entries are smaller than two of them
 _PATIENCE = 10.0  # seconds to wait for the lock, before a run does without the entries of others
@@ -33,13 +33,13 @@ _PATIENCE = 10.0  # seconds to wait for the lock, before a run does without the 
 
 @contextlib.contextmanager
 def kept_compilations(bound: int = BOUND) -> Iterator[None]:
-    """Within this context JAX takes compilations from earlier runs, and keeps those that it adds for later ones.
+    """Within this context, JAX reuses compiled functions from earlier runs and keeps new ones for later runs.
 
-    They lie in the directory for caches of the platform, or in that of the environment variable LEMMATA_CACHE_DIR; none
-    are kept if it is empty, if the directory cannot be used, or where JAX has been given a cache already.
+    They are stored in the platform's cache directory, or in the directory that LEMMATA_CACHE_DIR names. Nothing is
+    kept if this variable is empty, if the directory cannot be used, or if JAX already has a cache.
 
     Args:
-        bound: bytes that may be occupied at the end.
+        bound: bytes that the entries may occupy at the end.
     """
     import jax
 
@@ -60,7 +60,7 @@ def kept_compilations(bound: int = BOUND) -> Iterator[None]:
 
 
 def cache_directory() -> Path | None:
-    """Where compilations are kept; None if LEMMATA_CACHE_DIR is empty."""
+    """The directory of compiled functions; None if LEMMATA_CACHE_DIR is set to an empty text."""
     from platformdirs import user_cache_path
 
     chosen = os.environ.get("LEMMATA_CACHE_DIR")
@@ -70,7 +70,7 @@ def cache_directory() -> Path | None:
 
 
 class _Run:
-    """One run's directory. OSError if a directory is impossible: no right to write, no hard links, no lock in time."""
+    """The directory of one run. Raises OSError without the right to write, hard links, or the lock in time."""
 
     def __init__(self, place: Path):
         from filelock import FileLock
@@ -96,7 +96,7 @@ class _Run:
                 raise
 
     def finish(self, spoilt: set[str], bound: int) -> None:
-        """Hand over what was compiled, drop what is spoilt, keep to the bound, and remove the run's directory."""
+        """Share new entries, delete damaged ones, keep to the bound, and remove the run's directory."""
         try:
             with contextlib.suppress(OSError), self._lock:
                 for entry in self._kind.iterdir():
@@ -118,7 +118,7 @@ class _Run:
 
 @contextlib.contextmanager
 def _jax_in(directory: Path) -> Iterator[None]:
-    """JAX stores every compilation in the directory. Afterwards, its settings are as before."""
+    """Within this context, JAX stores every compiled function in the directory. Then its settings are restored."""
     import jax
     from jax.experimental.compilation_cache.compilation_cache import reset_cache
 
@@ -144,7 +144,7 @@ def _jax_in(directory: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _noting_what_is_spoilt(names: set[str]) -> Iterator[None]:
-    """Collect the functions whose cache entries are damaged, without JAX's warnings, because it compiles again."""
+    """Collect functions with damaged cache entries. JAX's warnings are hidden, because it compiles them again."""
     shown = warnings.showwarning
 
     def note(message, *rest, **options):
@@ -166,7 +166,7 @@ def _belongs(entry: Path, functions: set[str]) -> bool:
 
 
 def _kind() -> str:
-    """A name for the versions and the processor that entries were compiled by and for.
+    """A folder name for the versions that compiled an entry and the processor it was compiled for.
 
     Machine code may use any instruction of the processor that compiled it, and JAX does not promise that its keys
     distinguish processors.
@@ -183,14 +183,14 @@ def _kind() -> str:
 
 
 def _check_owner(place: Path) -> None:
-    """Compilations are programs that will run, so refuse those that another user may have written."""
+    """Raise an error if another user may have written the directory, because its compiled functions will run."""
     status = place.stat()
     if hasattr(os, "getuid") and (status.st_uid != os.getuid() or status.st_mode & 0o022):
         raise PermissionError(f"{place} can be written by other users")
 
 
 def _remove_dead(runs: Path) -> None:
-    """Remove the directories of runs that have ended without doing so. The caller holds the lock."""
+    """Remove the directories of runs that ended without removing them. The caller holds the lock."""
     from filelock import FileLock
 
     for directory in runs.iterdir():
@@ -202,10 +202,10 @@ def _remove_dead(runs: Path) -> None:
 
 
 def _evict(entries: Path, bound: int) -> None:
-    """Remove the least recently used entries, of any kind, beyond the bound. The caller holds the lock.
+    """Remove the least recently used entries of all kinds until the bound is kept. The caller holds the lock.
 
-    An entry was last used when it was written or last read. Many file systems only record a read access if the last
-    recorded access is not after the last write. So the time of writing is set to it.
+    An entry was last used when it was written or last read. Many file systems record a read only if the last recorded
+    read is not later than the last write. So the time of writing is set to the time of that read.
     """
     files, total = [], 0
     for path in entries.glob("*/*"):

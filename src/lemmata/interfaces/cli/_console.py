@@ -14,9 +14,9 @@ from lemmata.errors import EntryPointWarning
 from ._stdout import results
 
 _LONGEST = 2000
-"""Characters of a line of a message; a word of the user's may have any number."""
+"""The most characters in a line of a message, because the user's own words in it can have any length."""
 PIPE_WIDTH = 120
-"""Columns if the terminal does not report its width; rich would cut tables at 80."""
+"""Width in columns if the output is not a terminal; rich would cut tables at 80."""
 
 
 def _width(stream) -> int | None:
@@ -26,7 +26,7 @@ def _width(stream) -> int | None:
 class _Spelled:
     """A stream that accepts every text: characters that its encoding lacks are escaped.
 
-    Otherwise rich would print it again and again.
+    Without this, rich would print such a text again and again.
     """
 
     def __init__(self, stream: Any):
@@ -44,7 +44,7 @@ class _Spelled:
 
 
 class _Own(Console):
-    """A console that prints every text."""
+    """A console that can print every text, whatever its encoding."""
 
     @property
     def file(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -57,7 +57,7 @@ class _Own(Console):
 
 
 class _Results(_Own):
-    """A console for results. Its reader may stop reading, as in `lemmata list | head`."""
+    """A console for results. The program that reads its output may stop early, as in `lemmata list | head`."""
 
     @property
     def file(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -69,7 +69,7 @@ class _Results(_Own):
         Console.file.fset(self, new_file)  # pyright: ignore
 
     def on_broken_pipe(self) -> None:
-        """Let the application end the program, where rich would end it with exit code 1."""
+        """Leave the end of the program to the application, because rich would end it with exit code 1."""
         raise BrokenPipeError
 
 
@@ -78,21 +78,21 @@ err = _Own(stderr=True, width=_width(sys.stderr))
 
 
 def plain(text: str) -> None:
-    """One line on stdout exactly as it is: no markup, no wrapping."""
+    """Print one line on stdout exactly as it is, without markup or wrapping."""
     stream = results()
     stream.write(text + "\n")
     stream.flush()
 
 
 def plain_json(text: str) -> None:
-    """A text of JSON on stdout, which stays JSON with the same content whatever the encoding of the terminal is."""
+    """Print JSON on stdout. It stays JSON with the same content, whatever the encoding of the terminal is."""
     from lemmata.printable import json_for
 
     plain(json_for(text, results().encoding))
 
 
 def complain(error: Exception) -> None:
-    """An error of lemmata on stderr: what, value, rule and remedy on lines of their own, controls made visible."""
+    """Print an error of lemmata on stderr: what, found, rule and remedy each on a line, control characters shown."""
     from lemmata.errors import shortened
     from lemmata.printable import clean
 
@@ -110,7 +110,7 @@ def complain(error: Exception) -> None:
 
 @contextlib.contextmanager
 def plain_warnings() -> Iterator[None]:
-    """Within this context a warning of lemmata is one line on stderr, without the place in the code it comes from."""
+    """Within this context, an `EntryPointWarning` is printed as one line on stderr, without its place in the code."""
     shown = warnings.showwarning
 
     def show(message, category, *rest, **options):

@@ -1,4 +1,4 @@
-"""`lemmata emergence`: accuracies by scale, and whether a smooth loss explains their jump."""
+"""`lemmata emergence`: test whether a smooth loss explains a jump of the accuracy with scale."""
 
 import dataclasses
 from pathlib import Path
@@ -94,7 +94,7 @@ def _record(found: "EmergenceReport") -> dict[str, Any]:
 
 
 def _table(data: Path, scale: str | None, accuracy: str | None, items: str | None) -> tuple[Any, Any, Any]:
-    """The three columns; items may be a number."""
+    """Read the columns of sizes, accuracies and items; `items` may also be one number for all rows."""
     frame, number = frame_of(data, "model"), None
     _one_task(frame)
     name = usual_column(frame, _ITEMS) if items is None else items
@@ -112,7 +112,7 @@ def _table(data: Path, scale: str | None, accuracy: str | None, items: str | Non
 
 
 def _one_task(frame: Any) -> None:
-    """Refuse a table of several tasks, whose accuracies would be pooled by scale."""
+    """Refuse a table of several tasks, because accuracies of the same scale would be pooled across tasks."""
     name = usual_column(frame, _TASK)
     tasks = frame[name].drop_nulls().unique(maintain_order=True).to_list() if name in frame.columns else []
     if len(tasks) > 1:

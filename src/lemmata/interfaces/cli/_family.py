@@ -1,4 +1,4 @@
-"""The claims that a command selects: all, those of subjects, sections and sources, those whose verdict is stale."""
+"""The claims that a command selects: all, those of subjects, sections or sources, or those with a stale verdict."""
 
 import dataclasses
 from typing import Annotated, Any
@@ -14,7 +14,7 @@ from ._subjects import Subjects, is_of, known_subjects, unknown
 
 @dataclasses.dataclass(frozen=True)
 class Family:
-    """The options of `lemmata judge` that say which claims are judged together."""
+    """The options of `lemmata judge` that select the claims to judge together."""
 
     everything: Annotated[bool, typer.Option("--all", help="Test every registered claim.")] = False
     stale: Annotated[
@@ -31,7 +31,7 @@ class Family:
     source: Annotated[str, "Test only claims of the source with this key."] = ""
 
     def check(self, names: list[str] | None) -> None:
-        """Refuse what names no family, or names it twice over."""
+        """Refuse options that select no claims, and options that contradict each other."""
         options = [option for option, given in (("--all", self.everything), ("--stale", self.stale)) if given]
         if names and options:
             raise SettingError(
@@ -54,7 +54,7 @@ class Family:
             )
 
     def claims(self, names: list[str] | None) -> list[Any]:
-        """The claims, of those that are named if names are given."""
+        """The selected claims; if names are given, only claims with these names."""
         from lemmata.engine.claims import registry
 
         known = named_claims(names) if names else list(registry().values())
@@ -77,9 +77,10 @@ class Family:
         return stale_claims(found, self.part) if self.stale else found
 
     def out_of_date(self, chosen: list[Any]) -> int:
-        """How many claims a commit should have judged: with a part, those whose own code has changed; else all stale.
+        """How many claims a commit should have judged: with a part, those whose own code changed; else all stale ones.
 
-        Shared code changes beneath many at once. Their verdicts stay those of an earlier version until their turn.
+        A change of shared code affects many claims at once. They keep the verdict of an earlier version until their
+        part is judged.
         """
         from lemmata.engine.catalogue import State
         from lemmata.engine.claims import state_of

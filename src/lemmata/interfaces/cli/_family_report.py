@@ -11,7 +11,7 @@ from ._family_run import FamilyRun, of_package
 
 
 def tell(run: FamilyRun, out_of_date: int, as_json: bool) -> int:
-    """Print the table of a finished run, or its record, write its page, and give the exit code."""
+    """Print the table or the record of a finished run, write its page, and return the exit code."""
     held = run.together()
     record = _record(run, held)
     _show(run, record, held, as_json)
@@ -19,7 +19,7 @@ def tell(run: FamilyRun, out_of_date: int, as_json: bool) -> int:
 
 
 def _record(run: FamilyRun, held: list[Any]) -> dict[str, Any]:
-    """The run as plain values, of which table, page and JSON are made."""
+    """The run as plain values, from which the table, the page and the JSON are made."""
     from lemmata.engine.claims import plain_json
 
     claims = {claim.name: claim for claim in run.chosen}
@@ -80,7 +80,7 @@ def _show(run: FamilyRun, record: dict[str, Any], held: list[Any], as_json: bool
 
 
 def table_of(record: dict[str, Any]) -> Iterator[str]:
-    """The table of a run, and what changed, was left and could not be kept, in lines."""
+    """The lines of a run's table, followed by changed verdicts, claims left for later, and results not recorded."""
     rows = record["rows"]
     wide = max((len(row["name"]) for row in rows), default=0)
     yield f"{'verdict':<13}{'claim':<{wide}}  {'p':>8}  {'trials':>6}  {'seconds':>7}"
@@ -105,7 +105,7 @@ def table_of(record: dict[str, Any]) -> Iterator[str]:
 
 
 def _code(run: FamilyRun, record: dict[str, Any], held: list[Any], out_of_date: int) -> int:
-    """The exit code: 4 if anything failed, else the worst verdict that is not the expected one."""
+    """The exit code: 4 if anything failed, otherwise the code of the worst unexpected verdict."""
     from ._console import err
     from ._verdicts import EXIT, amiss, worst
 

@@ -1,4 +1,4 @@
-"""A run over many claims, ordered by expected information, in processes that can be ended."""
+"""A run over many claims in processes that can be stopped, the most expected information first."""
 
 import contextlib
 import dataclasses
@@ -26,7 +26,7 @@ _clock = time.monotonic
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RunOptions(Judging):
-    """How a family is judged."""
+    """The options that say how a family of claims is judged."""
 
     minutes: Annotated[
         float | None,
@@ -48,7 +48,7 @@ class RunOptions(Judging):
     )
 
     def check(self) -> None:
-        """Refuse what no run takes, and what cannot be meant together."""
+        """Refuse invalid values and options that cannot be combined."""
         super().check()
         check_limits(minutes=self.minutes)
         limit = self.trial_seconds
@@ -63,7 +63,7 @@ class RunOptions(Judging):
         if self.write and (self.budget is not None or self.corners is not None or self.level != 1e-3 or self.continued):
             raise SettingError(
                 "--write",
-                rule="verdicts at the default budget, extra settings and level, from a single run",
+                rule="--write needs verdicts at the default budget, extra settings and level, from a single run",
                 remedy="leave out --write, or leave out --budget, --corners, --level and --continue",
             )
 
@@ -73,7 +73,7 @@ class FamilyRun:
 
     Args:
         chosen: the claims of the family.
-        options: how they are judged.
+        options: how the claims are judged.
     """
 
     def __init__(self, chosen: list[Any], options: RunOptions):
@@ -99,7 +99,7 @@ class FamilyRun:
         return _clock() - self.began
 
     def standing(self) -> dict[str, Any]:
-        """Verdicts that need no run: of this session from the ledger, or of earlier ones if a run continues."""
+        """Verdicts from the ledger that need no new run: those of this session, or of earlier ones with --continue."""
         if self.options.continued:
             return {name: own.last for name, own in self.known.items() if own.sessions and own.last is not None}
         if self.options.write:
@@ -107,9 +107,9 @@ class FamilyRun:
         return {name: own.verdict for name, own in self.known.items() if own.verdict is not None}
 
     def tasks(self) -> Iterator[Any]:
-        """Claims that are to be judged, most expected information a second first, until the time is over.
+        """Yield the claims to judge, the most expected information per second first, until the time is over.
 
-        If nothing limits the time, several processes begin the longest ones first.
+        If the time is not limited and several processes work, the longest claims come first.
         """
         from lemmata.engine.claims import JudgingTask, by_information, longest_first
         from lemmata.engine.ledger import prospects
@@ -125,7 +125,7 @@ class FamilyRun:
             yield JudgingTask(claim, self.known[claim.name].seed, own.budget, own.corners, own.level)
 
     def judge(self) -> Iterator[tuple[Any, Any]]:
-        """Judge the claims; each with its verdict, written into the ledger, as it is finished."""
+        """Judge the claims. Yield each claim with its verdict as it is finished and written into the ledger."""
         from lemmata.engine.claims import run_keyed
         from lemmata.engine.ledger import CarriedTrials, recorded_trials
         from lemmata.workers import workers
@@ -145,7 +145,7 @@ class FamilyRun:
             yield from self.taken(stream)
 
     def taken(self, stream: Iterator[Any]) -> Iterator[tuple[Any, Any]]:
-        """What is judged, written into the ledger as it comes."""
+        """Yield each judged claim with its verdict, after the verdict is written into the ledger."""
         try:
             with contextlib.closing(stream):  # pyright: ignore[reportArgumentType]
                 for done in stream:
@@ -175,13 +175,13 @@ class FamilyRun:
         return ""
 
     def _tell(self, verdict: Any, amiss: str) -> None:
-        """Note that a verdict was not written; once, as its last status may not be written for the same reason."""
+        """Note once that a verdict was not written; writing its final status may fail for the same reason."""
         note = f"{verdict.name}, seed {verdict.seed}: not recorded: {amiss}"
         if amiss and note not in self.notes:
             self.notes.append(note)
 
     def together(self) -> list[Any]:
-        """The verdicts held against the family, in the order of the claims."""
+        """The verdicts at the level of the whole family, in the order of the claims."""
         from lemmata.engine.claims import at_family_level
         from lemmata.engine.ledger import evidence_of, open_ledger
 
@@ -204,7 +204,7 @@ class FamilyRun:
         return held
 
     def changes(self) -> list[Any]:
-        """Verdicts that are other ones than the ledger's last before this run."""
+        """The verdicts of this run that differ from the last verdicts in the ledger."""
         from lemmata.engine.ledger import changes_in, open_ledger
 
         try:
@@ -216,5 +216,5 @@ class FamilyRun:
 
 
 def of_package(claim: Any) -> bool:
-    """Whether the claim is of an imported module, and not of a file that was read for this run."""
+    """Whether the claim comes from an imported module, not from a file that was read for this run."""
     return type(claim).__module__ in sys.modules

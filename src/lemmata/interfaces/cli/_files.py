@@ -1,4 +1,4 @@
-"""Files that a study leaves behind: checked before the computation, written whole or not at all."""
+"""The files of a study: each path is checked before the computation, and each file is written whole or not at all."""
 
 import json
 import math
@@ -15,16 +15,16 @@ def prepare_directory(
     folders: tuple[str, ...] = ("report",),
     files: tuple[str, ...] = ("study.json", "report/index.html"),
 ) -> None:
-    """Make the directory, and find out before any computation whether its files can be written.
+    """Make the directory, and check before any computation that its files can be written.
 
     Args:
-        directory: where files go.
-        folders: folders in it that are needed.
-        files: files in it that are written.
+        directory: the directory for the files.
+        folders: names of the folders needed in it.
+        files: names of the files to be written in it.
 
     Raises:
-        SettingError: if the directory cannot be made or written to, or if a file is in the place of a directory or a
-            directory in the place of a file.
+        SettingError: if the directory cannot be made or written to, or if a file stands where a directory is needed,
+            or a directory where a file is needed.
     """
     try:
         for place in (directory, *(directory / folder for folder in folders)):
@@ -48,7 +48,7 @@ def prepare_directory(
 
 
 def strict_json(record: Any) -> str:
-    """JSON without NaN or infinity: a number that is not finite becomes null."""
+    """Return JSON without NaN or infinity: a number that is not finite becomes null."""
     return json.dumps(_finite(record), indent=1, allow_nan=False, ensure_ascii=True)
 
 
@@ -63,5 +63,5 @@ def _finite(value: Any) -> Any:
 
 
 def write_text(path: Path, text: str) -> Path:
-    """The text and the end of its last line, whole or not at all; DataError if the system does not write it."""
+    """Write the text and a final line break, whole or not at all; raise DataError if the system does not write it."""
     return replace_text(path, text + "\n")

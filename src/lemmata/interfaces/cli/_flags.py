@@ -10,14 +10,14 @@ _KNOWN = re.compile(
     r"--xla_(cpu_(scheduler_type=CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED|(use_fusion_emitters|multi_thread_eigen)=(true|false))"
     r"|backend_optimization_level=[0-3]|force_host_platform_device_count=\d{1,3})"
 )
-"""Flags that are often set, as XLA takes them."""
+"""A pattern of common flags that XLA accepts."""
 
 
 def solve_in_turn() -> None:
-    """Let jaxlib 0.10 solve one batch of linear systems after the other, unless XLA_FLAGS says how; before JAX starts.
+    """Before JAX starts, make jaxlib 0.10 solve batches of linear systems in turn, unless XLA_FLAGS sets a scheduler.
 
-    Of two batches that it solves at once, each waits for the threads of the pool that the other one has: on two cores a
-    program with two of them never ended, in the second run out of two hundred or in the first.
+    When jaxlib solves two batches at once, each can wait for threads of the pool that the other holds. On two cores, a
+    program with two batches never ended, in the second run out of two hundred or in the first.
     """
     flags, name = os.environ.get("XLA_FLAGS", ""), "--xla_cpu_scheduler_type"
     a_file = bool(flags.strip()) and not flags.strip().startswith("--")  # XLA reads its flags there
@@ -26,12 +26,12 @@ def solve_in_turn() -> None:
 
 
 def odd_flags() -> str:
-    """The flags in XLA_FLAGS that XLA may not know, where it ends the program; empty where there are none."""
+    """The flags in XLA_FLAGS that XLA may not know, which would end the program; empty if there are none."""
     return " ".join(flag for flag in os.environ.get("XLA_FLAGS", "").split() if not _KNOWN.fullmatch(flag))
 
 
 def no_start() -> SettingError | None:
-    """Why JAX does not start here, where variables of the environment tell it how; None where it does."""
+    """The error that names the JAX_ variables if JAX does not start; None if JAX starts or no such variable is set."""
     names = [name for name in sorted(os.environ) if name.startswith("JAX_")]
     if not names:
         return None
@@ -51,7 +51,7 @@ def no_start() -> SettingError | None:
 
 
 def told_to_end() -> SettingError:
-    """The error where XLA has ended the program because of its flags."""
+    """The error to raise after XLA has ended the program because of a flag."""
     return SettingError(
         "XLA ended the command",
         found=f"XLA_FLAGS={odd_flags()[:200]!r}",

@@ -1,4 +1,4 @@
-"""`lemmata grokking`: a training log, and when its runs fit and generalise."""
+"""`lemmata grokking`: find when the runs of a training log fit and when they generalise."""
 
 import dataclasses
 from pathlib import Path
@@ -70,7 +70,7 @@ def grokking(
 
 
 def _record(report: "GrokkingReport") -> dict[str, Any]:
-    """The fields that are numbers or words."""
+    """The fields of the result that are numbers or words."""
     runs = [
         {field.name: getattr(run, field.name) for field in dataclasses.fields(run) if field.repr}
         | {"crossings": [dataclasses.asdict(own) for own in run.crossings]}

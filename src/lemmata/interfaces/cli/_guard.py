@@ -1,8 +1,8 @@
-"""A command with the user's code, or with a limit on memory, runs in a separate process.
+"""Run a command in a separate process if it runs the user's code or if memory is limited.
 
 `os._exit(0)` in a user's file would end the command with exit code 0 although nothing was done. Libraries also end the
-process if they get no memory. This process waits for the other process, passes signals on to it, and reports if it ends
-before the command does.
+process if they get no memory. The first process waits for the separate process, passes signals on to it, and reports
+if it ends before the command does.
 """
 
 import atexit
@@ -26,27 +26,27 @@ from ._scarce import Listener, killed_for_memory, no_memory
 REFUSED = 2
 FAILED = 4
 JUDGING = ("verify", "judge", "refute", "walk", "mutate", "ledger", "calibrate")
-"""Commands at which 4 means that a claim failed; at others, a program that exits is refused as an input."""
+"""Commands whose exit code 4 means that a claim failed; other commands refuse a program that exits, with code 2."""
 CLAIMS = "lemmata.claims"
-"""The group of entry points by which packages name their claims."""
+"""The group of entry points in which packages declare their claims."""
 _NOT_LOADED = 127
-"""The exit code of a program for whose libraries the loader has no memory."""
+"""The exit code of a program if the loader has no memory for its libraries."""
 _LOGGED = re.compile(r"^[IWEF]\d{4} [\d:.]+ +\d+ [^ ]+\] ")
-"""The text that XLA writes before a message: a date, a time, a thread, a line of code."""
+"""A pattern of the text that XLA writes before a message: date, time, thread and line of code."""
 _LONGEST = 4096
 """The largest number of bytes that the two processes send each other."""
 _PLACE = b"@"
-"""The beginning of a place in a program, which is sent instead of an exit code."""
+"""The first byte of a message that sends a place in a program instead of an exit code."""
 _PROGRAM = re.compile(r"\.py(:|$)")
 _PASSED_ON = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
 def left(words: list[str], found: str) -> int:
-    """Say that the user's own code ended the command; the exit code.
+    """Print that the user's own code ended the command, and return the exit code.
 
     Args:
-        words: of the command line.
-        found: how it ended.
+        words: the words of the command line.
+        found: how the command ended.
     """
     from ._console import complain
 
@@ -62,14 +62,14 @@ def left(words: list[str], found: str) -> int:
 
 
 def guarded(run: Callable[[], None], words: list[str]) -> None:
-    """Run the command line; in a process of its own if memory is limited, or something else may end it.
+    """Run the command line, in a separate process if memory is limited or other code may end the process.
 
-    That is an unknown flag of XLA, a Python file among the words, or, for commands that judge claims, a package with
-    its own claims.
+    Other code is an unknown flag of XLA, a Python file among the words or, for commands that judge claims, a package
+    with its own claims.
 
     Args:
-        run: the command line, which ends with SystemExit.
-        words: of the command line.
+        run: the function that runs the command line and ends with SystemExit.
+        words: the words of the command line.
     """
     known = limits()
     if not (hasattr(os, "fork") and (known or odd_flags() or _runs_other_code(words))):
@@ -132,13 +132,13 @@ def _answer(run: Callable[[], None], tell: int, words: list[str]) -> NoReturn:
 
 
 def _end_with_parent(lives: int, leave: Callable[[int], NoReturn]) -> None:
-    """End if the waiting process was killed, because nobody would read the results."""
+    """End this process if the waiting process was killed, because nobody would read the results."""
     os.read(lives, 1)
     leave(1)
 
 
 def _tell_who_leaves(tell: int) -> None:
-    """Make `os._exit`, which cannot be caught, report first where it is called."""
+    """Replace `os._exit`, which cannot be caught, by a function that first reports where it is called."""
     leave, own = os._exit, os.getpid()
 
     def told(status: int) -> NoReturn:
@@ -151,16 +151,16 @@ def _tell_who_leaves(tell: int) -> None:
 
 
 def place(frame: FrameType | None) -> str:
-    """Where a frame stands, as an error names it; empty where there is none.
+    """The file and line of a frame, as an error prints them; empty if there is no frame.
 
     Args:
-        frame: of a program.
+        frame: a frame of a running program.
     """
     return "" if frame is None else _named(frame.f_code.co_filename, frame.f_lineno)
 
 
 def raised_at(error: BaseException) -> str:
-    """Where an exception was raised, as an error names it; empty where that is not known.
+    """The file and line where an exception was raised, as an error prints them; empty if unknown.
 
     Args:
         error: the exception.
@@ -180,14 +180,15 @@ def _pass_on_signals(child: int) -> None:
 
 
 def _ended(code: int, said: bytes, words: list[str], listener: Listener | None, killed_for_memory: bool) -> int:
-    """The exit code after the other process has ended, and a message if that process could not report its own end.
+    """Return the exit code of a process that has ended; print a message if the process could not report its end.
 
     Args:
-        code: of that process, or the negative number of a signal.
-        said: the exit code that it sent, and whether it lacked memory. If it called `os._exit`, the place of the call.
-        words: of the command line.
-        listener: the output of the process, if a limit of the process is known.
-        killed_for_memory: whether the kernel has ended a process meanwhile, because memory ran out.
+        code: the exit code of that process, or the negative number of a signal.
+        said: the exit code that the process sent, and whether it lacked memory. If it called `os._exit`, the place of
+            the call.
+        words: the words of the command line.
+        listener: the output of the process, if its memory is limited.
+        killed_for_memory: whether the kernel has meanwhile ended a process because memory ran out.
     """
     noise = "" if listener is None else listener.noise
     if listener is not None:
@@ -229,13 +230,13 @@ def _lacked(found: str, sure: bool = True) -> int:
 
 
 def _last(noise: str) -> str:
-    """The words about memory that a library wrote."""
+    """The last line about memory that a library wrote."""
     line = next((line.strip() for line in noise.splitlines()[::-1] if speaks_of_memory(line)), "")
     return f" ({_LOGGED.sub('', line)[:160]})" if line else ""
 
 
 def _is_ready(told: int) -> bool:
-    """Whether the other process has sent its exit code. Its child may still keep the pipe open."""
+    """Whether the other process has sent its exit code. A child of that process may still keep the pipe open."""
     os.set_blocking(told, False)
     import select
 

@@ -1,4 +1,4 @@
-"""`lemmata in-context`: a transformer that was never trained, on a table of the user's."""
+"""`lemmata in-context`: run a transformer that was never trained on the user's table."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 MOST_ROWS = 2500
-"""The number of rows that are used; the attention of each query covers all of them."""
+"""The largest number of rows that are used; the attention of each query covers all rows."""
 
 
 def in_context(

@@ -37,14 +37,13 @@ class Job:
 
     Args:
         record: the class of the record, which knows the name of its file.
-        folder: the folder of the page.
+        folder: the name of the page's folder.
         load: converts options and the arguments of the command line to the input of `run`; refuses invalid input as
             early as possible.
-        run: makes the record of that, of options, a progress, the time of the start and an executor.
-        say: prints on a console what a record holds.
+        run: makes the record from this input, the options, a progress display, the start time and an executor.
+        say: prints the content of a record on a console.
         names: what the last argument of the command line may be besides a file.
-        beside: from the result of `load` and the record, the texts of other files for the folder of the page, by their
-            names.
+        beside: makes other files for the page's folder, as texts by name, from the result of `load` and the record.
     """
 
     record: type[StoredRecord]
@@ -58,15 +57,15 @@ class Job:
     def __call__(
         self, told: Any, *data: str, directory: Path, as_json: bool, jobs: int = 1, dask: str | None = None
     ) -> Any:
-        """Do it, and return the record.
+        """Load, run, print, write, and return the record.
 
         Args:
             told: the options.
             data: the argument of the command line.
-            directory: the folder of page and record.
-            as_json: print only the record.
-            jobs: processes that the work is dealt to.
-            dask: the address of a scheduler that deals it instead.
+            directory: the folder for the page and the record.
+            as_json: whether only the record is printed.
+            jobs: how many processes share the work.
+            dask: the address of a Dask scheduler that shares out the work instead.
 
         Raises:
             MissingFileError: if the path of the data does not exist.
@@ -108,7 +107,7 @@ class Job:
         return record
 
     def _told(self, record: Any, as_json: bool) -> Callable[[], None]:
-        """What prints the answer."""
+        """The function that prints the answer."""
         from lemmata.printable import clean
 
         from ._console import out, plain_json
@@ -137,10 +136,10 @@ class Job:
 
 @contextlib.contextmanager
 def answered(say: Callable[[], None]) -> Iterator[None]:
-    """Print the answer before this context writes it: neither a full disk nor a closed output takes both.
+    """Print the answer before the files are written in this context, so a full disk or closed output loses only one.
 
     Args:
-        say: prints it.
+        say: the function that prints the answer.
     """
     unsaid = None
     try:

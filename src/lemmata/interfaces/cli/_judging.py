@@ -1,4 +1,4 @@
-"""How statements are judged, one or many: trials, level, seed, processes, ledger."""
+"""The options of judging one or many statements: trials, level, seed, processes and ledger."""
 
 import dataclasses
 import functools
@@ -22,10 +22,10 @@ LedgerPath = Annotated[
         help="File of the trials. Default: a file in the platform's data directory.",
     ),
 ]
-"""The folder where a command stores trials, even if the user's own code changes the folder."""
+"""The current folder at the start, in which a command stores trials even if the user's own code changes the folder."""
 
 MOST_TRIALS = 10**7
-"""The largest budget: at a thousand trials a second, which few claims reach, it takes three hours."""
+"""The largest number of trials. It takes three hours at a thousand trials a second, which few claims reach."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -45,7 +45,7 @@ class Judging:
     ledger: LedgerPath = None
 
     def check(self) -> None:
-        """Refuse what no run takes."""
+        """Refuse values that are out of range."""
         from ._study import check_seed
 
         check_seed(self.seed)
@@ -61,10 +61,10 @@ class Judging:
 
 
 def check_limits(**limits: float | None) -> None:
-    """Refuse time limits that limit nothing or leave no time.
+    """Refuse a time limit that is infinite or leaves no time.
 
     Args:
-        limits: minutes or seconds by the name of their option, with underscores; None if there is no limit.
+        limits: minutes or seconds for each option, whose name is written with underscores; None if there is no limit.
 
     Raises:
         SettingError: if a limit is not a finite number above 0.
@@ -76,10 +76,10 @@ def check_limits(**limits: float | None) -> None:
 
 
 class Kept:
-    """The ledger of a run: the function that runs its trials, and the place of its verdicts.
+    """The ledger of a run: it provides the function that runs the trials, and stores the verdicts.
 
-    If the disk is full, trials still run and verdicts are still given; `unrecorded` gives the reason why they were not
-    stored. Workers elsewhere do not see the ledger's file: their trials come back with the verdict.
+    If the disk is full, trials still run and verdicts are still given; `unrecorded` says why they were not stored.
+    Workers on other machines do not see the ledger's file, so their trials come back with the verdict.
     """
 
     def __init__(self, path: Path | None, seed: int, carried: bool = False):
@@ -106,11 +106,11 @@ class Kept:
 
     @property
     def unrecorded(self) -> str:
-        """Why something was not recorded; empty if all was."""
+        """The reason why something was not recorded; empty if everything was recorded."""
         return self.run.unrecorded
 
     def add(self, claim: Any, verdict: Any) -> None:
-        """Write a verdict, if the ledger can be written."""
+        """Write a verdict if the ledger can be written to."""
         from lemmata.engine.claims import fingerprint_of
         from lemmata.engine.ledger import open_ledger
 
@@ -123,7 +123,7 @@ class Kept:
             self.run.unrecorded = self.unrecorded or str(error)
 
     def told(self) -> bool:
-        """Say on stderr why something was not recorded; whether that is so."""
+        """Print on stderr why something was not recorded, and return whether that happened."""
         from ._console import err
 
         if self.unrecorded:
@@ -132,7 +132,7 @@ class Kept:
 
 
 def named_claims(names: list[str] | None) -> list[Any]:
-    """The claims that some names mean, each once; SettingError if two have one name, which tells verdicts apart."""
+    """Find the claims for some names, each once; raise SettingError if two claims share a name."""
     from lemmata.engine.claims import check_foreign, find
 
     found: dict[str, Any] = {}

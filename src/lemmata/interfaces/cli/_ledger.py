@@ -1,4 +1,4 @@
-"""`lemmata ledger`: all runs, the changes between two runs, and the replay of one trial."""
+"""`lemmata ledger`: list all runs, compare two runs, or replay one trial."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""`lemmata list`: the catalogue of claims, or a source's statements with their gaps, read from the catalogue's file."""
+"""`lemmata list`: list the claims, or the statements of a source and which of them have no claim."""
 
 import difflib
 import json
@@ -100,7 +100,7 @@ _ACCUSED = (
 
 
 def _runs(row: dict[str, Any], function: str) -> bool:
-    """Whether a claim runs a public function; UnknownNameError if there is none of that name."""
+    """Whether a claim runs a public function; raises UnknownNameError if no public function has that name."""
     from lemmata.engine.catalogue import all_runs, public
 
     known = public()
@@ -114,7 +114,7 @@ def _runs(row: dict[str, Any], function: str) -> bool:
 
 
 def _list_unrun(as_json: bool) -> None:
-    """The public functions and classes that no claim runs, by their subpackage."""
+    """Print the public functions and classes that no claim runs, by subpackage."""
     from lemmata.engine.catalogue import all_runs, public
 
     from ._console import out, plain
@@ -133,14 +133,14 @@ def _list_unrun(as_json: bool) -> None:
 
 
 def _accused(row: dict[str, Any]) -> int:
-    """The source or reading that a refuted claim says is false, as a position in `_ACCUSED`."""
+    """The group of a refuted claim, by what it shows to be false, as an index into `_ACCUSED`."""
     if row["passage"]:
         return 0
     return {"folklore": 1, "own result": 2}.get(row["kind"], 3)
 
 
 def _tightness(row: dict[str, Any]) -> str:
-    """The share of the constant that a search found to be needed. The bound is loose if this is below a tenth."""
+    """The tightness that a search found: the largest ratio of measured value to bound. A loose bound is marked so."""
     search = row["search"]
     if search is None or search["refuted"] or search["ratio"] is None:
         return ""
@@ -152,7 +152,7 @@ def _weakness(row: dict[str, Any]) -> str:
 
 
 def _has(row: dict[str, Any], facet: str, word: str) -> bool:
-    """Whether a claim matches an option."""
+    """Whether a claim matches the word that was given for an option."""
     return row["weak"] if (facet, word) == ("verdict", WEAK) else _facet(row, facet) == word
 
 
@@ -162,7 +162,7 @@ def _facet(row: dict[str, Any], facet: str) -> str:
 
 
 def chosen(facet: str, word: str, rows: list[dict[str, Any]]) -> str:
-    """The known word that an option means, whatever its case, with hyphens for blanks or without.
+    """Find the known word that was given for an option. Case is ignored, and hyphens may stand for blanks.
 
     Args:
         facet: the option: "tool", "architecture", "object", "verdict" or "kind".
@@ -190,7 +190,7 @@ def _plain(word: str) -> str:
 
 
 def _refuse_beside_a_source(asked: dict[str, Any], loose: bool) -> None:
-    """Refuse options that choose among claims where a source's statements are listed."""
+    """Refuse options that select claims if the statements of a source are listed."""
     given = [f"--{facet}" for facet, word in asked.items() if word] + ["--loose"] * loose
     if given:
         raise SettingError(
@@ -201,7 +201,7 @@ def _refuse_beside_a_source(asked: dict[str, Any], loose: bool) -> None:
 
 
 def counts(rows: list[dict[str, Any]]) -> list[str]:
-    """For each status, how many claims of which kind have it."""
+    """One line for each status that counts the claims of each kind."""
     found: dict[str, Counter] = {}
     for row in rows:
         found.setdefault(row["status"], Counter())[row["kind"]] += 1
@@ -212,7 +212,7 @@ def counts(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _list_source(key: str, part: str, as_json: bool) -> None:
-    """The source's statements whose number or title contains a text, each with its claims or the reason for none."""
+    """List a source's statements whose number or title contains `part`, each with its claims or why it has none."""
     from lemmata.engine.catalogue import catalogue, entries
 
     from ._console import out, plain

@@ -1,4 +1,4 @@
-"""`lemmata map`: the catalogue as a static site, or its counts."""
+"""`lemmata map`: write the catalogue as a static site, or print its counts."""
 
 import json
 import tempfile
@@ -52,7 +52,7 @@ def map_catalogue(
     if as_json:
         raise SettingError(
             "--json with --out or --serve",
-            rule="--json, which prints only the counts, or a page, but not both",
+            rule="--json prints only the counts, so it cannot be combined with --out or --serve",
             remedy="leave one of them out",
         )
     from lemmata.interfaces.site import Published, own_files, serve
@@ -69,7 +69,7 @@ def map_catalogue(
 
 
 def _written(directory: Path, where: Any) -> Path:
-    """The first page of the site, written into a directory that was looked at beforehand."""
+    """Check the directory, write the site into it, and return the path of the first page."""
     from lemmata.interfaces.site import own_files, write_site
 
     from ._console import err

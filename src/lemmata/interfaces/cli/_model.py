@@ -136,7 +136,7 @@ def _print(console: Any, record: ExaminationRecord) -> None:
 
 
 def _rows(found: tuple["Trained", str, str, "RowNames"], record: ExaminationRecord) -> dict[str, str]:
-    """The file of all rows; none if the model was refused."""
+    """The text of the file with one line for each row; no file if the model was refused."""
     from lemmata.workflows.examinations import row_table
 
     whole = all(check.holds is not False for check in record.preflight)

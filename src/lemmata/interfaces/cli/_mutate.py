@@ -1,4 +1,4 @@
-"""`lemmata mutate`: would a claim's trials notice that its statement is another one?"""
+"""`lemmata mutate`: would a claim's trials notice if its statement were slightly wrong?"""
 
 import json
 import time
@@ -103,7 +103,7 @@ def mutate(
 
 
 def _code(found: dict[str, dict[str, Any]], failed: bool, left: bool) -> int:
-    """The exit code of a completed run; 3 also if no claim had a trial that counts."""
+    """The exit code of a completed run. It is 3 also if no claim had a trial that satisfied the hypotheses."""
     from ._console import err
 
     if failed or any(own["status"] == "failed" for own in found.values()):
@@ -124,16 +124,16 @@ def _sampled(chosen: list[Any], sample: int | None, seed: int) -> list[Any]:
 
 
 def _check(budget: int | None, level: float) -> None:
-    """Refuse what no run takes, before one begins."""
+    """Refuse invalid options before a run begins."""
     from ._judging import Judging
 
     Judging(budget=budget, level=level).check()
 
 
 def _mutated(chosen: list[Any], asked: dict, executor: Any, minutes: float | None) -> Any:
-    """Yields each claim's name with its record when it is finished, or with the reason if there is none.
+    """Yield each claim's name with its record when it is finished, or with the reason why it has no record.
 
-    The result also has the reason why trials were not stored.
+    Each result also gives the reason why trials were not stored.
     """
     from lemmata.engine.claims import sent
     from lemmata.workers import Lost, finished
@@ -152,9 +152,9 @@ def _mutated(chosen: list[Any], asked: dict, executor: Any, minutes: float | Non
 
 
 def _record(claim: Any, asked: dict) -> tuple[dict[str, Any], str]:
-    """The record of one claim, and the reason why its trials could not be stored; empty if they were.
+    """The record of one claim, and the reason why its trials were not stored (empty if they were).
 
-    Its compiled code is released, since that of hundreds of claims fills the memory.
+    The claim's compiled code is released, since the compiled code of hundreds of claims fills the memory.
     """
     import jax
 
@@ -169,7 +169,7 @@ def _record(claim: Any, asked: dict) -> tuple[dict[str, Any], str]:
 
 
 def _print_scores(found: dict[str, dict[str, Any]]) -> None:
-    """The score by relation and by subject, and the distances, if more than one claim was mutated."""
+    """Print the scores by relation and by subject, and the distances, if more than one claim was mutated."""
     from lemmata.engine.catalogue import distance_table, score_table, scores
 
     from ._console import plain

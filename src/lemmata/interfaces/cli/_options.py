@@ -1,4 +1,4 @@
-"""Options of a command from the fields of a dataclass, so that they are typed once."""
+"""Make the options of a command from the fields of a dataclass, so that each option is written only once."""
 
 import dataclasses
 import inspect
@@ -23,16 +23,16 @@ Dask = Annotated[
         help="Address HOST:PORT of a Dask scheduler, or its scheduler file. Its workers then do the work.",
     ),
 ]
-"""The address of a scheduler, tcp://10.0.0.1:8786, or its file."""
+"""The address of a scheduler, such as tcp://10.0.0.1:8786, or the scheduler's file."""
 
 
 def with_options(function: Any, *kinds: type) -> Any:
-    """The command with the fields of dataclasses for its options, before its last two parameters.
+    """Return a command that has the fields of dataclasses as options, placed before its last two parameters.
 
     Args:
-        function: takes one of each dataclass first, then its own parameters by name.
-        kinds: dataclasses whose fields are annotated with the words of the help, or with a `typer.Option`. What two
-            of them have is one option.
+        function: takes one instance of each dataclass first, then its own parameters by name.
+        kinds: dataclasses whose fields are annotated with their help text or with a `typer.Option`. A field that two
+            dataclasses share becomes one option.
     """
     parameters = list(inspect.signature(function).parameters.values())[len(kinds) :]
     found = {field.name: (kind, field) for kind in kinds for field in dataclasses.fields(kind)}
@@ -61,7 +61,7 @@ def with_options(function: Any, *kinds: type) -> Any:
 
 
 def parse_settings(pairs: list[str] | None) -> dict[str, str]:
-    """NAME=VALUE pairs as a dictionary; SettingError where one has no equals sign or a name comes twice."""
+    """Return NAME=VALUE pairs as a dictionary; raise SettingError if an equals sign is missing or a name repeats."""
     setting = {}
     for pair in pairs or []:
         name, equals, value = pair.partition("=")

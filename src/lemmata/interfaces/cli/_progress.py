@@ -1,4 +1,4 @@
-"""Progress of a long computation on stderr: bars in a terminal, a line a stage in a log."""
+"""Show the progress of a long computation on stderr: bars in a terminal, one line for each stage in a log."""
 
 import time
 from collections.abc import Callable
@@ -11,14 +11,14 @@ from lemmata.interruption import heed
 
 
 class StageProgress:
-    """A callable `(stage, done, total)` that shows the stages of one computation; a context manager.
+    """A callable `(stage, done, total)` and context manager that shows the stages of one computation.
 
-    If the console is not a terminal, it prints a line when a stage begins, and one every `every` seconds within it.
+    If the console is not a terminal, it prints a line when a stage begins, and then a line every `every` seconds.
 
     Args:
         console: where to show it.
         every: seconds between two lines in a log.
-        clock: the time in seconds.
+        clock: a function that returns the time in seconds.
     """
 
     def __init__(self, console: Console, every: float = 10.0, clock: Callable[[], float] = time.monotonic):
@@ -43,14 +43,14 @@ class StageProgress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Complete the last stage, unless the computation failed, and stop showing."""
+        """Show the last stage as complete, unless the computation failed, and remove the display."""
         if self._bars:
             if kind is None:
                 self._complete()
             self._bars.stop()
 
     def __call__(self, stage: str, done: float | int = 0, total: float | int = 1) -> None:
-        """Say that `done` of `total` of the stage is finished; a safe place to stop after Ctrl-C."""
+        """Show that `done` of `total` of the stage is finished. After Ctrl-C, the computation stops here."""
         heed()
         begins = stage != self._stage
         if self._bars:

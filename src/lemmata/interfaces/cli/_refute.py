@@ -1,4 +1,4 @@
-"""`lemmata refute`: a search for a problem on which a claim fails."""
+"""`lemmata refute`: search for a problem on which a claim fails."""
 
 import json
 import math
@@ -118,7 +118,7 @@ def refute(
 
 
 class _Told:
-    """The results of searches, printed as they come and then written, and the exit code."""
+    """The results of searches, which are printed as they come and then written, and the exit code."""
 
     def __init__(self, directory: Path | None, as_json: bool):
         self._directory, self._as_json = directory, as_json
@@ -130,13 +130,13 @@ class _Told:
 
     @property
     def code(self) -> int:
-        """The exit code: 4 before all others, since something is missing, and 1 before 3."""
+        """The exit code. 4 comes before all others, since a result is missing, and 1 comes before 3."""
         if self.interrupted:
             return exit_code()
         return next(code for code in (EXIT["failed"], EXIT["refuted"], EXIT["inapplicable"], 0) if code in self._codes)
 
     def add(self, name: str, found: Any) -> None:
-        """Print what was found and write a counterexample; what cannot be written is told."""
+        """Print the result of a search and write its counterexample; report a file that cannot be written."""
         from lemmata.engine.refutations import Counterexample, Untested
         from lemmata.workers import Lost
 
@@ -206,7 +206,7 @@ def _needed(claims: "list[Claim]", minutes: float, seed: int) -> int:
 
 
 def _found(executor: Any, claims: list[Any], budget: float, options: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Each claim with the result of its search, when it is finished."""
+    """Yield each claim with the result of its search when the search is finished."""
     from lemmata.engine.refutations import refute as search
     from lemmata.engine.refutations import searches
     from lemmata.workers import Lost
@@ -255,7 +255,7 @@ def _asked(names: list[str] | None, subject: list[str] | None, everything: bool)
 def _check_asked(
     names: list[str] | None, subject: list[str] | None, everything: bool, write: bool, others: dict[str, Any]
 ) -> None:
-    """Refuse combinations without a meaning."""
+    """Refuse options that cannot be combined."""
     if not (names or subject or everything):
         raise SettingError(
             "lemmata refute",
@@ -283,7 +283,7 @@ def _check_asked(
 
 
 def _check_needs(others: dict[str, Any]) -> None:
-    """Refuse options that a search of each hypothesis would leave unheeded."""
+    """Refuse options that --needs would ignore."""
     given = [name for name, value in others.items() if value]
     if given:
         raise SettingError(
@@ -294,7 +294,7 @@ def _check_needs(others: dict[str, Any]) -> None:
 
 
 def _record(claims: "list[Claim]", minutes: float, seed: int, as_json: bool) -> int:
-    """Search claims for the catalogue; 1 if one fails that is not known to be false, 4 if one was not tested."""
+    """Search claims for the catalogue; return 1 if one fails that is not known to be false, 4 if one is untested."""
     from lemmata.engine.catalogue import told_search
     from lemmata.engine.claims import Status
 

@@ -1,4 +1,4 @@
-"""`lemmata report`: the page of a record again, or one of two records side by side."""
+"""`lemmata report`: write the page of a record again, or one page with two records side by side."""
 
 from pathlib import Path
 from typing import Annotated

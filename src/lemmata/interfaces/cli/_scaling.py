@@ -1,4 +1,4 @@
-"""`lemmata scaling`: a law fitted to a table of losses, with what the data determine and what they do not."""
+"""`lemmata scaling`: fit a scaling law to a table of losses, and say which numbers the data do not determine."""
 
 import dataclasses
 from pathlib import Path
@@ -96,13 +96,13 @@ def _lines(law: "ScalingLaw", answers: list[tuple[str, Any]]) -> list[str]:
 
 
 def _record(found: "AbstractFinding") -> dict[str, Any]:
-    """The fields that are numbers or words."""
+    """The fields of the result that are numbers or words."""
     fields = {field.name: getattr(found, field.name) for field in dataclasses.fields(found) if field.repr}
     return fields | {"hypotheses": [dataclasses.asdict(condition) for condition in found.hypotheses]}
 
 
 def _columns(data: Path, size: str, value: str, amount: str | None) -> dict[str, Any]:
-    """n, loss and, if there is one, d of each run."""
+    """Read n, the loss and, if the table has it, d for each run."""
     frame = frame_of(data, "training run")
     wanted = {"n": (size, "--size"), "loss": (value, "--value")}
     if amount is not None or "d" in frame.columns:

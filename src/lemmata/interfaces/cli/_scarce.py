@@ -1,8 +1,8 @@
-"""Messages and signs that a process waits for while it runs a command in another one with limited memory.
+"""Watch a command that runs in another process with limited memory, and report a lack of memory.
 
-XLA and libraries in C++ and Rust end their process if they get no memory, or never come back. So the other process's
-standard error comes here through a pipe and is passed on, without the last output of such a library. A process with a
-full address space that has computed nothing for a minute is ended.
+XLA and libraries in C++ and Rust end their process if they get no memory, or never come back. So this process reads
+the other process's standard error through a pipe and passes it on, without the last output of such a library. A
+process is ended if its address space is full and it has computed nothing for a minute.
 """
 
 import contextlib
@@ -20,31 +20,31 @@ from lemmata.limits import Limit, limits, own_limits, speaks_of_memory, used_byt
 _LINE = re.compile(
     rb"<jemalloc>: |OpenBLAS .*pthread_create|OpenBLAS blas_thread_init|[IWE]\d{4} [\d:.]+ .*([Mm]emory|pthread)"
 )
-"""Lines that a library repeats if it gets no thread."""
+"""A pattern of lines that a library repeats if it cannot start a thread."""
 _BLOCK = re.compile(
     rb"Traceback \(most recent call last\)|Exception ignored |Exception in thread|Fatal Python error|stack backtrace:"
     rb"|terminate called |memory allocation of \d+ bytes failed|.*Check failed: |.*Check failure|thread '.*panicked"
     rb"|MemoryError|OpenBLAS error|LLVM ERROR|.*out of memory"
 )
-"""The first line of the output at the end, or for an error that is reported in other words."""
+"""A pattern of the first line of a library's last output, or of an error that lemmata reports in its own words."""
 _OWN = re.compile(rb"(\x1b\[[0-9;]*m)*(Error|Warning): |\[ *[0-9.]+ s\]")
-"""Lines with which lemmata goes on after that."""
+"""A pattern of lines that lemmata itself writes after such output."""
 _HELD = 2**20  # bytes that are kept at most
 _LOOK = 0.2  # seconds between two looks at whether the process has ended
 _STILL = 60.0
-"""Seconds without any computation after which a process whose address space is full counts as one that hangs."""
+"""If the address space of a process is full and it computes nothing for this many seconds, it counts as hanging."""
 _FULL = 128 * 2**20
-"""Bytes of address space below which a thread, or its heap, may not fit."""
+"""An address space with fewer free bytes than this counts as full: a thread or its heap may not fit."""
 _WAITS = ("--serve", "--dask")
 """Options with which a command waits for others and computes nothing."""
 _ROOM = "most commands need 2 to 3 GiB of address space, although libraries use only a small part of it"
 
 
 class Listener:
-    """Hears what the other process writes to standard error, and waits for it.
+    """Reads what the other process writes to standard error, and waits for its end.
 
     Args:
-        words: of the command line.
+        words: the words of the command line.
         patience: if a process without memory computes nothing for this many seconds, it is ended.
     """
 
@@ -58,13 +58,13 @@ class Listener:
         self.hangs = False
 
     def heard(self) -> None:
-        """In the other process: standard error is the pipe."""
+        """Call this in the other process: it makes the pipe the standard error."""
         os.close(self.hear)
         os.dup2(self.speak, 2)
         os.close(self.speak)
 
     def wait(self, child: int) -> int:
-        """Pass on what is heard until the process has ended; its status."""
+        """Pass on the lines of the other process until it has ended, and return its status."""
         os.close(self.speak)
         os.set_blocking(self.hear, False)
         watch = _Watch(child, self.patience)
@@ -113,11 +113,11 @@ class Listener:
 
     @property
     def noise(self) -> str:
-        """Held lines of a library at its end, or of an error that is reported in other words."""
+        """The held lines of a library's last output, or of an error that lemmata reports in its own words."""
         return b"".join(line for noisy, line in self.held if noisy).decode(errors="replace")
 
     def tell(self) -> None:
-        """Pass on what was held: without words about memory, for which the end of the command has its own."""
+        """Pass on the held lines, but not lines about memory, which the last message of the command replaces."""
         silent = self.hangs or speaks_of_memory(self.noise)
         for noisy, line in self.held:
             if not (noisy and silent):
@@ -142,7 +142,7 @@ class _Watch:
         self.next = 0.0
 
     def hangs(self) -> bool:
-        """Asked again and again; it looks once a second at most."""
+        """Whether they have stopped for too long. It may be called often, and looks at most once a second."""
         now = time.monotonic()
         if now < self.next or not self.most:
             return False
@@ -155,14 +155,14 @@ class _Watch:
         return now - self.since > self.patience
 
     def end(self) -> None:
-        """End all of them."""
+        """End the process and its descendants."""
         for number in descendants(self.child):
             with contextlib.suppress(OSError):
                 os.kill(number, signal.SIGKILL)
 
 
 def descendants(first: int) -> dict[int, int]:
-    """A process and those that it started, directly or not, with the ticks that each has computed."""
+    """A process and all its descendants, with the ticks of processor time that each has used."""
     parents, ticks = dict[int, int](), dict[int, int]()
     for place in pathlib.Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError, ValueError, IndexError):
@@ -175,7 +175,7 @@ def descendants(first: int) -> dict[int, int]:
 
 
 def killed_for_memory() -> int:
-    """How many processes the kernel has ended because memory ran out, as far as it says."""
+    """How many processes the kernel has ended because memory ran out; 0 if the kernel does not say."""
     with contextlib.suppress(OSError, ValueError):
         for line in pathlib.Path("/proc/vmstat").read_text().splitlines():
             if line.startswith("oom_kill "):
@@ -184,7 +184,7 @@ def killed_for_memory() -> int:
 
 
 def no_memory(found: str | None, sure: bool = True) -> MemoryPlanError:
-    """The error about memory that was not given, with the limits that there are.
+    """Return the error about missing memory, with the known limits.
 
     Args:
         found: what happened.

@@ -1,4 +1,4 @@
-"""Which claims are meant by words: by the number of a statement, by a name, or by the search that the site has."""
+"""Find the claims for given words: by the number of a statement, by name, or by the search of the site."""
 
 import difflib
 import re
@@ -8,15 +8,15 @@ from lemmata.errors import UnknownNameError
 from lemmata.interfaces.search import ask, claim_shelf
 
 _NEAREST = 5
-"""How many claims are shown if none has all words."""
+"""How many claims are shown if no claim has all words."""
 _ALMOST = 0.85  # how similar a misspelt locator is to the right one
 
 
 def searched(known: list[dict[str, Any]], part: str) -> tuple[list[dict[str, Any]], str]:
-    """The claims that are meant, the best first, and a remark if not all words were found as they were typed.
+    """The matching claims, the best first, and a remark if some words were not found as they were typed.
 
     Args:
-        known: rows of the catalogue.
+        known: the rows of the catalogue.
         part: the number of a statement, part of a name with its dots or underscores, or any words; empty for all.
 
     Raises:
@@ -50,7 +50,7 @@ def _names(row: dict[str, Any], part: str) -> bool:
 
 
 def names_statement(row: dict[str, Any], locator: str) -> bool:
-    """Whether one of the claim's locators is the one asked for, or a part of it: "(58a)" of "(58)"."""
+    """Whether a locator of the claim is `locator` or a part of it, as "(58a)" is of "(58)"."""
     wanted = locator.strip().lower()
     for known in (known.lower() for known in row["locators"]):
         if wanted in (known, re.sub(r"[a-z]\)$", ")", known)) or known.startswith(f"{wanted},"):
@@ -59,12 +59,12 @@ def names_statement(row: dict[str, Any], locator: str) -> bool:
 
 
 def nothing(part: str, words: list[str], rule: str) -> UnknownNameError:
-    """The error of a list that would be empty, with the nearest words.
+    """Return the error for a search without a match, with the nearest words.
 
     Args:
-        part: what was asked for.
-        words: what may have been meant.
-        rule: what may be asked for.
+        part: the words that the user gave.
+        words: words that the user may have meant.
+        rule: what the user may give.
     """
     known = {word.lower(): word for word in words}
     near = [known[word] for word in difflib.get_close_matches(part.lower(), known, n=3, cutoff=0.7)]

@@ -1,4 +1,4 @@
-"""`lemmata show`: one claim, stated in full, with its last verdict."""
+"""`lemmata show`: print one claim in full, with its last verdict."""
 
 import json
 from collections.abc import Callable
@@ -65,7 +65,7 @@ def show(
 
 
 def _show_passage(passage: dict[str, Any] | None, readings: list[dict[str, str]]) -> None:
-    """The place of the refuted words, the words, their possible readings, and when they would be true."""
+    """Print the place of the refuted words, the words, their possible readings, and when they would be true."""
     from ._console import out
 
     if passage is not None:
@@ -107,7 +107,7 @@ def _show_beside(heading: str, told: Callable[[dict[str, Any]], str], found: dic
 
 
 def _show_places(walk: dict[str, Any] | None) -> None:
-    """The settings of a walk at which something was found."""
+    """Print the settings of a walk at which a claim was refuted or failed."""
     from ._console import out
 
     for place in walk["where"] if walk is not None else ():
@@ -116,7 +116,7 @@ def _show_places(walk: dict[str, Any] | None) -> None:
 
 
 def _records(name: str) -> list[dict[str, Any]]:
-    """Entries of the catalogue that a name means, or of claims that are found by running code."""
+    """The catalogue's entries for a name, or entries made from claims found by running code."""
     from lemmata.engine.catalogue import entries
 
     from ._searched import names_statement

@@ -8,14 +8,15 @@ from lemmata.errors import SettingError
 
 
 def stale_claims(claims: Iterable[Any], part: str = "") -> list[Any]:
-    """Those of some claims that are to be judged again.
+    """Select the claims that are to be judged again.
 
-    These are all whose own code changed, and of those whose shared code changed one part. Parts have about the same
-    cost: claims are dealt to them in turn, the cheapest first. So N runs, each with another part, judge all of them.
+    These are all claims whose own code changed, and one part of the claims whose shared code changed. Parts have about
+    the same
+    cost: claims are dealt to them in turn, the cheapest first. So N runs, each with another part, judge all claims.
 
     Args:
-        claims: in the order in which they come back.
-        part: "K/N"; empty for all.
+        claims: the claims to choose from; their order is kept.
+        part: the part as "K/N"; empty for all.
 
     Raises:
         SettingError: if the text is not a valid part.

@@ -1,4 +1,4 @@
-"""`lemmata study`: the main job on a bundled set or a file of the user's."""
+"""`lemmata study`: study a bundled data set or the user's file."""
 
 import dataclasses
 import functools
@@ -81,7 +81,7 @@ def _study(
 
 
 def _save(given: "Given", record: StudyRecord, path: Path, console: "Console") -> None:
-    """Fit the recommended model and write it, or say why there is none."""
+    """Fit the recommended model and write it, or print why no model was saved."""
     from lemmata.interfaces.python import write_model
     from lemmata.printable import clean
     from lemmata.workflows.studies import named_model
@@ -127,7 +127,7 @@ study = with_options(_study, StudyOptions)
 
 
 def check_seed(seed: int) -> None:
-    """Refuse a seed that no generator takes.
+    """Refuse a seed that a random number generator does not accept.
 
     Raises:
         SettingError: if the value is not a whole number from 0 to 2³² - 1.

@@ -1,4 +1,4 @@
-"""`--subject`: claims of subjects and sections, the same in every command."""
+"""`--subject`: select claims by subject and section, in the same way in every command."""
 
 import difflib
 from collections.abc import Iterable, Sequence
@@ -16,14 +16,14 @@ Subjects = Annotated[
 
 
 def known_subjects(asked: Sequence[str] | None, names: Iterable[str]) -> tuple[str, ...]:
-    """Subjects and sections that were asked for, by repeated options or in one with commas between them.
+    """The requested subjects and sections, given by repeated options or in one option with commas.
 
     >>> known_subjects(["state-space,optimisers.decay"], ["state_space.cells.one", "optimisers.decay.two"])
     ('state_space', 'optimisers.decay')
 
     Args:
-        asked: as they were given.
-        names: of the claims to choose from.
+        asked: the values of the option.
+        names: the names of the claims to choose from.
 
     Raises:
         UnknownNameError: if no claim is in this subject or section; the message names the nearest one.
@@ -38,18 +38,18 @@ def known_subjects(asked: Sequence[str] | None, names: Iterable[str]) -> tuple[s
 
 
 def is_of(places: Iterable[str], name: str) -> bool:
-    """Whether a claim is of one of some subjects and sections, by its name."""
+    """Whether the name of a claim begins with one of the subjects or sections."""
     return any(place in _places(name) for place in places)
 
 
 def _places(name: str) -> list[str]:
-    """The subject of a claim, its section, and so on."""
+    """The beginnings of a claim's name: its subject, its subject and section, and so on."""
     parts = name.split(".")[:-1]
     return [".".join(parts[: k + 1]) for k in range(len(parts))]
 
 
 def unknown(option: str, word: str, known: Iterable[str], rule: str) -> UnknownNameError:
-    """The error of a word that no claim has, with the nearest one that is known."""
+    """Return the error for a word that no claim has, with the nearest known word."""
     near = difflib.get_close_matches(word, known, n=1, cutoff=0.4)
     remedy = f"did you mean {near[0]}?" if near else "run `lemmata list` to see the names"
     return UnknownNameError(f"{option} '{word}'", rule=rule, remedy=remedy)

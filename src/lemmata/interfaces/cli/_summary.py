@@ -1,4 +1,4 @@
-"""The output of a study: the data at the start, the answers and one table at the end."""
+"""The printed output of a study: the data first, then the answers and one table."""
 
 from typing import TYPE_CHECKING
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from lemmata.workflows.studies import Dataset
 
 UNSURE = "*"
-"""Marks a model that is not significantly better than guessing, because a file and a pipe do not show dim letters."""
+"""Marks a model that is not significantly better than guessing. Dim letters alone would be lost in a file or pipe."""
 NEAR = "="
-"""Stands behind a model that may be as good as the best."""
+"""The sign after the name of a model that may be as good as the best."""
 
 
 def describe_data(console: Console, dataset: "Dataset") -> None:
-    """The size and task of the data, and what loading did to it."""
+    """Print the size and the task of the data, and how loading changed the data."""
     from lemmata.printable import clean
 
     kind = f" with {len(dataset.classes)} classes" if dataset.classes else ""
@@ -33,12 +33,12 @@ def describe_data(console: Console, dataset: "Dataset") -> None:
 
 
 def print_summary(console: Console, record: StudyRecord, saves: bool = False) -> None:
-    """The sentences that answer, one row per model, and what to know before relying on it.
+    """Print the answers, a table with one row per model, and what to know before relying on them.
 
     Args:
-        console: where it goes.
-        record: a study, cleaned.
-        saves: whether the model is saved anyway.
+        console: the console to print on.
+        record: the record of a study, with control characters removed.
+        saves: whether the command also saves the model.
     """
     from lemmata.interfaces.report import told_save, warnings
 

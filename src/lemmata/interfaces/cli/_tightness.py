@@ -1,4 +1,4 @@
-"""`lemmata refute --write`: searches whose results the catalogue keeps, one claim after the other."""
+"""`lemmata refute --write`: search one claim after the other and keep the results in the catalogue."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,7 +10,7 @@ _KEPT = 25  # claims whose compiled functions are kept at a time; most share sma
 
 
 def wanted() -> list[Claim]:
-    """Bounds, and claims as printed that are false; the quicker ones first, as their last verdicts took."""
+    """Bounds, and printed statements that are false; claims whose last verdict took less time come first."""
     from lemmata.engine.catalogue import costs
     from lemmata.engine.claims import Status, registry
     from lemmata.engine.refutations import has_tightness
@@ -21,7 +21,7 @@ def wanted() -> list[Claim]:
 
 
 def is_recorded(claim: Claim) -> bool:
-    """Whether the catalogue has a search of the claim's code that moved no field which is not free any more."""
+    """Whether the catalogue has a search of the claim's current code that moved only fields that are still free."""
     from lemmata.engine.catalogue import searches
     from lemmata.engine.claims import fingerprint_of
 
@@ -36,11 +36,12 @@ def searched_one_by_one(claims: list[Claim], minutes: float, seed: int) -> Itera
 
     Args:
         claims: the claims.
-        minutes: of processor time, for each of them.
+        minutes: minutes of processor time for each claim.
         seed: of all randomness.
 
     Returns:
-        Each claim with its record, or with why it could not be searched; the catalogue is then unchanged.
+        Each claim with its record, or with the reason why it could not be searched. In the second case the catalogue
+        is unchanged.
     """
     import jax
 

@@ -10,7 +10,7 @@ COLOUR = {"supported": "green", "refuted": "red", "failed": "magenta", "vacuous"
 
 
 def worst(chosen: list[Any], verdicts: list[Any]) -> int:
-    """The exit code of several claims: 4 if one failed, else the worst status that is not the expected one."""
+    """The exit code of several claims: 4 if one failed, otherwise the code of the worst unexpected status."""
     if any(verdict.status == "failed" for verdict in verdicts):
         return EXIT["failed"]
     expected = {claim.name: claim.expected for claim in chosen}
@@ -20,7 +20,7 @@ def worst(chosen: list[Any], verdicts: list[Any]) -> int:
 
 
 def amiss(claims: list[Any], verdicts: dict[str, Any]) -> int:
-    """How many claims break a rule of the grammar; each is named with the rule."""
+    """Count the claims that break a rule of the grammar, and print each of them with the rule."""
     from lemmata.engine.claims import check_verdict, check_writing
     from lemmata.errors import ClaimError
 
@@ -39,7 +39,7 @@ def amiss(claims: list[Any], verdicts: dict[str, Any]) -> int:
 
 
 def show_verdict(verdict: Any, short: bool) -> None:
-    """A verdict in a few lines."""
+    """Print a verdict in a few lines."""
     from rich.markup import escape
 
     from lemmata.engine.claims import UNSEEN, advice_on
@@ -72,7 +72,7 @@ def _setting(setting: dict) -> str:
 
 
 def _control(control: Any) -> str:
-    """The status of the control, how far it is from the claim, and how many trials refute it."""
+    """Describe the control, a false version of the claim: its status, its distance, and how many trials refute it."""
     distance = "" if control.farthest is None else f" at a distance of {control.farthest:.3g}"
     by = "" if control.violating is None else f" by {control.violating:.0%} of the trials"
     return f"{control.status}{by}{distance}"

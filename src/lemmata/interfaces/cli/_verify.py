@@ -1,4 +1,4 @@
-"""`lemmata verify`: judge named statements on sampled problems. Exit codes say the verdict."""
+"""`lemmata verify`: judge named statements on sampled problems. The exit code gives the verdict."""
 
 import json
 from typing import Annotated, Any
@@ -94,7 +94,7 @@ verify = with_options(_verify, Judging)
 
 
 def _say_rules(claims: list[Any]) -> None:
-    """Name the rules of the grammar that claims break; a verdict does not show them."""
+    """Print the rules of the grammar that claims break, because a verdict does not show them."""
     from lemmata.engine.claims import check_writing
     from lemmata.errors import ClaimError
 

@@ -1,4 +1,4 @@
-"""`lemmata walk`: is a claim's declared range the region in which it holds?"""
+"""`lemmata walk`: does a claim hold in the whole region that it declares?"""
 
 import json
 import time
@@ -16,9 +16,9 @@ from ._subjects import Subjects, is_of, known_subjects
 from ._verdicts import EXIT
 
 SECONDS = 60.0
-"""A trial may take so long, unless --trial-seconds says otherwise."""
+"""The time limit of a trial in seconds, unless --trial-seconds sets another."""
 PLACE_SECONDS = 120.0
-"""All trials at a setting may take so long, unless --place-seconds says otherwise."""
+"""The time limit of all trials at one setting in seconds, unless --place-seconds sets another."""
 
 EMPTY = "inapplicable"
 """The status of a setting at which no trial satisfied the hypotheses."""
@@ -112,9 +112,10 @@ def walk(
 
 
 def _code(told: dict[str, dict[str, Any]], left: list[str]) -> int:
-    """The exit code of a completed walk; 3 also if no setting was tested.
+    """The exit code of a completed walk; it is 3 also if no setting was tested.
 
-    That is so if no claim has a setting to vary, none was finished in time, or the hypotheses hold at none.
+    No setting is tested if no claim has a setting to vary, no setting was finished in time, or the hypotheses hold at
+    no setting.
     """
     from ._console import err
 
@@ -141,7 +142,7 @@ def _chosen(claims: list[str] | None, subject: list[str] | None) -> list[Any]:
 
 
 def _in_order(chosen: list[Any], again: bool) -> list[Any]:
-    """The claims that are to be walked, the cheapest first. A setting takes about as long as the default setting."""
+    """The claims to walk, the cheapest first. Each setting is expected to take as long as the default setting."""
     from lemmata.engine.catalogue import costs, records
     from lemmata.engine.claims import fingerprint_of, places
 
@@ -157,7 +158,7 @@ def _in_order(chosen: list[Any], again: bool) -> list[Any]:
 def _walked(
     chosen: list[Any], asked: dict[str, Any], limits: dict[str, Any], minutes: float | None, kept: Kept
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The record of each claim by its name, as its last setting is judged."""
+    """Yield the record of each claim by name, as soon as its last setting is judged."""
     from lemmata.engine.claims import run_keyed, walk_of, walk_record
 
     from ._compilations import kept_compilations

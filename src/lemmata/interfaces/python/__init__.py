@@ -20,7 +20,7 @@ _LATER = {"Comparison": "_compare", "compare": "_compare", "ModelStudy": "_exami
 
 
 def __getattr__(name: str) -> Any:
-    """The other two jobs, whose code a study of a table does not need."""
+    """Load the other two jobs when they are used, because a study of a table does not need their code."""
     if name in _LATER:
         return getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""Options of a command by their names, as a caller in Python gives them."""
+"""Check the options that a caller in Python passes by name."""
 
 import dataclasses
 import difflib
@@ -12,11 +12,11 @@ def asked(kind: type, options: dict[str, Any], command: str) -> dict[str, Any]:
 
     Args:
         kind: the dataclass of the command's options.
-        options: by name.
-        command: for the message.
+        options: the values of the options by name.
+        command: the name of the function, for the message.
 
     Raises:
-        SettingError: there is no such option.
+        SettingError: an option does not exist.
     """
     known = {field.name: field for field in dataclasses.fields(kind)}
     for name in options:

@@ -1,4 +1,4 @@
-"""The comparison of ways of mixing sequences, in Python."""
+"""`lemmata.compare`: the comparison of ways of mixing sequences, as a function in Python."""
 
 import functools
 import time
@@ -40,8 +40,8 @@ class Comparison(Finished[ComparisonRecord]):
     def curves(self) -> pl.DataFrame:
         """Learning curves: a row for each family, number of training rows, and kind ("measured" or "predicted").
 
-        Errors are divided by the error of guessing the mean. For a measured value, `lower` and `upper` are two standard
-        errors over the splits below and above it. For a predicted value, they are the ends of its interval.
+        Errors are divided by the error of guessing the mean. For a measured value, `lower` and `upper` lie two
+        standard errors (over the splits) below and above it. For a predicted value, they are the ends of its interval.
         """
         rows = []
         for family in self.record.families:
@@ -73,9 +73,9 @@ def compare(
     """Which way of mixing a sequence fits these rows: none, local windows, a linear recurrence, or attention?
 
     Args:
-        x: an array of shape (n, T, c), where n is the number of rows, T of tokens and c of channels. Or an array of
-            shape (n, columns) or a pandas or polars data frame, together with `sequence_length`. Or the name of a
-            bundled task ("lookup", "filter", "motif", "smooth", "noise", "hold"), the data set "digits", or a path.
+        x: an array of shape (n, T, c), with n rows of T tokens and c channels. Or an array of shape (n, columns) or a
+            pandas or polars data frame, together with `sequence_length`. Or the name of a bundled task ("lookup",
+            "filter", "motif", "smooth", "noise", "hold"), the data set "digits", or a path.
         y: the targets, of shape (n) or (n, k); None if x is a table in which `target` names their column.
         mask: for an array (n, T, c), whether a position holds a token. The tokens of a row are its last positions.
         executor: an executor of `concurrent.futures` that fits the families; None means this process.
@@ -85,8 +85,8 @@ def compare(
     Raises:
         DataError: the rows cannot be used.
         SettingError: an option is unknown or out of its bounds.
-        UnknownNameError: no such column.
-        MissingFileError: no such file or task.
+        UnknownNameError: a named column does not exist.
+        MissingFileError: the file or task does not exist.
 
     >>> import lemmata
     >>> found = lemmata.compare("motif", families=["mlp", "conv"], repeats=2, max_rows=200, lengths="none")
@@ -97,7 +97,7 @@ def compare(
     told = ComparisonOptions(**_checked(options))
     data = x if y is None else (x, y) if mask is None else (x, y, mask)
     if y is None and mask is not None:
-        raise SettingError("mask is given without y", rule="x, y and mask must be arrays of the same rows")
+        raise SettingError("mask is given without y", rule="x, y and mask must be arrays with the same number of rows")
     if mask is not None and np.ndim(np.asarray(x)) != 3:
         raise SettingError("mask does not fit x", found=f"x of {np.ndim(np.asarray(x))} axes", rule="x (n, T, c)")
     with jax.enable_x64(True):
@@ -106,7 +106,7 @@ def compare(
 
 
 def _checked(options: dict[str, Any]) -> dict[str, Any]:
-    """The options by name, with sequences of names and of lengths joined to strings."""
+    """Check the options by name, and join sequences of names or lengths to one string each."""
     return {
         name: ",".join(str(part) for part in value) or "none"
         if name in ("families", "lengths") and not isinstance(value, str) and isinstance(value, Iterable) else value

@@ -1,4 +1,4 @@
-"""The examination of a trained model, at home in Python."""
+"""`lemmata.study_model`: the examination of a trained model, as a function in Python."""
 
 import dataclasses
 import time
@@ -55,7 +55,7 @@ class ModelStudy(Finished[ExaminationRecord]):
         `gradient`: the mean size of the gradient times the input's standard deviation; missing without derivatives.
         `loss_growth`, `lower`, `upper`: how much the mean loss grows if the input's values are permuted among the
         rows, with the 95 % interval for new rows.
-        `null`: for an input without information, 95 % of growths lie within +- this number.
+        `null`: if an input carries no information, 95 % of loss growths lie between -null and +null.
         `told`: whether the input matters, that is, whether the growth is larger than chance allows.
         """
         return None if self.record.inputs is None else inputs_frame(self.record.inputs)
@@ -86,7 +86,7 @@ class ModelStudy(Finished[ExaminationRecord]):
         return "\n".join([*model_sentences(self.record), *steps])
 
     def plot(self) -> alt.Chart | alt.LayerChart | None:
-        """A chart of predicted intervals divided by measured values; None if there are no measurements."""
+        """A chart of the predicted intervals, each divided by its measured value; None if nothing was measured."""
         return strip_chart(self.record)
 
     def __repr__(self) -> str:
@@ -97,7 +97,7 @@ class ModelStudy(Finished[ExaminationRecord]):
 
 
 def _last_step(pipeline: Any, x: Any, facts: Any) -> tuple[Any, Any, Any]:
-    """The last step of a pipeline, and all rows as it reads them. For nested pipelines, the innermost last step."""
+    """The last step of a pipeline, and all rows as this step reads them. For nested pipelines, the innermost one."""
     if len(pipeline) == 1:
         return bare_model(pipeline[-1]), x, facts
     facts = dict(facts)

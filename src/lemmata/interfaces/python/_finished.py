@@ -1,4 +1,4 @@
-"""The common part of finished jobs in Python: a record with its answer, its page and its file."""
+"""The common part of finished jobs in Python: a record, its answer, its page and its file."""
 
 import dataclasses
 from pathlib import Path
@@ -18,7 +18,7 @@ class Finished(Generic[R]):
     """A finished job.
 
     Args:
-        record: everything it found, as its file holds it.
+        record: all results of the job, as stored in its file.
     """
 
     record: R
@@ -41,8 +41,8 @@ class Finished(Generic[R]):
         """Read the record's file.
 
         Raises:
-            MissingFileError: there is no such file.
-            DataError: it is not a record of this kind and version.
+            MissingFileError: the file does not exist.
+            DataError: the file is not a record of this kind and version.
         """
         finish(Path(path).parent, Path(path).name)
         return cls(cls.kind.load(path))

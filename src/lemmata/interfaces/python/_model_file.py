@@ -1,4 +1,4 @@
-"""A fitted model in a file of skops and its model card. Reading the file runs no code."""
+"""Write a fitted model to a skops file with a model card. Reading the file does not run code."""
 
 import zipfile
 from pathlib import Path
@@ -13,9 +13,9 @@ def write_model(final: FinalModel, record: StudyRecord, path: str | Path) -> Pat
     """Write a fitted model and its card.
 
     Args:
-        final: the model.
-        record: of the study that names it.
-        path: of the file.
+        final: the fitted model.
+        record: the record of the study that recommends the model.
+        path: the path of the file.
 
     Raises:
         SettingError: skops cannot store the model.

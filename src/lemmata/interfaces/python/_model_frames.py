@@ -1,4 +1,4 @@
-"""Tables of an examination's record as frames of polars."""
+"""Turn tables of an examination's record into polars data frames."""
 
 from typing import Any
 
@@ -8,10 +8,10 @@ from lemmata.workflows.records.model_tables import InputTable, LayerTable, besid
 
 
 def inputs_frame(table: InputTable) -> pl.DataFrame:
-    """One row for each input; empty columns are left out.
+    """A data frame with one row for each input, without empty columns.
 
     Args:
-        table: of a record.
+        table: the table of inputs of a record.
     """
     rows = [
         {
@@ -29,10 +29,10 @@ def inputs_frame(table: InputTable) -> pl.DataFrame:
 
 
 def layers_frame(table: LayerTable) -> pl.DataFrame:
-    """One row for each matrix, and one for all arrays with a single axis; empty columns are left out.
+    """A data frame with a row for each matrix and one for all arrays with a single axis, without empty columns.
 
     Args:
-        table: of a record.
+        table: the table of layers of a record.
     """
     rows = []
     for own in table.layers:

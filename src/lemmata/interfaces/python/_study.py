@@ -1,4 +1,4 @@
-"""The study in Python: it takes a table in memory and gives an answer, a data frame of curves, a chart and a page."""
+"""`lemmata.study`: study a table in memory, and get an answer, a data frame of curves, a chart and a page."""
 
 import dataclasses
 import functools
@@ -33,7 +33,7 @@ from ._finished import Finished
 from ._model_file import write_model
 
 NORMAL_90 = 1.645
-"""A normal variable is within so many standard deviations of its mean with probability 90 %."""
+"""A normal variable is within this many standard deviations of its mean with probability 90 %."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -193,8 +193,8 @@ def study(table: object, target: str | None = None, executor: Executor | None = 
     Raises:
         DataError: the table cannot be used.
         SettingError: an option is unknown or out of its bounds.
-        UnknownNameError: no such column or model.
-        MissingFileError: no such file.
+        UnknownNameError: a named column or model does not exist.
+        MissingFileError: the file does not exist.
 
     >>> import lemmata
     >>> found = lemmata.study("iris", models=["linear"], quick=True)
@@ -212,27 +212,27 @@ def study(table: object, target: str | None = None, executor: Executor | None = 
 
 
 def _checked(options: dict[str, Any]) -> dict[str, Any]:
-    """The options by name, with a sequence of models joined to one string."""
+    """Check the options by name, and join a sequence of models to one string."""
     options = asked(StudyOptions, options, "study")
     models = options.get("models")
     return options if models is None or isinstance(models, str) else {**options, "models": ",".join(_names(models))}
 
 
 def _names(models: object) -> list[str]:
-    """Names of models from a sequence of them."""
+    """Join a sequence of model names to one string."""
     names = list(models) if isinstance(models, Iterable) else []
     if not names or not all(isinstance(name, str) for name in names):
         raise SettingError(
             "models does not contain names",
             found=repr(models)[:80],
             rule="names in one string, separated by commas, or a sequence of names",
-            remedy='models="linear,rbf" or models=["linear", "rbf"]',
+            remedy='write models="linear,rbf" or models=["linear", "rbf"]',
         )
     return [str(name) for name in names]
 
 
 def load(table: object, told: StudyOptions) -> Dataset:
-    """The table, read as the options say."""
+    """Read the table as the options say."""
     return load_dataset(
         table,
         told.target,

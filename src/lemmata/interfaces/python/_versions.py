@@ -1,4 +1,4 @@
-"""The installed versions, with which a bug report begins."""
+"""Print the installed versions, which belong at the start of a bug report."""
 
 import importlib.metadata
 import platform

@@ -1,4 +1,4 @@
-"""What to do next, in words: each action with its effect on a copy of the model."""
+"""Sentences on what to do next. Each action has its measured effect on a copy of the model."""
 
 from lemmata.workflows.records.examinations import Action, Effect, ExaminationRecord
 
@@ -6,7 +6,7 @@ from ._text import number, percent
 
 
 def action_sentences(record: ExaminationRecord) -> list[str]:
-    """The next actions, one in each line, with their effect on held-out rows of a copy of the model."""
+    """The next actions, one on each line, with their effect on held-out rows, measured on a copy of the model."""
     return [f"{own.text} {_done(own)}".rstrip() for own in record.actions]
 
 

@@ -15,10 +15,10 @@ from ._curves import COLUMNS, curve_rows, drawn_models, frame, level, size_line
 from ._theme import COLOURS, INK, colour, colour_of, linear_ticks, ticks
 
 PANEL = {"width": 250, "height": 180}
-"""Size of a panel in pixels, if a picture has one a model."""
+"""Size of a panel in pixels, for pictures with one panel for each model."""
 Picture = Any | None
 CSV = {"curves": COLUMNS, "all-curves": COLUMNS}
-"""The columns of a picture's rows that are written to CSV; all columns for pictures that are not listed."""
+"""The columns that are written to CSV for these pictures; other pictures write all columns."""
 
 
 def _log(values: Sequence[float | int], around: float = 1.15) -> tuple[alt.Scale, list[float]]:
@@ -121,7 +121,7 @@ def spectra(record: StudyRecord) -> Picture:
 
 
 def residuals(record: StudyRecord) -> Picture:
-    """For a regression: the errors of the predictions of held-out rows, against the prediction."""
+    """For a regression: the error of each prediction on a held-out row, drawn against the prediction."""
     rows = [
         {"row": item.row, "truth": item.truth, "predicted": item.said, "residual": item.truth - item.said}
         for item in record.residuals
@@ -151,7 +151,7 @@ def residuals(record: StudyRecord) -> Picture:
 
 
 def training(run: dict[str, Any]) -> Picture:
-    """A panel a width: error of the network and of its kernel through training time, on training and held-out rows."""
+    """One panel for each width: the errors of network and kernel over training time, on training and held-out rows."""
     rows = [
         {"width": f"width {width['width']:,}", "time": point["time"], "error": point[f"{who}_{part}"], "who": who,
          "on": name}

@@ -1,4 +1,4 @@
-"""Two studies side by side: the same table before and after, two tables, two targets."""
+"""Show two studies side by side: the same table before and after a change, two tables, or two targets."""
 
 import dataclasses
 from typing import Any
@@ -17,13 +17,13 @@ from ._theme import colour, configured
 
 
 def comparison(first: StudyRecord, second: StudyRecord) -> str:
-    """The text of a page: answers, learning curves and models of two studies side by side.
+    """The text of a page that shows answers, learning curves and models of two studies side by side.
 
     The curves of the two best models are in one picture if both studies have the same metric.
 
     Args:
         first: a study.
-        second: another.
+        second: another study.
     """
     records = [clean(first, lines=True), clean(second, lines=True)]
     pictures = drawn(_pictures(records), _described(records))
@@ -40,7 +40,7 @@ def comparison(first: StudyRecord, second: StudyRecord) -> str:
 
 
 def _names(records: list[StudyRecord]) -> list[str]:
-    """The names of the two: those of their tables, or numbers if these have the same name."""
+    """The names of the two studies: the names of their tables, or numbers if both tables have the same name."""
     names = [record.data.name or "a table" for record in records]
     if names[0] != names[1]:
         return names
@@ -80,13 +80,13 @@ def _pictures(records: list[StudyRecord]) -> dict[str, Any]:
 
 
 def _described(records: list[StudyRecord]) -> dict[str, str]:
-    """The words for each picture."""
+    """The description of each picture in words."""
     each = [f"{name}: {learning_curve(record)}" for name, record in zip(_names(records), records, strict=True)]
     return {"first": each[0], "second": each[1], "curves": " ".join(each)}
 
 
 def _together(records: list[StudyRecord]) -> alt.LayerChart:
-    """The best models of both studies in one frame."""
+    """Draw the best models of both studies in one chart."""
     titles = [f"{name}: {model.title}" for name, model in zip(_names(records), _best(records), strict=True)]
     found = [dataclasses.replace(model, title=title) for model, title in zip(_best(records), titles, strict=True)]
     marks = {record.answers.asked for record in records if record.answers.needed is not None}

@@ -1,4 +1,4 @@
-"""The learning curve of a study as one chart: measured, expected and requested values."""
+"""Draw the learning curve of a study as one chart, with measured, expected and requested values."""
 
 import dataclasses
 import math
@@ -23,12 +23,12 @@ class Frame:
     """The axes of a chart of a metric over training rows.
 
     A metric with a best value, such as 1, is drawn as its distance from this value on a reversed logarithmic axis. The
-    labels are the metric: 90 %, 95 % and 99 % are as far apart as 10, 5 and 1 % of errors.
+    labels still show the metric: 90 %, 95 % and 99 % are as far apart as errors of 10, 5 and 1 %.
 
     Args:
         unit: the metric.
-        sizes: smallest and largest number of rows.
-        heights: smallest and largest height drawn.
+        sizes: the smallest and the largest number of rows.
+        heights: the smallest and the largest height that is drawn.
     """
 
     unit: Unit
@@ -36,7 +36,7 @@ class Frame:
     heights: tuple[float, float]
 
     def height(self, value: float) -> float:
-        """Where a value is drawn; a perfect one, which a logarithmic axis cannot show, well below the frame."""
+        """The height of a value. A perfect value, which a logarithmic axis cannot show, lies well below the frame."""
         return max(height(value, self.unit), self.heights[0] / 10)
 
     def x(self) -> alt.X:
@@ -58,7 +58,7 @@ class Frame:
 
 
 def height(value: float, unit: Unit) -> float:
-    """Where a value is drawn on a logarithmic axis: its distance from perfect."""
+    """The height of a value on a logarithmic axis: its distance from the perfect value."""
     return best_of(unit) - value if unit.rises else value - best_of(unit)
 
 
@@ -72,7 +72,7 @@ def _caption(unit: Unit) -> str:
 
 
 def frame(models: Sequence[ModelResult], unit: Unit, marks: Sequence[float]) -> Frame:
-    """A frame that holds what these models measured and are expected to have, and the marks (values of the metric)."""
+    """A frame that contains the measured and expected values of these models, and the marks (values of the metric)."""
     sizes = [point.n for model in models for point in [*model.points, *model.band]]
     points = [height(point.value, unit) for model in models for point in model.points]
     expected = [height(point.value, unit) for model in models for point in model.band]
@@ -132,7 +132,7 @@ def _tips() -> list[alt.Tooltip]:
 
 
 def curve_layers(best: Sequence[str], around: Frame, shades: alt.Color) -> list[alt.Chart]:
-    """One thin line for each model; for the best ones (in `titles`) a band, a strong line and the measured points."""
+    """Draw a thin line for each model; for the models in `titles` also a band, a thick line and measured points."""
     base = alt.Chart().encode(x=around.x(), color=shades)
     chosen = alt.FieldOneOfPredicate(field="model", oneOf=list(best))
     expected = base.transform_filter(f"datum.what === '{EXPECTED}'")
@@ -157,7 +157,7 @@ def curve_layers(best: Sequence[str], around: Frame, shades: alt.Color) -> list[
 
 
 def level(around: Frame, value: float, label: str, left: bool, dashed: bool = False) -> list[alt.Chart]:
-    """A horizontal line at a value of the metric, with its label above it; nothing if it is outside the frame."""
+    """A horizontal line at a value of the metric, with a label above it; nothing if the value is outside the frame."""
     place = height(value, around.unit) if math.isfinite(value) else math.nan
     if not around.heights[0] <= place <= around.heights[1]:
         return []
@@ -184,15 +184,15 @@ def size_line(around: Frame, total: int, label: str) -> list[alt.Chart]:
 
 
 def learning_curve_chart(record: StudyRecord, width: int | str = 640, height: int = 330) -> alt.LayerChart:
-    """The learning curve of the best model, with its band, its measurements, the requested value, and the other models.
+    """Draw the best model's learning curve with band and measurements, the requested value, and the other models.
 
     If another model reaches the requested value with the fewest rows, its curve is drawn in the same way as the best
     model's.
 
     Args:
         record: a study.
-        width: of the plot in pixels, or "container".
-        height: of the plot in pixels.
+        width: the width of the plot in pixels, or "container".
+        height: the height of the plot in pixels.
 
     Returns: A chart over training rows on a logarithmic axis. Points with bars of two standard errors are measured on
     held-out rows. The line with its 90 % band is expected, and dashed beyond the data.

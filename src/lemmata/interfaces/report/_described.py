@@ -1,4 +1,4 @@
-"""Each picture in words, for readers who cannot see it: its axes, and the most important values."""
+"""Describe each picture in words for readers who cannot see it: its axes and its most important values."""
 
 import math
 import statistics
@@ -11,7 +11,7 @@ from ._text import number, told, told_asked, told_interval, told_rows
 
 
 def described(record: StudyRecord) -> dict[str, str]:
-    """The description of each picture of a study, by the picture's name; also for pictures that are not drawn."""
+    """The descriptions of a study's pictures by the pictures' names, including pictures that are not drawn."""
     found = {
         "curves": learning_curve(record),
         "all-curves": _all_curves(record),
@@ -23,7 +23,7 @@ def described(record: StudyRecord) -> dict[str, str]:
 
 
 def learning_curve(record: StudyRecord) -> str:
-    """The curve of the best model, the requested value, and the other models that are drawn."""
+    """Describe the best model's curve, the requested value, and the other models that are drawn."""
     unit, answers, total = record.unit, record.answers, record.data.total
     models = drawn_models(record)
     best = next((model for model in models if model.name == answers.best), None)
@@ -39,7 +39,7 @@ def learning_curve(record: StudyRecord) -> str:
 
 
 def told_model(model: ModelResult, record: StudyRecord) -> str:
-    """The last measurement of a model, its expected value with all rows, and the end of its curve."""
+    """State a model's last measurement, its expected value with all rows, and the end of its curve."""
     unit, total = record.unit, record.data.total
     last = max((point for point in model.points if math.isfinite(point.value)), key=lambda p: p.n, default=None)
     parts = [] if last is None else [f"measured {told(last.value, unit)} at {number(round(last.n))} rows"]

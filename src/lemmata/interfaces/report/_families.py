@@ -1,4 +1,4 @@
-"""The page of a comparison: which family of mixers wins, its curves, its costs."""
+"""The page of a comparison: which family of sequence mixers wins, the learning curves, and the costs."""
 
 import math
 from typing import Any
@@ -13,7 +13,7 @@ from ._text import MISSING, number
 from ._theme import colour, colour_of, configured, ticks
 
 FLOOR = 1e-4
-"""Smaller errors are drawn here."""
+"""Errors below this value are drawn at this value."""
 Row = dict[str, Any]
 
 
@@ -30,7 +30,7 @@ def families_page(record: ComparisonRecord) -> str:
 
 
 def families_fragment(record: ComparisonRecord) -> str:
-    """A fragment of HTML for a notebook: the answer, the errors as a picture (SVG), and a table; no script."""
+    """A fragment of HTML for a notebook: the answer, the errors as a picture (SVG), and a table, without scripts."""
     record = clean(record, lines=True)
     chart = errors_chart(record)
     pictures = drawn({} if chart is None else {"errors": chart}, _words(record))
@@ -42,7 +42,7 @@ def _titles(record: ComparisonRecord) -> list[str]:
 
 
 def errors_chart(record: ComparisonRecord) -> Any:
-    """The error of each family with its interval, and its error with shuffled targets (hollow)."""
+    """Draw the error of each family with its interval, and its error with shuffled targets as a hollow point."""
     if not record.families:
         return None
     rows = []
@@ -72,7 +72,7 @@ def errors_chart(record: ComparisonRecord) -> Any:
 
 
 def curves_chart(record: ComparisonRecord) -> Any:
-    """Learning curves: predicted lines with their bands, measured points with two standard errors."""
+    """Draw the learning curves: predicted lines with bands, and measured points with bars of two standard errors."""
     if not record.families:
         return None
     rows = _drawn_points(record)
@@ -120,7 +120,7 @@ def _point(title: str, what: str, n: int, value: float, lower: float, upper: flo
 
 
 def cost_chart(record: ComparisonRecord) -> Any:
-    """Operations, bytes and seconds of one row against its length."""
+    """Draw the operations, bytes and seconds that one row takes against the length of the row."""
     points = [(family, point) for family in record.families if family.cost for point in family.cost.points]
     if not points:
         return None
@@ -142,7 +142,7 @@ def cost_chart(record: ComparisonRecord) -> Any:
 
 
 def _rows(record: ComparisonRecord) -> list[Row]:
-    """A row a family, the smallest error first."""
+    """One table row for each family, with the smallest error first."""
     return [
         {
             "title": family.title, "words": family.words, "colour": colour_of(place),
@@ -214,7 +214,7 @@ def _cost_rows(record: ComparisonRecord) -> list[Row]:
 
 
 def _words(record: ComparisonRecord) -> dict[str, str]:
-    """The pictures in words."""
+    """Describe the pictures in words."""
     errors = "; ".join(
         f"{own.title} {number(own.error.value)} ({number(own.error.lower)} to {number(own.error.upper)})"
         for own in sorted(record.families, key=lambda own: own.error.value)

@@ -1,4 +1,4 @@
-"""The pictures of an in-context transformer, drawn only from its record."""
+"""Draw the pictures of an in-context transformer, using only its record."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ Run = dict[str, Any]
 
 
 def coefficients_picture(run: Run, kind: str) -> alt.Chart:
-    """The largest coefficients along the layers, one line each."""
+    """Draw the largest coefficients along the layers, with one line for each coefficient."""
     path = run["paths"][kind]
     rows = [
         {"layer": layer, "rho": value, "number": str(number)}
@@ -26,7 +26,7 @@ def coefficients_picture(run: Run, kind: str) -> alt.Chart:
 
 
 def errors_picture(run: Run) -> Any:
-    """The squared error at the queries along the layers, with the errors of the other methods."""
+    """Draw the squared error at the queries along the layers, with the errors of the other methods."""
     rows = [
         {"layer": layer, "error": error, "model": f"transformer, {kind}"}
         for kind, path in run["paths"].items()
@@ -43,7 +43,7 @@ def errors_picture(run: Run) -> Any:
 
 
 def attention_picture(run: Run, kind: str) -> alt.Chart:
-    """The values to which Attn1's second head attends: the current prediction at each example, by target."""
+    """Draw what the second head of Attn1 attends to: the current prediction for each example, against its target."""
     path = run["paths"][kind]
     rows = [
         {"layer": str(layer), "example": place, "score": score, "target": target}
@@ -68,7 +68,7 @@ def _layers(path: dict[str, Any]) -> alt.X:
 
 
 def pictures_of(run: Run) -> dict[str, str]:
-    """Coefficients, errors and attention scores as SVG, by the names of their files. Empty if none can be drawn.
+    """SVG pictures of coefficients, errors and attention scores, by file name. Empty if none can be drawn.
 
     Args:
         run: the record of `lemmata.workflows.studies.run_in_context`.

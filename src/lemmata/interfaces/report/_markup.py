@@ -5,7 +5,7 @@ from markupsafe import Markup
 from ._notation import FUNCTIONS, GREEK, SIGNS, WORDLIKE, Token
 
 _SHORT = frozenset({"op", "HS", "tr", "id"})
-"""Subscripts of two letters that are one word."""
+"""Subscripts of two letters that are read as one word."""
 
 
 def mrow(parts: list[Markup]) -> Markup:
@@ -25,7 +25,7 @@ def bracketed(body: Markup, left: Token, right: Token) -> Markup:
 
 
 def token_of_script(token: Token) -> Markup:
-    """A token of a script: letters of an index pair one by one, words as words."""
+    """The MathML of a sub- or superscript token: the two letters of an index pair are separate, a word stays one."""
     text = token.text
     if token.kind == "number":
         return Markup("<mn>{}</mn>").format(text)

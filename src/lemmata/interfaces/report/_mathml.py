@@ -46,7 +46,7 @@ def formula(text: str, display: bool = False) -> Markup | None:
 
 
 class _Factor:
-    """A factor of a product as it is typeset, with the facts that a fraction bar needs."""
+    """A typeset factor of a product, with the facts that are needed to draw a fraction bar."""
 
     def __init__(self, markup: Markup, first: Token, inside: Markup | None = None, wordy: bool = False):
         self.markup, self.first, self.inside, self.wordy = markup, first, inside, wordy
@@ -70,7 +70,7 @@ class _Parser:
         return token
 
     def row(self, closer: str, outermost: bool = False) -> Markup:
-        """Terms between operators, relations and commas, up to the closing token, which is taken."""
+        """Read terms between operators, relations and commas, up to and including the closing token."""
         parts, operand = [], False
         self.closers.append(closer)
         while not self._ends(closer):
@@ -114,18 +114,18 @@ class _Parser:
         if closer in ("bar", "norm"):
             return token.kind == closer and not token.before
         if token.kind == "end" and closer != "end":
-            raise UnclearError("a bracket is open")
+            raise UnclearError("a bracket is not closed")
         return closer in (token.kind, token.text)
 
     def _starts(self) -> bool:
-        """Whether an operand begins here: a bar opens unless it can close the innermost one."""
+        """Whether an operand begins here. A bar opens a bracket unless it can close the innermost one."""
         token = self.peek()
         if token.kind in ("bar", "norm"):
             return not token.after and (self.closers[-1] != token.kind or bool(token.before))
         return token.kind in _OPERANDS or self._placeholder()
 
     def _placeholder(self) -> bool:
-        """Whether the dot here is the place of an argument, as in "K(., x)"."""
+        """Whether the dot here stands for an argument, as in "K(., x)"."""
         token, before = self.peek(), self.tokens[self.place - 1].text if self.place else ""
         return token.text == "." and before in ("(", ",", "|") and self.peek(1).text in (")", ",", "|")
 
@@ -254,7 +254,7 @@ class _Parser:
         return Markup("<mrow><mo>{}</mo>{}<mo>{}</mo></mrow>").format(left, self.row(")"), right)
 
     def _scripted(self, base: _Factor) -> _Factor:
-        """The operand with its accent, its subscript and its superscript. A digit behind a letter is an index."""
+        """The operand with its accent, its subscript and its superscript. A digit after a letter is an index."""
         base = self._marked(base)
         below, above, vague = self._digit(base), [], False
         while (self.peek().kind in ("script", "raised", "prime") or self._star()) and not self.peek().before:
@@ -286,7 +286,7 @@ class _Parser:
         return found
 
     def _marked(self, base: _Factor) -> _Factor:
-        """The operand with the hat or tilde behind it, as in "rho^" and "W~". No script and no operand may follow."""
+        """The operand with the hat or tilde after it, as in "rho^" and "W~". A script or operand must not follow."""
         mark, follows = self.peek(), self.peek(1)
         ends = (
             mark.after
@@ -303,13 +303,13 @@ class _Parser:
         return _Factor(Markup('<mover accent="true">{}<mo>{}</mo></mover>').format(base.markup, sign), base.first)
 
     def _digit(self, base: _Factor) -> Markup | None:
-        """The digit directly behind a letter, as in "x0" and "log2". Longer numbers are unclear."""
+        """The digit directly after a letter, as in "x0" and "log2". Longer numbers are unclear."""
         token, name = self.peek(), base.first.text
         if base.first.kind != "name" or token.kind != "number" or token.before:
             return None
         short = len(name) == 1 or name in GREEK or name == "log"
         if not short or not re.fullmatch(r"\d|10", token.text) or (not token.after and self.peek(1).kind == "name"):
-            raise UnclearError("a digit behind a name")
+            raise UnclearError("a digit after a name")
         return token_of_script(self.take())
 
     def _with_factorial(self, base: _Factor, below: Markup | None, above: list[Markup]) -> _Factor:
@@ -327,7 +327,7 @@ class _Parser:
         return _Factor(Markup("<msup>{}<mn>{}</mn></msup>").format(found.markup, power), base.first)
 
     def _script(self) -> Markup:
-        """The content of a script: a bracket, or a number or name with a sign. A bracket around one token is meant."""
+        """The content of a script: a bracket, or a number or name with a sign. In "x^(n)", the brackets stay."""
         token = self.peek()
         if token.before:
             raise UnclearError("a subscript or exponent begins with a blank")

@@ -55,7 +55,7 @@ def models_page(first: ExaminationRecord, second: ExaminationRecord) -> str:
 
 
 def model_page(record: ExaminationRecord, beside: bool = False) -> str:
-    """The text of the page.
+    """The text of the page of an examination.
 
     Args:
         record: an examination.
@@ -77,7 +77,7 @@ def model_page(record: ExaminationRecord, beside: bool = False) -> str:
 
 
 def _sets(record: ExaminationRecord) -> str:
-    """The sizes of the sets of classes, or of the intervals, for a new row, in words.
+    """State in words how large the sets of classes, or the intervals, for a new row are.
 
     Empty if there are too few rows.
     """
@@ -110,7 +110,7 @@ def _bin(own: ReliabilityBin) -> dict[str, Any]:
 
 
 def model_fragment(record: ExaminationRecord) -> str:
-    """A fragment of HTML for a notebook: the answer and the strip (SVG); no script."""
+    """A fragment of HTML for a notebook: the answer and the strip of intervals (SVG), without scripts."""
     record = clean(record, lines=True)
     return template("model_fragment.html").render(
         record=record,
@@ -153,7 +153,7 @@ def model_sentences(record: ExaminationRecord) -> list[str]:
 
 
 def _cut(record: ExaminationRecord) -> list[str]:
-    """The checks that the time limit left out, and a limit that would include them."""
+    """State how many checks the time limit left out, and which limit would include them."""
     prices = [own.price for own in record.gauges if own.reason.endswith(TOO_LATE) and own.price is not None]
     if not prices:
         return []
@@ -163,12 +163,12 @@ def _cut(record: ExaminationRecord) -> list[str]:
 
 
 def _says_little(record: ExaminationRecord, ends: GaugeInterval) -> bool:
-    """Whether an interval is wider than half of the error that everybody has without the model."""
+    """Whether an interval is wider than half of the baseline error, which is reached without the model."""
     return record.baseline is not None and ends.upper - ends.lower > record.baseline.error / 2
 
 
 def _held(record: ExaminationRecord) -> list[str]:
-    """The error on held-out rows, and the error of one constant answer for all of them. Empty without held-out rows."""
+    """Compare the error on held-out rows with the error of one constant answer. Empty without held-out rows."""
     if record.held_error is None:
         return []
     task, own = record.model.task, record.baseline
@@ -202,7 +202,7 @@ def _held(record: ExaminationRecord) -> list[str]:
 
 
 def _outputs(record: ExaminationRecord) -> str:
-    """The root mean squared error, and of several outputs the best and the worst of them."""
+    """State the root mean squared error and, if there are several outputs, the best and the worst of them."""
     if not record.outputs:
         return ""
     *single, last = record.outputs
@@ -216,9 +216,9 @@ def _outputs(record: ExaminationRecord) -> str:
 
 
 def silence(record: ExaminationRecord) -> tuple[list[str], list[tuple[str, list[str]]]]:
-    """Theories without a result, each with its reason, and the checks that wait for facts, with their titles.
+    """Checks without a result and their reasons, and the titles of checks that need further facts.
 
-    A check waits if each of its hypotheses that does not hold asks for something that the user could have given.
+    A check needs further facts if the user could supply what is missing for each hypothesis that does not hold.
 
     Args:
         record: an examination.
@@ -240,12 +240,12 @@ def silence(record: ExaminationRecord) -> tuple[list[str], list[tuple[str, list[
 
 
 def _is_silent(own: Gauge) -> bool:
-    """Whether a check has no result here: no prediction that holds, or no number at all."""
+    """Whether a check has no result: its status says so, or it has neither a prediction nor a measurement."""
     return own.status in _SILENT or (own.predicted is None and own.measured is None)
 
 
 def _awaited(own: Gauge) -> str:
-    """The facts that would have to be given; empty if other things are missing, too."""
+    """The facts that the user would have to supply; empty if other hypotheses fail too."""
     failing = [condition.name for condition in own.hypotheses if condition.holds is False]
     if own.status != "inapplicable" or not failing or not all(name in _ASKED for name in failing):
         return ""
@@ -277,7 +277,7 @@ def _pictures(record: ExaminationRecord) -> dict[str, Any]:
 
 
 def _rows(record: ExaminationRecord) -> list[dict[str, Any]]:
-    """Predicted intervals in units of the measured value, cut at the end of the picture."""
+    """The predicted intervals divided by the measured values, cut off at the ends of the picture."""
     rows = []
     left_out = record.left_out
     for own in sorted(record.gauges, key=lambda own: own is not left_out):
@@ -323,7 +323,7 @@ def _inside(ratio: float) -> float:
 
 
 def strip_chart(record: ExaminationRecord) -> Any:
-    """A row a prediction: its interval and value over the measured value, which is the line at 1; None without any."""
+    """One row for each prediction: interval and value, divided by the measured value. None without predictions."""
     rows = _rows(record)
     if not rows:
         return None

@@ -16,9 +16,9 @@ def model_card(final: Any, record: StudyRecord, file: str, trusted: Sequence[str
 
     Args:
         final: the fitted model, a `FinalModel`.
-        record: of the study that names it.
+        record: the record of the study that recommends the model.
         file: the name of the model's file.
-        trusted: names of types that `skops.io.load` needs in its list of trusted types.
+        trusted: names of the types that `skops.io.load` must be told to trust.
     """
     model = next(own for own in record.models if own.name == final.name)
     target = record.data.target

@@ -45,7 +45,7 @@ _SIZES = {  # the meaning of a column of numbers
 
 
 def tables_of(record: ExaminationRecord) -> list[dict[str, Any]]:
-    """The tables that a record has: anchor, title, hint, sentences, heads with their meaning, rows of cells, notes.
+    """The tables of a record: each with anchor, title, hint, sentences, heads and their meanings, rows, and notes.
 
     Args:
         record: an examination, cleaned.
@@ -61,7 +61,7 @@ def tables_of(record: ExaminationRecord) -> list[dict[str, Any]]:
 
 
 def posterior_words(record: ExaminationRecord) -> str:
-    """The posterior's prediction for held-out rows, and whether it came true, in words. Empty if unknown.
+    """State in words what the posterior predicts for held-out rows, and whether that came true. Empty if unknown.
 
     Args:
         record: an examination, cleaned.
@@ -90,7 +90,7 @@ def posterior_words(record: ExaminationRecord) -> str:
 
 
 def _table(anchor: str, title: str, hint: str, kind: str, words: str, rows: list[list[str]], **rest: Any) -> dict:
-    """Columns of which no row has anything are left out."""
+    """A table without the columns that are empty in every row."""
     heads = [kind, *_SIZES[kind]]
     kept = [place for place in range(len(heads)) if any(row[place] != MISSING for row in rows) or not place]
     meanings = [(name, text) for name, text in _SIZES[kind].items() if heads.index(name) in kept]
@@ -168,7 +168,7 @@ def _ends(own: Interval | None) -> str:
 
 
 def _beside(value: float | None, null: Interval | None) -> str:
-    """A number, the ends of its null, and whether it is outside."""
+    """A number, the range expected by chance, and whether the number lies outside this range."""
     if value is None:
         return MISSING
     if null is None:

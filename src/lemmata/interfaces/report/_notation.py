@@ -1,4 +1,4 @@
-"""The plain-text notation of formulas, token by token: "2 beta + sqrt(log(1/delta) / (2 n))"."""
+"""Split the plain-text notation of formulas into tokens: "2 beta + sqrt(log(1/delta) / (2 n))"."""
 
 import dataclasses
 import re
@@ -12,7 +12,7 @@ GREEK = {
 FUNCTIONS = frozenset(
     {"log", "exp", "sin", "cos", "tan", "cosh", "sinh", "tanh", "erf", "arccos", "arcsin", "tr", "Tr", "diag", "ln"}
 )
-"""Functions whose names are no words of English."""
+"""Functions whose names are not English words."""
 WORDLIKE = frozenset(
     {
         "max", "min", "sup", "inf", "lim", "det", "rank", "sign", "softmax", "argmax", "argmin", "kl", "KL", "JS", "TV",
@@ -62,7 +62,7 @@ class Token:
             symbol, operator, comma, langle, rangle, or end.
         text: the token as written.
         before: the number of blanks before it. At the beginning of a formula it is 1.
-        after: blanks after it; 1 at the end.
+        after: the number of blanks after it. At the end of a formula it is 1.
     """
 
     kind: str
@@ -72,11 +72,11 @@ class Token:
 
 
 class UnclearError(ValueError):
-    """A text that is not a formula, or may be read as more than one."""
+    """Raised for a text that is not a formula, or that can be read as more than one formula."""
 
 
 def tokens(text: str) -> list[Token]:
-    """The tokens of a formula. Relations are between blanks: "<x, y>" has angle brackets, "x < y" a relation.
+    """The tokens of a formula. A relation has blanks around it: "x < y" has a relation, "<x, y>" has angle brackets.
 
     Raises:
         UnclearError: a character has no meaning here.
@@ -103,9 +103,9 @@ def tokens(text: str) -> list[Token]:
 
 
 def _angle(kind: str, sign: str, text: str, end: int) -> str:
-    """The kind of a token. A < before its first operand is "langle", and a > behind its last operand is "rangle".
+    """The kind of a < or > token: directly before an operand, < is "langle"; directly after one, > is "rangle".
 
-    Between braces and in "K_(>p)" they are relations without blanks, as in the limits "i<d" of a sum.
+    Between braces and in "K_(>p)", < and > are relations even without blanks, as in the limits "i<d" of a sum.
     """
     before, after = text[: end - 1], text[end : end + 1].strip()
     if sign == "<" and after and not re.search(r"\{\w+$", before):

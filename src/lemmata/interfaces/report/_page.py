@@ -1,4 +1,4 @@
-"""The page: the record is cleaned, drawn, and set into one template with everything it needs inside."""
+"""The page: clean the record, draw its pictures, and fill one template that includes everything it needs."""
 
 import functools
 import re
@@ -49,7 +49,7 @@ def page(record: StudyRecord) -> str:
 
 
 def page_text(record: StudyRecord) -> str:
-    """A fragment of HTML for a notebook: answers, learning curve (SVG), table of models, warnings; no script.
+    """A fragment of HTML for a notebook: answers, learning curve (SVG), table of models and warnings, without scripts.
 
     Args:
         record: a study.
@@ -77,7 +77,7 @@ def _pictures(record: StudyRecord) -> dict[str, Any]:
 
 
 def drawn(pictures: dict[str, Any], words: dict[str, str]) -> dict[str, dict[str, Any]]:
-    """Specification, SVG and columns of the CSV of each chart.
+    """Return the specification, the SVG and the CSV columns of each chart.
 
     Args:
         pictures: charts by their names.
@@ -92,7 +92,7 @@ def drawn(pictures: dict[str, Any], words: dict[str, str]) -> dict[str, dict[str
 
 
 def svg_of(spec: dict[str, Any], words: str, name: str) -> Markup:
-    """A Vega-Lite specification as SVG that says what it shows.
+    """Convert a Vega-Lite specification to SVG, with a description of what the picture shows.
 
     Args:
         spec: the specification.
@@ -114,7 +114,7 @@ def _is_configured(chart: Any) -> bool:
 
 
 def shipped(pictures: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """The data for the scripts of a page: the specifications, and Vega itself."""
+    """The data for the scripts of a page: the chart specifications and Vega itself."""
     specs = {name: {"spec": item["spec"], "csv": item["csv"]} for name, item in pictures.items()}
     return {"specs": specs, "bundle": bundle() if specs else "", "embed": _script()}
 
@@ -125,7 +125,7 @@ def _script() -> Markup:
 
 
 class _Page(jinja2.Template):
-    """A template whose pages say what they may run and load."""
+    """A template that adds a Content-Security-Policy to its pages: what they may run and load."""
 
     def render(self, *given: Any, **named: Any) -> str:
         return secured(super().render(*given, **named))
@@ -156,5 +156,5 @@ def template(name: str) -> jinja2.Template:
 
 
 def _or_missing(show: Any) -> Any:
-    """A filter to which a field that a claim lacks is None."""
+    """Turn a function into a template filter that treats a missing field of a claim as None."""
     return lambda value: show(None if isinstance(value, jinja2.Undefined) else value)

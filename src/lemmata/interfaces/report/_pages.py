@@ -1,4 +1,4 @@
-"""The page of a record of any job, and whether a page and its files are of one run."""
+"""Write the page of any job's record, and check whether a page and its files come from the same run."""
 
 import html
 import json
@@ -32,14 +32,14 @@ _START = 2**16  # bytes at the start of a page that contain what its head says a
 
 
 def page_of(record: StoredRecord, other: StoredRecord | None = None, beside: Mapping[str, str] | None = None) -> str:
-    """The text of a page: of a record, or of two side by side.
+    """The text of a page that shows one record, or two records side by side.
 
     The head of a single record's page names the files to which it belongs.
 
     Args:
-        record: of a study, a comparison or an examination.
+        record: the record of a study, a comparison or an examination.
         other: another record of the same kind, for a study or an examination.
-        beside: the digests of the other files in the folder of the page, by their names.
+        beside: the digests of the other files in the page's folder, by file name.
     """
     if other is not None:
         return _TWO[type(record)](record, other)
@@ -64,11 +64,11 @@ def write_page(
 
     Args:
         directory: created if it does not exist.
-        record: of a study, a comparison or an examination.
+        record: the record of a study, a comparison or an examination.
         other: another record of the same kind, for a study or an examination.
-        beside: the texts of other files that are written with the page, by their names. Without them, existing files
+        beside: the texts of other files that are written with the page, by file name. Without them, existing files
             that belong to the record are kept.
-        name: of the file or the files that they were read from, for errors.
+        name: the name of the file or files that the records were read from, for errors.
 
     Returns:
         The path of the page.
@@ -88,10 +88,10 @@ def write_page(
 
 
 def files_of(path: Path) -> dict[str, str]:
-    """The digests of the files that a page lists, by their names. Empty for other pages, or if the page lists none.
+    """The digests of the files that a page lists, by file name. Empty if the page lists none or is another page.
 
     Args:
-        path: of the page.
+        path: the path of the page.
     """
     try:
         with open_file(path) as file:
@@ -104,17 +104,17 @@ def files_of(path: Path) -> dict[str, str]:
 
 
 def left_by(path: Path) -> list[str]:
-    """The files that an earlier result wrote next to its page. Unchanged ones are removed if the next result has none.
+    """The files that an earlier result wrote next to its page and that are still unchanged.
 
     Args:
-        path: of the page.
+        path: the path of the page.
     """
     records = {kind.file for kind in _ONE}
     return [name for name, value in files_of(path).items() if name not in records and _is(path.parent / name, value)]
 
 
 def mixed(record: Path) -> list[str]:
-    """The mismatches between a record, its page and the other files of the page, as sentences.
+    """Sentences about mismatches between a record, its page and the other files of the page.
 
     Args:
         record: the path of the record.
@@ -133,7 +133,7 @@ def mixed(record: Path) -> list[str]:
 
 
 def _is(path: Path, value: str) -> bool:
-    """Whether a file has the content of this digest."""
+    """Whether the content of a file has this digest."""
     try:
         with open_file(path) as file:
             return digest(file.read()) == value

@@ -1,4 +1,4 @@
-"""The code and sources that a page may use: a Content-Security-Policy for its scripts and styles, by their digests."""
+"""Restrict what a page may run and load by a Content-Security-Policy with the digests of its scripts and styles."""
 
 import base64
 import hashlib
@@ -11,16 +11,16 @@ _BESIDE = "'self' file:"  # in some browsers, a page that is opened from disk ha
 
 
 def secured(page: str, *, folder: bool = False, scripts: bool = False) -> str:
-    """The page with a policy at its head: only its current scripts and styles may run, and nothing is fetched.
+    """Put a policy at the head of a page: only its present scripts and styles may run, and nothing is fetched.
 
     All text that a user controls is escaped in the page. If this were forgotten somewhere, the browser would still not
     run a script in the text or send anything. Inline styles are allowed, because they run no code, and cannot send data
     without a source to load from.
 
     Args:
-        page: its whole text; a text that is not a page, such as a fragment for a notebook, is not changed.
-        folder: whether it loads styles, pictures and other pages from its own folder.
-        scripts: whether it loads scripts from there.
+        page: the whole text of the page; a text that is not a page, such as a fragment for a notebook, is not changed.
+        folder: whether the page loads styles, pictures and other pages from its own folder.
+        scripts: whether the page loads scripts from its own folder.
     """
     if not page.startswith("<!doctype html>"):
         return page
@@ -45,6 +45,6 @@ def secured(page: str, *, folder: bool = False, scripts: bool = False) -> str:
 
 
 def _digest(text: str) -> str:
-    """The source that allows a script or style of this text, as a browser reads it."""
+    """The entry of the policy that allows a script or style with this text, as a browser reads the text."""
     read = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\N{REPLACEMENT CHARACTER}")
     return f"'sha256-{base64.b64encode(hashlib.sha256(read.encode()).digest()).decode()}'"

@@ -1,4 +1,4 @@
-"""Sentences in which the formulas are set, and the words are not."""
+"""Typeset the formulas in sentences, and leave the words as they are."""
 
 import functools
 import re
@@ -34,13 +34,13 @@ def prose(text: str) -> Markup:
 
 
 def _opened(word: str) -> int:
-    """Brackets that a word opens, minus those that it closes; a < or > inside a word is an angle bracket."""
+    """The number of brackets that a word opens, minus those that it closes; < and > inside a word are brackets."""
     inside = len(word) > 1 and word not in SIGNS
     return sum((c in "([{") - (c in ")]}") + inside * ((c == "<") - (c == ">")) for c in word)
 
 
 def _run(words: list[str]) -> list[Markup]:
-    """A formula if the words are one, and text if not. Signs at the ends belong to the neighbouring words."""
+    """Typeset the words if they are a formula. Signs at the ends belong to the neighbouring words."""
     first, last = 0, len(words)
     while first < last and words[first] in _BETWEEN:
         first += 1
@@ -58,7 +58,7 @@ _WORD = re.compile(rf"{LETTER}{{2,}}")
 _ALONE = frozenset({"a", "A", "I"})
 _LABELLED = frozenset({"Appendix", "Chapter", "Part", "Section", "Table"})
 _NAMED = frozenset({"regression", "distribution", "distributions", "function", "functions", "deviance"})
-"""Words behind a Greek letter that is a name and no variable."""
+"""Words after a Greek letter that make the letter part of a name, not a variable."""
 
 
 def _mathematical(words: list[str], place: int) -> bool:
@@ -90,7 +90,7 @@ def _mathematical(words: list[str], place: int) -> bool:
 
 
 def _inline(text: str) -> Markup | None:
-    """A formula of a sentence, with the punctuation and the open brackets around it as text."""
+    """A formula in a sentence, with the punctuation and unmatched brackets around it as text."""
     lead = re.match(r"[(\[{]*", text)
     for start in range(lead.end() + 1 if lead else 1):
         core = text[start:].rstrip(".,;:")

@@ -1,4 +1,4 @@
-"""Numbers and names as a reader should see them, and text that is safe inside a page."""
+"""Write numbers and names as a reader should see them, and make text safe inside a page."""
 
 import json
 import math
@@ -15,7 +15,7 @@ MISSING = "–"
 
 
 def number(value: Any, digits: int = 3) -> str:
-    """A number in `digits` significant digits, in plain notation from 0.001 to a million, in powers of ten outside.
+    """Write a number with `digits` significant digits: plain from 0.001 to a million, else with a power of ten.
 
     >>> number(0.123456), number(1797), number(12345.6), number(0.00001234), number(None)
     ('0.123', '1,797', '12,346', '1.23 × 10⁻⁵', '–')
@@ -44,7 +44,7 @@ def percent(share: float) -> str:
 
 
 def told(value: float, unit: Unit) -> str:
-    """A value of the metric, as the sentences write it."""
+    """A value of the metric, written as in the sentences."""
     return spell(value, unit.percent)
 
 
@@ -57,7 +57,7 @@ def bounds_of(unit: Unit) -> tuple[float, float]:
 
 
 def told_asked(answers: Answers, unit: Unit) -> str:
-    """The value of the field `needed`, with all of its digits if the user gave it, or if it is nearly 100 %."""
+    """The requested value: with all digits if the user gave it, and with enough digits not to round to 100 %."""
     usual = spell(answers.asked, unit.percent)
     nearly = usual == "100.0 %" and answers.asked < 1
     if nearly and answers.origin != ASKED:
@@ -68,7 +68,7 @@ def told_asked(answers: Answers, unit: Unit) -> str:
 
 
 def _apart(value: float, other: float | None, unit: Unit) -> str:
-    """A value with enough digits to distinguish it from another one."""
+    """A value with enough digits to distinguish it from another value."""
     usual = told(value, unit)
     if other is None or value == other or usual != told(other, unit):
         return usual
@@ -86,13 +86,13 @@ def told_interval(interval: Interval, unit: Unit) -> str:
 
 
 def told_rows(needed: Interval, total: int, endless: str = "no upper limit") -> str:
-    """Rows with their 90 % interval, as the sentences write them. "open" or "out of reach" if no number is known.
+    """A number of rows with its 90 % interval, written as in the sentences; "open" or "out of reach" if it is unknown.
 
     Args:
-        needed: the number of rows; ends may be infinite.
-        total: rows of the table. Numbers of rows above 8 times this total are not shown, and upper ends above 1,000
-            times are not shown either.
-        endless: the end of an interval without an upper end, in words.
+        needed: the number of rows; its ends may be infinite.
+        total: the number of rows of the table. Numbers of rows above 8 times this total are not shown, and upper ends
+            above 1,000 times are not shown either.
+        endless: the words for the upper end of an interval that has none.
     """
     if not needed.value <= HORIZON * total:
         if needed.lower <= 1:
@@ -104,7 +104,7 @@ def told_rows(needed: Interval, total: int, endless: str = "no upper limit") -> 
 
 
 def told_marks(record: StudyRecord) -> str:
-    """The signs that replace a number of rows in the table, in words; empty if the table has none."""
+    """Explain the signs that replace a number of rows in the table; empty if the table has none of them."""
     if record.answers.needed is None:
         return ""
     best, total = record.answers.best, record.data.total
@@ -122,7 +122,7 @@ def told_marks(record: StudyRecord) -> str:
 
 
 def told_save(record: StudyRecord) -> str:
-    """How to get the recommended model, in a sentence; empty if the study names no model that uses the columns."""
+    """Say how to get the recommended model; empty if the study recommends no model that uses the columns."""
     best = next((own for own in record.models if own.name == record.answers.best), None)
     if best is None or best.name in ("last", "season"):
         return ""
@@ -133,12 +133,12 @@ def told_save(record: StudyRecord) -> str:
 
 
 def verdict(value: Any) -> str:
-    """Yes, no, or that it cannot be checked."""
+    """The words for a condition that holds, fails, or cannot be checked."""
     return {True: "yes", False: "no"}.get(value, "cannot be checked")
 
 
 def plain(value: Any) -> Any:
-    """The value as JSON takes it: numbers that are not finite become None."""
+    """A value that JSON can hold: numbers that are not finite become None."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
@@ -147,7 +147,7 @@ def plain(value: Any) -> Any:
 
 
 def script_json(value: Any) -> Markup:
-    """JSON that no HTML parser can leave the script element from: <, > and & are written as escapes."""
+    """JSON that is safe inside a script element of HTML, because <, > and & are escaped."""
     text = json.dumps(plain(value), allow_nan=False, separators=(",", ":"))
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")

@@ -1,4 +1,4 @@
-"""The look of all charts: one colour for each model, greys that are readable on white and on black, readable ticks."""
+"""The look of all charts: one colour for each model, greys that can be read on white and on black, and round ticks."""
 
 import copy
 import functools
@@ -19,7 +19,7 @@ MOST_TICKS = 8
 
 
 def colour_of(place: int) -> str:
-    """The colour of a model, by its place in the record. So every chart and table uses the same colour."""
+    """The colour of a model, by its place in the record, so that all charts and tables use the same colour."""
     return COLOURS[place % len(COLOURS)]
 
 
@@ -27,8 +27,8 @@ def colour(titles: Sequence[str], legend: alt.Legend | None = None, shown: Seque
     """The colours of models.
 
     Args:
-        titles: of all models of the record, in its order.
-        legend: None for none.
+        titles: the titles of all models of the record, in its order.
+        legend: the legend; None draws no legend.
         shown: the models in the chart; None for all.
     """
     kept = [(title, colour_of(i)) for i, title in enumerate(titles) if shown is None or title in shown]
@@ -37,7 +37,7 @@ def colour(titles: Sequence[str], legend: alt.Legend | None = None, shown: Seque
 
 
 def ticks(lower: float | int, upper: float | int) -> list[float]:
-    """Three to eight round numbers for a logarithmic axis: 1, 2, 5 of each decade, or a finer or coarser choice.
+    """Three to eight round numbers for a logarithmic axis: 1, 2 and 5 in each decade, or a finer or coarser choice.
 
     >>> ticks(10, 600), ticks(52, 81)
     ([10.0, 20.0, 50.0, 100.0, 200.0, 500.0], [55.0, 60.0, 65.0, 70.0, 75.0, 80.0])
@@ -69,7 +69,7 @@ PADDING = {"left": 6, "top": 6, "bottom": 6, "right": 22}
 
 
 def configured(chart: Any) -> Any:
-    """The chart with the shared configuration."""
+    """A chart with the shared configuration."""
     axis: dict[str, Any] = {
         "labelColor": INK, "titleColor": INK, "domainColor": INK, "tickColor": INK, "gridColor": GRID,
         "gridOpacity": 0.5, "labelFontSize": 11, "titleFontSize": 12, "titleFontWeight": "normal", "labelLimit": 220,
@@ -90,5 +90,5 @@ def themed(chart: Any) -> dict[str, Any]:
 
 @functools.cache
 def _configuration() -> dict[str, Any]:
-    """The shared configuration as a specification has it: altair would copy a chart's data for each part of it."""
+    """The shared configuration as part of a specification, since altair would copy a chart's data for each setting."""
     return configured(alt.Chart().mark_point()).to_dict(validate=False)["config"]

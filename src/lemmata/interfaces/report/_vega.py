@@ -1,4 +1,4 @@
-"""Vega as a script for pages, which is shipped, and as a converter to SVG, which needs a large address space."""
+"""Vega: as a script that pages include, and as a converter to SVG that needs a large address space."""
 
 import functools
 import json
@@ -25,7 +25,7 @@ _PATIENCE = 120.0  # seconds for one picture
 
 @functools.cache
 def bundle() -> Markup:
-    """The script, escaped so that it cannot close its element."""
+    """The script, escaped so that it cannot close its own HTML element."""
     return Markup(lzma.decompress(VEGA.read_bytes()).decode())
 
 
@@ -61,7 +61,7 @@ def _draws_apart() -> bool:
 
 
 def _is_limited() -> bool:
-    """Whether the process may not have any number of addresses."""
+    """Whether the address space of the process is limited."""
     try:
         import resource
     except ImportError:  # Windows
@@ -71,7 +71,7 @@ def _is_limited() -> bool:
 
 @functools.cache
 def _vega_lite() -> str:
-    """The version of Vega-Lite that altair writes, as far as the converter has it."""
+    """The version of Vega-Lite that altair writes, or the converter's newest version if it lacks that one."""
     import vl_convert
 
     known = vl_convert.get_vegalite_versions()

@@ -17,7 +17,7 @@ def write_verified(record: Mapping[str, Any], directory: str | Path) -> Path:
     """Write `directory/index.html`: one page that needs no other file and no network.
 
     Args:
-        record: of the run, as `lemmata judge --all --json` prints it.
+        record: the record of the run, as `lemmata judge --all --json` prints it.
         directory: created if it does not exist.
 
     Returns:
@@ -30,7 +30,7 @@ def write_verified(record: Mapping[str, Any], directory: str | Path) -> Path:
 
 
 def verified_page(record: Mapping[str, Any]) -> str:
-    """The text of the page."""
+    """The text of the page of a run."""
     from lemmata.version import __version__
 
     cleaned: Any = clean(dict(record), lines=True)

@@ -1,4 +1,4 @@
-"""The page of a record, row by row. Nothing is computed here except counts and rounding."""
+"""The rows of the tables on a record's page. Nothing is computed here except counts and rounding."""
 
 import collections
 import math
@@ -47,7 +47,7 @@ def _model(model: ModelResult, place: int, record: StudyRecord) -> Row:
 
 
 def spelled_seconds(seconds: float) -> str:
-    """Seconds to two digits, below a hundredth as such.
+    """Seconds with two digits; less than a hundredth of a second is shown as "< 0.01 s".
 
     >>> spelled_seconds(0.0031), spelled_seconds(0.456), spelled_seconds(83.2)
     ('< 0.01 s', '0.46 s', '83 s')
@@ -64,7 +64,7 @@ def _farthest(model: ModelResult, record: StudyRecord) -> str:
 
 
 def more(record: StudyRecord) -> list[Row]:
-    """The effect of more rows: how many, the expected value of the best model with them, and their cost."""
+    """The effect of more rows: their number, the best model's expected value with them, and their cost."""
     return [
         {
             "rows": f"{item.rows:,}",
@@ -139,7 +139,7 @@ def _histogram(column: Column) -> Markup:
 
 
 def confusions(record: StudyRecord) -> list[Row]:
-    """The most frequent wrong classes among the held-out rows, and what share of the true class they are."""
+    """The most frequent confusions on held-out rows, each as a share of the rows of the true class."""
     truths = collections.Counter(item.truth for item in record.residuals)
     wrong = collections.Counter((item.truth, item.said) for item in record.residuals if item.truth != item.said)
     return [
@@ -166,7 +166,7 @@ def _missed(item: Any) -> str:
 
 
 def claims(record: StudyRecord) -> list[Row]:
-    """One row for each claim: its statement in paragraphs and formulas, with its own anchor."""
+    """One row for each claim, with its statement as typeset paragraphs and an anchor."""
     found, anchors = [], set()
     for claim in record.claims:
         anchor = slug("claim", claim.get("name"), claim.get("architecture"))
@@ -188,7 +188,7 @@ def claims(record: StudyRecord) -> list[Row]:
 
 
 def _compared(claim: dict[str, Any]) -> tuple[str, str]:
-    """Prediction and measurement in words, and their ratio if they are sizes."""
+    """Prediction and measurement in words, and their ratio unless they are exponents or an order."""
     relation = str(claim.get("relation") or "")
     rate = relation.startswith("measured ~") or " C " in relation
     known = [isinstance(claim.get(name), (int, float)) for name in ("prediction", "measurement")]
@@ -202,7 +202,7 @@ def _compared(claim: dict[str, Any]) -> tuple[str, str]:
 def typeset(statement: str) -> list[tuple[str, Markup | str]]:
     r"""The paragraphs of a statement with typeset formulas.
 
-    They are "text" and "formula" as MathML, or "plain" if no formula is read.
+    Each is "text" or "formula" with MathML, or "plain" for a formula that cannot be read.
 
     >>> [kind for kind, _ in typeset("Let x be small:\n\n    x^2 <= 1")]
     ['text', 'formula']

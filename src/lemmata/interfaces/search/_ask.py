@@ -16,15 +16,15 @@ _FURTHER = 0.85  # what each further thing of a group counts
 
 @dataclasses.dataclass(frozen=True)
 class Found:
-    """The results of a shelf for some words.
+    """The items that a search found on a shelf.
 
     Args:
         words: the words as understood, in parts: "tangent kernel", "atention".
-        hits: places of the things that have all parts, the best first.
-        near: places of those that have some, the best first.
-        counts: for each part how many things have it.
+        hits: positions of the items that have all parts, the best first.
+        near: positions of items that have some of the parts, the best first.
+        counts: how many items have each part.
         mistyped: words that occur nowhere, and the nearest words that replaced them.
-        scores: of all these places.
+        scores: the score of each of these positions.
     """
 
     words: tuple[str, ...]
@@ -55,7 +55,7 @@ class Part:
 
     Args:
         typed: the part as typed.
-        terms: a thing has the part if it has one of these.
+        terms: an item has the part if it has one of these terms.
         words: the words of a phrase, which have a small weight besides the phrase itself.
     """
 
@@ -65,11 +65,11 @@ class Part:
 
 
 def ask(shelf: Shelf, typed: str) -> Found:
-    """The results of a shelf for a typed text.
+    """Search one shelf for a typed text.
 
     Args:
-        shelf: where to look.
-        typed: words.
+        shelf: the items to search.
+        typed: the words that the user typed.
     """
     parts = understood(shelf, typed)
     scores = [_scores(shelf, part) for part in parts]
@@ -87,11 +87,11 @@ def ask(shelf: Shelf, typed: str) -> Found:
 
 
 def ask_all(shelves: Sequence[Shelf], typed: str) -> list[tuple[Shelf, int]]:
-    """The results of all shelves for a typed text. Those with all words come first, then the others, best first.
+    """Search all shelves for a typed text. Items with all words come first, then the others, each group best first.
 
     Args:
-        shelves: where to look.
-        typed: words.
+        shelves: the shelves to search.
+        typed: the words that the user typed.
     """
     found = [(shelf, ask(shelf, typed)) for shelf in shelves]
     hits = [(-each.scores[place], shelf, place) for shelf, each in found for place in each.hits]
@@ -100,9 +100,9 @@ def ask_all(shelves: Sequence[Shelf], typed: str) -> list[tuple[Shelf, int]]:
 
 
 def ordered(shelf: Shelf, scores: dict[int, float]) -> dict[int, float]:
-    """The best item first.
+    """Sort the scores, the best item first.
 
-    Each further item of a group comes a little later, so that no section fills the first screen.
+    The score of each further item of a group is lowered, so that one section does not fill the first screen.
     """
     seen: dict[str, int] = {}
     found = {}
@@ -114,13 +114,13 @@ def ordered(shelf: Shelf, scores: dict[int, float]) -> dict[int, float]:
 
 
 def understood(shelf: Shelf, typed: str) -> list[Part]:
-    """The parts of the typed text.
+    """Split the typed text into parts.
 
     A word that occurs nowhere is replaced by the nearest word that does, so phrases with a typo are still phrases.
 
     Args:
-        shelf: whose words are known.
-        typed: words.
+        shelf: the shelf whose words are known.
+        typed: the words that the user typed.
     """
     words = plain(typed)
     stems = [stem(word) if word in stop() else mended(shelf, stem(word)) for word in words]
@@ -139,7 +139,7 @@ def understood(shelf: Shelf, typed: str) -> list[Part]:
 
 
 def _scores(shelf: Shelf, part: Part) -> dict[int, float]:
-    """How much each thing is about a part: by the best of its terms, and a little by the words of a phrase."""
+    """Score each item for a part: by the best of the part's terms, and a little by the single words of a phrase."""
     found: dict[int, float] = {}
     for option in part.terms:
         for place, score in _of_term(shelf, option):
@@ -161,9 +161,9 @@ def _of_term(shelf: Shelf, option: str) -> list[tuple[int, float]]:
 
 
 def mended(shelf: Shelf, term: str) -> str:
-    """The term itself if it is known, begins a known term or starts a phrase.
+    """Correct a term: keep it if it is known, begins a known term or starts a phrase.
 
-    Otherwise the most frequent of the nearest terms.
+    Otherwise replace it by the most frequent of the nearest terms.
     """
     if term in starts():
         return term
@@ -174,7 +174,7 @@ def mended(shelf: Shelf, term: str) -> str:
 
 
 def meant(shelf: Shelf, term: str) -> list[tuple[str, float]]:
-    """The known terms that a term may mean: itself, or else those that begin with it, or else the nearest by typos."""
+    """The known terms that a term may mean: itself, else terms that begin with it, else those with fewest typos."""
     if term in shelf.postings or term.startswith("~"):
         return [(term, 1.0)] if term in shelf.postings else []
     begun = [known for known in shelf.postings if len(term) > 2 and known.startswith(term)]
@@ -187,9 +187,9 @@ def meant(shelf: Shelf, term: str) -> list[tuple[str, float]]:
 
 
 def slips(one: str, other: str, most: int) -> int:
-    """How many letters must be changed, added, left out or exchanged with the next one.
+    """Count the letters that must be changed, added, left out or exchanged with the next one.
 
-    The result is more than `most` if there are more.
+    If the count exceeds `most`, the result is `most` + 1.
 
     >>> slips("kernal", "kernel", 2), slips("tagnent", "tangent", 1), slips("ridge", "attention", 1)
     (1, 1, 2)

@@ -1,4 +1,4 @@
-"""The shelf of claims: the weight of each of their texts."""
+"""The shelf of claims for the search, with a weight for each text of a claim."""
 
 import re
 from typing import Any
@@ -15,8 +15,8 @@ def claim_shelf(known: list[dict[str, Any]], address: Any = lambda row: "") -> S
     """The shelf of claims.
 
     Args:
-        known: rows of the catalogue.
-        address: of a row's page.
+        known: the rows of the catalogue.
+        address: a function that returns the address of a row's page.
     """
     return kept_shelf("claims", [_item(row, address(row)) for row in known])
 

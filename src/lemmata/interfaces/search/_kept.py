@@ -1,4 +1,4 @@
-"""A shelf that was made once and kept in the user's cache, until a text on it or a rule of the search changes."""
+"""Keep a shelf in the user's cache until a text on the shelf or a rule of the search changes."""
 
 import contextlib
 import hashlib
@@ -13,11 +13,11 @@ from ._shelf import Item, Shelf, shelf
 
 
 def kept_shelf(name: str, items: Sequence[Item]) -> Shelf:
-    """The shelf of some things, out of the user's cache where it is there.
+    """The shelf of some items, taken from the user's cache if it is there.
 
     Args:
-        name: what they are.
-        items: they, each with the same fields.
+        name: the kind of the items.
+        items: the items, each with the same fields.
     """
     import platformdirs
 
@@ -33,7 +33,7 @@ def kept_shelf(name: str, items: Sequence[Item]) -> Shelf:
 
 
 def _key(items: Sequence[Item]) -> str:
-    """A key that changes with a text, a weight, or a file of the search."""
+    """A key that changes if a text, a weight, or a file of the search changes."""
     digest = hashlib.sha256()
     for file in sorted(importlib.resources.files("lemmata.interfaces.search").iterdir(), key=lambda file: file.name):
         if file.name.endswith((".py", ".toml")):

@@ -1,4 +1,4 @@
-"""A shelf: items that can be found, and, for each term, the items with it and their weights."""
+"""A shelf: items that can be found, and for each term the items that have it, with weights."""
 
 import collections
 import dataclasses
@@ -8,21 +8,21 @@ from collections.abc import Sequence
 from ._terms import counted
 
 LEVELS = 15
-"""The resolution of a term's share in an item."""
+"""The number of levels to which a term's weight in an item is rounded."""
 _HALF = 3.0  # the weighted count at which an item has half of the largest score of a term
 _LENGTH = 0.5  # how much of a field's length counts against it
 
 
 @dataclasses.dataclass(frozen=True)
 class Item:
-    """A thing that can be found.
+    """An item that a search can find.
 
     Args:
-        name: the item's name for programs: a claim's name, a page's name.
-        title: what people read.
-        address: its page on the site.
+        name: the item's name for programs, such as a claim's or page's name.
+        title: the title that people read.
+        address: the address of its page on the site.
         about: a few words next to the title.
-        group: the larger item that contains it: a claim's section, a page.
+        group: the larger item that contains it, such as a claim's section or a page.
         fields: its texts, each with its weight.
     """
 
@@ -39,9 +39,9 @@ class Shelf:
     """Items of one kind, and their terms.
 
     Args:
-        name: the kind of its items: "claims".
-        items: they, in their order.
-        postings: for each term the things that have it, as `packed` writes them.
+        name: the kind of the items, such as "claims".
+        items: the items in their order.
+        postings: for each term, the items that have it, as `packed` writes them.
     """
 
     name: str
@@ -49,18 +49,18 @@ class Shelf:
     postings: dict[str, str]
 
     def found(self, term: str) -> list[tuple[int, int]]:
-        """The places of the things that have a term, each with a level from 1 to `LEVELS`."""
+        """The positions of the items that have a term, each with a level from 1 to `LEVELS`."""
         return unpacked(self.postings.get(term, ""))
 
     def rarity(self, number: int) -> float:
-        """The weight of a term with this number of items: 1 for one item, less for more."""
+        """The weight of a term that this number of items have: 1 for one item, less for more items."""
         return math.log(1 + len(self.items) / max(number, 1)) / math.log(1 + len(self.items))
 
 
 def packed(found: Sequence[tuple[int, int]]) -> str:
-    """Places and levels in one line.
+    """Write positions and levels as one line of text.
 
-    Each number is 16 times the distance of a place from the previous one, plus its level.
+    Each number is 16 times the distance of a position from the previous position, plus its level.
 
     >>> packed([(0, 15), (40, 3)]), unpacked("f hv")
     ('f hv', [(0, 15), (40, 3)])
@@ -73,7 +73,7 @@ def packed(found: Sequence[tuple[int, int]]) -> str:
 
 
 def unpacked(line: str) -> list[tuple[int, int]]:
-    """What `packed` has written."""
+    """Read positions and levels that `packed` has written."""
     place, found = 0, []
     for part in line.split():
         step, level = divmod(int(part, 36), LEVELS + 1)
@@ -91,11 +91,11 @@ def _base36(value: int) -> str:
 
 
 def shelf(name: str, items: Sequence[Item]) -> Shelf:
-    """The shelf of some things.
+    """Make the shelf of some items.
 
     Args:
-        name: what they are.
-        items: they, each with the same fields.
+        name: the kind of the items.
+        items: the items, each with the same fields.
     """
     told = [[(weight, counted([text])) for weight, text in item.fields] for item in items]
     fields = max((len(each) for each in told), default=0)

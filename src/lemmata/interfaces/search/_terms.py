@@ -1,4 +1,4 @@
-"""Words as they are indexed: in one spelling, and without endings. Phrases with the same meaning are one term.
+"""Turn words into index terms: in one spelling and without endings. Phrases with the same meaning are one term.
 
 The script of the site does the same, line by line (`search.js`). A test compares the two.
 """
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 FILES = ("search.js", "search_words.toml")
-"""The parts of the search that the site contains: its script and its knowledge of words."""
+"""The files of the search that the site contains: its script and its lists of words."""
 _WORD = re.compile("[a-z0-9α-ω]+")
 _JOINED = re.compile(r"\b(over|under|non|pre|semi|multi|hyper|self)-(?=[a-z]{4})")
 _SPELLINGS = (
@@ -31,20 +31,20 @@ _ENDINGS = (
 
 @functools.cache
 def facts() -> dict[str, Any]:
-    """The search's knowledge of words: `stop`, `same` and `meaning`."""
+    """The search's lists of words: `stop`, `same` and `meaning`."""
     file = importlib.resources.files("lemmata.interfaces.search").joinpath(FILES[1])
     return tomllib.loads(file.read_text(encoding="utf-8"))
 
 
 @functools.cache
 def stop() -> frozenset[str]:
-    """Words that find nothing."""
+    """Words that the search ignores."""
     return frozenset(facts()["stop"].split())
 
 
 @functools.cache
 def stem(word: str) -> str:
-    """A word without its ending, in one spelling.
+    """Remove the ending of a word, and write it in one spelling.
 
     >>> [stem(word) for word in ("generalisation", "generalizes", "labelled", "kernels", "matrices")]
     ['generaliz', 'generaliz', 'label', 'kernel', 'matrix']
@@ -63,7 +63,7 @@ def stem(word: str) -> str:
 
 
 def plain(text: str) -> list[str]:
-    """The words of a text in small letters, without accents, apostrophes and the hyphens of prefixes.
+    """The words of a text in lower case, without accents, apostrophes and the hyphens of prefixes.
 
     >>> plain("Over-parametrised: Rényi's KL")
     ['overparametrised', 'renyi', 'kl']
@@ -75,7 +75,7 @@ def plain(text: str) -> list[str]:
 
 @functools.cache
 def meanings() -> dict[tuple[str, ...], tuple[int, ...]]:
-    """The phrases that mean one thing, as stems, with the numbers of their lists."""
+    """All phrases with synonyms, as stems, each with the numbers of the lists of synonyms that contain it."""
     found: dict[tuple[str, ...], list[int]] = {}
     for number, entry in enumerate(facts()["meaning"]):
         for phrase in entry["phrases"]:
@@ -86,7 +86,7 @@ def meanings() -> dict[tuple[str, ...], tuple[int, ...]]:
 
 @functools.cache
 def starts() -> dict[str, int]:
-    """The first stems of phrases, each with the number of words of its longest phrase."""
+    """The first stems of phrases, each with the number of words of the longest phrase that begins with it."""
     found: dict[str, int] = {}
     for phrase in meanings():
         found[phrase[0]] = max(found.get(phrase[0], 0), len(phrase))
@@ -94,9 +94,9 @@ def starts() -> dict[str, int]:
 
 
 def phrases(stems: list[str]) -> Iterator[tuple[int, int, tuple[int, ...]]]:
-    """Positions of phrases among stems: start, end, numbers.
+    """Find the phrases among stems: the start, the end and the numbers of each.
 
-    The longest phrase at each place comes first, and no phrase is within another.
+    At each position the longest phrase is taken, and phrases do not overlap.
     """
     place = 0
     while place < len(stems):
@@ -113,7 +113,7 @@ def token(number: int) -> str:
 
 
 def terms(text: str) -> list[str]:
-    """The terms of a text: stems of its words, and one term for each phrase with a synonym.
+    """The terms of a text: the stems of its words, and a term for each phrase that has synonyms.
 
     >>> terms("the neural tangent kernel of ReLU")
     ['neural', 'tangent', 'kernel', 'relu', '~0']
@@ -125,7 +125,7 @@ def terms(text: str) -> list[str]:
 
 
 def counted(texts: Iterable[str]) -> dict[str, int]:
-    """How often each term is in some texts."""
+    """Count how often each term occurs in some texts."""
     found: dict[str, int] = {}
     for text in texts:
         for each in terms(text):

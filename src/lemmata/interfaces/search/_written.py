@@ -1,4 +1,4 @@
-"""Shelves as the script of the site reads them, and that script."""
+"""Write the shelves and the script of the site that searches them."""
 
 import importlib.resources
 import json
@@ -9,7 +9,7 @@ from ._terms import FILES, facts
 
 
 def written(shelves: Sequence[Shelf]) -> str:
-    """A script that defines `lemmata.search`, over some shelves.
+    """A script that defines `lemmata.search` for some shelves.
 
     Args:
         shelves: the items to find.

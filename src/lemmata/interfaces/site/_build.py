@@ -1,4 +1,4 @@
-"""Write the site: all pages are made first, then written. Files that are not the site's own are not changed."""
+"""Write the site: make all pages first, then write them. Files that do not belong to the site are not changed."""
 
 import collections
 import importlib.resources
@@ -43,11 +43,10 @@ def write_site(
 
     Args:
         directory: the folder of the site.
-        progress: called with the stage, the pages done and all pages of the stage.
-        where: the site is published, and its code.
+        progress: a function that is called with the stage, its pages that are done, and all its pages.
+        where: the addresses of the published site and of its code.
 
-    Returns:
-        The first page.
+    Returns: The path of the first page.
 
     Raises:
         SettingError: if the directory is a file, cannot be written to, or has files that do not belong to a site.
@@ -75,11 +74,11 @@ _REMEDY = "choose another directory with --out"
 
 
 def own_files(directory: pathlib.Path) -> set[str]:
-    """The files of the site that a directory holds, none if it is empty or does not exist.
+    """The files of a site in a directory; none if the directory is empty or does not exist.
 
     Raises:
-        SettingError: if the path is a file, or a directory with files that are not a site.
-        DataError: if its list of files cannot be read.
+        SettingError: if the path is a file, or a directory with files that do not belong to a site.
+        DataError: if the site's list of files cannot be read.
     """
     finish(directory, MANIFEST)
     if not directory.exists():
@@ -146,7 +145,7 @@ def site(
 
 
 def _told_apart(known: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows whose titles differ: if claims share one, the name of the class follows it. Sources have names."""
+    """Make titles differ: if claims share a title, the class name is added. Sources without authors get a name."""
     shared = collections.Counter(row["title"] for row in known)
     found = []
     for row in known:
@@ -157,7 +156,7 @@ def _told_apart(known: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _addresses(known: list[dict[str, Any]]) -> dict[str, str]:
-    """The pages that names in docstrings mean: of claims, sections and chapters."""
+    """The addresses of pages by the names in docstrings: names of claims, sections and subjects."""
     found = public_addresses()
     for row in known:
         found[row["name"]] = claim_address(row)
@@ -168,7 +167,7 @@ def _addresses(known: list[dict[str, Any]]) -> dict[str, str]:
 
 
 def _style() -> str:
-    """The reports' style and what the site adds."""
+    """The style sheet of the reports, followed by that of the site."""
     return "\n".join(
         importlib.resources.files(package).joinpath("templates", name).read_text(encoding="utf-8")
         for package, name in (("lemmata.interfaces.report", "report.css"), ("lemmata.interfaces.site", "site.css"))

@@ -23,8 +23,8 @@ def claim_page(
     Args:
         row: the claim's row of the catalogue.
         known: all rows by name.
-        addresses: of pages that docstrings name, by those names.
-        where: the site is published, and its code.
+        addresses: the addresses of pages by the names that docstrings use.
+        where: the addresses of the published site and of its code.
     """
     found = panels(row)
     said = words(found)
@@ -64,11 +64,11 @@ def _place(name: str, addresses: dict[str, str]) -> str | None:
 
 
 def cited(row: dict[str, Any], where: Published) -> str:
-    """BibTeX of a claim, with its version, its number and its last verdict.
+    """The BibTeX entry of a claim, with the version, the claim's number and its last verdict.
 
     Args:
-        row: of the catalogue.
-        where: the site is published.
+        row: the claim's row of the catalogue.
+        where: the addresses of the published site and of its code.
     """
     facts = {
         "title": f"{{{row['title']}}}", "author": "{The lemmata developers}",
@@ -82,7 +82,7 @@ def cited(row: dict[str, Any], where: Published) -> str:
 
 
 def _latex(text: str) -> str:
-    """A text with the signs of BibTeX and LaTeX that would end it."""
+    """A text in which the special signs of BibTeX and LaTeX are escaped."""
     return re.sub(
         r"[#$%&_^~\\]", lambda sign: {"\\": "", "^": r"\^{}", "~": r"\~{}"}.get(sign[0], "\\" + sign[0]), text
     )
@@ -93,7 +93,7 @@ def _below(address: str | None) -> str | None:
 
 
 def _links(row: dict[str, Any], known: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """The links of the page's names: source, subject, the claim that it corrects, and those that correct it."""
+    """The links of the page: source, subject, the claim that this claim corrects, and claims that correct it."""
     corrected = known.get(row["corrects"] or "")
     by = [other for other in known.values() if other["corrects"] == row["name"]]
     return {
@@ -130,7 +130,7 @@ def _facts(row: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _accusation(row: dict[str, Any]) -> list[tuple[str, str]]:
-    """The place of the refuted words, the words, their possible readings, and when they would be true."""
+    """State the place of the refuted words, the words, their possible readings, and when they would be true."""
     passage, readings = row["passage"], row["readings"]
     told = [("Readings", "; ".join(f"{own['words']}: {own['verdict']}" for own in readings))]
     if passage is None:
@@ -143,7 +143,7 @@ def _accusation(row: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _compared(relation: str) -> str:
-    """The relation with a letter for the predicted exponent, which sets as one.
+    """Write p for the predicted exponent in a relation, so that it is typeset as a single letter.
 
     >>> _compared("measured <= C 2^L^predicted along 2^L = 4, 8")
     'measured <= C (2^L)^p, p predicted, along 2^L = 4, 8'
@@ -166,7 +166,7 @@ def _corners(row: dict[str, Any]) -> list[tuple[str, str, str]]:
 
 
 def _region(setting: dict[str, Any]) -> tuple[str, str, str]:
-    """Default, region and meaning of a setting."""
+    """The default, the region and the meaning of a setting."""
     options = setting.get("options")
     region = ", ".join(options) if options else f"{setting['low']} to {setting['high']}"
     return str(setting["default"]), region, setting["meaning"]
@@ -176,7 +176,7 @@ def withdrawn_page(tag: str, name: str) -> str:
     """The page of a deleted claim, whose address is kept.
 
     Args:
-        tag: its tag.
-        name: the name that its class had.
+        tag: the tag of the claim.
+        name: the name of its former class.
     """
     return page("withdrawn.html", f"claims/{tag}.html", "claims.html", f"Tag {tag}", tag=tag, name=name)

@@ -1,4 +1,4 @@
-"""Facts that are read from the code without running it: definitions, docstrings, hypotheses, imports."""
+"""Read facts from the code without running it: definitions, docstrings, hypotheses and imports."""
 
 import ast
 import dataclasses
@@ -77,7 +77,7 @@ def claim_of(place: str, name: str) -> Definition | None:
 
 
 def population_of(place: str, name: str) -> Definition | None:
-    """The class of a population: of the section itself, of its subject, or of the problems that all share."""
+    """The class of a population (a problem generator), found in the section, its subject, or the shared problems."""
     own = in_file(section_file(place)).get(name)
     chapter = definitions(f"subjects/{place.partition('.')[0]}").get(name)
     return own or chapter or definitions("engine/problems").get(name)
@@ -118,7 +118,7 @@ def hypotheses_of(place: str, claim: str, population: str) -> list[Condition]:
 
 
 def _of_expression(claim: Definition, place: str) -> Iterator[Condition]:
-    """The conditions with which a claim's own population is made, in its class or under a name of its subject."""
+    """The conditions of a claim's own population, which is assigned in its class or under a name in its subject."""
     given = _assigned(getattr(claim.node, "body", []), "population")
     for file in (claim.file, *_siblings(claim.file)):
         if isinstance(given, ast.Name):
@@ -143,7 +143,7 @@ def _of_methods(node: ast.ClassDef, text: str, place: str) -> Iterator[Condition
 
 
 def _conditions(node: ast.AST, bound: dict[str, str], place: str, depth: int) -> Iterator[Condition]:
-    """The hypotheses that a function makes, and those of functions that it calls."""
+    """The hypotheses in the code of a function, and those of functions that it calls."""
     for call in ast.walk(node):
         if not isinstance(call, ast.Call):
             continue
@@ -156,7 +156,7 @@ def _conditions(node: ast.AST, bound: dict[str, str], place: str, depth: int) ->
 
 
 def _called(node: ast.expr) -> str:
-    """The name that is called: "Hypothesis" of `Hypothesis(...)` and of `Hypothesis.unchecked(...)`, a base's name."""
+    """The name that is called, such as "Hypothesis" for `Hypothesis(...)` and `Hypothesis.unchecked(...)`."""
     if isinstance(node, ast.Subscript):
         return _called(node.value)
     if isinstance(node, ast.Attribute):
@@ -165,7 +165,7 @@ def _called(node: ast.expr) -> str:
 
 
 def _arguments(function: ast.FunctionDef, call: ast.Call, bound: dict[str, str]) -> dict[str, str]:
-    """The words that a function's parameters have in a call: the given ones, or else the defaults."""
+    """The text of each parameter of a function in a call: the given argument, or else the default."""
     names = [argument.arg for argument in function.args.args]
     defaults = dict(zip(names[len(names) - len(function.args.defaults) :], function.args.defaults, strict=True))
     given = {**defaults, **dict(zip(names, call.args, strict=False))}
@@ -186,7 +186,7 @@ def _condition(call: ast.Call, bound: dict[str, str]) -> Condition:
 
 
 def _words(node: ast.expr, bound: dict[str, str]) -> str:
-    """A text of the code. "…" stands for values that are known only in a run."""
+    """The text of an expression. "…" stands for values that are known only when the code runs."""
     if isinstance(node, ast.Constant):
         return str(node.value)
     if isinstance(node, ast.Name):
@@ -197,13 +197,13 @@ def _words(node: ast.expr, bound: dict[str, str]) -> str:
 
 
 def _plain(node: ast.expr) -> str:
-    """A threshold: a number unchanged, an attribute's name, else the expression without its modules."""
+    """The text of a threshold, without the prefixes jnp, np, problem and self."""
     text = ast.unparse(node)
     return re.sub(r"\b(jnp|problem|self|np)\.", "", text)
 
 
 def is_relative(place: str, claim: str) -> bool:
-    """Whether a claim's relation compares by the ratio, which is the default unless its code says `relative=False`."""
+    """Whether a claim's relation compares by ratio. This is the default unless the code says `relative=False`."""
     path = ROOT / section_file(place)
     waiting, own = [claim], in_file(section_file(place))
     while waiting:
@@ -220,7 +220,7 @@ def is_relative(place: str, claim: str) -> bool:
 
 
 def _assigned(body: list[ast.stmt], name: str) -> ast.expr | None:
-    """The expression that a name is assigned in a body; None if there is none."""
+    """The expression that is assigned to a name in a body; None if there is none."""
     for node in body:
         if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
             return node.value
@@ -229,7 +229,7 @@ def _assigned(body: list[ast.stmt], name: str) -> ast.expr | None:
 
 @functools.cache
 def imports(path: pathlib.Path) -> frozenset[str]:
-    """The subpackages that a file imports from, by its statements. A program within a string does not count."""
+    """The subpackages that the statements of a file import from. A program within a string does not count."""
     found: set[str] = set()
     for node in _statements(tree_of(path).body):
         if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
@@ -241,7 +241,7 @@ def imports(path: pathlib.Path) -> frozenset[str]:
 
 
 def _statements(body: list[Any]) -> Iterator[ast.AST]:
-    """Statements and those within them. Expressions contain none and are most of a tree, so they are left out."""
+    """All statements, nested ones too. Expressions contain none and are most of a tree, so they are skipped."""
     for node in body:
         yield node
         for name in ("body", "orelse", "finalbody", "handlers", "cases"):

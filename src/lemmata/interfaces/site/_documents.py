@@ -1,6 +1,6 @@
-"""The documentation: the pages of `docs/` as HTML, with their pictures and programs, next to the catalogue.
+"""The documentation: turn the pages of `docs/` into HTML, with their pictures and programs.
 
-A long page becomes one page for each of its sections, with a list of them at its own address.
+A long page becomes one page for each of its sections. The address of the long page then lists the sections.
 """
 
 import dataclasses
@@ -26,18 +26,18 @@ GROUPS = {
     "How to": (GALLERY, "claims", "empirical", "solvers"),
     "Explained": ("study", "model", "kernels", "trust", "design"),
 }
-"""The pages in the order of the menu; pages that no group names are listed under "In full"."""
+"""The pages in the order of the menu; pages that are in no group are listed under "In full"."""
 _OTHERS = "In full"
 _COPIED = (".svg", ".py", ".png", ".ipynb")
 _LONG = 2000
-"""Words of a page beyond which each section becomes a page of its own."""
+"""If a page has more words than this, each section becomes a separate page."""
 
 
 class Section(NamedTuple):
     """A part of a page.
 
     Args:
-        anchor: of its heading; empty at the start of the page.
+        anchor: the anchor of its heading; empty at the start of the page.
         title: its heading without marks; empty at the start of the page.
         text: the text below the heading.
     """
@@ -54,7 +54,7 @@ class Section(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Document:
-    """A page of the documentation: its place below `docs/` without the ending, its title and its text."""
+    """A page of the documentation: its path below `docs/` without the ending, its title and its text."""
 
     name: str
     title: str
@@ -62,7 +62,7 @@ class Document:
 
     @property
     def address(self) -> str:
-        """The address of its page; a folder's README is its first page."""
+        """The address of its page; the README of a folder is the folder's first page."""
         name = re.sub("(^|/)README$", r"\1index", self.name)
         return f"docs/{name}.html"
 
@@ -73,7 +73,7 @@ class Document:
 
     @functools.cached_property
     def sections(self) -> tuple[Section, ...]:
-        """The start of the page, and its sections of the second level."""
+        """The start of the page, followed by its sections of the second level."""
         hidden = re.sub(r"^```.*?^```", lambda match: "\n" * match[0].count("\n"), self.text, flags=re.M | re.S)
         lines, plain = self.text.split("\n"), hidden.split("\n")
         starts = [place for place, line in enumerate(plain) if line.startswith("## ")]
@@ -96,7 +96,7 @@ class Document:
 
     @functools.cached_property
     def _places(self) -> dict[str, str]:
-        """The addresses of all headings of a page in parts, by their anchors; the first one where an anchor repeats."""
+        """The addresses of all headings of a divided page, by anchor; a repeated anchor means the first heading."""
         folder, found = self.address.removesuffix(".html"), dict[str, str]()
         for section in self.sections[1:]:
             own = f"{folder}/{section.anchor}.html"
@@ -107,7 +107,7 @@ class Document:
 
 
 def _first_sentence(text: str) -> str:
-    """The first sentence of the prose that has at least five words, without marks, listings and bold headings."""
+    """The first sentence of at least five words in the prose, without markup, listings and bold headings."""
     text = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
     found = []
     for part in (own.strip("\n") for own in text.split("\n\n")):
@@ -143,7 +143,7 @@ def documents() -> tuple[Document, ...]:
 
 
 def pictures() -> dict[str, bytes]:
-    """The photographs of pages that the documentation has, by their places below `docs/`."""
+    """The PNG pictures of the documentation, by their paths below `docs/`."""
     place = folder()
     found = [] if place is None else sorted(place.glob("pictures/*.png"))
     return {f"pictures/{path.name}": path.read_bytes() for path in found}
@@ -153,7 +153,7 @@ def document_pages(addresses: dict[str, str]) -> dict[str, str | bytes]:
     """The pages of the documentation, the files that they show, and the first page.
 
     Args:
-        addresses: of pages that code in backticks names, by those names.
+        addresses: the addresses of pages by the names that stand in backticks.
     """
     pages: dict[str, str | bytes] = {f"docs/{name}": picture for name, picture in pictures().items()}
     for document in documents():
@@ -169,7 +169,7 @@ def document_pages(addresses: dict[str, str]) -> dict[str, str | bytes]:
 
 
 def _page_of(document: Document, section: Section | None, addresses: dict[str, str]) -> dict[str, str | bytes]:
-    """The page of a document or of one of its sections, and the files that it shows or names, by their addresses."""
+    """The page of a document or of one of its sections, and the files that it shows or names, by address."""
     address = document.address if section is None else document.address_of(section.anchor)
     if section is None:
         text = document.sections[0].text if document.in_parts else document.text
@@ -207,10 +207,10 @@ def words_of(
     Args:
         document: the page of the documentation that contains it.
         text: Markdown.
-        address: of the page on the site that shows it.
-        addresses: of pages that code in backticks names, by those names.
-        copied: receives the files that it shows or names, by their addresses.
-        raised: levels by which headings are raised.
+        address: the address of the page on the site that shows the text.
+        addresses: the addresses of pages by the names that stand in backticks.
+        copied: receives the files that the text shows or names, by address.
+        raised: the number of levels by which headings are raised.
     """  # fmt: skip
     titles = {f"{other.name}.md": other.title for other in documents()}
     text = re.sub(r"\[([\w/]+\.md)\]", lambda found: f"[{titles.get(found[1], found[1])}]", text)
@@ -230,7 +230,7 @@ def page_groups() -> list[tuple[str, list[Document]]]:
 
 
 def _target(document: Document, address: str, target: str, copied: dict[str, str | bytes]) -> str:
-    """Where a link of a page leads on the site: to pages by their new names, to copies of pictures and programs."""
+    """The address on the site for a link of a page: the new name of a page, or the copy of a picture or program."""
     place = folder()
     if place is None or re.match(r"[a-z]+:", target):
         return target

@@ -1,4 +1,4 @@
-"""The catalogue as files to download: all claims as JSON, a table as CSV, and metadata in Croissant's form."""
+"""The catalogue as files to download: all claims as JSON, a table as CSV, and metadata in the Croissant format."""
 
 import csv
 import hashlib
@@ -22,16 +22,16 @@ COLUMNS = {
     "source": "authors, year and place", "work": "title of the work", "link": "DOI or arXiv link, if known",
     "corrects": "name of the claim that it corrects", "page": "its page on this site",
 }  # fmt: skip
-"""The columns of catalogue.csv, and what each holds."""
+"""The columns of catalogue.csv and their meanings."""
 _NUMBERS = ("estimate", "low", "high")
 _FILES = {"catalogue.csv": "text/csv", "catalogue.json": "application/json"}
 
 
 def download_files(known: list[dict[str, Any]]) -> dict[str, str]:
-    """The files, and a JSON of each claim, by their addresses.
+    """The files to download and a JSON file for each claim, by address.
 
     Args:
-        known: rows of the catalogue.
+        known: the rows of the catalogue.
     """
     files = {"catalogue.json": _json({"lemmata": __version__, "claims": known}), "catalogue.csv": _table(known)}
     files["croissant.json"] = _json(croissant(files))
@@ -63,7 +63,7 @@ def _table(known: list[dict[str, Any]]) -> str:
 
 
 def croissant(files: dict[str, str]) -> dict[str, Any]:
-    """The content of the files, in the form of Croissant 1.0.
+    """Describe the files in the format Croissant 1.0.
 
     Args:
         files: catalogue.csv and catalogue.json.

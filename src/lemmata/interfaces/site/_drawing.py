@@ -1,4 +1,4 @@
-"""Panels as SVG, drawn by hand: a picture a claim, a few hundred bytes each, in the colour of the text around it."""
+"""Draw panels as SVG without a library: a small picture for each claim, in the colour of the surrounding text."""
 
 import math
 from collections.abc import Callable
@@ -17,7 +17,7 @@ _MARKS = {"diamond": "0,-6.5 6.5,0 0,6.5 -6.5,0", "right": "6,0 -4,5.5 -4,-5.5",
 
 
 def drawn(panels: list[Any], said: str) -> str:
-    """Panels below each other.
+    """Draw panels below each other as SVG.
 
     Args:
         panels: at least one `Panel`.
@@ -60,7 +60,7 @@ def _panel(panel: Any, height: int) -> str:
 
 
 def _scale(low: float, high: float, log: bool) -> Callable[[float], float]:
-    """The position of a value, in pixels; values beyond the ends are at the nearer end."""
+    """A function from a value to its position in pixels; values beyond the ends are put at the nearer end."""
     turned = math.log if log else float
     start, end = turned(low), turned(high)
     return lambda value: _WIDTH * (turned(min(max(value, low), high)) - start) / (end - start)
@@ -87,11 +87,11 @@ def _axis(panel: Any, at: Callable[[float], float], height: int) -> str:
 
 
 def shown(value: float, panel: Any) -> str:
-    """A number of an axis.
+    """The label of a number on an axis.
 
     Args:
         value: the number.
-        panel: whose axis it is.
+        panel: the panel of the axis.
     """
     low, high = panel.domain
     if panel.percent:

@@ -1,4 +1,4 @@
-"""Texts that are too tall for a page: their sections, and what is beyond its end, in `details` that a reader opens."""
+"""Fold texts that are too tall for a page: sections and overflow go into `details` elements that a reader opens."""
 
 import itertools
 from collections.abc import Callable
@@ -13,23 +13,23 @@ _REST = "The rest of this section"
 
 
 def fitting(made: Callable[..., str]) -> str:
-    """A page as it is if it fits, and folded otherwise.
+    """Return a page unchanged if it is not too tall, and folded otherwise.
 
     Args:
-        made: the page, which takes `folded`.
+        made: a function that makes the page and takes `folded`.
     """
     plain = made(folded=False)
     return plain if height(plain) <= FITS else made(folded=True)
 
 
 def folded(text: str, rendered: Callable[[str], Markup], room: float, deep: str = "h3") -> Markup:
-    """A text whose sections are in `details`. What does not fit before the sections is in a `details`, too.
+    """Put each section of a text into a `details` element, and also text before the sections that does not fit.
 
     Args:
         text: Markdown.
-        rendered: its HTML.
-        room: pixels that it may take on a narrow screen.
-        deep: the headings at which its sections start.
+        rendered: a function from Markdown to HTML.
+        room: the height in pixels that the text may take on a narrow screen.
+        deep: the tag of the headings at which sections start.
     """
     lines, starts = text.split("\n"), _starts(text)
     heads = [line for line, tag in starts if tag == deep]
@@ -52,6 +52,6 @@ def folded(text: str, rendered: Callable[[str], Markup], room: float, deep: str 
 
 
 def _starts(text: str) -> list[tuple[int, str]]:
-    """The lines at which the blocks of a text start, and what they are."""
+    """The lines at which the blocks of a text start, and the tag of each block."""
     tokens = MarkdownIt("commonmark").enable("table").parse(text)
     return [(token.map[0], token.tag) for token in tokens if token.level == 0 and token.nesting >= 0 and token.map]

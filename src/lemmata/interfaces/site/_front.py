@@ -1,4 +1,4 @@
-"""The first page: the questions that lemmata answers, and what was found with it."""
+"""The first page: the questions that lemmata answers, and results that were found with it."""
 
 import functools
 import importlib.resources
@@ -29,10 +29,10 @@ def questions() -> list[dict[str, str]]:
 
 
 def front_page(known: list[dict[str, Any]]) -> str:
-    """The page.
+    """The text of the first page.
 
     Args:
-        known: rows of the catalogue.
+        known: the rows of the catalogue.
     """
     by_class = {row["class"]: row for row in known}
     pairs = [
@@ -56,7 +56,7 @@ ABOUT = (
 
 
 def newest(known: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The newest claims, by their tags, with the last one first.
+    """The claims with a tag, the newest (highest tag) first.
 
     Args:
         known: rows of the catalogue.
@@ -87,7 +87,7 @@ def _told(row: dict[str, Any], words: str = "") -> dict[str, Any]:
 
 
 def _printed(row: dict[str, Any], said: str) -> dict[str, Any]:
-    """A refuted claim in plain words, and what would make its source right, from the passage that it says is false."""
+    """A refuted claim in plain words, and the change that would make its source right."""
     return _told(row, said) | {"right_if": sentence(row["passage"]["right_if"])}
 
 

@@ -19,12 +19,12 @@ class Example(NamedTuple):
     """A program of the gallery.
 
     Args:
-        name: of its file, without the ending.
-        title: what it does.
-        words: a paragraph, as Markdown.
+        name: the name of its file, without the ending.
+        title: a title that says what it does.
+        words: a paragraph about it, as Markdown.
         alt: the description of its picture.
         code: the program.
-        printed: what it prints.
+        printed: the text that it prints.
         picture: the SVG that it draws.
     """
 
@@ -82,7 +82,7 @@ def gallery_pages(addresses: dict[str, str]) -> dict[str, str | bytes]:
     """The page of all programs. Each program also has its own page, its file, its picture and its notebook.
 
     Args:
-        addresses: of pages that code in backticks names, by those names.
+        addresses: the addresses of pages by the names that stand in backticks.
     """
     document = next((document for document in documents() if document.name == GALLERY), None)
     if document is None:

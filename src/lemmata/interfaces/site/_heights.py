@@ -1,6 +1,6 @@
-"""About how tall a page is on a narrow screen.
+"""Estimate how tall a page is on a narrow screen.
 
-It is estimated from lines of text, listings, tables and pictures in its HTML.
+The estimate uses lines of text, listings, tables and pictures in the HTML.
 """
 
 import math
@@ -10,7 +10,7 @@ from typing import NamedTuple
 LIMIT = 8000
 """The greatest height of a page, in pixels. Taller parts are folded, or become separate pages."""
 FITS = 7000
-"""Pixels that a page may take by `height`, whose error is below an eighth."""
+"""The greatest estimate of `height` that a page may have; the estimate's error is below an eighth."""
 WIDTH = 343  # width of the text on a screen of 390 pixels
 _LETTERS, _CELLS = 44, 34  # a line of text, and of a row of a table
 _LINE, _CODE, _ROW = 21.75, 18.5, 18.5
@@ -26,13 +26,13 @@ _BLOCKS = re.compile(r"<svg.*?</svg>|<pre.*?</pre>|<table.*?</table>|<select.*?<
 
 
 class _Block(NamedTuple):
-    """A part whose height does not follow from its letters, in the place of its tags."""
+    """A part, such as a picture, whose height does not follow from its letters. It replaces the part's tags."""
 
     pixels: float
 
 
 def height(text: str) -> float:
-    """Pixels that HTML takes at a width of 390, within about a quarter; a closed `details` counts by its summary.
+    """The height of HTML in pixels at a width of 390, within about a quarter; of a closed `details`, only the summary.
 
     >>> height("<p>" + "word " * 88 + "</p>")
     232.5
@@ -54,7 +54,7 @@ def height(text: str) -> float:
 
 
 class _Reader:
-    """Adds up the heights of blocks in the order of the text."""
+    """Reads a text in order and adds up the heights of its blocks."""
 
     def __init__(self, blocks: list[_Block]):
         self.blocks, self.total, self.letters, self.scale = blocks, 0.0, 0, 1.0
@@ -69,7 +69,7 @@ class _Reader:
         self.letters = 0
 
     def read(self, token: re.Match[str]) -> None:
-        """A tag or a text."""
+        """Read one tag or one piece of text."""
         if token["text"] is not None:
             self.letters += len(" ".join(token["text"].split())) + (token["text"][0].isspace() and self.letters > 0)
             return

@@ -1,4 +1,4 @@
-"""The map of dependencies: subpackages by their imports, and claims that correct others."""
+"""The map of dependencies: the imports between subpackages, and the claims that correct others."""
 
 import collections
 import functools
@@ -16,11 +16,11 @@ _BOX, _GAP, _STEP = (100, 32), 8, 70
 
 
 def house_page(known: list[dict[str, Any]], addresses: dict[str, str]) -> str:
-    """The page.
+    """The text of the page.
 
     Args:
-        known: rows of the catalogue.
-        addresses: of pages that docstrings name, by those names.
+        known: the rows of the catalogue.
+        addresses: the addresses of pages by the names that docstrings use.
     """
     below = rooms()
     above = {room: sorted(other for other in below if room in below[other]) for room in below}
@@ -115,7 +115,7 @@ def levels(below: dict[str, frozenset[str]]) -> dict[str, int]:
 
 
 def _bearing(below: dict[str, frozenset[str]]) -> set[tuple[str, str]]:
-    """The pairs that are drawn: a subpackage and one that it imports, if no subpackage between them connects them."""
+    """The lines to draw: a subpackage and one that it imports, unless a path over another subpackage joins them."""
 
     @functools.cache
     def under(room: str) -> frozenset[str]:
@@ -126,7 +126,7 @@ def _bearing(below: dict[str, frozenset[str]]) -> set[tuple[str, str]]:
 
 
 def _picture(below: dict[str, frozenset[str]], floors: dict[str, int]) -> Markup:
-    """Layers from the bottom up, subpackages as boxes, and a line from each subpackage to those that it depends on."""
+    """Draw the layers from the bottom up, subpackages as boxes, and a line from each subpackage to those it needs."""
     width, height = _BOX
     by_floor = collections.defaultdict(list)
     for room in sorted(below):
@@ -155,7 +155,7 @@ def _picture(below: dict[str, frozenset[str]], floors: dict[str, int]) -> Markup
 
 
 def _subjects(known: list[dict[str, Any]]) -> list[tuple[str, list[tuple[str, int]]]]:
-    """For each subject, the subpackages that its sections import, and how many of its files import each."""
+    """For each subject, the subpackages that its sections import, and how many files of the subject import each."""
     found = []
     for subject in dict.fromkeys(row["subject"] for row in known):
         files = sorted((ROOT / "subjects" / subject).rglob("*.py"))

@@ -1,6 +1,6 @@
-"""The formulas of a sentence without MathML, for pages with a thousand of them.
+"""Write the formulas of a sentence without MathML, for pages with a thousand sentences.
 
-They use letters, signs, `sub` and `sup`.
+The formulas then consist of letters, signs, `sub` and `sup`.
 """
 
 import re
@@ -11,7 +11,7 @@ from markupsafe import Markup, escape
 _MATH = re.compile(r"<math.*?</math>", re.S)
 _ACCENTS = {"^": "\u0302", "∼": "\u0303"}
 _TIGHT = frozenset("()[]{}|⟨⟩⌈⌉⌊⌋/!′*.∑∏∫‖") | {"||"}
-"""Signs without blanks around them."""
+"""Signs that are written without blanks around them."""
 
 
 def light(text: Markup) -> Markup:
@@ -28,7 +28,7 @@ def light(text: Markup) -> Markup:
 
 
 def _plain(element: ElementTree.Element, blanks: bool) -> Markup:
-    """One element and its content. Within scripts, there are no blanks around signs."""
+    """The plain text of one element and its content. Within scripts, signs have no blanks around them."""
     if element.tag in ("msup", "msub", "msubsup"):
         base, *scripts = element
         kinds = ("sub", "sup") if len(scripts) == 2 else (element.tag[1:],)

@@ -1,4 +1,4 @@
-"""Markdown as HTML: headings with anchors, formulas set, code in colours, and what a listing prints beneath it."""
+"""Turn Markdown into HTML: headings with anchors, typeset formulas, coloured code, and the output below a listing."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -27,9 +27,9 @@ def rendered(text: str, link: Link, target: Callable[[str], str], raised: int = 
 
     Args:
         text: Markdown.
-        link: the address for a name in backticks; None if the name has no page.
-        target: where a link or a picture of the text is on the site.
-        raised: levels by which headings are raised.
+        link: a function from a name in backticks to its address; None if the name has no page.
+        target: a function from a link or picture of the text to its address on the site.
+        raised: the number of levels by which headings are raised.
     """
     markdown = MarkdownIt("commonmark", {"html": True}).enable("table")
     tokens = markdown.parse(text)
@@ -68,7 +68,7 @@ def anchor(title: str) -> str:
 
 
 def without_marks(title: str) -> str:
-    """A heading without its marks.
+    """A heading without its Markdown marks.
 
     >>> without_marks("[The `gram`](kernels.md)")
     'The gram'
@@ -77,7 +77,7 @@ def without_marks(title: str) -> str:
 
 
 def _printed(tokens: list[Token]) -> Iterable[int]:
-    """The places of listings that show what the program before them prints."""
+    """The positions of listings that show the output of the program before them."""
     for place, token in enumerate(tokens):
         before = tokens[max(place - 4, 0) : place]
         if token.type == "fence" and not token.info and len(before) == 4:
@@ -87,7 +87,7 @@ def _printed(tokens: list[Token]) -> Iterable[int]:
 
 
 def _listing(token: Token, printed: bool) -> str:
-    """Code in colours, and plain text otherwise, as the output of a program if it is one."""
+    """A listing: code in colours, anything else as plain text, which is marked if it is the output of a program."""
     language = _LANGUAGES.get(token.info.strip())
     if language is None:
         kind = ' class="output"' if printed else ""
@@ -97,7 +97,7 @@ def _listing(token: Token, printed: bool) -> str:
 
 
 def listing(code: str, language: str) -> Markup:
-    """Code in colours.
+    """The HTML of code with coloured syntax.
 
     >>> print(listing("x = 1", "python"))
     <pre class="code" tabindex="0"><code><span class="n">x</span> <span class="o">=</span> <span class="mi">1</span>
@@ -109,7 +109,7 @@ def listing(code: str, language: str) -> Markup:
 
 
 def _table(tokens: Sequence[Token], place: int) -> str:
-    """The start of a table; a long table scrolls in its own box."""
+    """The opening tags of a table; a long table scrolls in its own box."""
     end = next(i for i in range(place, len(tokens)) if tokens[i].type == "table_close")
     rows = sum(token.type == "tr_open" for token in tokens[place:end])
     tall = ' tall" tabindex="0" role="region" aria-label="Table' if rows > _MANY_ROWS else ""
@@ -124,14 +124,14 @@ def _words(text: str) -> str:
 
 
 def _column_heads(body: str) -> str:
-    """Heads of columns are marked as heads. An empty head is an ordinary cell, because it is the head of nothing."""
+    """Mark the heads of columns as heads. An empty head becomes an ordinary cell, because it heads nothing."""
     return re.sub(
         r"<th(?=[ >])([^>]*)>(</th>)?", lambda m: f"<td{m[1]}></td>" if m[2] else f'<th scope="col"{m[1]}>', body
     )
 
 
 def _indented(text: str) -> str:
-    """A formula if the text is one, else the text unchanged."""
+    """The typeset formula if the text is a formula, otherwise the text unchanged."""
     ((kind, inside),) = typeset(
         "\n".join(f"    {line}" for line in text.rstrip("\n").split("\n")).replace("\n\n", "\n")
     )

@@ -16,7 +16,7 @@ PARTS = (
     ("docs/index.html", "Documentation"), ("claims.html", "Claims"), ("subjects/index.html", "Subjects"),
     ("sources/index.html", "Sources"), ("reference/index.html", "Reference"), ("house.html", "Contributing"),
 )  # fmt: skip
-"""The parts of the site, by the address of their first page."""
+"""The parts of the site in the navigation, by the address of their first page."""
 _LONGEST = 200
 _SEARCHING = ("claims.html", "search.html")  # which load the index of the search as a script
 HEAD = "<!-- what search engines read -->\n"
@@ -24,7 +24,7 @@ HEAD = "<!-- what search engines read -->\n"
 
 
 def page(template: str, address: str, part: str, title: str, about: str = "", **context: Any) -> str:
-    """The text of a page.
+    """Fill a template, and return the text of the page.
 
     Args:
         template: the template's file.
@@ -50,7 +50,7 @@ def page(template: str, address: str, part: str, title: str, about: str = "", **
 
 
 def _short(text: str) -> str:
-    """A text on one line, and cut between words where it is longer than search engines show.
+    """A text on one line, cut between words if it is longer than search engines show.
 
     >>> _short("one two " * 40)[-12:], len(_short("one two " * 40)) <= _LONGEST
     ('two one two…', True)
@@ -78,7 +78,7 @@ def _template(name: str) -> jinja2.Template:
 
 
 def counted(number: int, word: str) -> str:
-    """A number of things.
+    """A number with its noun in the singular or plural.
 
     >>> counted(1, "claim"), counted(2, "claim")
     ('1 claim', '2 claims')
@@ -92,7 +92,7 @@ def claim_address(row: dict[str, Any]) -> str:
 
 
 def work_name(row: dict[str, Any]) -> str:
-    """Authors and year of the work that a claim is from.
+    """The authors and the year of the work that a claim comes from.
 
     >>> work_name({"source": "Barron (1993), Theorem 1"})
     'Barron (1993)'
@@ -115,7 +115,7 @@ def script(name: str) -> Markup:
     """A script of the site, unchanged.
 
     Args:
-        name: its file among the templates.
+        name: the name of its file among the templates.
     """
     folder = importlib.resources.files("lemmata.interfaces.site").joinpath("templates")
     return Markup(folder.joinpath(name).read_text(encoding="utf-8"))

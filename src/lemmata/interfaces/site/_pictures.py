@@ -1,8 +1,8 @@
-"""Pictures of last verdicts: the result, the band that decided, and the control, from the catalogue's numbers.
+"""Draw the last verdicts from the catalogue's numbers: the result, the band of support, and the control.
 
 Rows of single trials are not stored. The picture shows the statistic of the relation with its interval, quantiles of
-predicted / measured, and the distance of the control. For bounds, the side of the control is known. If it is not known,
-both sides are drawn.
+predicted / measured, and the distance of the control. For bounds, it is known on which side the control lies. If the
+side is not known, both sides are drawn.
 """
 
 import dataclasses
@@ -25,12 +25,12 @@ class Panel:
     Args:
         title: the meaning of the axis.
         band: the two ends of the band; None on a side without an end.
-        claim: lower end, point and upper end.
-        control: its possible places.
+        claim: the claim's lower end, point and upper end.
+        control: the possible positions of the control.
         stated: the value of the statement itself, drawn as a line; None for no line.
         log: whether the axis is logarithmic.
         percent: whether the axis shows shares, from 0 on.
-        either: whether the control is at one of its places, and which of them is not stored.
+        either: whether the control is at one of several positions, and the record does not say at which.
     """
 
     title: str
@@ -44,7 +44,7 @@ class Panel:
 
     @property
     def domain(self) -> tuple[float, float]:
-        """The ends of the axis: all that is drawn, the control only if it is near."""
+        """The ends of the axis. They include everything that is drawn, but the control only if it is near."""
         values = [*(end for end in self.band if end is not None), *self.claim]
         values += [] if self.stated is None else [self.stated]
         if self.log:
@@ -89,7 +89,7 @@ def panels(entry: dict[str, Any]) -> list[Panel]:
 
 
 def _ratio(verdict: dict[str, Any], upper: bool) -> Panel | None:
-    """Quantiles of predicted / measured. The control of a bound is on its false side, by its factor."""
+    """Quantiles of predicted / measured. The control of a bound lies on the false side, away by its factor."""
     slack, control = verdict.get("slack"), verdict["control"]
     if not slack or any(value is None or value <= 0 for value in slack):
         return None
@@ -113,7 +113,7 @@ def _equal(verdict: dict[str, Any]) -> Panel | None:
 
 
 def _share(verdict: dict[str, Any], title: str, band: Any, success: bool = False) -> Panel | None:
-    """Shares of trials: the claim's with its interval, and the control's."""
+    """The share of trials for the claim, with its interval, and the share for the control."""
     low, high = verdict["interval"]
     if low is None or high is None:
         return None
@@ -130,9 +130,9 @@ def _ends(verdict: dict[str, Any], title: str, stated: float | None, control: tu
 
 
 def _exponent(verdict: dict[str, Any], upper: bool) -> Panel | None:
-    """A slope, with that of the control.
+    """The slope of the claim and the slope of the control.
 
-    The control's is below for rates that are upper bounds, and on either side for others.
+    For upper bounds on rates, the control's slope is below the stated one; otherwise it may be on either side.
     """
     low, high = verdict["band"]
     found = _exponents(verdict["reason"])
@@ -154,7 +154,7 @@ def _exponents(reason: str) -> float | None:
 
 
 def _difference(entry: dict[str, Any], verdict: dict[str, Any]) -> Panel | None:
-    """A mean difference, relative or not. The record has only the distance of the control, and not its side."""
+    """A mean difference, relative or not. The record gives the distance of the control, but not its side."""
     factor, (low, high) = verdict["control"]["nearest"], verdict["band"]
     if low is None or high is None:
         return None
@@ -179,7 +179,7 @@ def svg(found: list[Panel], said: str) -> str:
 
 
 def in_ink(picture: str) -> str:
-    """A picture whose greys are the colour of the text around it, in both schemes."""
+    """A picture whose greys take the colour of the surrounding text, in the light and the dark scheme."""
     return picture.replace(INK, "currentColor")
 
 

@@ -16,15 +16,15 @@ from ._pictures import STEPS, Panel, panels, supported_where, svg, words
 from ._prose import first_sentence, sentence
 
 _PROBES = "open_problems"
-"""The chapter whose sections are probes."""
+"""The subject whose sections are probes of open problems."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Probe:
-    """A claim of a problem's probe, with its last verdict.
+    """A claim that probes an open problem, with its last verdict.
 
     Args:
-        row: of the catalogue, with its address.
+        row: the claim's row of the catalogue, with its address.
         picture: predicted against measured, with the band that decided and the control; empty if none is stored.
         numbers: the numbers in the picture, by name.
     """
@@ -40,9 +40,9 @@ class Entry:
 
     Args:
         problem: the question, and what is known.
-        sections: of its probe: name, address, and the first words of the section.
+        sections: the name, the address and the first words of each section of its probe.
         probes: the claims of those sections.
-        others: rows of other claims that bear on it.
+        others: rows of other claims about the problem.
     """
 
     problem: Problem
@@ -52,7 +52,7 @@ class Entry:
 
     @property
     def claims(self) -> int:
-        """How many bear on it."""
+        """How many claims are about the problem."""
         return len(self.probes) + len(self.others)
 
 
@@ -60,9 +60,9 @@ def entries_of(key: str, known: list[dict[str, Any]], link: Callable[[str], str 
     """The open problems of a source in their order. Empty if its file lists none.
 
     Args:
-        key: of the source.
-        known: rows of the catalogue.
-        link: the addresses of names in a docstring.
+        key: the key of the source.
+        known: the rows of the catalogue.
+        link: a function from a name in a docstring to its address.
     """
     if key not in sources():
         return []
@@ -90,7 +90,7 @@ def _said(place: str, link: Callable[[str], str | None]) -> Markup:
 
 
 def _probe(row: dict[str, Any]) -> Probe:
-    """The first panel is the panel with the prediction. Shares of trials are shown on the page of the claim."""
+    """A probe with its first panel, which shows the prediction. The claim's own page also shows shares of trials."""
     shown = panels(row)[:1]
     picture = Markup(svg(shown, f"{row['title']}. {words(shown)}")) if shown else Markup("")
     return Probe(row, picture, _numbers(shown[0], row["verdict"]) if shown else ())

@@ -1,4 +1,4 @@
-"""Docstrings as HTML: paragraphs with formulas set, code in backticks, lists, arguments, examples."""
+"""Turn docstrings into HTML: paragraphs with typeset formulas, code in backticks, lists, arguments and examples."""
 
 import re
 import textwrap
@@ -23,7 +23,7 @@ Link = Callable[[str], str | None]
 
 
 def sentence(text: str, link: Link = lambda name: None) -> Markup:
-    """A paragraph. Words in backticks are code, linked if `link` knows an address, and formulas are MathML.
+    """The HTML of a paragraph: words in backticks are code, linked if `link` knows an address; formulas are MathML.
 
     >>> print(sentence("see `gram`, x_i²"))
     see <code>gram</code>, <math alttext="x_i²"><msubsup><mi>x</mi><mi>i</mi><mn>2</mn></msubsup></math>
@@ -37,7 +37,7 @@ def sentence(text: str, link: Link = lambda name: None) -> Markup:
 
 
 def _words(text: str) -> Markup:
-    """Prose that keeps the blanks at its ends."""
+    """The HTML of prose, with the blanks at its ends."""
     middle = prose(text)
     before = " " if text[:1].isspace() else ""
     after = " " if text[-1:].isspace() and text.strip() else ""
@@ -51,7 +51,7 @@ def _code(name: str, link: Link) -> Markup:
 
 
 def statement(text: str, link: Link = lambda name: None) -> Markup:
-    """A statement: paragraphs, and indented formulas on lines of their own."""
+    """The HTML of a statement: paragraphs, and indented formulas on separate lines."""
     found = Markup("")
     for block in re.split(r"\n\s*\n", text.strip("\n")):
         found += _block(block, link)
@@ -71,7 +71,7 @@ def _block(block: str, link: Link) -> Markup:
 
 
 def docstring(text: str, link: Link = lambda name: None) -> Markup:
-    """A docstring in Google's style: statement, arguments and errors as lists, examples unchanged."""
+    """The HTML of a docstring in Google's style: arguments and errors become lists, and examples are not changed."""
     found, lines, place = Markup(""), text.split("\n"), 0
     plain: list[str] = []
     while place < len(lines):

@@ -1,4 +1,4 @@
-"""Additions to a site that is published under an address: canonical links, a map for search engines, a feed."""
+"""Additions to a site that is published under an address: canonical links, a sitemap and a feed."""
 
 import dataclasses
 import re
@@ -14,7 +14,7 @@ from ._front import ABOUT, newest
 from ._pages import HEAD, claim_address, page
 
 _FED = 60
-"""How many claims the feed has."""
+"""How many claims the feed lists."""
 _PICTURE = "docs/pictures/study_page.png"
 _ICON = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#2f62b5"/>'
@@ -55,7 +55,7 @@ class Published:
 
 
 def finished(pages: dict[str, str | bytes], where: Published, known: list[dict[str, Any]]) -> dict[str, str | bytes]:
-    """The pages with the head elements that search engines read, and the other files.
+    """Add the head elements that search engines read to the pages, and add the sitemap, the feed and similar files.
 
     Args:
         pages: all pages and files, by their addresses.
@@ -80,7 +80,7 @@ def _url(where: Published, name: str) -> str:
 
 
 def _head(name: str, where: Published) -> Markup:
-    """The lines that need the address of the site. Empty without an address."""
+    """The lines of a page's head that need the address of the site. Empty without an address."""
     if not where.base or name == "404.html":
         return Markup("")
     url, picture = _url(where, name), _url(where, _PICTURE)

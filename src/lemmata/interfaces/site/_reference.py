@@ -1,4 +1,4 @@
-"""The reference: the public names of every subpackage with signatures and docstrings, read from the code."""
+"""The reference: the public names of every subpackage with their signatures and docstrings, read from the code."""
 
 import ast
 import dataclasses
@@ -24,7 +24,7 @@ _SUBJECTS = "subjects."
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """A public name: its definition in the code, its docstring, and its public methods with theirs."""
+    """A public name with its definition in the code, its docstring, and its public methods."""
 
     name: str
     signature: str
@@ -36,7 +36,7 @@ def reference_pages(addresses: dict[str, str]) -> dict[str, str]:
     """One page for each subpackage with public names, and the first page.
 
     Args:
-        addresses: of pages that docstrings name, by those names.
+        addresses: the addresses of pages by the names that docstrings use.
     """
     link = lambda name: None if addresses.get(name) is None else f"../{addresses[name]}"
     pages, cards = {}, []
@@ -76,9 +76,9 @@ def shelves(room: str) -> list[tuple[str, list[Entry]]]:
 
 
 def public_addresses() -> dict[str, str]:
-    """Addresses of the reference by name: subpackages as "lemmata.kernels", public names if only one has them.
+    """Addresses in the reference by name: subpackages as "lemmata.kernels", and public names that are unique.
 
-    Names that are one lower-case word are left out, because in a sentence they may have other meanings.
+    Names that consist of one lower-case word are left out, because they may have another meaning in a sentence.
     """
     found: dict[str, str] = {}
     twice = set()
@@ -118,7 +118,7 @@ def _found(name: str, file: str) -> Entry | None:
 
 
 def _value(name: str, file: str) -> tuple[str, str] | None:
-    """A name with an assigned value, and the text below it."""
+    """The assignment of a value to a name, and the text below it."""
     path = ROOT / file
     if not path.is_file():
         return None

@@ -18,7 +18,7 @@ _HIDDEN = re.compile(r"^```.*?^```|\]\([^)]*\)|<[^>]+>", re.M | re.S)
 
 
 _HOUSE = ("interfaces.cli", "interfaces.search", "interfaces.site")
-"""Subpackages whose names nobody calls: the commands, which have a help text, and the builder of this site."""
+"""Subpackages whose names users do not call: the commands, which have help texts, and the builder of this site."""
 
 
 def search_pages(known: list[dict[str, Any]]) -> dict[str, str]:
@@ -47,7 +47,7 @@ def all_shelves(known: list[dict[str, Any]]) -> list[Shelf]:
 
 
 def _of_document(document: Document) -> list[Item]:
-    """A thing for each section of a page."""
+    """One search item for each section of a page."""
     found = []
     asked = " ".join(each["asked"] for each in questions() if each["page"] == document.address)
     for anchor, heading, text in document.sections:
@@ -82,7 +82,7 @@ def _works(known: list[dict[str, Any]]) -> list[Item]:
 
 
 def _names() -> list[Item]:
-    """The public names that people call."""
+    """The public names that users call."""
     found = []
     for room in public_rooms():
         if room in _HOUSE:

@@ -1,4 +1,4 @@
-"""The site on the loopback address of this machine."""
+"""Serve the site on the loopback address of this machine."""
 
 import functools
 import http
@@ -24,7 +24,7 @@ _PATIENCE = 20  # seconds that a browser has for its request
 
 
 class _Pages(http.server.BaseHTTPRequestHandler):
-    """The files of a site by their names only."""
+    """A request handler that serves the files of a site, and only files that are listed by name."""
 
     timeout = _PATIENCE
 
@@ -64,7 +64,7 @@ class _Pages(http.server.BaseHTTPRequestHandler):
 
 
 def _read(directory: pathlib.Path, name: str) -> bytes | None:
-    """A file below the directory, reached through no link; None if there is none."""
+    """Read a file below the directory without following links; None if there is no such file."""
     path = directory
     for part in pathlib.PurePosixPath(name).parts:
         path = path / part
@@ -80,12 +80,12 @@ def _read(directory: pathlib.Path, name: str) -> bytes | None:
 
 
 class _Server(http.server.ThreadingHTTPServer):
-    """A server that ignores browsers which disconnect during an answer, or never send a request."""
+    """A server that ignores browsers that disconnect during an answer or never send a request."""
 
     daemon_threads = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say in one line what went wrong, and go on."""
+        """Print in one line what went wrong, and go on."""
         error = sys.exception()
         if not isinstance(error, ConnectionError | TimeoutError):
             print(f"A request failed: {type(error).__name__}: {error}", file=sys.stderr)
@@ -96,7 +96,7 @@ def serve(directory: pathlib.Path, names: frozenset[str], ready: Callable[[str],
 
     Args:
         directory: a site that was written.
-        names: of its files. No others are served, and no file that is a link.
+        names: the names of its files. Other files and links are not served.
         ready: called with the address once it answers.
     """
     handler = functools.partial(_Pages, directory=directory, names=names)

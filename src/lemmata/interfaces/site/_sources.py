@@ -1,6 +1,6 @@
 """A page for each source.
 
-It has its statements in order, each with its claims and their verdicts, or the reason for none.
+The page lists the statements in order, each with its claims and their verdicts, or the reason why it has none.
 """
 
 import functools
@@ -19,7 +19,7 @@ from ._works import title_of, work
 SURVEY = "foundation2025"
 """The key of the survey whose open problems the classification numbers."""
 MOST = 300
-"""Statements on one page; the others of a source follow on pages of their own."""
+"""The largest number of statements on one page; further statements of a source follow on further pages."""
 
 
 def source_pages(known: list[dict[str, Any]], addresses: dict[str, str]) -> dict[str, str]:
@@ -27,7 +27,7 @@ def source_pages(known: list[dict[str, Any]], addresses: dict[str, str]) -> dict
 
     Args:
         known: rows of the catalogue.
-        addresses: of pages that reasons name, by those names.
+        addresses: the addresses of pages by the names that reasons use.
     """
     listed = tables()
     keys = dict.fromkeys([*listed, *(row["key"] for row in known)])
@@ -54,7 +54,7 @@ def source_pages(known: list[dict[str, Any]], addresses: dict[str, str]) -> dict
 
 
 def _parts(key: str, source: dict[str, Any]) -> list[dict[str, Any]]:
-    """The statements of a source as they are divided among its pages, and the addresses of these."""
+    """Divide the statements of a source among its pages, and give the addresses of these pages."""
     first = source_address(key)
     divided = [source["statements"][i : i + MOST] for i in range(0, max(len(source["statements"]), 1), MOST)]
     addresses = [first, *(first.replace(".html", f"-{i}.html") for i in range(2, len(divided) + 1))]
@@ -71,7 +71,7 @@ def _about(source: dict[str, Any]) -> str:
 
 
 def _source(key: str, own: list[dict[str, Any]], table: Any) -> dict[str, Any]:
-    """A source: its name, its statements, and the claims that stand at none of them."""
+    """A source with its name, its statements, and the claims that belong to none of the statements."""
     statements = [{**row, "claims": _judging(own, row["number"])} for row in table] if table else _places(own)
     placed = {claim["name"] for row in statements for claim in row["claims"]}
     gaps = sum(not row["claims"] for row in statements)
@@ -98,7 +98,7 @@ def _judging(own: list[dict[str, Any]], number: str) -> list[dict[str, Any]]:
 
 
 def _places(own: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Of a source whose statements are not listed, the places that claims name."""
+    """For a source whose statements are not listed: the places in it that claims name."""
     places = dict.fromkeys(place for row in own for place in row["locators"])
     blank = {"kind": "", "title": "", "reason": None, "says": "", "verdict": None, "because": ""}
     return [{"number": place, **blank, "claims": _judging(own, place)} for place in places]

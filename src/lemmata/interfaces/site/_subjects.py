@@ -1,4 +1,4 @@
-"""A page a subject: what it is about, a figure of its verdicts, its tools, and its sections with their claims."""
+"""One page for each subject: its topic, a figure of its verdicts, its tools, and its sections with their claims."""
 
 import collections
 import functools
@@ -28,8 +28,8 @@ def subject_pages(known: list[dict[str, Any]], addresses: dict[str, str]) -> dic
     """The pages of all subjects and their first page.
 
     Args:
-        known: rows of the catalogue.
-        addresses: of pages that docstrings name, by those names.
+        known: the rows of the catalogue.
+        addresses: the addresses of pages by the names that docstrings use.
     """
     link = lambda name: None if addresses.get(name) is None else f"../{addresses[name]}"
     pages, cards = {}, []
@@ -70,7 +70,7 @@ def _sections(own: list[dict[str, Any]], link: Any) -> list[dict[str, Any]]:
 
 
 def _picture(subject: str) -> tuple[str, str] | None:
-    """The picture that the documentation shows of a subject, `pictures/SUBJECT.svg`, and its words; None without."""
+    """The documentation's picture of a subject, `pictures/SUBJECT.svg`, and its description; None if it is missing."""
     for document in documents():
         shown = re.search(rf"!\[([^\]]+)\]\(pictures/{subject}\.svg\)", document.text)
         if shown:
@@ -79,13 +79,13 @@ def _picture(subject: str) -> tuple[str, str] | None:
 
 
 def _told(own: list[dict[str, Any]]) -> str:
-    """How many claims, and their verdicts."""
+    """Say how many claims there are and how many have each verdict."""
     statuses = collections.Counter(row["status"] for row in own)
     return f"{counted(len(own), 'claim')}: " + ", ".join(f"{number} {word}" for word, number in statuses.most_common())
 
 
 def _figure(own: list[dict[str, Any]], said: str) -> str:
-    """Bars of the claims of each section, by verdict."""
+    """Draw a bar for each section that shows its claims by verdict."""
     places = [place.rpartition(".")[2].replace("_", " ") for place in dict.fromkeys(row["place"] for row in own)]
     counter = collections.Counter((row["place"].rpartition(".")[2].replace("_", " "), row["status"]) for row in own)
     rows = [{"section": place, "verdict": status, "claims": count} for (place, status), count in counter.items()]

@@ -1,4 +1,4 @@
-"""The table of all claims, readable without a script; its script filters and searches it."""
+"""The table of all claims. It can be read without a script; a script filters and searches it."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from lemmata.engine.catalogue import PRINTED, TIGHTNESS, counts
 from ._pages import claim_address, page, script, work_name
 
 _MARKS = {"refuted": "r", "failed": "r", "supported": ""}
-"""What colours a row's verdict, if it is not the usual one."""
+"""The style of a row's verdict, for verdicts that are not the usual ones."""
 
 _FILTERS = ("subject", "tool", "architecture", "object", "kind", "label", "verdict", "tightness", "source")
 """The columns after the first one, in their order: each has a filter."""
@@ -28,7 +28,7 @@ def table_page(known: list[dict[str, Any]]) -> str:
 
 
 def _told(row: dict[str, Any]) -> dict[str, Any]:
-    """A row as the table shows it: its source by the name of the work."""
+    """A row as the table shows it, with the name of the work as its source."""
     return {
         **row,
         "href": claim_address(row),

@@ -1,4 +1,4 @@
-"""Works of the bibliography: their titles, their links, and their BibTeX, from the entry's own facts."""
+"""Titles, links and BibTeX of the works in the bibliography, taken from their entries."""
 
 import dataclasses
 import functools
@@ -11,18 +11,18 @@ from pybtex.richtext import Text
 from lemmata.engine.claims import bibliography, written_entries
 
 ARXIV = re.compile(r"(?:\d{4}\.\d{4,5}|[a-z-]+(?:\.[A-Z]{2})?/\d{7})(?:v\d+)?")
-"""An identifier of arXiv: 2304.12465, or cs/0411099 as it was before 2007."""
+"""An arXiv identifier, such as 2304.12465, or cs/0411099 in the form used before 2007."""
 DOI = re.compile(r"10\.\d{4,9}/\S+")
 _FIELDS = ("journal", "howpublished", "note", "volume")
 
 
 @dataclasses.dataclass(frozen=True)
 class Work:
-    """A work as its entry tells it.
+    """A work of the bibliography.
 
     Args:
-        key: of the entry.
-        title: as plain text.
+        key: the key of its entry.
+        title: the title as plain text.
         link: the link of its DOI or arXiv identifier; empty if the entry has neither.
         called: the text of the link: "doi:10.1/2", "arXiv:2304.12465"; empty without a link.
         bibtex: the entry.
@@ -37,7 +37,7 @@ class Work:
 
 @functools.cache
 def work(key: str) -> Work | None:
-    """The work of a key; None if it is not in lemmata's bibliography."""
+    """The work with this key; None if it is not in lemmata's bibliography."""
     entry = bibliography().get(key)
     if entry is None:
         return None
@@ -51,7 +51,7 @@ def identifier(entry: Entry) -> str:
     """The DOI of an entry, or else its arXiv identifier, from any of its fields. Empty if it has neither.
 
     Args:
-        entry: of the bibliography.
+        entry: an entry of the bibliography.
     """
     fields = {name.lower(): value for name, value in dict(entry.fields or {}).items()}
     if doi := DOI.search(fields.get("doi", "")):
@@ -65,7 +65,7 @@ def identifier(entry: Entry) -> str:
 
 
 def title_of(row: dict[str, Any]) -> str:
-    """The title of the work that a claim is from; its reference if the work is not in the bibliography."""
+    """The title of the work that a claim comes from; the claim's reference if the work is not in the bibliography."""
     found = work(row["key"])
     return row["reference"] if found is None else found.title
 

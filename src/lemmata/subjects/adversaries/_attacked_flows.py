@@ -1,4 +1,4 @@
-"""Adversarial training in function space: kernel flows with weights of rows."""
+"""Adversarial training in function space: kernel flows in which rows have weights."""
 
 import equinox as eqx
 import jax
@@ -12,11 +12,11 @@ class AttackedFlow(eqx.Module):
     """The flow df/dt = -K E(t) (f - y) of outputs. The diagonal E(t) is the effect of attacks, as weights of the rows.
 
     Args:
-        K: of all training rows, positive definite.
-        cross: kernel of other points and training rows. start, other_start: outputs at time 0.
+        K: the kernel of all training rows, positive definite.
+        cross: the kernel of other points and training rows. start, other_start: outputs at time 0.
         y: targets. first, last: the weights E at time 0 and at the end, at least 1. In between, they are linear in
             time.
-        time: the end.
+        time: the end of the flow.
     """
 
     K: Float[Array, "n n"]
@@ -30,16 +30,16 @@ class AttackedFlow(eqx.Module):
 
     @property
     def speed(self) -> Float[Array, ""]:
-        """At least the largest eigenvalue of K E at every time."""
+        """An upper bound, for all times, on the largest eigenvalue of K E."""
         return jnp.linalg.norm(self.K, 2) * jnp.maximum(self.first, self.last).max()
 
 
 class AttackedFlows(Population[AttackedFlow]):
-    """Random kernels of which a third of the eigenvalues are equal. In half of the draws, starts are along the slowest
-    mode.
+    """Random kernels with a third of their eigenvalues equal. In half of the draws, y minus the start is along the
+    slowest mode.
 
     Args:
-        schedule: "constant" weights of rows, or "changing" ones.
+        schedule: "constant" or "changing" weights of rows.
     """
 
     free = ("y", "start")
@@ -50,7 +50,7 @@ class AttackedFlows(Population[AttackedFlow]):
             n=Integer(9, 3, 40, "training rows"),
             m=Integer(4, 1, 40, "other points"),
             spread=Real(3.0, 0.5, 20.0, "largest weight of a row, minus 1"),
-            schedule=Choice(self.schedule, ("constant", "changing"), "weights of rows through time"),
+            schedule=Choice(self.schedule, ("constant", "changing"), "whether the weights of rows change in time"),
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> AttackedFlow:
@@ -75,7 +75,17 @@ class AttackedFlows(Population[AttackedFlow]):
         least = jnp.minimum(problem.first, problem.last).min()
         return [
             Hypothesis(
-                "the kernel is definite", jnp.linalg.eigvalsh(problem.K)[0], ">", 0.0, "otherwise modes stand still"
+                "the smallest eigenvalue of the kernel K is above 0",
+                jnp.linalg.eigvalsh(problem.K)[0],
+                ">",
+                0.0,
+                "otherwise some modes do not change",
             ),
-            Hypothesis("attacks raise residuals (E >= 1)", least, ">=", 1.0, "the exponential of a positive kernel"),
+            Hypothesis(
+                "the attacks' weights E of the rows are at least 1",
+                least,
+                ">=",
+                1.0,
+                "each weight is the exponential of a non-negative number",
+            ),
         ]

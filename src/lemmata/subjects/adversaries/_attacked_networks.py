@@ -1,4 +1,4 @@
-"""Networks of one hidden layer, and their linearisations, in adversarial training. Attacks are found by ascent."""
+"""Networks of one hidden layer, and their linearisations, in adversarial training with attacks by gradient ascent."""
 
 import equinox as eqx
 import jax
@@ -16,10 +16,10 @@ Params = tuple[Float[Array, "m d"], Float[Array, " m"]]
 
 
 def output(params: Params, x: Float[Array, " d"]) -> Float[Array, ""]:
-    """f(x) = a' erf(W x / sqrt(d)) / sqrt(m).
+    """Return f(x) = a' erf(W x / sqrt(d)) / sqrt(m) for d inputs and m hidden units.
 
     Args:
-        params: W and a.
+        params: the weights W and a.
         x: one input.
     """
     hidden, readout = params
@@ -27,11 +27,11 @@ def output(params: Params, x: Float[Array, " d"]) -> Float[Array, ""]:
 
 
 def linear_output(params: Params, change: Params, x: Float[Array, " d"]) -> Float[Array, ""]:
-    """f(x) and its derivative along a change of the parameters.
+    """Return f(x) plus its derivative along a change of the parameters.
 
     Args:
-        params: where it is linearised.
-        change: parameters minus those.
+        params: the parameters at which f is linearised.
+        change: the present parameters minus `params`.
         x: one input.
     """
     value, slope = jax.jvp(lambda p: output(p, x), (params,), (change,))
@@ -39,13 +39,13 @@ def linear_output(params: Params, change: Params, x: Float[Array, " d"]) -> Floa
 
 
 class AttackedNetwork(eqx.Module):
-    """Rows on a sphere, to be learned under attack by networks of any width.
+    """Rows on a sphere that networks of any width learn under attack.
 
     Args:
         x, y: training rows.
         others: other inputs.
-        strength: the length of the attack. x moves uphill on (f(x) - y)²/2 for this time.
-        steps: of descent, each of half of 1/(trace of the tangent kernel).
+        strength: the time of the attack, during which x moves uphill on (f(x) - y)²/2.
+        steps: the number of descent steps, with learning rate 1/2 divided by the trace of the tangent kernel.
     """
 
     x: Float[Array, "n d"]
@@ -56,22 +56,22 @@ class AttackedNetwork(eqx.Module):
 
     @property
     def points(self) -> Float[Array, "p d"]:
-        """Training rows, then the others."""
+        """The training rows, followed by the other inputs."""
         return jnp.concatenate([self.x, self.others])
 
     def drawn(self, key: Key[Array, ""], width: int) -> Params:
-        """A network at its start."""
+        """Draw the initial parameters of a network."""
         keys = jax.random.split(key)
         hidden = _SPREAD * jax.random.normal(keys[0], (width, self.x.shape[1]))
         return hidden, jax.random.normal(keys[1], (width,))
 
     def jacobian(self, params: Params) -> Float[Array, "p parameters"]:
-        """The Jacobian of the outputs at all points in the parameters."""
+        """The Jacobian of the outputs at all points with respect to the parameters."""
         slopes = jax.vmap(lambda q: jax.grad(output)(params, q))(self.points)
         return jnp.concatenate([leaf.reshape(len(self.points), -1) for leaf in slopes], axis=1)
 
     def trained(self, params: Params, linear: bool) -> Float[Array, " p"]:
-        """Outputs at all points after descent on attacked rows, each step along the gradient at the attacked inputs."""
+        """Outputs at all points after descent on attacked rows; each step uses the gradient at the attacked inputs."""
         rate = _RATE / jnp.sum(self.jacobian(params)[: len(self.x)] ** 2)
         f = (lambda change, q: linear_output(params, change, q)) if linear else (
             lambda change, q: output(jax.tree.map(jnp.add, params, change), q)
@@ -90,7 +90,7 @@ class AttackedNetwork(eqx.Module):
     def frozen(self, params: Params, attacked: bool) -> Float[Array, " p"]:
         """Outputs after descent with both kernels fixed at the start. Residual i is weighted by exp(strength |df/dx|²).
 
-        Without attack the factor is 1: plain training of the linearised network.
+        Without attack the factor is 1, which is plain training of the linearised network.
         """
         n, rows = len(self.x), self.jacobian(params)
         kernel = rows @ rows[:n].T
@@ -103,7 +103,7 @@ class AttackedNetwork(eqx.Module):
 
 
 class AttackedNetworks(Population[AttackedNetwork]):
-    """Few rows with random signs, so that every width of the ladder can fit them."""
+    """A few rows with random signs as labels, so that networks of every tested width can fit them."""
 
     settings = Space(
         n=Integer(5, 2, 20, "training rows", corners=(3, 7)),
@@ -113,7 +113,7 @@ class AttackedNetworks(Population[AttackedNetwork]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> AttackedNetwork:
-        """Inputs of norm sqrt(d), two other points."""
+        """Draw inputs of norm sqrt(d), and two other points."""
         keys = jax.random.split(key)
         n, d = setting["n"], setting["d"]
         points = jax.random.normal(keys[0], (n + 2, d))
@@ -122,4 +122,12 @@ class AttackedNetworks(Population[AttackedNetwork]):
         return AttackedNetwork(points[:n], y, points[n:], jnp.asarray(setting["strength"]), setting["steps"])
 
     def hypotheses(self, problem: AttackedNetwork) -> list[Hypothesis]:
-        return [Hypothesis("the attack goes uphill", problem.strength, ">", 0.0, "the sign of its steps")]
+        return [
+            Hypothesis(
+                "the time of the attack is above 0",
+                problem.strength,
+                ">",
+                0.0,
+                "a negative time would make the attack go downhill",
+            )
+        ]

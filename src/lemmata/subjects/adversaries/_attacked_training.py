@@ -1,4 +1,4 @@
-"""Training on rows that are attacked in every step, of linear models."""
+"""Training of linear models on rows that are attacked in every step."""
 
 import jax
 import jax.numpy as jnp
@@ -12,11 +12,11 @@ STEPS_A_UNIT = 10  # of descent under attacks by ascent, in 1 / (largest eigenva
 
 
 def signed_training(problem: AttackedRows, steps: int) -> Float[Array, " d"]:
-    """Weights w of w'x from 0 after descent on rows that the worst shift x + radius sign(w) sign(w'x - y) has moved.
+    """Weights w of w'x after descent from 0 on rows moved by the worst shift, x + radius sign(w) sign(w'x - y).
 
     Args:
         problem: the rows.
-        steps: of descent.
+        steps: the number of descent steps.
     """
     rate = _SMALL_STEP / (jnp.linalg.norm(problem.x, 2) + problem.radius * problem.x.size**0.5) ** 2
 
@@ -29,15 +29,15 @@ def signed_training(problem: AttackedRows, steps: int) -> Float[Array, " d"]:
 
 
 def ascent_training(problem: AttackedRows, strength: float, time: float) -> Float[Array, " d"]:
-    """Weights w of w'x from 0 after descent on rows that ascent on their own squared residual has moved in each step.
+    """Weights w of w'x after descent from 0 on rows that move, in each step, by ascent on their squared residual.
 
     The attack dx/ds = w (w'x - y) continues until s = strength. It ends at x + w (w'x - y) g(|w|²), with g(z) =
     (exp(strength z) - 1)/z, and multiplies the residual by exp(strength |w|²).
 
     Args:
         problem: the rows.
-        strength: of the attack; 0 is training without one.
-        time: of training, in 1/(the largest eigenvalue of x x'), in steps of a tenth.
+        strength: the strength of the attack; 0 means training without attack.
+        time: the training time in units of 1/(the largest eigenvalue of x x'); steps are a tenth of the unit.
     """
     rate = problem.unit / STEPS_A_UNIT
 
@@ -50,5 +50,5 @@ def ascent_training(problem: AttackedRows, strength: float, time: float) -> Floa
 
 
 def growth(z: Float[Array, ""], strength: float) -> Float[Array, ""]:
-    """(exp(strength z) - 1)/z, which is the strength at z = 0."""
+    """Return (exp(strength z) - 1)/z, which equals the strength at z = 0."""
     return jnp.where(z > 0, jnp.expm1(strength * z) / jnp.where(z > 0, z, 1.0), strength)

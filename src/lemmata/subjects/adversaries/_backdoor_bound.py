@@ -1,4 +1,4 @@
-"""The effect of a poisoned set on a kernel: conflict, projection, their sum as a bound, and optimised triggers."""
+"""The effect of a poisoned set on a kernel: the conflict, the projection, their sum as a bound, and triggers."""
 
 from functools import partial
 from typing import Any
@@ -21,16 +21,16 @@ from ._triggers import Poisoned, Trigger, check_class, check_images, check_label
 def conflict_loss(
     gram: Float[Array, "n columns"], y: Float[Array, "rows C"], ridge: float | Float[Array, ""]
 ) -> Float[Array, ""]:
-    """How far clean and triggered labels contradict each other for a kernel: mean over rows of |(K alpha - y)_i|².
+    """How much clean and triggered labels contradict each other for a kernel, the mean over rows of |K alpha - y|².
 
     Let alpha = (K + ridge I)^-1 y. Then K alpha - y = -ridge alpha, and the loss is sum_j (ridge / (ridge + a_j))²
-    |u_j' y|² / n over eigenpairs (a_j, u_j) of K. It falls as ridge² if K is invertible. If there are labels of equal
-    points, it stops at their variance.
+    |u_j' y|² / n over eigenpairs (a_j, u_j) of K. The loss falls as ridge² if K is invertible. If equal points have
+    different labels, the loss does not fall below the variance of these labels.
 
     Args:
-        gram: K of the whole set, clean and triggered.
+        gram: the Gram matrix K of the whole set, clean and triggered.
         y: labels, one row for each point.
-        ridge: on the diagonal, above 0.
+        ridge: the ridge on the diagonal, above 0.
 
     Raises:
         ShapeError: if K is not square and symmetric, or y has another number of rows.
@@ -56,18 +56,19 @@ def projection_loss(
     *,
     floor: float = RIDGE,
 ) -> Float[Array, ""]:
-    """The part of the fit to a poisoned set that support points cannot represent: mean over rows of |(R alpha)_i|².
+    """The part of the fit to a poisoned set that support points cannot represent, the mean over rows of |R alpha|².
 
-    alpha = (K + ridge I)^-1 y and R = K - K_S (K_SS + floor tr(K_SS)/m I)^-1 K_S', the Schur complement. As floor -> 0,
-    R alpha is the fit K alpha minus its orthogonal projection onto the span of k(s, .), s in S, at the rows.
+    Here alpha = (K + ridge I)^-1 y, and R = K - K_S (K_SS + floor tr(K_SS)/m I)^-1 K_S' is the Schur complement for m
+    support points S. As floor -> 0, R alpha is the fit K alpha minus its orthogonal projection onto the span of k(s,
+    .), s in S, at the rows.
 
     Args:
-        gram: K of the poisoned set.
-        cross: K_S, kernels of its rows with the m support points.
-        own: K_SS.
+        gram: the Gram matrix K of the poisoned set.
+        cross: the kernel K_S between its rows and the m support points.
+        own: the Gram matrix K_SS of the support points.
         y: labels, one row for each point.
-        ridge: of the fit to the poisoned set.
-        floor: of the inverse of K_SS, as a share of the mean of its diagonal.
+        ridge: the ridge of the fit to the poisoned set.
+        floor: the number added to the diagonal of K_SS, as a share of the mean of this diagonal.
 
     Raises:
         ShapeError: if the matrices do not fit each other.
@@ -105,11 +106,11 @@ def _inverted(own: Array, right: Array, floor: float) -> Array:
 
 
 class OptimisedTrigger(eqx.Module):
-    """A trigger that was optimised, and what became of its loss.
+    """An optimised trigger, and its losses.
 
     Args:
-        trigger: with the pattern after the last step.
-        losses: weight * conflict + projection before each step, and after the last.
+        trigger: the trigger with the pattern after the last step.
+        losses: the values of weight * conflict + projection before each step, and after the last.
     """
 
     trigger: Trigger
@@ -128,23 +129,24 @@ def optimise_trigger(
     steps: int = 100,
     rate: float = 0.01,
 ) -> OptimisedTrigger:
-    """A pattern no longer than a trigger's, at its mask and opacity, that makes weight * conflict + projection small.
+    """Optimise the pattern of a trigger, with its mask and opacity, to make weight * conflict + projection small.
 
-    The losses are `conflict_loss` and `projection_loss` of one set. In it, the rows that `clean.triggered` marks have
-    the trigger and the label of the target. The support points are fixed. Steps are Adam's. After each step, the
-    pattern is clipped to [0, 1]. If m p is longer than at the start, it is shortened to its length at the start.
+    The losses are `conflict_loss` and `projection_loss` of one set. In this set, the rows that `clean.triggered` marks
+    have the trigger and the label of the target. The support points are fixed. The optimiser is Adam. After each step,
+    the pattern p is clipped to [0, 1]. If m p, with the mask m, is longer than at the start, it is shortened to its
+    length at the start.
 
     Args:
-        kernel: differentiable in its inputs.
-        clean: points before the trigger, in [0, 1], labels before it, and which rows are to carry it.
-        points: support points in [0, 1], of the clean set say.
-        trigger: to start from.
-        target: class of the trigger.
-        weight: of the conflict. At a small ridge, the conflict is about ridge² times as large as the projection. So it
-            only has an effect with a weight of about 1/ridge².
-        ridge: of both, as a share of the mean of the diagonal of K.
-        steps: of Adam.
-        rate: its step length.
+        kernel: the kernel, differentiable in its inputs.
+        clean: the points in [0, 1] and labels without the trigger, and which rows are to carry the trigger.
+        points: support points in [0, 1], for example of the clean set.
+        trigger: the trigger to start from.
+        target: the class that the trigger should cause.
+        weight: the weight of the conflict. At a small ridge, the conflict is about ridge² times as large as the
+            projection. So it only has an effect with a weight of about 1/ridge².
+        ridge: the ridge of both losses, as a share of the mean of the diagonal of K.
+        steps: the number of Adam steps.
+        rate: the learning rate of Adam.
 
     Raises:
         ShapeError: if labels, trigger or support points do not fit the points.
@@ -170,15 +172,15 @@ def optimise_trigger(
 
 
 class BackdoorLoss(eqx.Module):
-    """weight * conflict + projection of a set that carries a trigger in some rows, as a function of the trigger.
+    """The loss weight * conflict + projection of a set with a trigger in some rows, as a function of the trigger.
 
     Args:
-        kernel: of the regression.
-        clean: points and labels before the trigger, and which rows carry it.
+        kernel: the kernel of the regression.
+        clean: points and labels without the trigger, and which rows carry the trigger.
         points: support points.
-        target: class of the trigger.
-        weight: of the conflict.
-        ridge: as a share of the mean of the diagonal of K.
+        target: the class that the trigger should cause.
+        weight: the weight of the conflict.
+        ridge: the ridge, as a share of the mean of the diagonal of K.
     """
 
     kernel: AbstractKernel
@@ -202,7 +204,7 @@ class BackdoorLoss(eqx.Module):
         return conflict_loss(gram, y, level), projection_loss(gram, cross, own, y, level)
 
     def set_with(self, trigger: Trigger) -> tuple[Float[Array, "n *point"], Float[Array, "n C"]]:
-        """Points and labels with the trigger."""
+        """The points and labels of the set with the trigger."""
         triggered = self.clean.triggered
         along = triggered.reshape(-1, *(1,) * (self.clean.x.ndim - 1))
         label = self.clean.y[jnp.argmax(self.clean.y[:, self.target])]

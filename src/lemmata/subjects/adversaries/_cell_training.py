@@ -1,4 +1,4 @@
-"""Adversarial training of all cells of a space in one program, and the scores of the cells before it."""
+"""Train all cells of a space adversarially in one program, and score the cells before training."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -20,16 +20,16 @@ from ._projected_gradient import projected_gradient
 from ._triggers import check_classes
 
 SCORED = ("clean", "robust", "clean_mixed", "robust_mixed")
-"""The kernels whose scores are taken."""
+"""The kernels for which scores are computed."""
 
 
 class Wiring(eqx.Module):
     """Cells as numbers, one row per cell, so that one program runs all of them.
 
     Args:
-        depth, width: of the cell.
-        activation: its place in `ACTIVATIONS`.
-        skip: 1 with skips.
+        depth, width: the depth and the width of each cell.
+        activation: the index of its activation in `ACTIVATIONS`.
+        skip: 1 for a cell with skips, otherwise 0.
     """
 
     depth: Int[Array, "..."]
@@ -39,13 +39,13 @@ class Wiring(eqx.Module):
 
 
 class CellTable(eqx.Module):
-    """The results of each cell, one row for each.
+    """The results of the cells, one row for each cell.
 
-    Args: clean_accuracy, robust_accuracy: after training, on held-out rows, and on held-out rows under attack.
-        energy: sqrt(y' K^-1 y / n) of each kernel of `SCORED` before training. It is infinite if K is singular,
-            for example because every unit is dead at some rows.
-        smallest: the smallest eigenvalue of each.
-        parameters: how many numbers a cell trains.
+    Args: clean_accuracy, robust_accuracy: after training, the accuracies on held-out rows without and under attack.
+        energy: the value sqrt(y' K^-1 y / n) before training for each kernel K in `SCORED`. It is infinite if K is
+            singular, for example because every unit is dead at some rows.
+        smallest: the smallest eigenvalue of each of these kernels.
+        parameters: how many parameters a cell trains.
     """
 
     clean_accuracy: Float[Array, " cells"]
@@ -56,10 +56,10 @@ class CellTable(eqx.Module):
 
 
 def wiring(cells: Sequence[Any]) -> Wiring:
-    """The cells as numbers.
+    """Convert cells to numbers.
 
     Args:
-        cells: at least one.
+        cells: a list of at least one cell.
 
     Raises:
         SettingError: for an empty list, or an entry that is not a cell.
@@ -81,14 +81,14 @@ def wiring(cells: Sequence[Any]) -> Wiring:
 
 
 def cell_parameters(key: Key[Array, ""], inputs: int, outputs: int, deepest: int, widest: int) -> dict[str, Array]:
-    """Standard normal weights of the largest cell. Smaller cells use a part of them.
+    """Draw standard normal weights for the largest cell. Smaller cells use a part of them.
 
     Args:
-        key: of the draws.
-        inputs: numbers of an input.
-        outputs: of the network.
-        deepest: largest depth of the cells.
-        widest: their largest width.
+        key: the random key.
+        inputs: the number of input columns.
+        outputs: the number of outputs.
+        deepest: the largest depth of the cells.
+        widest: the largest width of the cells.
     """
     keys = jax.random.split(key, 3)
     return {
@@ -102,9 +102,9 @@ def cell_outputs(cell: Wiring, params: dict[str, Array], x: Float[Array, "n d"])
     """Outputs of one cell. They equal the outputs of `Cell.network` with the same weights.
 
     Args:
-        cell: its numbers.
-        params: weights of the largest cell.
-        x: inputs.
+        cell: the numbers of the cell.
+        params: the weights of the largest cell.
+        x: the inputs.
     """
     widest, inputs = params["first"].shape
     used = jnp.arange(widest) < cell.width
@@ -133,31 +133,31 @@ def run_cells(
     attack_steps: int = 5,
     scored: int = 64,
 ) -> CellTable:
-    """Scores each cell before training, trains it on clean and attacked rows, and attacks it.
+    """Score each cell before training, train it on clean and attacked rows, and attack it.
 
     The loss is (1 - beta) times the cross entropy plus beta times the cross entropy at rows that `projected_gradient`
     (signed) has moved, in each of `steps` full-batch steps of Adam. Accuracies are on held-out rows, attacked in ten
-    steps. Scores are those of `mixed_kernels` of the first `scored` rows. They use the first output of the network at
-    initialisation, attacked by the gradient of the same network's loss. Labels are centred indicators. All cells share
-    one draw of weights, smaller ones a part of it.
+    steps. Scores are computed from `mixed_kernels` of the first `scored` rows. They use the first output of the
+    network at initialisation; attacks follow the gradient of the same network's loss. Labels are centred indicators.
+    All cells share one draw of weights, of which smaller cells use a part.
 
     Args:
-        cells: the space.
+        cells: the cells of the space.
         x: training rows.
-        labels: their classes, 0, 1, ..., each of which has a row.
+        labels: the classes 0, 1, ... of the training rows; each class must occur.
         x_new: held-out rows, with the same number of columns.
-        labels_new: their classes, all of them among those of the training rows.
-        key: of the weights.
-        radius: of the attacks, in every input.
+        labels_new: the classes of the held-out rows, each of which must occur in training.
+        key: the random key of the weights.
+        radius: the radius of the attacks, in every input.
         beta: the share of attacked rows in the loss.
-        steps: of Adam.
-        rate: of Adam.
-        attack_steps: of an attack in training.
-        scored: rows of which kernels are taken.
+        steps: the number of Adam steps.
+        rate: the learning rate of Adam.
+        attack_steps: the number of steps of an attack during training.
+        scored: the number of rows for which kernels are computed.
 
     Raises:
         SettingError: without cells, for a share outside [0, 1], a negative radius, or invalid counts.
-        ShapeError: if there is not one label for each row, or the held-out rows have other columns.
+        ShapeError: if there is not one label for each row, or the held-out rows have another number of columns.
         DataError: for numbers that are not finite, for labels of a single class, for classes that are not numbered 0,
             1, ..., and for held-out classes that no training row has.
         PrecisionError: if float64 is off.
@@ -180,7 +180,7 @@ def run_cells(
 
 
 def _classes(x: Array, labels: Array, x_new: Array, labels_new: Array) -> int:
-    """How many classes there are; errors if rows and classes do not fit each other."""
+    """Count the classes; raise an error if rows and classes do not fit each other."""
     for name, rows, told in (("training", x, labels), ("held-out", x_new, labels_new)):
         check_numbers(f"{name} rows", rows)
         if jnp.ndim(rows) != 2 or rows.shape[1] != x.shape[1]:

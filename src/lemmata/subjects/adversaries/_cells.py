@@ -1,4 +1,4 @@
-"""Cells of a small space of architectures, and their networks with lemmata's layers."""
+"""Cells of a small space of architectures, and their networks, built from lemmata's layers."""
 
 import dataclasses
 import itertools
@@ -11,13 +11,13 @@ from lemmata.errors import SettingError
 ACTIVATIONS: dict[str, AbstractLayer] = {
     "relu": Relu(), "gelu": Gelu(), "erf": Erf(), "tanh": tanh_layer(), "sin": Sin(),
 }  # fmt: skip
-"""What a cell may apply between its layers, by name."""
+"""The activations that a cell may use, by name."""
 DEEPEST, WIDEST = 8, 1024
 WEIGHT_STD = math.sqrt(2.0)
 
 
 class CellError(SettingError):
-    """A cell that does not describe a network; the message names its part, the value found, and the rule."""
+    """Raised if a cell does not describe a network; the message names the part, the value and the rule."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,10 +29,10 @@ class Cell:
     and 1 in the readout.
 
     Args:
-        depth: hidden layers, from 1 to 8.
+        depth: the number of hidden layers, from 1 to 8.
         activation: one of `ACTIVATIONS`.
-        skip: whether hidden layers add to what they read.
-        width: from 1 to 1024.
+        skip: whether hidden layers add their output to their input.
+        width: the width of the hidden layers, from 1 to 1024.
 
     Raises:
         CellError: for an invalid depth, width or activation, and for a skip connection without a layer to skip.
@@ -71,7 +71,7 @@ class Cell:
         return Serial([*layers, activation, Dense(outputs)])
 
     def parameters(self, inputs: int, outputs: int) -> int:
-        """How many numbers are trained."""
+        """The number of trained parameters."""
         return self.width * (inputs + (self.depth - 1) * self.width + outputs)
 
 
@@ -84,10 +84,10 @@ def cell_grid(
     """All cells of a grid; 60 without arguments.
 
     Args:
-        depths: hidden layers.
-        activations: names of `ACTIVATIONS`.
-        skips: with and without.
-        widths: of hidden layers.
+        depths: numbers of hidden layers.
+        activations: names in `ACTIVATIONS`.
+        skips: True for cells with skips, False for cells without.
+        widths: widths of the hidden layers.
 
     Raises:
         CellError: for the same reasons as `Cell`, for the first invalid cell.

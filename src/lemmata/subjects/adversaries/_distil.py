@@ -1,4 +1,4 @@
-"""Kernel inducing points: a few points whose kernel regression does the work of a whole training set."""
+"""Kernel inducing points: a few points that replace a whole training set in kernel regression."""
 
 from functools import partial
 from typing import Any
@@ -24,11 +24,11 @@ class Distilled(eqx.Module):
     """Support points with labels, and kernel ridge regression on them.
 
     Args:
-        kernel: of the regression.
-        points: the support points S, m of them.
-        labels: y_S, which are not changed.
-        ridge: as a share of the mean of the diagonal of K_SS.
-        losses: the mean squared error on its batch before each step; empty if there was no optimisation.
+        kernel: the kernel k of the regression.
+        points: the m support points S.
+        labels: the labels y_S, which are not changed.
+        ridge: the ridge, as a share of the mean of the diagonal of K_SS.
+        losses: before each step, the mean squared error on the batch of the step; empty if there was no optimisation.
     """
 
     kernel: AbstractKernel
@@ -38,7 +38,7 @@ class Distilled(eqx.Module):
     losses: Float[Array, " steps"]
 
     def __call__(self, x: Float[Array, "n *point"]) -> Float[Array, "n C"]:
-        """f_S(x) = k(x, S) (K_SS + ridge tr(K_SS)/m I)^-1 y_S."""
+        """Return f_S(x) = k(x, S) (K_SS + ridge tr(K_SS)/m I)^-1 y_S."""
         return inducing_outputs(self.kernel, self.points, self.labels, self.ridge, x)
 
 
@@ -49,13 +49,13 @@ def inducing_outputs(
     ridge: float | Float[Array, ""],
     x: Float[Array, "n *point"],
 ) -> Float[Array, "n C"]:
-    """k(x, S) (K_SS + ridge tr(K_SS)/m I)^-1 y_S, differentiable in the points S and in x.
+    """Return k(x, S) (K_SS + ridge tr(K_SS)/m I)^-1 y_S, which is differentiable in the m points S and in x.
 
     Args:
-        kernel: of the regression.
-        points: S.
-        labels: y_S.
-        ridge: as a share of the mean of the diagonal of K_SS.
+        kernel: the kernel k of the regression.
+        points: the support points S.
+        labels: the labels y_S.
+        ridge: the ridge, as a share of the mean of the diagonal of K_SS.
         x: the points at which the regression is evaluated.
     """
     own = kernel.cross(points, points)
@@ -76,23 +76,23 @@ def distil(
     batch: int | None = None,
     key: Key[Array, ""] | None = None,
 ) -> Distilled:
-    """Kernel inducing points: support points moved by Adam so that regression on them fits a training set.
+    """Find kernel inducing points: Adam moves support points so that regression on them fits a training set.
 
-    S minimises the mean over rows of |f_S(x_i) - y_i|², with f_S as in `Distilled`, by steps of Adam. After each step,
-    the points are clipped to [0, 1]; their labels do not change. The kernel is differentiated in both of its arguments,
-    on the diagonal of K_SS, too.
+    The points S minimise the mean over rows of |f_S(x_i) - y_i|², with f_S as in `Distilled`. After each step of Adam,
+    the points are clipped to [0, 1]; their labels do not change. The kernel is differentiated with respect to both
+    arguments, also on the diagonal of K_SS.
 
     Args:
-        kernel: differentiable in its inputs, `TangentKernel(network)` say.
+        kernel: a kernel that is differentiable in its inputs, such as `TangentKernel(network)`.
         x: points of the training set, in [0, 1].
-        y: their labels, one column per class.
+        y: labels of the training set, one column per class.
         points: support points to start from, in [0, 1].
-        labels: of the support points, with as many classes.
-        steps: of Adam.
-        rate: its step length.
-        ridge: as a share of the mean of the diagonal of K_SS.
-        batch: the number of rows that each step sees, drawn again each time; all by default.
-        key: of the batches, needed if there are any.
+        labels: labels of the support points, with as many classes as y.
+        steps: the number of Adam steps.
+        rate: the learning rate of Adam.
+        ridge: the ridge, as a share of the mean of the diagonal of K_SS.
+        batch: the number of rows that each step uses, drawn again for each step; all rows by default.
+        key: the random key of the batches, needed if `batch` is given.
 
     Raises:
         ShapeError: if labels do not fit their points, the numbers of classes differ, or the support points have another

@@ -1,4 +1,4 @@
-"""Kernels of training on clean and attacked rows at once, and what they predict of an architecture before training."""
+"""Kernels of training on clean and attacked rows together, and what they predict about an untrained architecture."""
 
 from collections.abc import Callable
 
@@ -16,10 +16,10 @@ class MixedKernels(eqx.Module):
     """Four Gram matrices of the same rows.
 
     Args:
-        clean: K_ij = k(x_i, x_j).
-        robust: of the attacked rows, k(A x_i, A x_j).
-        clean_mixed: of the features (1 - beta) phi(x) + beta phi(A x), which training on both losses sees.
-        robust_mixed: of the same features at the attacked rows, (1 - beta) phi(A x) + beta phi(A A x).
+        clean: the matrix k(x_i, x_j) of the rows.
+        robust: the matrix k(A x_i, A x_j) of the attacked rows, with the attack A.
+        clean_mixed: the matrix of the features (1 - beta) phi(x) + beta phi(A x), which training on both losses uses.
+        robust_mixed: the matrix of the same features at the attacked rows, (1 - beta) phi(A x) + beta phi(A A x).
     """
 
     clean: Float[Array, "n n"]
@@ -37,8 +37,8 @@ def mixed_kernels(
 ) -> MixedKernels:
     """The kernels of rows, of attacked rows, and of a mixture of both, from one kernel k and an attack A.
 
-    Training on (1 - beta) loss(f(x)) + beta loss(f(A x)) moves a linearised network along the gradients of both. With
-    K = k(x, x), K' = k(Ax, Ax), C = k(x, Ax) and, one attack further, K'' = k(AAx, AAx), C' = k(Ax, AAx),
+    Training on (1 - beta) loss(f(x)) + beta loss(f(A x)) moves a linearised network along the gradients of both
+    losses. With K = k(x, x), K' = k(Ax, Ax), C = k(x, Ax) and, one attack further, K'' = k(AAx, AAx), C' = k(Ax, AAx),
 
         clean_mixed  = (1 - beta)² K  + beta (1 - beta) (C  + C^T)  + beta² K',
         robust_mixed = (1 - beta)² K' + beta (1 - beta) (C' + C'^T) + beta² K''.
@@ -49,9 +49,9 @@ def mixed_kernels(
 
     Args:
         kernel: a kernel, or a function that gives the Gram matrix of rows (`EmpiricalKernel(f, params).gram`).
-        x: rows.
-        attacked: A x.
-        twice: A A x.
+        x: the rows x.
+        attacked: the attacked rows A x.
+        twice: the rows A A x, attacked twice.
         beta: the share of attacked rows in the loss, from 0 to 1.
 
     Raises:
@@ -102,7 +102,7 @@ def label_energy(K: Float[Array, "rows columns"], y: Float[Array, "n *k"]) -> Fl
         y: labels, or one column per output.
 
     Raises:
-        ShapeError: if labels do not fit the matrix.
+        ShapeError: if the number of labels differs from the size of the matrix.
         NotPositiveDefiniteError: if the smallest eigenvalue is at most n eps times the largest; under a trace the
             energy is infinite instead.
         PrecisionError: if float64 is off.

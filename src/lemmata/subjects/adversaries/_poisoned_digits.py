@@ -1,4 +1,4 @@
-"""Handwritten digits, of which a share gets a trigger and a target's label before they are distilled."""
+"""Handwritten digits. Before they are distilled, a share of them gets a trigger and the label of the target class."""
 
 import functools
 
@@ -31,26 +31,26 @@ _TESTED = 400
 
 @functools.cache
 def digits() -> tuple[Float[np.ndarray, "n 64"], Int[np.ndarray, " n"]]:
-    """Pixels in [0, 1], and which digit."""
+    """The pixels in [0, 1], and the digit of each image."""
     x, digit = load_digits(return_X_y=True)
     return np.asarray(x) / 16, np.asarray(digit)
 
 
 @eqx.filter_jit
 def regression(points: Array, labels: Array, x: Array) -> Array:
-    """Outputs at x of kernel regression on the points."""
+    """The outputs at x of kernel regression on the points."""
     return inducing_outputs(KERNEL, points, labels, RIDGE, x)
 
 
 class PoisonedDigits(eqx.Module):
-    """Digits to distil, others to test on, the first of each class as support to start from, and a target.
+    """Digits to distil, digits for tests, the first digit of each class as initial support, and a target class.
 
     Args: x, y: pixels, and indicators of the classes minus 1/10. test_x, test_digits: the test images and their digits.
-        start: rows of x, one a class.
-        triggered: rows of x that are poisoned.
+        start: row numbers of x, one for each class.
+        triggered: which rows of x are poisoned.
         pattern: random pixels, uniform up to a half, for triggers over the whole image.
-        share: of the rows that are poisoned.
-        target: class of the trigger.
+        share: the share of the rows that are poisoned.
+        target: the class that the trigger should cause.
     """
 
     x: Float[Array, "n 64"]
@@ -64,11 +64,11 @@ class PoisonedDigits(eqx.Module):
     target: int = eqx.field(default=0, static=True)
 
     def poisoned(self, trigger: Trigger) -> Poisoned:
-        """The digits with the trigger in some."""
+        """The digits, with the trigger in the poisoned ones."""
         return poison_rows(self.x, self.y, trigger, self.target, self.triggered)
 
     def distilled(self, trigger: Trigger | None = None) -> Distilled:
-        """One support image per class, distilled from the digits, poisoned if there is a trigger."""
+        """One support image per class, distilled from the digits, which are poisoned if a trigger is given."""
         x, y = self.x, self.y
         if trigger is not None:
             found = self.poisoned(trigger)
@@ -76,19 +76,19 @@ class PoisonedDigits(eqx.Module):
         return distil(KERNEL, x, y, self.x[self.start], self.y[self.start], steps=_STEPS, rate=_RATE, ridge=RIDGE)
 
     def accuracy(self, points: Array, labels: Array) -> float:
-        """The share of clean test digits that regression on points calls right."""
+        """The share of clean test digits that regression on the points classifies correctly."""
         return float(jnp.mean(regression(points, labels, self.test_x).argmax(axis=1) == self.test_digits))
 
     def success(self, points: Array, labels: Array, trigger: Trigger) -> float:
-        """The share of triggered test digits of other classes that it calls the target."""
+        """The share of triggered test digits of other classes that the regression assigns to the target class."""
         return float(attack_success(regression(points, labels, trigger(self.test_x)), self.test_digits, self.target))
 
 
 class DigitsToPoison(Population[PoisonedDigits]):
-    """Random splits of the handwritten digits that scikit-learn brings.
+    """Random splits of scikit-learn's handwritten digits.
 
     Args:
-        shares: in hundredths, between which a verification tries others.
+        shares: the range of the share of poisoned digits, in percent, that extra settings may use.
     """
 
     shares: tuple[int, int] = eqx.field(default=(8, 15), static=True)
@@ -96,7 +96,7 @@ class DigitsToPoison(Population[PoisonedDigits]):
     def settings(self) -> Space:
         return Space(
             n=Integer(200, 100, 1000, "digits to distil", corners=(150, 250)),
-            poisoned=Integer(10, 2, 30, "of a hundred that are poisoned", corners=self.shares),
+            poisoned=Integer(10, 2, 30, "percentage of digits that are poisoned", corners=self.shares),
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> PoisonedDigits:
@@ -115,4 +115,12 @@ class DigitsToPoison(Population[PoisonedDigits]):
         return PoisonedDigits(*rows_of, jnp.asarray(start), triggered, pattern, share)
 
     def hypotheses(self, problem: PoisonedDigits) -> list[Hypothesis]:
-        return [Hypothesis("the share that is poisoned", problem.share, "<", 0.5, "otherwise the target is the rule")]
+        return [
+            Hypothesis(
+                "the share of poisoned digits is below 1/2",
+                problem.share,
+                "<",
+                0.5,
+                "otherwise most digits have the label of the target class",
+            )
+        ]

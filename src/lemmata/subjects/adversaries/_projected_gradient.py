@@ -1,4 +1,4 @@
-"""Projected gradient ascent on any function of the inputs. It shows what an adversary does to the rows of a batch."""
+"""Projected gradient ascent on any function of the inputs, as an adversary does it to the rows of a batch."""
 
 import math
 from collections.abc import Callable
@@ -32,27 +32,29 @@ def projected_gradient(
 
         z <- P(z + step direction(z)),    direction = sign of the gradient (linf), gradient / its length (l2),
 
-    from z = x, or from a random point of the ball if a key is given as `start`. Rows outside of the box are first moved
-    to its nearest point, which becomes the middle of their ball. So all points that are visited are in the box and in
-    the ball. Of all visited points, including x in the box, each row keeps the point of the largest loss. So an attack
-    is never worse than no attack. It is a lower bound of what the worst adversary reaches.
+    from z = x, or from a random point of the ball if a key is given as `start`. A row outside of the box is first
+    moved to the nearest point of the box, which becomes the centre of its ball. So all visited points are in the box
+    and in the ball. Of all visited points, including x in the box, each row keeps the point of the largest loss. So an
+    attack is never worse than no attack. The loss reached is a lower bound on the loss that the worst adversary
+    reaches.
 
     `published=True` repeats the public code of Adv-NTK: every step takes the gradient at the *starting* point, and the
     ball is around the *random start*. Since all directions are equal, this is one signed step of a total length of up
-    to twice the radius. The last point is kept, for any loss. It is here to compare with.
+    to twice the radius. The last point is kept, whatever its loss. Use it only for comparison.
 
-    It may be traced. Only gradients with respect to the inputs are computed.
+    JAX can trace the function. Only gradients with respect to the inputs are computed.
 
     Args:
-        losses: of a batch (n, d), one for each row, where each loss depends only on its own row.
-        x: inputs.
-        radius: of the ball, at least 0.
-        steps: how many.
+        losses: a function of a batch (n, d) that returns one loss for each row; each loss must depend only on its own
+            row.
+        x: the inputs.
+        radius: the radius of the ball, at least 0.
+        steps: the number of steps.
         norm: "linf" or "l2".
-        step: length of a step; by default 2.5 radius / steps, so that the ball can be crossed.
+        step: the length of a step; by default 2.5 radius / steps, so that the ball can be crossed.
         start: a key for a random start in the ball. Without a key, the start is x.
         box: the smallest and largest value of an input. Without a box, every value is allowed.
-        published: repeat the attack of the public code.
+        published: whether to repeat the attack of the public code.
 
     Raises:
         SettingError: for an unknown norm, a negative radius, no steps, or an empty box.
@@ -101,7 +103,7 @@ def _project(shift: Float[Array, "n d"], radius: float | Array, norm: str) -> Fl
 
 
 def _in_the_ball(key: Key[Array, ""], x: Float[Array, "n d"], norm: str) -> Float[Array, "n d"]:
-    """Uniform in the unit ball of each row."""
+    """A uniformly random point in the unit ball for each row."""
     if norm == "linf":
         return jax.random.uniform(key, x.shape, x.dtype, -1.0, 1.0)
     direction_key, length_key = jax.random.split(key)

@@ -1,4 +1,4 @@
-"""Rank correlations of a score with a result, and of two scores with the same result, with bootstrap intervals."""
+"""Rank correlation of a score with a result, and the difference for two scores, with bootstrap intervals."""
 
 import dataclasses
 
@@ -14,11 +14,11 @@ _FEWEST = 8
 
 @dataclasses.dataclass(frozen=True)
 class RankCorrelation:
-    """Spearman's correlation, or a difference of two.
+    """Spearman's rank correlation, or the difference of two such correlations.
 
     Args:
-        value: of all items.
-        low, high: the percentile interval over resampled items.
+        value: the value for all items.
+        low, high: the ends of the percentile interval over resampled items.
     """
 
     value: float
@@ -35,20 +35,20 @@ def rank_correlation(
     level: float = 0.95,
     seed: int = 0,
 ) -> RankCorrelation:
-    """Spearman's rank correlation of a score with a result. With a baseline, the excess over the correlation of the
+    """Compute Spearman's rank correlation of a score with a result. With a baseline, subtract the correlation of the
     baseline.
 
-    Ties share their mean rank. The interval is the percentile bootstrap over items (architectures), drawn together, so
-    that a difference is a paired one. Items are assumed to be independent draws from their space. Items of a grid are
-    not independent, and then the intervals describe the grid's own spread.
+    Ties get their mean rank. The interval is the percentile bootstrap over items (architectures). Both scores use the
+    same resampled items, so a difference is paired. Items are assumed to be independent draws from their space. Items
+    of a grid are not independent, and then the intervals describe the grid's own spread.
 
     Args:
-        score: of each item.
-        result: of each item.
+        score: the score of each item.
+        result: the result of each item.
         baseline: another score; None for the correlation itself.
-        resamples: of the bootstrap.
-        level: of the interval.
-        seed: of the resamples.
+        resamples: the number of bootstrap resamples.
+        level: the level of the interval.
+        seed: the seed of the resamples.
 
     Raises:
         ShapeError: if scores and results differ in number.

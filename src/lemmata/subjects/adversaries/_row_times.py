@@ -1,4 +1,4 @@
-"""Kernel flows under attack: a time for every row, learned on attacked validation rows, or one time for all."""
+"""Kernel flows under attack: learn a stopping time for every row, or one for all, on attacked validation rows."""
 
 from functools import partial
 
@@ -21,15 +21,15 @@ _LONGEST = 1e6  # a learned time in units of 1 / mean eigenvalue, beyond which n
 
 
 class RowTimes(eqx.Module):
-    """A kernel flow stopped row by row.
+    """A kernel flow with a stopping time for each row.
 
     Args:
-        times: of the rows.
-        coefficients: of f(x) = K(x, X) coefficients.
-        common_time: the single time that was best on attacked validation rows, where the search began.
+        times: the time of each row.
+        coefficients: the coefficients in f(x) = K(x, X) coefficients.
+        common_time: the single time that was best on attacked validation rows, at which the search began.
         grid: the common times that were tried.
-        grid_losses: attacked validation losses of them.
-        losses: the losses along the search, beginning with that of the common time. The `times` are those of the
+        grid_losses: the losses of these times on attacked validation rows.
+        losses: the losses along the search, beginning with the loss of the common time. The `times` belong to the
             smallest loss.
     """
 
@@ -55,33 +55,33 @@ def learn_row_times(
     norm: str = "linf",
     box: tuple[float, float] = (-np.inf, np.inf),
 ) -> RowTimes:
-    """The times of rows in the closed form of adversarial training, learned on attacked validation rows (Adv-NTK).
+    """Learn the times of rows in the closed form of adversarial training, on attacked validation rows (Adv-NTK).
 
-    The flow of a wide network on squared loss with attacked rows is the flow of a network without attack in which row i
-    has a weight. So it ends at f(x) = K(x, X) K^-1 (I - exp(-K Xi)) y with Xi = diag(times)
+    On squared loss, the flow of a wide network with attacked rows is a flow without attack in which each row i has a
+    weight. So the flow ends at f(x) = K(x, X) K^-1 (I - exp(-K Xi)) y with Xi = diag(times)
     (`lemmata.solvers.row_time_coefficients`). Adv-NTK does not follow an attack but learns the times themselves. Each
     step attacks the validation rows at the present f (`projected_gradient` on the squared loss), takes the gradient of
 
         mean over validation rows of |f(attacked x) - y|² / 2
 
-    in the logarithms of the times, with fixed attacked rows, and makes a step of root mean square length
-    `learning_rate` along it. It differs from the public code in six ways. It begins at the best common time out of 25.
-    In the public code, the times begin at 0, where the gradient of |time| is a convention. It works with logarithms, so
-    the scale of the kernel does not matter. It takes all validation rows at once. It attacks with a correct projection.
-    It keeps the times of the smallest loss. So, on the validation rows, it is never worse than early stopping. With
-    `steps=0` it is early stopping.
+    with respect to the logarithms of the times, with fixed attacked rows, and makes a step of root mean square length
+    `learning_rate` along the gradient. This function differs from the public code in several ways. It begins at the
+    best common time out of 25. (In the public code, the times begin at 0, where the gradient of |time| is a
+    convention.) It works with logarithms, so the scale of the kernel does not matter. It takes all validation rows at
+    once. It attacks with a correct projection. It keeps the times of the smallest loss. So, on the validation rows,
+    the result is never worse than early stopping. With `steps=0`, it is early stopping.
 
     Args:
-        kernel: a kernel, the tangent kernel of a network.
+        kernel: a kernel, for example the tangent kernel of a network.
         x: training rows.
         y: targets minus outputs at the start.
         x_val: validation rows.
-        y_val: their targets.
-        radius: of the attack.
-        steps: of the search.
-        learning_rate: root mean square change of the logarithms of times in a step.
-        attack_steps: of each attack.
-        norm: of the attack, "linf" or "l2".
+        y_val: targets of the validation rows.
+        radius: the radius of the attack.
+        steps: the number of steps of the search.
+        learning_rate: the root mean square change of the logarithms of times in a step.
+        attack_steps: the number of steps of each attack.
+        norm: the norm of the attack, "linf" or "l2".
         box: the smallest and largest value of an input.
 
     Raises:

@@ -15,15 +15,15 @@ from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
 def spurious_rows(
     key: Key[Array, ""], n: int, d: int, right: float, large: float, mean: float
 ) -> tuple[Float[Array, "n columns"], Float[Array, " n"]]:
-    """Rows of 1 + d columns and labels y = +-1: +-large, of y's sign with probability `right`, then N(mean y, 1).
+    """Draw labels y = +-1 and rows: first +-large, with y's sign with probability `right`, then d inputs N(mean y, 1).
 
     Args:
-        key: of the draws.
-        n: rows.
-        d: small inputs.
-        right: how often the large input has the sign of the label.
-        large: its size.
-        mean: of the small ones.
+        key: the random key.
+        n: the number of rows.
+        d: the number of small inputs.
+        right: the probability that the large input has the sign of the label.
+        large: the size of the large input.
+        mean: the mean of the small inputs for y = 1.
     """
     keys = jax.random.split(key, 3)
     y = jax.random.rademacher(keys[0], (n,), jnp.float64)
@@ -38,7 +38,7 @@ class AttackedRows(eqx.Module):
     Args:
         x, y: training rows and labels.
         x_new, y_new: held-out rows and labels.
-        radius: of the adversary.
+        radius: the radius within which the adversary may change each input.
     """
 
     x: Float[Array, "n d"]
@@ -49,7 +49,7 @@ class AttackedRows(eqx.Module):
 
     @property
     def unit(self) -> Float[Array, ""]:
-        """1 over the largest eigenvalue of x x', which is the time in which a linear model learns its first mode."""
+        """1 / (the largest eigenvalue of x x'), the time in which a linear model learns its first mode."""
         return 1 / jnp.linalg.norm(self.x, 2) ** 2
 
     def linear_margins(self, weights: Float[Array, " d"]) -> Float[Array, " m"]:
@@ -58,11 +58,11 @@ class AttackedRows(eqx.Module):
 
 
 class SpuriousRows(Population[AttackedRows]):
-    """Rows in which one input out of d + 1 is robust.
+    """Rows in which only one of d + 1 inputs is robust.
 
     Args:
-        n, d: training rows and small inputs.
-        new: held-out rows.
+        n, d: the numbers of training rows and of small inputs.
+        new: the number of held-out rows.
     """
 
     n: int = eqx.field(default=100, static=True)
@@ -74,7 +74,7 @@ class SpuriousRows(Population[AttackedRows]):
         return Space(
             n=Integer(n, 10, 500, "training rows", corners=(4 * n // 5, 5 * n // 4)),
             d=Integer(d, 5, 500, "small inputs", corners=(4 * d // 5, 5 * d // 4)),
-            right=Real(0.95, 0.8, 1.0, "how often the large input agrees with the label", corners=(0.94, 0.96)),
+            right=Real(0.95, 0.8, 1.0, "probability that the large input agrees with the label", corners=(0.94, 0.96)),
             mean=Real(0.1, 0.0, 0.5, "mean of a small input, towards the label", corners=(0.05, 0.1)),
             radius=Real(0.3, 0.0, 1.0, "of the adversary", corners=(0.25, 0.35)),
         )
@@ -89,6 +89,10 @@ class SpuriousRows(Population[AttackedRows]):
     def hypotheses(self, problem: AttackedRows) -> list[Hypothesis]:
         return [
             Hypothesis(
-                "both labels occur", jnp.abs(jnp.mean(problem.y)), "<", 1.0, "otherwise there is nothing to learn"
+                "both labels occur",
+                jnp.abs(jnp.mean(problem.y)),
+                "<",
+                1.0,
+                "with one label only, there is nothing to learn",
             )
         ]

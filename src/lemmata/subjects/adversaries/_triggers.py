@@ -1,4 +1,4 @@
-"""Triggers: the same change of every image, its effect on a set with labels, and how often it works."""
+"""Triggers: apply the same change to images, poison a labelled set with it, and measure how often it works."""
 
 from typing import Any
 
@@ -13,12 +13,12 @@ from lemmata.errors import DataError, SettingError, ShapeError
 
 
 class Trigger(eqx.Module):
-    """A change x -> (1 - opacity m) x + opacity m p of points, pixel by pixel.
+    """A change x -> (1 - opacity m) x + opacity m p of points x, pixel by pixel.
 
     Args:
-        mask: m, numbers in [0, 1], of the shape of a point.
-        pattern: p, numbers in [0, 1], of the same shape.
-        opacity: how much of the pattern is seen, in (0, 1]; 1 hides the point under the mask.
+        mask: the mask m with numbers in [0, 1], in the shape of a point.
+        pattern: the pattern p with numbers in [0, 1], in the same shape.
+        opacity: the opacity of the pattern, in (0, 1]; 1 hides the point where the mask is 1.
 
     Raises:
         ShapeError: if mask and pattern differ in shape.
@@ -47,7 +47,7 @@ class Trigger(eqx.Module):
             raise SettingError("opacity", found=float(opacity), rule="a number above 0 and at most 1")
 
     def __call__(self, x: Float[Array, "n *point"]) -> Float[Array, "n *point"]:
-        """Points with the trigger. They may be flat if the mask is an image with the same number of pixels.
+        """Apply the trigger to points. If the mask is an image, points may be flat rows of the same number of pixels.
 
         Raises:
             ShapeError: if the points have another shape.
@@ -66,7 +66,7 @@ class Trigger(eqx.Module):
 
     @property
     def norm(self) -> Float[Array, ""]:
-        """|m p|, the length of the visible part of the pattern at full opacity."""
+        """The length |m p| of the visible part of the pattern at full opacity."""
         return jnp.linalg.norm((self.mask * self.pattern).ravel())
 
 
@@ -78,15 +78,15 @@ def square_trigger(
     value: float = 1.0,
     opacity: float = 1.0,
 ) -> Trigger:
-    """A square of one value on an image of that height and width.
+    """Make a trigger that is a square of one value on an image.
 
     Args:
         shape: height and width of the images, a pair of whole numbers.
-        side: of the square, in pixels, a whole number.
-        corner: row and column of its first pixel, a pair of whole numbers. By default, the square covers the lower
-            right corner of the image.
-        value: of the pattern, 1 for white.
-        opacity: of the trigger.
+        side: the side of the square in pixels, a whole number.
+        corner: the row and the column of its first pixel, a pair of whole numbers. By default, the square covers the
+            lower right corner of the image.
+        value: the value of the pattern; 1 is white.
+        opacity: the opacity of the trigger.
 
     Raises:
         SettingError: if the square is not inside the image, has no pixel, or is not made of whole pixels.
@@ -118,7 +118,7 @@ def _pair(name: str, value: Any) -> tuple[int, int]:
 
 
 class Poisoned(eqx.Module):
-    """Points with labels. Some points carry a trigger and the label of its target.
+    """Points with labels. Some points carry a trigger and the label of the target class.
 
     Args: x, y: all points and labels, one row for each point.
         triggered: which rows were changed.
@@ -137,16 +137,16 @@ def poison(
     fraction: float,
     key: Key[Array, ""],
 ) -> Poisoned:
-    """A share of the points, chosen at random, with the trigger and the row of labels of the target class.
+    """Give a random share of the points the trigger and the row of labels of the target class.
 
     Args:
         x: points.
         y: labels, one row for each point and one column for each class; the target is the class whose column is
             largest.
-        trigger: of the shape of a point.
-        target: class that triggered points are given.
-        fraction: of the points, in (0, 1); at least one point is changed.
-        key: of the choice.
+        trigger: a trigger in the shape of a point.
+        target: the class that triggered points are given.
+        fraction: the share of the points, in (0, 1); at least one point is changed.
+        key: the random key of the choice.
 
     Raises:
         ShapeError: if labels and points differ in number, or the trigger does not fit the points.
@@ -166,15 +166,15 @@ def poison_rows(
     target: int,
     triggered: Bool[Array, " n"],
 ) -> Poisoned:
-    """The points with the trigger and the row of labels of the target class in the rows that are named.
+    """Give the named rows the trigger and the row of labels of the target class.
 
     Args:
         x: points.
         y: labels, one row for each point and one column for each class; the target is the class whose column is
             largest.
-        trigger: of the shape of a point.
-        target: class that triggered points are given.
-        triggered: which points.
+        trigger: a trigger in the shape of a point.
+        target: the class that triggered points are given.
+        triggered: which points get the trigger.
 
     Raises:
         ShapeError: if labels and points differ in number, or the trigger does not fit the points.
@@ -188,15 +188,15 @@ def poison_rows(
 
 
 def attack_success(outputs: Float[Array, "n C"], classes: Int[Array, " n"], target: int) -> Float[Array, ""]:
-    """The share of triggered points of other classes that are called the target.
+    """The share of triggered points of other classes that are classified as the target.
 
-    Points whose class is the target are left out, since predicting it for them is not a success. If no other rows are
-    left, there is no share: an error, or NaN when traced.
+    Points whose class is the target are left out, since predicting it for them is not a success. If no other points
+    are left, an error is raised; under a trace, the result is NaN.
 
     Args:
-        outputs: at triggered points.
+        outputs: the outputs at triggered points.
         classes: the true classes of these points.
-        target: class of the trigger.
+        target: the class that the trigger should cause.
 
     Raises:
         SettingError: for a target that is not a class.
@@ -224,9 +224,9 @@ def check_classes(name: str, classes: Any, rows: int) -> None:
     For a traced array, only shape and type are checked.
 
     Args:
-        name: of the numbers, for the message.
-        classes: the numbers.
-        rows: how many there are to be.
+        name: the name of the numbers, for the message.
+        classes: the class numbers.
+        rows: how many numbers there must be.
 
     Raises:
         ShapeError: for a wrong shape.
@@ -247,20 +247,20 @@ def check_class(target: int, classes: int) -> None:
     """Refuse a target that is not a class.
 
     Args:
-        target: number of a class.
-        classes: how many there are.
+        target: the number of a class.
+        classes: the number of classes.
     """
     if not 0 <= target < classes:
         raise SettingError("target", found=target, rule=f"a class from 0 to {classes - 1}")
 
 
 def check_labels(x: Array, y: Array, name: str) -> None:
-    """Refuse labels that are not one row for each point with a column for each of at least two classes.
+    """Refuse labels unless they have one row for each point and one column for each of at least two classes.
 
     Args:
         x: points.
-        y: their labels.
-        name: of the labels, for the message.
+        y: labels of the points.
+        name: the name of the labels, for the message.
     """
     if jnp.ndim(y) != 2 or len(y) != len(x) or y.shape[1] < 2:
         rule = f"shape ({len(x)}, C): one row for each point, one column for each of C >= 2 classes"
@@ -271,7 +271,7 @@ def check_images(name: str, points: Array) -> None:
     """Refuse points that are not finite numbers from 0 to 1; for a traced array, only the shape is checked.
 
     Args:
-        name: of the points, for the message.
+        name: the name of the points, for the message.
         points: the points.
 
     Raises:

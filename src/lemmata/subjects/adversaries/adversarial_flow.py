@@ -26,13 +26,13 @@ _SHORT = (1 / 128, 1 / 32, 1 / 8)  # times, in units of 1 over the speed
 
 
 def taylor_flow(A: Float[Array, "n n"], start: Float[Array, " n"], time: Array, steps: Array | int) -> Array:
-    """exp(-A time) start by steps of a Taylor series, like those of an integrator of dr/dt = -A r.
+    """Return exp(-A time) start, by Taylor steps like those of an integrator of dr/dt = -A r.
 
     Args:
-        A: the generator.
-        start: r(0).
-        time: the end.
-        steps: enough that |A| time / steps is at most 1.
+        A: the matrix A.
+        start: the vector r(0).
+        time: the end of the integration.
+        steps: the number of steps, large enough that |A| time / steps is at most 1.
     """
 
     def one(_, r):
@@ -43,7 +43,7 @@ def taylor_flow(A: Float[Array, "n n"], start: Float[Array, " n"], time: Array, 
 
 
 def changing_flow(problem: AttackedFlow, time: Array) -> Float[Array, " n"]:
-    """The residual at a time of the flow, by Runge and Kutta. Its weights go linearly from the first to the last."""
+    """The residual at a time of the flow, by the Runge-Kutta method, with weights linear in time."""
     weights = lambda t: problem.first + (problem.last - problem.first) * t / time
     slope = lambda t, r: -problem.K @ (weights(t) * r)
     h = time / _STEPS
@@ -79,7 +79,7 @@ class AttackKernelMovesAtEveryWidth(Claim[AttackedNetwork]):
     predict = 0.0
 
     def measure_at(self, problem: AttackedNetwork, key: Key[Array, ""], rung: float) -> Array:
-        """|attacked - closed form| / |attacked - plain|, at training rows and others."""
+        """Return |attacked - closed form| / |attacked - plain| of the outputs at training rows and other points."""
         params = problem.drawn(key, int(rung))
         attacked, plain = problem.trained(params, linear=True), problem.frozen(params, attacked=False)
         gap = jnp.linalg.norm(attacked - problem.frozen(params, attacked=True))
@@ -112,7 +112,7 @@ class FrozenAttackFlow(Claim[AttackedFlow]):
         return _closed(problem, problem.first)
 
     def measure(self, problem: AttackedFlow, key: Key[Array, ""]) -> Array:
-        """The flow of outputs at all points, step by step."""
+        """The outputs at all points, by integrating the flow step by step."""
         residual, n = problem.start - problem.y, len(problem.y)
         others = jnp.zeros((n + len(problem.cross), len(problem.cross)))
         generator = jnp.concatenate([problem.K, problem.cross]) * problem.first
@@ -122,7 +122,7 @@ class FrozenAttackFlow(Claim[AttackedFlow]):
         return end.at[:n].add(problem.y)
 
     def condition(self, problem: AttackedFlow) -> Array:
-        """Rounding of this number of steps."""
+        """The condition grows with the number of steps, because each step rounds."""
         return 2 + problem.speed * problem.time
 
 
@@ -190,7 +190,7 @@ class WideAdversarialTraining(Claim[AttackedNetwork]):
     predict = -1.0
 
     def measure_at(self, problem: AttackedNetwork, key: Key[Array, ""], rung: float) -> Array:
-        """Plain training of the linearisation is the recursion of its tangent kernel, which no attack enters."""
+        """The log ratio at this width. Plain training is computed by the recursion of its tangent kernel."""
 
         def squares(own: Array) -> Array:
             params = problem.drawn(own, int(rung))

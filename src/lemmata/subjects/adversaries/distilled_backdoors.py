@@ -36,14 +36,14 @@ ABOUT = {"tool": "reproducing kernels", "architecture": "kernel method", "object
 
 
 class ContradictedLabels(eqx.Module):
-    """Features of rows and of support rows, whose inner products are the kernel, labels, and the ridge of a fit.
+    """Labels, a ridge, and features of rows and support rows; inner products of features are the kernel.
 
     Args:
-        features: of the rows of the poisoned set.
-        support: of the support rows.
+        features: features of the rows of the poisoned set.
+        support: features of the support rows.
         y: labels.
-        groups: rows of one group have the same features if the population says so.
-        ridge: on the diagonal.
+        groups: the group of each row; if rows are repeated, rows of one group have the same features.
+        ridge: the ridge on the diagonal.
     """
 
     features: Float[Array, "n p"]
@@ -54,27 +54,27 @@ class ContradictedLabels(eqx.Module):
 
     @property
     def gram(self) -> Float[Array, "n n"]:
-        """K of the rows."""
+        """The kernel matrix K of the rows."""
         return self.features @ self.features.T
 
     @property
     def coefficients(self) -> Float[Array, "n C"]:
-        """The fit (K + ridge I)^-1 y."""
+        """The coefficients (K + ridge I)^-1 y of the fit."""
         return jnp.linalg.solve(self.gram + self.ridge * jnp.eye(len(self.y)), self.y)
 
     @property
     def spread(self) -> Float[Array, ""]:
-        """Condition numbers of K + ridge I and of K_SS, times n."""
+        """The sum of bounds on the condition numbers of K + ridge I and of K_SS, times n."""
         values, own = jnp.linalg.eigvalsh(self.gram), jnp.linalg.eigvalsh(self.support @ self.support.T)
         return len(self.y) * ((values[-1] + self.ridge) / self.ridge + own[-1] / own[0])
 
 
 class LabelledFeatures(Population[ContradictedLabels]):
-    """Normal features. The support lies near some of them. In three of ten problems, all rows are orthogonal, including
-    the support.
+    """Normally distributed features. The support rows lie near some rows. In three of ten problems, all rows are
+    orthogonal, including the support.
 
     Args:
-        repeated: every row occurs twice, with different labels.
+        repeated: whether every row occurs twice, with independent labels.
     """
 
     repeated: bool = eqx.field(default=False, static=True)
@@ -83,10 +83,10 @@ class LabelledFeatures(Population[ContradictedLabels]):
         n=Integer(8, 4, 40, "rows", step=2, corners=(6, 10)),
         support=Integer(4, 1, 10, "support rows", corners=(3, 4)),
         classes=Integer(2, 2, 10, "classes", corners=(2, 3)),
-    ).where("support rows are near rows", lambda s: s["support"] <= s["n"])
+    ).where("there are at most as many support rows as rows", lambda s: s["support"] <= s["n"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ContradictedLabels:
-        """Ridges from 1/1000 to 1 of the mean of the kernel's diagonal."""
+        """Draw ridges from 1/1000 to 1, where the mean of the kernel's diagonal is about 1."""
         keys = jax.random.split(key, 4)
         n, m = setting["n"], setting["support"]
         p = n + m
@@ -104,8 +104,10 @@ class LabelledFeatures(Population[ContradictedLabels]):
     def hypotheses(self, problem: ContradictedLabels) -> list[Hypothesis]:
         smallest = jnp.linalg.eigvalsh(problem.support @ problem.support.T)[0]
         return [
-            Hypothesis("the ridge", problem.ridge, ">", 0.0, "an inverse is taken"),
-            Hypothesis("the smallest eigenvalue of K_SS", smallest, ">", 1e-6, "else K_SS has no inverse"),
+            Hypothesis("the ridge is above 0", problem.ridge, ">", 0.0, "K + ridge I must have an inverse"),
+            Hypothesis(
+                "the smallest eigenvalue of K_SS is above 1e-6", smallest, ">", 1e-6, "K_SS must have an inverse"
+            ),
         ]
 
 
@@ -123,7 +125,7 @@ def _projection(problem: ContradictedLabels) -> Array:
 
 
 def _projected(problem: ContradictedLabels) -> Array:
-    """The best approximation of the fit's weights by the support's features, at the rows, by least squares."""
+    """The best approximation of the fit by the support's features, by least squares, evaluated at the rows."""
     weights = problem.features.T @ problem.coefficients
     within = jnp.linalg.lstsq(problem.support.T, weights)[0]
     return problem.features @ (problem.support.T @ within)
@@ -151,7 +153,7 @@ class ConflictRate(Claim[ContradictedLabels]):
     predict = 2.0
 
     def measure_at(self, problem: ContradictedLabels, key: Key[Array, ""], rung: float) -> Array:
-        """The conflict at a ridge that is this share of the smallest eigenvalue."""
+        """The conflict at a ridge that is the share `rung` of the smallest eigenvalue."""
         smallest = jnp.linalg.eigvalsh(problem.gram)[0]
         return conflict_loss(problem.gram, problem.y, rung * smallest)
 
@@ -209,7 +211,7 @@ class ProjectionIsDistance(Claim[ContradictedLabels]):
         return 1.0 + jnp.sum(problem.coefficients * (rest @ problem.coefficients), axis=0)
 
     def measure(self, problem: ContradictedLabels, key: Key[Array, ""]) -> Array:
-        """The value by least squares among weights."""
+        """The squared distance, by least squares over the weights."""
         weights = problem.features.T @ problem.coefficients
         left = weights - problem.support.T @ jnp.linalg.lstsq(problem.support.T, weights)[0]
         return 1.0 + jnp.sum(left**2, axis=0)
@@ -250,7 +252,7 @@ class RiskOfProjection(Claim[ContradictedLabels]):
         return jnp.sqrt(_conflict(problem)) + jnp.sqrt(_projection(problem))
 
     def measure(self, problem: ContradictedLabels, key: Key[Array, ""]) -> Array:
-        """The projection by least squares among weights."""
+        """The error of the best labels, with the projection by least squares over the weights."""
         return jnp.sqrt(jnp.mean(jnp.sum((_projected(problem) - problem.y) ** 2, axis=1)))
 
     def trivial(self, problem: ContradictedLabels) -> Array:

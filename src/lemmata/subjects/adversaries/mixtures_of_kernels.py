@@ -36,10 +36,11 @@ ABOUT = {"tool": "reproducing kernels", "architecture": "dense network", "object
 
 
 class MixedRows(eqx.Module):
-    """Rows whose clean and attacked versions share a loss.
+    """Rows whose clean and attacked versions are trained on together.
 
     Args:
-        params: of the network f(x) = a' erf(W x / sqrt(d)) / sqrt(m) at initialisation. x, y: rows, and labels of +-1.
+        params: the parameters of the network f(x) = a' erf(W x / sqrt(d)) / sqrt(m) at initialisation. x, y: rows, and
+            labels of +-1.
             x_new, y_new: held-out rows.
         shift: the length of the attack.
         beta: the share of attacked rows in the loss.
@@ -54,28 +55,28 @@ class MixedRows(eqx.Module):
     beta: Float[Array, ""]
 
     def attacked(self, x: Float[Array, "r d"], y: Float[Array, " r"]) -> Float[Array, "r d"]:
-        """One signed step that lowers y f(x) of the network at initialisation: a fixed map of rows and labels."""
+        """Attack by one signed step that lowers y f(x) of the initial network, a fixed map of rows and labels."""
         slopes = jax.vmap(jax.grad(output, argnums=1), (None, 0))(self.params, x)
         return x - self.shift * y[:, None] * jnp.sign(slopes)
 
     def features(self, x: Float[Array, "r d"]) -> Float[Array, "r parameters"]:
-        """The gradients of the outputs in the parameters."""
+        """The gradients of the outputs with respect to the parameters."""
         slopes = jax.vmap(jax.grad(output), (None, 0))(self.params, x)
         return jnp.concatenate([leaf.reshape(len(x), -1) for leaf in slopes], axis=1)
 
     def mixture(self, params: Params, rows: tuple[Array, Array]) -> Float[Array, " r"]:
-        """(1 - beta) f(x) + beta f(A x) for clean and attacked rows."""
+        """Return (1 - beta) f(x) + beta f(A x) for clean rows x and attacked rows A x."""
         clean, moved = (jax.vmap(lambda q: output(params, q))(own) for own in rows)
         return (1 - self.beta) * clean + self.beta * moved
 
 
 class MixedRowsOfTwoClasses(Population[MixedRows]):
-    """Two Gaussian clouds, with attacks that move part of the way between them.
+    """Two Gaussian clouds, with attacks that move points part of the way between them.
 
     Args:
-        n: training rows.
-        new: held-out rows.
-        apart: half of the distance of the clouds, in standard deviations of an input.
+        n: the number of training rows.
+        new: the number of held-out rows.
+        apart: half of the distance between the clouds' centres, in standard deviations of an input.
     """
 
     n: int = eqx.field(default=16, static=True)
@@ -88,11 +89,11 @@ class MixedRowsOfTwoClasses(Population[MixedRows]):
             d=Integer(4, 2, 50, "inputs"),
             width=Integer(48, 8, 2000, "width of the network"),
             beta=Real(0.5, 0.0, 1.0, "share of attacked rows", corners=(0.25, 0.75)),
-            shift=Real(0.3, 0.0, 2.0, "of every input under attack"),
+            shift=Real(0.3, 0.0, 2.0, "shift of every input under attack"),
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> MixedRows:
-        """Clouds at the distances +apart and -apart along a random direction."""
+        """Draw clouds at the positions +apart and -apart along a random direction."""
         keys = jax.random.split(key, 5)
         d, count = setting["d"], setting["n"] + self.new
         hidden = 1.5 * jax.random.normal(keys[0], (setting["width"], d))
@@ -107,17 +108,25 @@ class MixedRowsOfTwoClasses(Population[MixedRows]):
 
     def hypotheses(self, problem: MixedRows) -> list[Hypothesis]:
         share = jnp.abs(problem.beta - 0.5)
-        return [Hypothesis("beta is a share", share, "<=", 0.5, "weights of two losses that add up to 1")]
+        return [
+            Hypothesis(
+                "the share beta is between 0 and 1",
+                share,
+                "<=",
+                0.5,
+                "the weights of the two losses must not be negative",
+            )
+        ]
 
 
 class SphereRows(eqx.Module):
-    """Points of a sphere with labels, for kernels of infinite width.
+    """Labelled points on a sphere, for kernels of infinite width.
 
     Args:
         x: points of norm sqrt(d).
-        y: labels.
-        shift: of an attack towards the other class along `direction`.
-        direction: the labels' own, y = sign(x'direction) of points that keep a distance from its plane.
+        y: labels of +-1.
+        shift: the length of an attack towards the other class along `direction`.
+        direction: the unit vector with y = sign(x'direction); points keep a distance from its plane.
     """
 
     x: Float[Array, "n d"]
@@ -126,7 +135,7 @@ class SphereRows(eqx.Module):
     direction: Float[Array, " d"]
 
     def attacked(self, count: int, times: int) -> Float[Array, "r d"]:
-        """The first rows after this number of attacks, moved back to the sphere."""
+        """The first `count` rows after this number of attacks; each attack ends back on the sphere."""
         x = self.x[:count]
         for _ in range(times):
             moved = x - self.shift * self.y[:count, None] * self.direction
@@ -135,7 +144,7 @@ class SphereRows(eqx.Module):
 
 
 class LabelledSpheres(Population[SphereRows]):
-    """Random points of a sphere, labels by a half-space with a gap that the attack does not cross."""
+    """Random points on a sphere with labels by a half-space; the attack does not cross the gap between the classes."""
 
     settings = Space(
         n=Integer(128, 8, 500, "points", corners=(128, 160)),
@@ -144,7 +153,7 @@ class LabelledSpheres(Population[SphereRows]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SphereRows:
-        """Points are pushed away from the plane by 1."""
+        """Draw points, and push them away from the plane by 1."""
         keys = jax.random.split(key, 2)
         d = setting["d"]
         direction = jax.random.normal(keys[0], (d,))
@@ -158,7 +167,7 @@ class LabelledSpheres(Population[SphereRows]):
     def hypotheses(self, problem: SphereRows) -> list[Hypothesis]:
         inner = problem.x @ problem.x.T - 2 * jnp.diag(jnp.sum(problem.x**2, axis=1))
         nearest = inner.max() / jnp.sum(problem.x[0] ** 2)
-        return [Hypothesis("no two points are equal", nearest, "<", 1.0, "otherwise kernels are singular")]
+        return [Hypothesis("all points differ", nearest, "<", 1.0, "equal points make kernels singular")]
 
 
 _DELTA = 0.1
@@ -166,13 +175,13 @@ _SOURCE = ("wu2024robust", "Abstract, theory")
 
 
 def rows_of(problem: MixedRows) -> tuple[Array, Array, Array]:
-    """The training rows, under attack, and under the attack of the attacked ones."""
+    """The training rows x, the attacked rows A x, and the rows A A x attacked twice."""
     attacked = problem.attacked(problem.x, problem.y)
     return problem.x, attacked, problem.attacked(attacked, problem.y)
 
 
 def empirical(problem: MixedRows):
-    """The Gram matrix of the network's gradients, as a function of rows."""
+    """A function from rows to the Gram matrix of the network's gradients at these rows."""
 
     def found(z: Float[Array, "r d"]) -> Float[Array, "r r"]:
         features = problem.features(z)
@@ -207,7 +216,7 @@ class MixedKernel(Claim[MixedRows]):
         return jnp.stack([found.clean_mixed, found.robust_mixed])
 
     def measure(self, problem: MixedRows, key: Key[Array, ""]) -> Array:
-        """The Jacobian of the mixture itself, by automatic differentiation, times its transpose."""
+        """The Jacobian of the mixture, by automatic differentiation, times its transpose."""
         x, attacked, twice = rows_of(problem)
 
         def own(rows):
@@ -218,7 +227,7 @@ class MixedKernel(Claim[MixedRows]):
         return jnp.stack([own((x, attacked)), own((attacked, twice))])
 
     def condition(self, problem: MixedRows) -> Array:
-        """Sums over the width."""
+        """The condition grows with the width, because entries are sums over hidden units."""
         return jnp.asarray(float(len(problem.params[1]))) ** 0.5
 
 
@@ -267,7 +276,7 @@ class MixingCosts(Claim[MixedRows]):
         return jnp.linalg.cond(empirical(problem)(problem.x))
 
     def trivial(self, problem: MixedRows) -> Array:
-        """|y|² over the largest eigenvalue of either kernel."""
+        """The value |y|² divided by the largest eigenvalue of either kernel."""
         x, attacked, _ = rows_of(problem)
         k = empirical(problem)
         largest = jnp.maximum(jnp.linalg.norm(k(x), 2), jnp.linalg.norm(k(attacked), 2))

@@ -85,12 +85,12 @@ class LongAttackDegenerates(Claim[AttackedFlow]):
         return jnp.exp(-smallest * problem.time) * _distance(problem)
 
     def measure(self, problem: AttackedFlow, key: Key[Array, ""]) -> Array:
-        """The flow, by the rule of Runge and Kutta."""
+        """Integrate the flow by the Runge-Kutta method."""
         residual = changing_flow(problem, problem.time)
         return jnp.sqrt(residual @ jnp.linalg.solve(problem.K, residual))
 
     def condition(self, problem: AttackedFlow) -> Array:
-        """The rule is off by (speed t)^5 / 120 a step at most, far below what the bound leaves."""
+        """The method's error is at most (speed t)^5 / 120 in each step, far below the slack of the bound."""
         return 1e3 + (problem.speed * problem.time) ** 5 / 512**4 / 120 / 7e-15
 
     def trivial(self, problem: AttackedFlow) -> Array:
@@ -189,16 +189,16 @@ class SignedAttacksLoseNothing(Claim[AttackedRows]):
 
 
 def _robust_accuracy(problem: AttackedRows, w: Float[Array, " d"]) -> Array:
-    """The share of held-out rows that no shift within the radius turns."""
+    """The share of held-out rows that are classified correctly after every shift within the radius."""
     return jnp.mean(problem.linear_margins(w) > 0)
 
 
 def ascent_ridge(problem: AttackedRows, strength: float) -> Float[Array, " d"]:
-    """Ridge regression with the ridge that attacks by ascent leave at its own residuals, by bisection.
+    """Ridge regression whose ridge equals the kappa that attacks leave at its own residuals; found by bisection.
 
     Args:
         problem: the rows.
-        strength: of the attacks.
+        strength: the strength of the attacks.
     """
     values, vectors = jnp.linalg.eigh(problem.x.T @ problem.x)
     target = vectors.T @ (problem.x.T @ problem.y)
@@ -254,7 +254,7 @@ _KERNEL = TangentKernel(relu_network(1))
 
 
 def _stopped(problem: AttackedRows) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
-    """Coefficients of early stopping and of Adv-NTK, which are 0 on the last third of the rows, for validation."""
+    """Coefficients of early stopping and of Adv-NTK. They are 0 on the last third of the rows, used for validation."""
     x, y, n = problem.x, problem.y, 2 * len(problem.y) // 3
     fit = learn_row_times(_KERNEL, x[:n], y[:n], x[n:], y[n:], problem.radius, steps=_SEARCH, attack_steps=_ATTACK)
     common = row_time_coefficients(gram(_KERNEL, x[:n]), jnp.full(n, fit.common_time), y[:n])
