@@ -1,4 +1,4 @@
-"""Reward against distance from a reference: the policy that is best for both, and how mirror ascent reaches it.
+"""The policy with the best trade-off between reward and divergence from a reference, and mirror ascent towards it.
 
 This theory controls J(pi) = E_pi r - beta KL(pi | ref) over all policies pi on a list of answers. It assumes that
 the rewards r are known and that the policy can be any distribution. It leaves unexplained which policy a network
@@ -54,12 +54,12 @@ class GibbsIdentity(Claim[TabularPolicy]):
         return _below_the_best(problem, problem.beta)
 
     def measure(self, problem: TabularPolicy, key: Key[Array, ""]) -> Array:
-        """The two sums of the left side."""
+        """Compute the left side, E_pi r - beta KL(pi | ref), by its two sums."""
         policy = jnp.exp(problem.log_policy)
         return jnp.sum(policy * (problem.rewards - problem.beta * (problem.log_policy - problem.log_ref)))
 
     def condition(self, problem: TabularPolicy) -> Array:
-        """The terms of the sums against their difference."""
+        """The size of the terms of the sums, relative to their difference."""
         policy, beta = jnp.exp(problem.log_policy), problem.beta
         logs = jnp.abs(problem.log_policy) + jnp.abs(problem.log_ref) + jnp.abs(problem.rewards) / beta
         size = beta * (jnp.sum(policy * logs) + jnp.abs(problem.rewards).max() / beta)
@@ -99,7 +99,7 @@ class MirrorDescentToGibbs(Claim[TabularPolicy]):
         return _after_steps(problem, 1 - _RATE)
 
     def measure(self, problem: TabularPolicy, key: Key[Array, ""]) -> Array:
-        """Steps with an automatic gradient."""
+        """Take the steps of mirror ascent with an automatic gradient."""
 
         def value(policy):
             return jnp.sum(policy * (problem.rewards - problem.beta * (jnp.log(policy) - problem.log_ref)))
@@ -110,7 +110,7 @@ class MirrorDescentToGibbs(Claim[TabularPolicy]):
         return _centred(jax.lax.fori_loop(0, _STEPS, step, problem.log_policy))
 
     def condition(self, problem: TabularPolicy) -> Array:
-        """Each step rounds logits of the size of log pi and r/beta; later steps shrink what was rounded."""
+        """Each step rounds logits of the size of log pi and r/beta; later steps shrink this rounding error."""
         size = jnp.abs(problem.log_policy).max() + jnp.abs(problem.log_ref).max()
         size += jnp.abs(problem.rewards).max() / problem.beta
         return 8 / _RATE * (1 + size / jnp.abs(_after_steps(problem, 1 - _RATE)).max())
