@@ -155,7 +155,7 @@ def _bounds(counts: np.ndarray, log_best: float) -> dict[str, Any]:
 
 
 def _of_list(rewards: np.ndarray, columns: np.ndarray, logp: np.ndarray, n: int) -> BestOfN:
-    """Compute exact sums over groups of equal rewards; answers of a group share its probability by their own."""
+    """Compute exact sums over groups of equal rewards; their answers are chosen by their own probabilities."""
     total = float(np.exp(logp).sum())
     if abs(total - 1) > 1e-6:
         remedy = "if the list is complete, pass logp - scipy.special.logsumexp(logp); if it is a sample, leave logp out"

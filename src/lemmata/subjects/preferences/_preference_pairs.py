@@ -92,7 +92,7 @@ class UnseenAnswer(eqx.Module):
 
 
 class UnseenAnswers(Population[UnseenAnswer]):
-    """A third answer with reference probability e^-6 to e^-12. Rewards favour it, in half of the problems fully."""
+    """A third answer with reference probability e^-6 to e^-12. In half of the problems, rewards favour it fully."""
 
     free = ("rewards",)
     settings = Space(strength=Real(1.5, 0.2, 2.5, "largest bound of the rewards over beta", corners=(1.0, 2.5)))

@@ -66,7 +66,7 @@ class Rewards:
 
         Args:
             first: an item.
-            second: another.
+            second: another item.
 
         Raises:
             UnknownNameError: for an item that was not compared.
@@ -80,7 +80,7 @@ class Rewards:
 
         Args:
             first: an item.
-            second: another.
+            second: another item.
 
         Raises:
             UnknownNameError: for an item that was not compared.
@@ -271,7 +271,7 @@ def _check_connected(wins: np.ndarray, ties: np.ndarray, items: tuple[Hashable, 
 def _against_saturated(
     wins: np.ndarray, ties: np.ndarray, win: np.ndarray, tie: np.ndarray
 ) -> tuple[float, int, float]:
-    """The deviance from probabilities of their own for each pair, its degrees of freedom, the rarest expected count."""
+    """The deviance against a free probability for each pair, its degrees of freedom, and the least expected count."""
     games = wins + wins.T + ties
     met, pairs = games > 0, int((games > 0).sum()) // 2
     expected, even = games * win, games * tie

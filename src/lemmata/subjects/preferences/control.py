@@ -20,7 +20,7 @@ _RATE = 0.3  # the step of mirror descent times beta
 
 
 def _below_the_best(problem: TabularPolicy, beta: Float[Array, ""]) -> Array:
-    """Beta log Z less beta times the divergence from the tilted policy, at the problem's own price outside."""
+    """Return b log Z - b KL(policy | the policy tilted with `beta`), where b is the problem's own beta."""
     log_z = jax.nn.logsumexp(problem.log_ref + problem.rewards / problem.beta)
     best = tilted(problem.log_ref, problem.rewards, beta)
     return problem.beta * (log_z - divergence(problem.log_policy, best))

@@ -194,7 +194,7 @@ class UnseenAnswersTakeTheMass(Claim[UnseenAnswer]):
     population = UnseenAnswers()
     relation = Witness()
     control = Control("the third answer takes the probability 1 - eta/2", lambda mass, problem: (1 + mass) / 2)
-    controls = "the probability of an answer that no comparison contains"
+    controls = "the probability of an answer that is not in any comparison"
     unexplained = "which of the minimisers gradient descent finds from the reference"
 
     def predict(self, problem: UnseenAnswer) -> Array:

@@ -1,9 +1,9 @@
-"""Goodhart's law with numbers: optimising a proxy can keep helping, peak, or lose everything again.
+"""Goodhart's law with numbers: the gold reward can keep rising with the proxy, peak, or lose all of its gain.
 
-This theory controls the gold reward of policies that follow a proxy of it. Independent normal errors never hurt,
-gold that turns down peaks at a known distance, and heavy-tailed errors remove the whole gain in the end. It assumes
-that the distribution of the proxy given the gold reward is known. It leaves unexplained which of the three cases a
-learned reward resembles.
+This theory controls the gold reward of policies that follow a proxy of it. With independent normal errors, gold never
+falls. If gold is a quadratic function of the proxy, it peaks at a known divergence. Heavy-tailed errors finally remove
+the whole gain. It assumes that the distribution of the proxy given the gold reward is known. It leaves unexplained
+which of the three cases a learned reward resembles.
 """
 
 import equinox as eqx
@@ -59,13 +59,15 @@ class NormalProxies(Population[NormalProxy]):
         return NormalProxy(gold, error, (0.5 + 0.5 * u[2]) / jnp.sqrt(gold**2 + error**2))
 
     def hypotheses(self, problem: NormalProxy) -> list[Hypothesis]:
-        return [Hypothesis("the proxy has an error", problem.error, ">", 0.0, "otherwise proxy and gold are one")]
+        return [
+            Hypothesis("the proxy has an error", problem.error, ">", 0.0, "otherwise the proxy equals the gold reward")
+        ]
 
 
 class CurvedGold(eqx.Module):
     """The proxy s is standard normal under the reference, and the gold reward is s - curvature s² / 2.
 
-    With the requested tilts.
+    `tilts` are the values of lambda in the tilts by e^(lambda s).
     """
 
     curvature: Float[Array, ""]
@@ -81,7 +83,13 @@ class HeavyProxy(eqx.Module):
 
 _HEAVY = Drawn(
     HeavyProxy,
-    lambda own: Hypothesis("the error has a variance", own.freedom, ">", 2.0, "so that means of maxima are stable"),
+    lambda own: Hypothesis(
+        "the error has a finite variance (degrees of freedom above 2)",
+        own.freedom,
+        ">",
+        2.0,
+        "otherwise simulated means of maxima vary too much",
+    ),
     freedom=Real(3.0, 2.5, 3.5, "degrees of freedom of the error", corners=(2.6, 3.4)),
     scale=Real(1.2, 1.0, 2.0, "scale of the error", corners=(1.0, 1.6)),
 )
@@ -94,7 +102,7 @@ _LADDER = tuple(map(float, _SIZES))
 
 
 def _best_of(proxy: Float[Array, " s"], values: Float[Array, " s"], counts: tuple[int, ...]) -> Array:
-    """The mean value of the answer with the best proxy of n, for each n, over the draws in groups of n."""
+    """Return, for each n, the mean value of the answer with the largest proxy of n, over groups of n draws."""
 
     def one(n):
         groups = proxy.reshape(-1, n)
@@ -118,7 +126,7 @@ class NormalErrorsNeverHurt(Claim[NormalProxy]):
     """
 
     title = "With normal errors, the gold reward is a fixed fraction of the proxy reward"
-    source = Source("gao2023goodhart", note="the regressional part, derived")
+    source = Source("gao2023goodhart", note="the regressional effect, derived here")
     stated = Kind.OWN
     population = NormalProxies()
     # if weights are divided so that they sum to one, they have a bias of the order of one over the number of draws
