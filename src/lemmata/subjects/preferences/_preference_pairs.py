@@ -79,8 +79,9 @@ class UnseenAnswer(eqx.Module):
         log_ref: log probabilities of the reference.
         probability: that the first answer is preferred to the second.
         left: the mass that a policy leaves to the two compared answers.
-        rewards: the rewards of the three answers, at most `bound` in absolute value. bound: the bound on the rewards.
-            beta: the coefficient of the divergence penalty.
+        rewards: the rewards of the three answers, at most `bound` in absolute value.
+        bound: the bound on the rewards.
+        beta: the coefficient of the divergence penalty.
     """
 
     log_ref: Float[Array, " 3"]

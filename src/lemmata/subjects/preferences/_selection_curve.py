@@ -15,8 +15,8 @@ class RankedSample:
         ends: how many draws have at most the reward of each group.
         counts: how many draws each group has.
         means: the mean of each column of `values` over each group.
-        values: the quantities to average, one column for each; rows are in the order of the rewards. groups: the group
-            of each draw, in the order of the rewards.
+        values: the quantities to average, one column for each; rows are in the order of the rewards.
+        groups: the group of each draw, in the order of the rewards.
     """
 
     ends: Int[np.ndarray, " g"]

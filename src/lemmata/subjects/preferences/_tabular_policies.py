@@ -76,7 +76,7 @@ class TabularPolicies(Population[TabularPolicy]):
 
 
 class ProxyErrors(Population[TabularPolicy]):
-    """Policies with the error of a proxy reward. In half of the problems, the error is policy/ref, else it is normal."""
+    """Policies with the error of a proxy. In half of the problems, the error is policy/ref, else it is normal."""
 
     free = ("log_ref", "log_policy", "rewards")
     settings = Space(
@@ -149,7 +149,8 @@ class Rankings(Population[RankedAnswers]):
     """Answers with normal logits of a random spread, and n drawn evenly on a logarithmic scale.
 
     Args:
-        answers: the default number of answers. fewest, most: the least and the largest number of draws n.
+        answers: the default number of answers.
+        fewest, most: the least and the largest number of draws n.
     """
 
     free = ("logp",)

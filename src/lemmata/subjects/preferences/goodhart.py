@@ -46,9 +46,7 @@ class NormalProxy(eqx.Module):
 
 
 class NormalProxies(Population[NormalProxy]):
-    """Gold rewards of scale 1/2 to 2, an error of comparable scale, and a tilt of 1/2 to 1 standard deviations of the
-    proxy.
-    """
+    """Gold rewards of scale 1/2 to 2, errors of comparable scale, and tilts that move the proxy's mean by 1/2 to 1 sd."""
 
     settings = Space(error=Real(1.0, 0.5, 3.0, "error over gold", corners=(0.7, 1.5)))
 
@@ -75,7 +73,7 @@ class CurvedGold(eqx.Module):
 
 
 class HeavyProxy(eqx.Module):
-    """Proxy = gold + scale * error, gold standard normal, the error Student's with `freedom` degrees of freedom."""
+    """A proxy gold + scale * error, where gold is standard normal and error is Student's t with `freedom` degrees."""
 
     freedom: Float[Array, ""]
     scale: Float[Array, ""]
@@ -144,7 +142,7 @@ class NormalErrorsNeverHurt(Claim[NormalProxy]):
         return problem.share * jnp.append(spread * maxima, problem.tilt * spread**2)
 
     def measure(self, problem: NormalProxy, key: Key[Array, ""]) -> Array:
-        """Draws of gold and error: the best of n of them, and their mean with the weights of the tilt."""
+        """Average gold over the best of n draws, and over all draws with the weights of the tilt."""
         gold, error = jax.random.normal(key, (2, _DRAWS)) * jnp.stack([problem.gold, problem.error])[:, None]
         proxy = gold + error
         return jnp.append(_best_of(proxy, gold, _BEST_OF), jax.nn.softmax(problem.tilt * proxy) @ gold)
@@ -183,7 +181,7 @@ class CurvedGoldPeaks(Claim[CurvedGold]):
     def measure(self, problem: CurvedGold, key: Key[Array, ""]) -> Array:
         """Means under the tilted distribution by Gauss-Hermite quadrature.
 
-        The peak by bisection of the gain's derivative.
+        Find the peak by bisection of the gain's derivative.
         """
         points, weights = map(jnp.asarray, np.polynomial.hermite_e.hermegauss(60))
         gold = points - problem.curvature * points**2 / 2
@@ -208,7 +206,7 @@ def _gains(problem: CurvedGold, bend: float) -> Array:
 
 
 def _heavy_draws(problem: HeavyProxy, key: Key[Array, ""]) -> tuple[Array, Array]:
-    """Gold and proxy of many answers, the error by the polar form of Student's law (Bailey, 1994)."""
+    """Draw gold and proxy of many answers; errors come from Bailey's polar method for Student's t (1994)."""
     one, two = jax.random.split(key)
     gold = jax.random.normal(one, (_MANY,))
     u, angle = jax.random.uniform(two, (2, _MANY), minval=1e-300)

@@ -119,7 +119,7 @@ class MarginWithoutEnd(Claim[LabelledPair]):
         return jax.lax.fori_loop(0, 40, step, jnp.log(end)) / problem.beta
 
     def measure(self, problem: LabelledPair, key: Key[Array, ""]) -> Array:
-        """The method of Runge and Kutta in s = log(1 + beta² t), with automatic gradients of the loss."""
+        """Integrate the flow by Runge-Kutta steps in s = log(1 + beta² t), with automatic gradients of the loss."""
         beta = problem.beta
         length = jnp.log1p(beta**2 * problem.time) / _STEPS
         slope = lambda s, h: -jax.grad(lambda x: -jax.nn.log_sigmoid(beta * x))(h) * jnp.exp(s) / beta**2

@@ -80,7 +80,7 @@ def by_divergences(event: Any, delta: float, package: Any) -> float:
 
 
 def by_losses(event: Any, package: Any, scale: float) -> Any:
-    """The losses' distribution, rounded up, on a grid in proportion to the budget; None if a step is too large.
+    """Return the privacy loss distribution, rounded up, on a grid that grows with `scale`; None if it is too coarse.
 
     Args:
         event: the steps.

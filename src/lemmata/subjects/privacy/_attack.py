@@ -22,12 +22,12 @@ class ThresholdAttack:
         ceiling: the largest lower bound on eps that this number of held-out scores can give.
         threshold: the threshold, chosen on the first half of the scores.
         above: True if the event is a score above the threshold, and False if it is a score at or below it.
-        member: whether the event is more likely with the canary than without it. hits, trials: how often the event
-            happened in held-out runs of the more likely kind. false_hits, false_trials: how often it happened in the
-            other runs.
+        member: whether the event is more likely with the canary than without it.
+        hits, trials: how often the event happened in held-out runs of the more likely kind.
+        false_hits, false_trials: how often it happened in the other runs.
         likelier: the lower confidence limit of the event's probability in the runs of the more likely kind.
-        rarer: the upper confidence limit of the event's probability in the other runs. delta, alpha: the requested
-            values.
+        rarer: the upper confidence limit of the event's probability in the other runs.
+        delta, alpha: the requested values.
     """
 
     eps: float

@@ -162,7 +162,7 @@ def privacy_audit(
 
 
 def _contradiction(attack: ThresholdAttack, spent: PrivacySpent) -> tuple[float, float, float] | None:
-    """The delta at which the lower bound is most above the promise, with both."""
+    """Return the delta where the lower bound most exceeds the accountant's eps, with both; None if nowhere."""
     deltas = sorted({spent.delta, *_DELTAS})
     promised = budgets(spent.noise, spent.rate, spent.steps, deltas)
     found = [(delta, attack.at(delta), eps) for delta, eps in zip(deltas, promised, strict=True)]

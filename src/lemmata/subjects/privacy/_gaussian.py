@@ -109,8 +109,8 @@ def curve(eps: float, ratio: float) -> float:
     """Return the least delta at an eps of at least 0.
 
     Args:
-        eps: the eps of (eps, delta)-privacy. ratio: mu = sensitivity/sigma; 0 and infinity give the limits of the
-            curve.
+        eps: the eps of (eps, delta)-privacy.
+        ratio: mu = sensitivity/sigma; 0 and infinity give the limits of the curve.
     """
     if ratio == 0 or math.isinf(ratio):
         return float(ratio > 0)

@@ -55,7 +55,8 @@ def noise_for(eps: float, rate: float, steps: int, delta: float) -> NoiseFor:
     Args:
         eps: the budget, above 0.
         rate: the probability with which a row takes part in a step, in (0, 1].
-        steps: the number of steps, at least 1. delta: the delta of (eps, delta)-privacy, inside (0, 1).
+        steps: the number of steps, at least 1.
+        delta: the delta of (eps, delta)-privacy, inside (0, 1).
 
     Raises:
         SettingError: for settings outside their range, and for a rate below 1 without the optional dependency
@@ -99,7 +100,7 @@ def noise_for(eps: float, rate: float, steps: int, delta: float) -> NoiseFor:
 
 
 def _climb(wanted: Callable[[float], float], start: float, step: float) -> float:
-    """The first of start, start + step, start + 3 step, start + 7 step, ... where a function is at least 0."""
+    """Return the first of start, start + step, start + 3 step, ... (doubling steps) where `wanted` is at least 0."""
     place = start
     while wanted(place) < 0:
         place, step = place + step, 2 * step

@@ -24,8 +24,8 @@ class PrivacySpent:
 
     Args:
         eps: an upper bound that is certain up to rounding: `exact` if it is given, and otherwise the smaller of `pld`
-            and `rdp`. delta,
-            noise, rate, steps: the arguments.
+            and `rdp`.
+        delta, noise, rate, steps: the arguments.
         exact: the eps of the exact Gaussian curve; None if rows are sampled.
         pld: the eps by the privacy loss distribution, rounded up; None at rate 1 if dp-accounting is not installed.
         rdp: the eps by Rényi divergences; None at rate 1 if dp-accounting is not installed.
@@ -48,9 +48,9 @@ class PrivacySpent:
 
     @property
     def advantage(self) -> float:
-        """The largest change of the mean of a loss in [0, 1]: 1 - 2 (1 - delta)/(1 + e^eps).
+        """The largest change by one row of the mean of a number in [0, 1]: 1 - 2 (1 - delta)/(1 + e^eps).
 
-        1 if nothing is private.
+        It is 1 if eps is infinite or delta is 1.
         """
         return 1 - 2 * (1 - self.delta) * math.exp(-self.eps) / (1 + math.exp(-self.eps))
 
@@ -116,7 +116,8 @@ def checked(noise: float, rate: float, steps: int, delta: float) -> tuple[float,
 
     Args:
         noise: a finite number above 0.
-        rate: the probability that a row takes part in a step, in (0, 1]. steps: the number of steps, at least 1.
+        rate: the probability that a row takes part in a step, in (0, 1].
+        steps: the number of steps, at least 1.
         delta: inside (0, 1).
     """
     noise, rate, steps = positive("noise", noise), positive("rate", rate), whole("steps", steps, 1)
@@ -137,7 +138,7 @@ def _conditions(rate: float) -> tuple[Condition, ...]:
             "each row's gradient is clipped, and noise is in units of that norm",
             why="otherwise the budget is not valid",
         ),
-        Condition("every row takes part independently", None, True if rate == 1 else None, sampled),
+        Condition("in each step, every row takes part independently", None, True if rate == 1 else None, sampled),
         Condition(
             "neighbours differ by one added or removed row",
             why="if neighbours differ by one replaced row, eps is up to twice as large",

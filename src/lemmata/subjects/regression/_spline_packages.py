@@ -148,8 +148,8 @@ class IdentityStacks(Population[IdentityStack]):
     """Starts in a random direction with a norm from 0.4 to 1.2.
 
     Args:
-        most: inputs of the widest package. A claim may use the first p of these inputs, scaled to the same norm. low,
-            high: range of the scale.
+        most: inputs of the widest package. A claim may use the first p of these inputs, scaled to the same norm.
+        low, high: range of the scale.
     """
 
     most: int = eqx.field(static=True, default=64)

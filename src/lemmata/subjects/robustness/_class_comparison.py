@@ -17,7 +17,7 @@ class Compared:
 
     Args:
         value: log of the largest eigenvalue of its covariance, whitened by the other classes, over (1 + sqrt(d/n))².
-            low, high: the smallest and the largest such value of the other classes.
+        low, high: the smallest and the largest such value of the other classes.
         scores: its rows along the eigenvector.
         chance: the probability that a draw from the normal distribution of the other values is as large, by Student's
             distribution.

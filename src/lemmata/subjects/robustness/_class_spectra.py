@@ -29,8 +29,8 @@ class ClassSpectrum:
         label, n: the class and its number of rows.
         visible: whether its rows form two groups along a direction with more variance than clean rows have; None if
             this cannot be decided.
-        noise: the variance of the bulk, from the median eigenvalue and the Marchenko-Pastur distribution. eigenvalue,
-            edge: the largest eigenvalue of the covariance, and the edge (1 + sqrt(gamma))² noise of the bulk.
+        noise: the variance of the bulk, from the median eigenvalue and the Marchenko-Pastur distribution.
+        eigenvalue, edge: the largest eigenvalue of the covariance, and the edge (1 + sqrt(gamma))² noise of the bulk.
         spike: l = fraction (1 - fraction) shift²/noise of a two-part class that would explain the eigenvalue. It is 0
             for an eigenvalue that noise explains, and None if the bulk is not isotropic.
         threshold: sqrt(gamma), gamma = d/n: a spike below it leaves no trace in the eigenvalues.

@@ -52,8 +52,8 @@ class Parts(eqx.Module):
         eps: the fraction of the second part.
         sigma: as said.
         atoms: whether each part is concentrated on two points along the direction of the distance. The second point has
-            the fraction `stray` of the part. It lies beyond the middle, on the side of the other part. n, d: sizes of a
-            sample.
+            the fraction `stray` of the part. It lies beyond the middle, on the side of the other part.
+        n, d: sizes of a sample.
     """
 
     eps: float = eqx.field(static=True)

@@ -52,14 +52,15 @@ class SmoothCertificate:
 
     Args:
         label: the class; None (it abstains) if the lower limit of its probability does not exceed 1/2.
-        candidate: the most frequent class among the first draws. count, n: how often the candidate was seen in the
-            second draws, and how many second draws there were.
+        candidate: the most frequent class among the first draws.
+        count, n: how often the candidate was seen in the second draws, and how many second draws there were.
         p_lower: the lower limit of its probability, exact at level 1 - alpha.
         radius: the radius of the l2 ball on which the class stays the same with that confidence. It is 0 if the
             classifier abstains.
         linf: the radius of the infinity-norm ball inside the l2 ball, radius/sqrt(d).
         l1: the radius of the l1 ball inside the l2 ball, which equals `radius`.
-        ceiling: sigma Phi^-1(alpha^(1/n)), the largest l2 radius that n draws can give. sigma, alpha: the arguments.
+        ceiling: sigma Phi^-1(alpha^(1/n)), the largest l2 radius that n draws can give.
+        sigma, alpha: the arguments.
         conditions: the conditions for the results.
         claims: names of the claims that state the radius.
     """

@@ -33,8 +33,8 @@ class AttentionReport:
     Args:
         effective: for each query, exp of the entropy of its weights. It is the number of tokens that the query reads.
         largest: for each query, its largest weight.
-        span: the largest difference between two logits of one query. lengths, bounds: numbers of keys, and the largest
-            weight that logits with this span can give to a single key.
+        span: the largest difference between two logits of one query.
+        lengths, bounds: numbers of keys, and the largest weight that logits with this span can give to a single key.
         half: with this many keys or more, no weight can exceed 1/2.
         contraction: the largest factor by which the spread of any values is multiplied. It is the largest total
             variation distance between two rows.

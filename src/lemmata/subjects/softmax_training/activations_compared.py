@@ -32,8 +32,8 @@ class WidthRow(NamedTuple):
 
     Args:
         statement: relu, exp or softmax as Table 1 has them, or the softmax of Theorem 4.2 with its exponentials.
-        smallest: lambda, of the limit of the tangent kernel. required_width, required_steps: the requirements of the
-            statement.
+        smallest: lambda, of the limit of the tangent kernel.
+        required_width, required_steps: the requirements of the statement.
         sufficient_width: the smallest width from which training was always in time. If there is none, twice the last
             width.
         sufficient_steps: the time in which the last width was trained, in steps of the statement's size. It is infinite
