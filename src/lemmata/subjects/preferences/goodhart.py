@@ -33,7 +33,7 @@ ABOUT = {"tool": "statistics", "architecture": "any", "object": "sampler"}
 
 
 class NormalProxy(eqx.Module):
-    """Proxy = gold + error, both normal with mean 0 and independent; a tilt of the reference by exp(tilt proxy)."""
+    """Standard deviations of a normal gold reward and of its proxy's independent error; a tilt by e^(tilt proxy)."""
 
     gold: Float[Array, ""]
     error: Float[Array, ""]
@@ -46,7 +46,7 @@ class NormalProxy(eqx.Module):
 
 
 class NormalProxies(Population[NormalProxy]):
-    """Gold rewards of scale 1/2 to 2, errors of comparable scale, and tilts that move the proxy's mean by 1/2 to 1 sd."""
+    """Gold rewards of scale 1/2 to 2, comparable errors, and tilts that move the mean proxy by 1/2 to 1 of its sd."""
 
     settings = Space(error=Real(1.0, 0.5, 3.0, "error over gold", corners=(0.7, 1.5)))
 
