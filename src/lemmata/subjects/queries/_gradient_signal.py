@@ -96,7 +96,7 @@ class GradientSignal:
         )
 
     def _hidden(self, noise: float) -> str:
-        """The number of steps in words; every method needs one."""
+        """Return the number of steps in words; a bound below one step is vacuous."""
         steps = self.steps(noise)
         return f"{steps:.3g} steps" if steps >= 1 else "less than one step (vacuous)"
 

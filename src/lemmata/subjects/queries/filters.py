@@ -82,7 +82,7 @@ class SecondMomentOfANetwork(Claim[Ridges]):
         return jnp.concatenate([(scaled @ problem.weights), problem.basis @ problem.basis.T])
 
     def measure(self, problem: Ridges, key: Key[Array, ""]) -> Array:
-        """Second derivatives of the smoothed network, and the projection to their m leading eigenvectors."""
+        """Return the smoothed network's second derivatives, and the projection to their m leading eigenvectors."""
         matrix = smoothed_hessian(problem)
         leading = jnp.linalg.eigh(matrix)[1][:, -len(problem.weights) :]
         return jnp.concatenate([matrix, leading @ leading.T])

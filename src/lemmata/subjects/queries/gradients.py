@@ -25,7 +25,7 @@ ABOUT = {
 
 
 class CubeNetwork(eqx.Module):
-    """The network scale sum_j output_j tanh(<weights_j, x> + bias_j) on the cube {-1, 1}^d, and weights of a target."""
+    """The network scale sum_j output_j tanh(<weights_j, x> + bias_j) on {-1, 1}^d, and the weights of a target."""
 
     weights: Float[Array, "m d"]
     bias: Float[Array, " m"]

@@ -67,7 +67,7 @@ class GradientOfACorrelation(Claim[TwoWays]):
         return _slope(problem, power=1) * _tangent(problem)
 
     def measure(self, problem: TwoWays, key: Key[Array, ""]) -> Array:
-        """Computed by automatic differentiation of an expectation over the plane of both vectors, by quadrature."""
+        """Differentiate automatically an expectation over the plane of both vectors, computed by quadrature."""
         nodes, weights = np.polynomial.hermite_e.hermegauss(12)
         weights = weights / weights.sum()
         w, v = problem.units
@@ -106,7 +106,7 @@ class RandomStart(eqx.Module):
     k: int = eqx.field(static=True)
 
     def time(self, k: int, d: float) -> Float[Array, ""]:
-        """The time of the flow m' = k c² m^(k-1)(1 - m²) from start / sqrt(d) to 1/2, by Gauss-Legendre in log m."""
+        """The time of the flow m' = k c² m^(k-1)(1 - m²) from start / sqrt(d) to 1/2, by quadrature in log m."""
         nodes, weights = np.polynomial.legendre.leggauss(200)
         low, high = jnp.log(self.start / jnp.sqrt(d)), jnp.log(0.5)
         m = jnp.exp((low + high) / 2 + (high - low) / 2 * nodes)

@@ -137,7 +137,7 @@ class TrajectoriesOverlap(Claim[ErroneousSteps]):
 
 
 class FrozenFeatures(eqx.Module):
-    """Features tanh(scale <weights_j, x> + bias_j) on the cube, of which descent with noise s trains a combination."""
+    """Features tanh(scale <weights_j, x> + bias_j) on the cube; descent with noise s trains a combination of them."""
 
     weights: Float[Array, "p d"]
     bias: Float[Array, " p"]
@@ -191,7 +191,7 @@ class StepsToFindATarget(Claim[FrozenFeatures]):
         return jnp.sqrt(problem.steps * jnp.sum(variance)) / (2 * problem.s)
 
     def measure(self, problem: FrozenFeatures, key: Key[Array, ""]) -> Array:
-        """Every target shifts each step by its own vector, so the trajectories are two Gaussians for each target."""
+        """Each target shifts all steps by one vector, so its trajectory and the reference are two Gaussians."""
         correlations = walsh_hadamard(problem.values().T)
         shifts = jnp.linalg.norm(correlations - correlations.mean(axis=1, keepdims=True), axis=0)
         return jnp.mean(2 * norm.cdf(jnp.sqrt(problem.steps) * shifts / (2 * problem.s)) - 1)

@@ -34,7 +34,7 @@ class FlippedPoint(eqx.Module):
     c: Float[Array, " monomials"]
 
     def each(self, function: Callable[[slice, Unit], Array]) -> Float[Array, " 2"]:
-        """A function of coordinates and unit. It uses r coordinates for the ReLU and r - 1 for the sigmoid."""
+        """Apply a function to r coordinates with the ReLU, and to r - 1 coordinates with the sigmoid."""
         return jnp.stack([function(slice(None), jax.nn.relu), function(slice(1, None), jax.nn.sigmoid)])
 
 
@@ -216,7 +216,7 @@ class ParityNetworksVanish(Claim[FlippedPoint]):
         return self._sums(problem, -1.0)
 
     def _sums(self, problem: FlippedPoint, sign: float) -> Array:
-        """The sum over units of one sign, for the ReLU with r - 1 and the sigmoid with r coordinates."""
+        """Sum the units with chi(w) = sign, for the ReLU with r - 1 and the sigmoid with r coordinates."""
 
         def one(x: Array, unit: Unit) -> Array:
             w = cube(len(x))

@@ -72,7 +72,7 @@ class SteinForSmoothFunctions(Claim[Units]):
 
 
 def _mean(values: Float[Array, " n"], grid: Float[Array, " n"]) -> Float[Array, ""]:
-    """Under the normal distribution, by the trapezoidal rule, which is exact to rounding for smooth functions."""
+    """Return the normal mean by the trapezoidal rule, which is exact to rounding for smooth functions."""
     return jnp.trapezoid(values * norm.pdf(grid), grid)
 
 
