@@ -109,7 +109,7 @@ class GradientSignal:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """The distance of each target's gradient from that of the mean target, as an Altair chart of counts."""
+        """Plot the distances of the targets' gradients from the mean target's gradient as a histogram, with Altair."""
         import altair as alt
 
         rows = [{"distance": float(own)} for own in self.distances]

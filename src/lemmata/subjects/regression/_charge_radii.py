@@ -275,10 +275,9 @@ class HiddenEndsOfChains(Population[HiddenEnds]):
 
 
 def _ends(table: RadiiTable) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " n"], int]:
-    """For each nucleus, the number of its long chain, and its step among the last four (0 before these).
+    """Return each nucleus' long chain, its step among the last four isotopes (else 0), and the number of chains.
 
-    The number of chains.
-    """
+    The chains are numbered from 0."""
     z = table.points[:, 0].astype(int)
     long = [element for element in np.unique(z) if np.sum(z == element) >= _LONG]
     chain, steps = np.zeros(len(z), int), np.zeros(len(z), int)

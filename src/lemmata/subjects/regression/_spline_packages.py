@@ -10,7 +10,7 @@ from lemmata.subjects.splines import Hyperoctahedron, SplineCovariance
 
 
 def level_for(slope: Float[Array, ""]) -> Float[Array, ""]:
-    """C = 16 b², eleven times what a hyperoctahedron needs at any p; b = 5 gives the 400 of the public code."""
+    """Return c = 16 b², eleven times the least c for hyperoctahedra; b = 5 gives 400, as in the public code."""
     return 16 * slope**2
 
 
