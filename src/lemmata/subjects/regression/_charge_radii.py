@@ -254,9 +254,7 @@ class HiddenEnds(eqx.Module):
 
 
 class HiddenEndsOfChains(Population[HiddenEnds]):
-    """The measured nuclei with the isospin formula as base model. Half of the elements with nine or more isotopes lose
-    the last four.
-    """
+    """The measured nuclei with the isospin formula as base model. Four isotopes of half of the long chains are hidden."""
 
     settings = Space(share=Real(0.5, 0.2, 1.0, "share of long chains that are cut", corners=(0.45, 0.6)))
 
@@ -275,9 +273,7 @@ class HiddenEndsOfChains(Population[HiddenEnds]):
 
 
 def _ends(table: RadiiTable) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " n"], int]:
-    """Return each nucleus' long chain, its step among the last four isotopes (else 0), and the number of chains.
-
-    The chains are numbered from 0."""
+    """Return each nucleus' long chain, its step among the last four isotopes (else 0), and the number of chains."""
     z = table.points[:, 0].astype(int)
     long = [element for element in np.unique(z) if np.sum(z == element) >= _LONG]
     chain, steps = np.zeros(len(z), int), np.zeros(len(z), int)

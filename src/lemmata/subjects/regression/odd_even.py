@@ -185,7 +185,7 @@ def gaussian(x: Float[Array, "n 2"], y: Float[Array, "m 2"], lengthscale: Float[
 
 
 def equal_parities(x: Float[Array, "n 2"], y: Float[Array, "m 2"]) -> Float[Array, "n m"]:
-    """The product over coordinates of (1 + s s')/2, s = cos(pi x) = (-1)^x."""
+    """Return 1 for pairs of equal parities, else 0: the product of (1 + s s')/2, where s = cos(pi x) = (-1)^x."""
     signs, others = jnp.cos(jnp.pi * x), jnp.cos(jnp.pi * y)
     return jnp.prod((1 + jnp.round(signs[:, None] * others[None])) / 2, axis=-1)
 

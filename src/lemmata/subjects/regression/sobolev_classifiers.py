@@ -99,7 +99,7 @@ class FlowExcessRisk(Claim[LabelledModes]):
     population = IntervalTargets()
     relation = Rate("n", _SIZES, upper=True, resolution=0.15)
     traced = False
-    control = Control("faster than the rate by the factor n^-1/2", lambda exponent, problem: exponent - 0.5)
+    control = Control("the excess is smaller by the factor n^-1/2", lambda exponent, problem: exponent - 0.5)
     controls = "the excess of the 0-1 risk at the points"
     unexplained = "single targets, for which the excess falls faster if 2 eta - 1 crosses 0 steeply"
     trials = 48
@@ -221,7 +221,7 @@ class WideNetworkExcess(Claim[LabelledModes]):
     population = CircleTargets()
     relation = Rate("n", _SIZES, upper=True, resolution=0.15)
     traced = False
-    control = Control("faster than the rate by the factor n^-1/2", lambda exponent, problem: exponent - 0.5)
+    control = Control("the excess is smaller by the factor n^-1/2", lambda exponent, problem: exponent - 0.5)
     controls = "the excess risk of regression with the tangent kernel"
     unexplained = "networks of finite width, whose kernel changes in training (`tangent.lazy_training`)"
     trials = 48
@@ -239,7 +239,7 @@ class WideNetworkExcess(Claim[LabelledModes]):
 
 
 def circle_target(problem: LabelledModes, n: int) -> Float[np.ndarray, " n"]:
-    """sum_k (sign_2k cos k t + sign_2k+1 sin k t) k^-(s + 1/2) over k < 64 at n points, 0.9 in size."""
+    """Return sum_k (sign_2k cos k t + sign_2k+1 sin k t) k^-(s + 1/2) over k < 64 at n points, of size 0.9."""
     k = np.arange(1, 64)
     signs, sizes = problem.signs[2:128].reshape(-1, 2), k ** (-problem.s - 0.5)
     series = lambda t: np.cos(t * k) @ (signs[:, 0] * sizes) + np.sin(t * k) @ (signs[:, 1] * sizes)

@@ -45,7 +45,7 @@ class Bulk:
         return self.noise * (1 + np.sqrt(self.gamma)) ** 2
 
     def chance(self, number: int) -> float:
-        """The chance that the largest eigenvalue of isotropic rows is at least eigenvalue `number` (0: the first).
+        """Return the chance that isotropic rows have a largest eigenvalue of at least `values[number]`.
 
         The chance comes from the Tracy-Widom distribution with Johnstone's centre and scale, for n rows whose mean was
         subtracted.

@@ -94,7 +94,7 @@ class BackdoorReport:
 
 
 def backdoor_report(features: ArrayLike, labels: ArrayLike, *, level: float = 0.05) -> BackdoorReport:
-    """Classes whose features fall into two groups along a direction of too much variance, and the rows behind it.
+    """Find classes whose features form two groups along a direction of large variance, and the rows behind it.
 
     If a fraction of a class's rows is shifted by one vector, the covariance of the class gains a spike. Clean features
     also have directions of large variance. So the report first looks for a reference, and says which reference it

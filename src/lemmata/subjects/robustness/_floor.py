@@ -188,7 +188,7 @@ def _labels(y: Any) -> Int[np.ndarray, " n"]:
 def _conflicts(
     table: Float[np.ndarray, "n d"], labels: Int[np.ndarray, " n"], norm: str, reach: float
 ) -> tuple[Int[np.ndarray, "m 2"], Float[np.ndarray, " m"], float]:
-    """Return pairs of different classes within reach (smaller class number first), distances, and the least distance."""
+    """Return pairs of different classes within reach (smaller class first), distances, and the least distance."""
     pairs, gaps, least, held, most = [], [], np.inf, 0, available_bytes() // _BYTES
     for number in range(int(labels.max())):
         own, others = np.flatnonzero(labels == number), np.flatnonzero(labels > number)
