@@ -254,7 +254,7 @@ class HiddenEnds(eqx.Module):
 
 
 class HiddenEndsOfChains(Population[HiddenEnds]):
-    """The measured nuclei with the isospin formula as base model. Four isotopes of half of the long chains are hidden."""
+    """The measured nuclei with the isospin formula as base model; half of the long chains lose four isotopes."""
 
     settings = Space(share=Real(0.5, 0.2, 1.0, "share of long chains that are cut", corners=(0.45, 0.6)))
 

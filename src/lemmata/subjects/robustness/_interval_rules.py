@@ -55,7 +55,7 @@ class IntervalRules(Population[IntervalRule]):
         return Space(scale=scale, intervals=Integer(3, 1, 8, "intervals"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> IntervalRule:
-        """Lengths are a few times the scale: the input is in the middle interval, most likely safely so."""
+        """Draw intervals a few times as long as the scale; the input is in the middle one, mostly far inside."""
         kind_key, length_key, gap_key, place_key = jax.random.split(key, 4)
         count, scale = setting["intervals"], jnp.asarray(setting["scale"])
         lengths = scale * jax.random.uniform(length_key, (count,), minval=0.5, maxval=5.0)

@@ -109,7 +109,7 @@ class OpenNetwork:
         return found
 
     def _gradients(self, found: np.ndarray, chords: list, points: np.ndarray) -> np.ndarray:
-        """Derivatives by all slopes: max(coefficient, 0) z, z of the relaxation at the minimiser."""
+        """Return derivatives by all slopes: max(coefficient, 0) z, with z of the relaxation at the minimiser."""
         first = 1 + points.shape[1]
         units = np.ones(found.shape)
         units[:, 1:first] = points

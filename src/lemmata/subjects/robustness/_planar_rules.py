@@ -45,7 +45,7 @@ class PlanarRule(eqx.Module):
         return (norm.pdf(offset) * inside * across / self.sigma) @ weights
 
     def _wave(self, t: Float[Array, "*s"]) -> Float[Array, "*s"]:
-        """The mean of +1 on even and -1 on odd intervals of length `size`, under the noise, by its Fourier series."""
+        """Return the mean under noise of +1 on even and -1 on odd intervals of length `size`, by a Fourier series."""
         odd = 2 * jnp.arange(_WAVES) + 1
         rate = odd * jnp.pi / self.size
         sizes = 4 / (jnp.pi * odd) * jnp.exp(-((rate * self.sigma) ** 2) / 2)

@@ -122,7 +122,9 @@ def bulk_median(gamma: float) -> float:
     """Return the median of the positive part of the Marchenko-Pastur distribution with ratio gamma and variance 1.
 
     Args:
-        gamma: the dimension divided by the number of rows. >>> round(bulk_median(1e-6), 3), round(bulk_median(0.5), 3)
+        gamma: the dimension divided by the number of rows.
+
+    >>> round(bulk_median(1e-6), 3), round(bulk_median(0.5), 3)
     (1.0, 0.83)
     """
     if gamma > 1:

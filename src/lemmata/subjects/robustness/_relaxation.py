@@ -18,7 +18,7 @@ NORMS = ("linf", "l2")
 
 @dataclasses.dataclass(frozen=True)
 class Ball:
-    """The inputs within `radius` of `center` in `norm`, "linf" or "l2"; in "linf", each coordinate may have its own."""
+    """The inputs within `radius` of `center` in "linf" or "l2"; in "linf", each coordinate may have its own radius."""
 
     center: np.ndarray
     radius: float | np.ndarray
@@ -142,7 +142,7 @@ def crown(
     rows: Float[np.ndarray, "r k"],
     slopes: list[np.ndarray] | None = None,
 ) -> Float[np.ndarray, " r"]:
-    """The bound with the given lower slopes, each layer's (units,) or (rows, units); by default CROWN's own slopes."""
+    """Return the bound for lower slopes of shape (units,) or (rows, units) per layer; by default CROWN's slopes."""
     return _backward(network, bounds, rows, adaptive_slopes(bounds) if slopes is None else slopes).value(ball)
 
 

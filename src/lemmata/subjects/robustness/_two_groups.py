@@ -25,7 +25,7 @@ class TwoGroups:
 
     @property
     def apart(self) -> bool:
-        """Whether the groups are real: three numbers, a gain of 4 log n, and a valley below a quarter.
+        """Whether the groups are real: 3 numbers in the smaller one, a gain of 4 log n, and a valley below 1/4.
 
         For 20 to 1000 normal numbers, the gain is below 12 in 99 of 100 samples. Samples from skewed or flat
         distributions with one mode gain more. Most of them are still not called two groups, because of the condition
