@@ -43,7 +43,7 @@ class IntervalsExactWhereMonotone(Claim[ReluBox]):
         return _output_bounds(problem)
 
     def measure(self, problem: ReluBox, key: Key[Array, ""]) -> Array:
-        """The network at the two corners, and at random points. None of these points exceeds the corners."""
+        """Return the least and the largest output at the two corners and at random points of the box."""
         inside = np.asarray(jax.random.uniform(key, (64, len(problem.center)), minval=-1.0))
         moves = np.concatenate([inside, -np.ones_like(inside[:1]), np.ones_like(inside[:1])])
         x = np.asarray(problem.center) + float(problem.radius) * moves

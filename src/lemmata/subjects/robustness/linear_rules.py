@@ -230,7 +230,7 @@ class BestRobustLinearRule(Claim[AttackedClasses]):
     def condition(self, problem: AttackedClasses) -> Array:
         """The search ends at the rounding error of slopes.
 
-        This is at the root of eps in w, which hardly changes the least error.
+        Then w has an error of about the root of eps, which hardly changes the least error.
         """
         return jnp.array([1e5, 1e8])
 

@@ -29,7 +29,7 @@ class Logits(eqx.Module):
 
 
 class LinearLogits(Population[Logits]):
-    """Half of the time rows that are orthogonal and of one length, else independent normal rows."""
+    """Logits, half of them with orthogonal rows of one length, and the others with independent normal rows."""
 
     free = ("weight", "x")
 

@@ -117,7 +117,7 @@ class SmoothedRadiusInThePlane(Claim[PlanarRule]):
         return problem.sigma * jnp.maximum(norm.ppf(jnp.clip(p, 0.5, 1 - 1e-15)), 0.0)
 
     def measure(self, problem: PlanarRule, key: Key[Array, ""]) -> Array:
-        """The first change along each of some rays, by a grid and bisection; far away if there is none."""
+        """Return the distance of the first change along some rays, by a grid and bisection; large without a change."""
         angles = 2 * jnp.pi * (jnp.arange(_RAYS) + jax.random.uniform(key)) / _RAYS
         rays = jnp.stack([jnp.cos(angles), jnp.sin(angles)], axis=1)
         leads = lambda reach: problem.probability(problem.place + reach[..., None] * rays) > 0.5
@@ -371,9 +371,9 @@ class NoRadiusInTheInfinityNorm(Claim[Drawn]):
     predict = -0.5
 
     def measure_at(self, problem: Drawn, key: Key[Array, ""], d: float) -> Array:
-        """Bisection of the move s of all coordinates at once, until the half-space has probability 1/2.
+        """Bisect the shift s of all coordinates at once, until the half-space has probability 1/2.
 
-        It is {u: <1, u> <= t}, and <1, sigma z> is normal of standard deviation sigma sqrt(d).
+        The half-space is {u: <1, u> <= t}, and <1, sigma z> is normal with standard deviation sigma sqrt(d).
         """
         spread = problem.sigma * jnp.sqrt(d)
         edge = norm.ppf(problem.p) * spread

@@ -97,7 +97,7 @@ class AlgorithmDistances:
         return [f"{first if first == last else f'{first} to {last}'}: {name}" for first, last, name in runs]
 
     def plot(self) -> Any:
-        """An Altair chart: the distance to each algorithm over the mean square of the predictor, by length."""
+        """Plot each algorithm's distance, divided by the mean square of the predictor, by length, with Altair."""
         import altair as alt
 
         ink: dict[str, Any] = {"labelColor": "#7b828c", "titleColor": "#7b828c"}

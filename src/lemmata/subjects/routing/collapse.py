@@ -165,7 +165,7 @@ class TwoLayers(eqx.Module):
 
 
 def two_layers(net: TwoLayers, tokens: Float[Array, "n d"]) -> Float[Array, "n d"]:
-    """The outputs: attention without a mask, then a feed-forward map with tanh, both with skip connections."""
+    """Return the outputs of two layers of unmasked attention and a feed-forward map, with skip connections."""
     d = tokens.shape[1]
     for product, value, inner, outer in zip(net.product, net.value, net.inner, net.outer, strict=True):
         logits = tokens @ product @ tokens.T / jnp.sqrt(d)
@@ -175,7 +175,7 @@ def two_layers(net: TwoLayers, tokens: Float[Array, "n d"]) -> Float[Array, "n d
 
 
 def _logits_small(problem: TwoLayers) -> Hypothesis:
-    """Check that the first-layer logits of tokens of signs are at most half of log n at the least n."""
+    """Check that a typical first-layer logit, for tokens of signs, is below half of log n at the least n."""
     size = jnp.sqrt(jnp.mean(problem.product[0] ** 2) * problem.product.shape[-1])
     return Hypothesis("typical logit", size, "<", jnp.log(32.0) / 2, "otherwise few tokens have most of the weight")
 

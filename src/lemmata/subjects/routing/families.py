@@ -1,4 +1,4 @@
-"""Task families in context: which differences between families the examples of a prompt can show.
+"""Task families in context: the differences between families that the examples of a prompt can show.
 
 This theory computes the posterior odds of two families of linear tasks. It assumes normal priors and normal noise of
 known scales. It does not explain how pretraining weighs families that are rare.
@@ -19,13 +19,13 @@ _REPEATS = 8
 
 
 def log_evidence(x: Float[Array, "n d"], y: Float[Array, " n"], noise: Array, scale: Array) -> Float[Array, ""]:
-    """The log density of y = x w + z at w ~ N(0, scale² I), z ~ N(0, noise² I), without the factors of 2 pi.
+    """Return the log density of y = x w + z for w ~ N(0, scale² I) and z ~ N(0, noise² I), without factors of 2 pi.
 
     Args:
-        x: inputs.
-        y: targets.
-        noise: standard deviation of z.
-        scale: standard deviation of w.
+        x: the inputs.
+        y: the targets.
+        noise: the standard deviation of z.
+        scale: the standard deviation of w.
     """
     n, d = x.shape
     ridge = (noise / scale) ** 2
@@ -36,7 +36,7 @@ def log_evidence(x: Float[Array, "n d"], y: Float[Array, " n"], noise: Array, sc
 
 
 class ScaledTask(eqx.Module):
-    """A weight vector w, the scale tau of the second family's prior, and the noise."""
+    """A weight vector w, the scale tau of the second family's prior of w, and the noise."""
 
     w: Float[Array, " d"]
     tau: Float[Array, ""]
@@ -116,7 +116,7 @@ class NoisyTasks(Population[NoisyTask]):
 
     def hypotheses(self, problem: NoisyTask) -> list[Hypothesis]:
         apart = jnp.abs(jnp.log(problem.ratio))
-        return [Hypothesis("|log of the ratio|", apart, ">", 0.2, "equal families have odds 0")]
+        return [Hypothesis("|log of the ratio|", apart, ">", 0.2, "equal families have log odds of 0")]
 
 
 class NoiseIsResolved(Claim[NoisyTask]):
