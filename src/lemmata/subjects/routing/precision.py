@@ -122,12 +122,12 @@ class RoundingCostsLead(Claim[RoundedLookup]):
         return 1 + 4 * problem.sharpness + len(problem.scores)
 
     def trivial(self, problem: RoundedLookup) -> Array:
-        """Rounding keeps the order of logits, so the right key has one of the largest."""
+        """Return 1/n: rounding keeps the order of logits, so the right key's logit is one of the largest."""
         return jnp.asarray(1 / len(problem.scores))
 
 
 class TiedLookups(Population[RoundedLookup]):
-    """One near key within 2u/(1 + 3u) of the right key. At the given beta, both logits round to the same number."""
+    """Lookups with one wrong key within 2u/(1 + 3u) of the right key, and a beta at which both logits tie."""
 
     settings = Space(n=rows(16, 2, 4096, corners=(4, 64)), bits=_BITS)
 

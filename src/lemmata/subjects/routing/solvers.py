@@ -39,7 +39,7 @@ class InverseStart(eqx.Module):
 
 
 class InverseStarts(Population[InverseStart]):
-    """Random frames; the norm of I - alpha S is at the least eigenvalue or, in half of the problems, at the largest."""
+    """Random S and alpha; the norm of I - alpha S is at the least or, in half of them, the largest eigenvalue."""
 
     settings = Space(d=dimension(6, 2, 32, corners=(4, 12)))
 
@@ -188,7 +188,7 @@ class LayersAreAPolynomial(Claim[Spectrum]):
         return jnp.asarray([best_residual(low, high, problem.layers), float(np.abs(error).max())])
 
     def condition(self, problem: Spectrum) -> Array:
-        """The program has the relative accuracy _ACCURACY, which 32 eps represents.
+        """The linear programme has the relative accuracy _ACCURACY, which counts as 32 eps.
 
         The layers are accurate to rounding.
         """

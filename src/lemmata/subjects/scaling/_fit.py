@@ -46,7 +46,7 @@ class Fit:
     def covariance(self) -> Float[np.ndarray, "p p"]:
         """The covariance of the parameters, from the derivatives at the fit.
 
-        A direction that data do not determine is infinite.
+        The variance is infinite along a direction that the data do not determine.
         """
         slopes = self.design.log_loss(self.theta, self.design.sizes)[1]
         return self.scale * np.linalg.pinv(slopes.T @ slopes, rcond=1e-12, hermitian=True)
@@ -65,7 +65,7 @@ class Fit:
 
 
 def _raised(design: Design, log_loss: np.ndarray, theta: np.ndarray, share: float) -> np.ndarray:
-    """The same parameters with a floor of at least a share of the least loss. A floor of zero would have no slope."""
+    """Return the parameters with a floor of at least a share of the least loss; a floor of 0 would have no slope."""
     theta = theta.copy()
     if design.floor:
         theta[0] = max(theta[0], log_loss.min() + np.log(share))

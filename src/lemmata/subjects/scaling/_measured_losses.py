@@ -186,7 +186,9 @@ def _conditions(fit: Fit, broken: float) -> tuple[Condition, ...]:
 def _notes(fit: Fit, told: dict[str, bool], broken: float) -> tuple[str, ...]:
     notes = []
     if broken < _BROKEN:
-        notes.append(f"wrong law: residuals with so few runs have probability {broken:.2g}; the intervals do not hold")
+        notes.append(
+            f"the law is wrong: residuals with so few runs have probability {broken:.2g}; the intervals do not hold"
+        )
     if fit.design.floor and not told["floor"]:
         notes.append("the floor is not significantly above zero: a law without a floor fits these points, too")
     if not fit.design.floor:

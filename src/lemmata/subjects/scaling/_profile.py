@@ -80,7 +80,7 @@ def jackknife_interval(fit: Fit, others: list[Fit], number: Functional, level: f
 def both_intervals(
     fit: Fit, others: list[Fit], number: Functional, level: float
 ) -> tuple[tuple[float, float], tuple[float, float]]:
-    """By profile, and by the jackknife if there are other fits, for a number that is given as its logarithm."""
+    """Return the profile interval and, if there are other fits, the jackknife interval, for a log number."""
     low, high = (_exponential(end) for end in profile_interval(fit, number, level))
     if not others:
         return (low, high), (math.nan, math.nan)

@@ -187,9 +187,7 @@ class ScalingLaw(AbstractFinding):
             )
             notes = [said, *notes]
         if beyond > _CALIBRATED:
-            notes.append(
-                f"the coverage of the interval was measured up to {_CALIBRATED:g} times the largest size, not here"
-            )
+            notes.append(f"the coverage of the interval was only measured up to {_CALIBRATED:g} times the largest size")
         if math.isinf(interval[0]) or math.isinf(interval[1]):
             notes.append("the data do not bound this number on both sides")
         goes_on = Condition("the same law holds at this size", beyond, None if beyond > 1 else True)

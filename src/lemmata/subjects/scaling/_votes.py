@@ -43,7 +43,7 @@ class Ceiling(AbstractFinding):
     fpr: float
 
     def accuracy(self, attempts: int) -> float:
-        """The accuracy of an accepted answer among `attempts`. If none is accepted, a random answer is taken."""
+        """Return the accuracy of an accepted answer among `attempts`, or of a random one if none is accepted."""
         accepted = self.p * self.tpr + (1 - self.p) * self.fpr
         none = (1 - accepted) ** attempts
         blind = self.p * (1 - self.tpr) / (1 - accepted) if accepted < 1 else 0.0

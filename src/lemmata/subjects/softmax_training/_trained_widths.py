@@ -24,7 +24,7 @@ ERROR = 0.05
 
 
 def spread_points(drawn: Float[Array, "n d"]) -> Float[Array, "n d"]:
-    """Unit vectors that have repelled each other for eight rounds, so that no two are close and lambda is not tiny.
+    """Return unit vectors after eight rounds of repulsion, so that no two are close and lambda is not tiny.
 
     Args:
         drawn: standard normal numbers.
@@ -37,27 +37,26 @@ def spread_points(drawn: Float[Array, "n d"]) -> Float[Array, "n d"]:
 
 
 def horizon(smallest: float | Array, size: int, error: float) -> Array:
-    """The time T m eta = 2 log(n k / error) / lambda of H after which the loss is at most the error.
+    """Return the flow time T m eta = 2 log(n k / error) / lambda after which the loss is at most the error.
 
     If each step contracts by 1 - m eta lambda / 2, starting at |F - Y|² = n k, the error is reached at this time.
 
     Args:
-        smallest: lambda.
-        size: n k.
+        smallest: the smallest eigenvalue lambda.
+        size: the number n k of targets.
         error: the required squared norm.
     """
     return 2 * jnp.log(size / error) / jnp.asarray(smallest)
 
 
 class SlowTargets(Population[Training]):
-    """Points that repel each other on the sphere. Targets are along the smallest eigenvector of the limit of H, |y_i|
-    <= 1.
+    """Points that repel each other on the sphere, and targets along the limit of H's smallest eigenvector.
 
     Args:
-        outputs: k.
-        random_targets: targets uniform on the sphere instead.
-        posed_by_tables: whether a user's table gives such a problem, by its first 16 rows, with weights of unit
-            variance.
+        outputs: the number k of outputs.
+        random_targets: whether targets are uniform on the sphere instead.
+        posed_by_tables: whether the first 16 rows of a user's table are converted to such a problem, with weights of
+            unit variance.
     """
 
     outputs: int = 2
@@ -82,7 +81,7 @@ class SlowTargets(Population[Training]):
         return eqx.tree_at(lambda t: t.y, training, targets)
 
     def pose(self, problem: object) -> Training | None:
-        """The first 16 rows of a table. Claims about one output use one target."""
+        """Convert the first 16 rows of a table. Claims about one output use one target."""
         if not self.posed_by_tables:
             return None
         if self.outputs == 1 and isinstance(problem, Regression) and problem.y.shape[1] > 1:
@@ -123,7 +122,7 @@ class ThreeActivations(Population[Training]):
         return initialise(weights, spread_points(inputs), sphere_points(outputs), setting["sigma"])
 
     def pose(self, problem: object) -> Training | None:
-        """The first 16 rows of a table."""
+        """Convert the first 16 rows of a table."""
         return pose_training(problem, sigma=0.5)
 
     def hypotheses(self, problem: Training) -> list[Hypothesis]:
