@@ -106,7 +106,7 @@ def _measured(problem: SeparableLaw, compute: Float[Array, ""]) -> Float[Array, 
 
 
 def _flat(problem: SeparableLaw) -> Float[Array, ""]:
-    """log N to the square root of rounding: a move h of log N costs alpha beta h²/2 of the excess loss, to order h²."""
+    """The error of log N is the root of rounding: a change h of log N costs alpha beta h²/2 of the excess loss."""
     return 1 / jnp.sqrt(jnp.finfo(float).eps * problem.exponents.prod())
 
 
@@ -216,7 +216,7 @@ class TokensPerParameter(Claim[SeparableLaw]):
     source = Source("emergence2026", "Figure 17.7", note="for a separable law")
     population = SeparableLaws()
     relation = Rate("compute", (1e18, 1e20, 1e22, 1e24), margin=1e-3, resolution=0.02)
-    control = Control("it is the same at all budgets", lambda rate, problem: jnp.zeros(()))
+    control = Control("D/N is the same at all budgets", lambda rate, problem: jnp.zeros(()))
     controls = "how many tokens a model of a given size should be trained on"
     unexplained = "the constants, which need a fit"
     trials = 64

@@ -87,7 +87,7 @@ class Verified(eqx.Module):
 
 
 class Scored(eqx.Module):
-    """Attempts, right with probability `success`, with normal scores: N(lead, 1) if right, else N(0, spread²)."""
+    """Attempts, right with probability `success`; their scores are N(lead, 1) if right, else N(0, spread²)."""
 
     success: Float[Array, ""]
     lead: Float[Array, ""]

@@ -43,14 +43,12 @@ class CodedFeatures(eqx.Module):
 
     @property
     def spread(self) -> Float[Array, ""]:
-        """N (n + tr K / noise), which is a backward error of n eps |I + K/noise| in a matrix whose inverse is at most
-        1.
-        """
+        """The condition n (n + tr K / noise), for an error of n eps |I + K/noise| and an inverse of at most 1."""
         n = len(self.features)
         return n * (n + jnp.trace(self.gram) / self.noise)
 
     def rate(self, noise: Float[Array, ""]) -> Float[Array, ""]:
-        """1/2 log det(I + Z Z' / noise)."""
+        """Return the coding rate 1/2 log det(I + Z Z' / noise)."""
         return 0.5 * jnp.linalg.slogdet(self.gram / noise + jnp.eye(len(self.features)))[1]
 
 

@@ -11,7 +11,7 @@ _ROUNDING = 16.0  # the multiple of n eps |K| by which an eigenvalue may be belo
 
 
 def coding_rate(features: Float[Array, "n d"], eps: float | Float[Array, ""]) -> Float[Array, ""]:
-    """R(Z, eps) = 1/2 log det(I + d / (n eps²) Z'Z) for n feature vectors of dimension d, the rows of Z, in nats.
+    """Return R(Z, eps) = 1/2 log det(I + d / (n eps²) Z'Z) in nats, for the n rows of Z, of dimension d.
 
     R is the mutual information of two vectors: a normal vector with the vectors' second moments Z'Z/n, and the same
     vector with normal noise of variance eps²/d in each coordinate. So R is at least the smallest number of nats that

@@ -99,7 +99,7 @@ class CodingRateIsInformation(Claim[CodedFeatures]):
         return kernel_coding_rate(problem.gram, problem.eps, dimension=float(problem.features.shape[1]))
 
     def measure(self, problem: CodedFeatures, key: Key[Array, ""]) -> Array:
-        """Weights z -> z'w with w ~ N(0, I), whose covariance each label changes by one rank."""
+        """Add up the labels' information about w ~ N(0, I), whose covariance each label changes by rank one."""
 
         def label(covariance: Array, z: Array) -> tuple[Array, Array]:
             along = covariance @ z

@@ -37,7 +37,7 @@ def table(name: str) -> tuple[Float[np.ndarray, "n d"], Int[np.ndarray, " n"]]:
 
 @functools.cache
 def table_gram(name: str) -> Float[np.ndarray, "n n"]:
-    """The tangent kernel of a ReLU network with one hidden layer on all rows of a table, of mean diagonal 1."""
+    """Return the tangent kernel of a ReLU network with one hidden layer on a table's rows, with mean diagonal 1."""
     found = np.asarray(gram(TangentKernel(relu_network(1, bias_std=0.3)), jnp.asarray(table(name)[0])))
     return found / np.diagonal(found).mean()
 

@@ -174,7 +174,7 @@ def gamma_descent(
 
 
 class InitialisedNetworks(Population[Initialised]):
-    """Unit inputs in 6 dimensions, targets of length 1, networks of width 64 at initialisation, 4 test points."""
+    """Networks of width 64 at initialisation, with unit inputs in 6 dimensions, unit targets and 4 test points."""
 
     # Sizes and the standard deviation of the weights.
     settings = network_settings(rows=3)

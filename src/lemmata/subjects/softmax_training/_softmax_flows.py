@@ -103,7 +103,7 @@ def trained(start: Initialised) -> Flow:
 
 
 class Flows(Population[Flow]):
-    """Unit inputs in 6 dimensions, targets of length 1, networks of width 128 along their flow, 4 test points."""
+    """Networks of width 128 along their flow, with unit inputs in 6 dimensions, unit targets and 4 test points."""
 
     # Sizes and the standard deviation of the weights.
     settings = network_settings(rows=2)

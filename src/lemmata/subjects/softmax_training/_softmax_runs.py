@@ -225,7 +225,7 @@ class PushedUnits(Population[Training]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Training:
-        """Unit inputs around one direction. All units move by 0.0099, up or down the first input by their first sign.
+        """Draw inputs around one direction; units move by 0.0099, up or down the first input by their first sign.
 
         Such a movement changes F most.
         """

@@ -49,7 +49,7 @@ class WidthRow(NamedTuple):
 
 
 def table_width(activation: str, smallest: float | Array, size: int) -> Array:
-    """Table 1: n² log(n) / lambda² for the ReLU, n² log²(n) / lambda² for the others, where n is the size of H.
+    """Return Table 1's n² log(n) / lambda² for the ReLU, n² log²(n) / lambda² for others; n is the size of H.
 
     Args:
         activation: relu, exp or softmax.

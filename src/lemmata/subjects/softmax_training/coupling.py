@@ -78,7 +78,7 @@ class TrainingPerturbation(Claim[Flow]):
         return problem.moved * problem.targets / (2 * problem.smallest)
 
     def measure(self, problem: Flow, key: Key[Array, ""]) -> Array:
-        """The largest difference over the records."""
+        """Return the largest difference over the records."""
         return differences(problem)[0].max()
 
     def trivial(self, problem: Flow) -> Array:
