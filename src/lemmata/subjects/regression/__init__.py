@@ -1,4 +1,4 @@
-"""Regression with kernels: rates in Sobolev spaces, random functions, splines and cascades, and charge radii."""
+"""Regression with kernels: rates in Sobolev spaces, random functions, splines and cascades, charge radii."""
 
 from lemmata.core import read_arguments as _read_arguments
 

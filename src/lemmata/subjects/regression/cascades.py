@@ -1,8 +1,8 @@
 """Cascades of polyharmonic splines: composed packages, their tangent kernel, steps in function space, and depth.
 
 The parameters of a cascade f = F_L(...F_1(z)) are the values Y_l of its packages at their constellations. In these
-coordinates, the tangent kernel is a sum with one product of two small matrices for each package. A step that solves
-for a function on the rows is a damped Gauss-Newton step on all values.
+coordinates, the tangent kernel is a sum over packages of products of two small matrices. A step that solves for a
+function on the rows is a damped Gauss-Newton step on all values.
 
 Packages whose values are their constellation are nearly the identity. The sphere of radius sqrt(4/e - 1) is attracting.
 On this sphere, the packages are the identity to leading order in 1/p, for every b and c. So the gradients of a deep
@@ -51,7 +51,7 @@ class NormalCascades(Population[CascadeRows]):
 
     settings = Space(
         p=Integer(4, 1, 50, "inputs", corners=(3, 6)),
-        width=Integer(3, 1, 50, "number of splines of a package", corners=(2, 4)),
+        width=Integer(3, 1, 50, "splines of a package", corners=(2, 4)),
         rows=Integer(6, 1, 200, "rows", corners=(4, 10)),
     )
 
@@ -128,7 +128,7 @@ class CascadeTangentKernel(Claim[CascadeRows]):
     population = NormalCascades()
     relation = Equal(block=-1)
     control = Control("only the term of the last package", lambda found, problem: _last_part(problem))
-    controls = "how the outputs of a cascade depend on all of its values"
+    controls = "how outputs depend on all values of a cascade"
     unexplained = "how the kernel changes in training"
     reading = "the matrix is that of the public code; that it is the tangent kernel is derived here"
 

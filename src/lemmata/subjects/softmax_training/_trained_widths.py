@@ -50,13 +50,14 @@ def horizon(smallest: float | Array, size: int, error: float) -> Array:
 
 
 class SlowTargets(Population[Training]):
-    """Points that repel each other on the sphere, and targets along the limit of H's smallest eigenvector.
+    """Points that repel each other on the sphere. Targets are along the smallest eigenvector of the limit of H, |y_i|
+    <= 1.
 
     Args:
-        outputs: the number k of outputs.
-        random_targets: whether targets are uniform on the sphere instead.
-        posed_by_tables: whether the first 16 rows of a user's table are converted to such a problem, with weights of
-            unit variance.
+        outputs: k.
+        random_targets: targets uniform on the sphere instead.
+        posed_by_tables: whether a user's table gives such a problem, by its first 16 rows, with weights of unit
+            variance.
     """
 
     outputs: int = 2

@@ -150,7 +150,7 @@ class AbstractTableWidth(Claim[Training]):
     controls = "the width that training needs"
     unexplained = "why much smaller widths are enough"
     reading = "the factors n^o(1) are left out, and hidden constants are taken as 1"
-    trivial = "before training, it is not known whether any width is enough"
+    trivial = "before training, no width is known to be enough"
     activation: ClassVar[str]
 
     def predict(self, problem: Training) -> Array:
