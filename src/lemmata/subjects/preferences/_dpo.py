@@ -73,8 +73,8 @@ def dpo_report(
     The margin of a pair is log(pi(chosen)/pi(rejected)) - log(ref(chosen)/ref(rejected)). Here pi is the policy and
     ref the reference. The margin and the log probabilities of the chosen answer together show how the log probability
     of the rejected answer has changed. The loss only depends on margins, so a chosen answer may become less likely if
-    the rejected answer loses even more. For a log-linear last layer with features phi, the next step on a pair lowers
-    the probability of its chosen answer exactly if <phi_chosen - mean phi, phi_chosen - phi_rejected> < 0.
+    the rejected answer loses even more. Let the last layer be log-linear with features phi. Then the next step on a
+    pair lowers the probability of the chosen answer exactly if <phi_chosen - mean phi, phi_chosen - phi_rejected> < 0.
 
     Args:
         margins: the reference-corrected margins, one for each pair.

@@ -104,8 +104,8 @@ class DpoGradient(Claim[FeaturePair]):
         -beta sigma(-beta m) (grad log pi(y_w) - grad log pi(y_l)).
 
     So gradient descent raises the log odds of y_w against y_l, relative to the reference. The larger the margin already
-    is, the smaller is the step. For a policy proportional to exp(<theta, phi(y)>), where theta are the weights and
-    phi(y) are the features of answer y, the gradient is -beta sigma(-beta m) (phi(y_w) - phi(y_l)).
+    is, the smaller is the step. Let a policy be proportional to exp(<theta, phi(y)>), where theta are the weights and
+    phi(y) are the features of answer y. Then the gradient is -beta sigma(-beta m) (phi(y_w) - phi(y_l)).
     """
 
     title = "A step of DPO raises the log odds, with a weight that falls as the margin grows"

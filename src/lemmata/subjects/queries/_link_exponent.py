@@ -30,8 +30,8 @@ class InformationExponent:
 
     Args:
         exponent: the first degree whose coefficient is shown to be nonzero. None if there is none.
-        coefficients: means of y h_k(z) for the degrees k = 1, 2, ..., in the unit of y, where z is the scaled
-            projection and h_k is the Hermite polynomial with E h_k² = 1.
+        coefficients: means of y h_k(z) for the degrees k = 1, 2, ..., in the unit of y. Here z is the scaled
+            projection, and h_k is the Hermite polynomial with E h_k² = 1.
         intervals: confidence intervals of the coefficients, (degrees, 2), which hold together.
         p_values: one for each hypothesis that a coefficient is zero: the larger p-value of a test of the mean and a
             test with permuted labels.

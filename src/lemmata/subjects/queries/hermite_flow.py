@@ -1,7 +1,7 @@
 """The time that gradient descent takes to find one direction, by the degree of the link's first Hermite polynomial.
 
-This theory is about a label f(<w, x>) for Gaussian x and a unit weight that follows the gradient of the population loss
-on the sphere from a random start. The time until it finds w depends on the first degree of f and on the dimension. It
+This theory is about a label f(<w, x>) with Gaussian x. A unit weight follows the gradient of the population loss on
+the sphere from a random start. The time until it finds w depends on the first degree of f and on the dimension. It
 does not explain networks of many units, filters of the label, or samples that are used again.
 """
 

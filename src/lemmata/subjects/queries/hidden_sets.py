@@ -119,8 +119,8 @@ class FewTargetsPerQuery(Claim[HiddenSets]):
         1/tau²
 
     of the functions. The sum of K functions divided by sqrt(K) attains this with tau = K^(-1/2). The trials use the
-    normalised parity networks of all sets of r coordinates. So if all answers may have errors of tau, a learner
-    needs at least about tau² times the number of sets as queries, and there are binom(d, r) sets.
+    normalised parity networks of all sets of r coordinates. There are binom(d, r) sets. So if all answers may have
+    errors of tau, a learner needs at least about tau² binom(d, r) queries.
     """
 
     title = "One correlational query sees at most 1/tau² of many orthogonal targets"

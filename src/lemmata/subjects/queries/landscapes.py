@@ -145,9 +145,9 @@ class SpuriousMinimaWithWidth(Claim[Start]):
     """Let a teacher be the sum of n ReLU units with orthonormal weights, let the inputs be Gaussian in n dimensions,
     and let a student of the same form start at independent normal weights of variance 1/n. Descent on the population
     loss to a gradient of 1e-6 ends at a loss above 1e-3 more often for n = 14 than for n = 4. So for n = 14, descent
-    stops at points at which the gradient is nearly 0 and the teacher is not recovered. The trials subtract the share of
-    runs, from the same starts, that end above 1e-3 on the designed objective of degrees 2 and 4 with weights of length
-    1.
+    stops at points at which the gradient is nearly 0 and the teacher is not recovered. The trials also run descent
+    from the same starts on the designed objective of degrees 2 and 4, with weights of length 1. They subtract the
+    share of these runs that end above 1e-3.
     """
 
     title = "With more units, descent on the ReLU loss stops more often at spurious minima, unlike on a designed loss"

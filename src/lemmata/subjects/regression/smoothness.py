@@ -1,7 +1,7 @@
 """Estimate the smoothness of 2 eta - 1 from labels, by a line through the powers, with or without their noise floor.
 
-Here eta is the probability of the label +1. The mean power of labels in the i-th mode of K/n is f_i² + v/n, where f_i
-is the coefficient of f = 2 eta - 1 in this mode and v is the mean of 1 - f². This theory controls the exponent of
+Here eta is the probability of the label +1. The mean power of labels in the i-th mode of K/n is f_i² + v/n. Here f_i
+is the coefficient of f = 2 eta - 1 in this mode, and v is the mean of 1 - f². This theory controls the exponent of
 f_i². It does not cover targets whose powers do not follow a power law, for which s is undefined.
 """
 

@@ -31,7 +31,7 @@ def process_minus_spline(problem: ScatteredValues, slope: float, level: float) -
     """Return the root mean square difference between the process' mean and the spline of r² ln r at other points.
 
     The constant and the slopes are eliminated before the system is solved. The matrix of the process is K + 2b XX' + c
-    uu' - (b²/c) qq', where K is the matrix of r² ln r, X holds the points, u = 1 - (b/c) q and q_i = |x_i|².
+    uu' - (b²/c) qq'. Here K is the matrix of r² ln r, X holds the points, u = 1 - (b/c) q, and q_i = |x_i|².
     """
     x, z = problem.x, problem.z
     q, there = np.sum(x**2, axis=1), np.sum(z**2, axis=1)

@@ -242,8 +242,8 @@ def _kept(
     """Return a maximal set of rows without conflicts, the larger set of two searches.
 
     In the linear program, rows of value 0 are in conflict only with rows of value 1. Rows of one class are not in
-    conflict with each other. If the rows of value 0, and the most frequent class among the rows of value 1/2, are
-    kept, at most 2(1 - 1/classes) times the floor is left out.
+    conflict with each other. So the rows of value 0 and the most frequent class among the rows of value 1/2 can be
+    kept together. Then at most 2(1 - 1/classes) times the floor is left out.
     """
     most = int(np.bincount(labels[halves], minlength=1).argmax())
     order = np.argsort(np.diff(graph.indptr), kind="stable")  # few conflicts first

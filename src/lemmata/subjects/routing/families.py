@@ -121,15 +121,15 @@ class NoisyTasks(Population[NoisyTask]):
 
 class NoiseIsResolved(Claim[NoisyTask]):
     """Two families of linear tasks in d dimensions have the same prior w ~ N(0, I) and noise of variance s_1² and s_2².
-    After n examples of a task of the first family, the log posterior odds for this family are on average (n - d) K, K =
-    (s_1²/s_2² - 1 - log(s_1²/s_2²))/2,
+    Draw n examples of a task of the first family, and let K = (s_1²/s_2² - 1 - log(s_1²/s_2²))/2. The log posterior
+    odds for the first family are on average (n - d) K,
 
     up to a relative error of order 1/n². K is the divergence of one target given w. So the odds grow in proportion to
     n, and the d examples that find w say nothing about the family. The formula with n in place of n - d would be too
     large by the factor n/(n - d).
 
-    Derivation: for many examples, the log likelihood of a family is -(n - d) log s_k - R/(2 s_k²) plus terms that agree
-    for both families, where R is the residual sum of squares. The d fitted weights replace n by n - d, and R has the
+    Derivation: let R be the residual sum of squares. For many examples, the log likelihood of family k is -(n - d) log
+    s_k - R/(2 s_k²) plus terms that agree for both families. The d fitted weights replace n by n - d, and R has the
     mean (n - d) s_1².
     """
 

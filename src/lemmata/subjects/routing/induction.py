@@ -87,8 +87,9 @@ class TwoHeadsCopy(Claim[RepeatedToken]):
     weight.
 
     Derivation: Head 1 gives the previous position at least the weight w, and any other position at most e^(-beta). So
-    the content at p + 1 has the product w or more with the last token, and the content elsewhere at most 2 e^(-beta),
-    because the token stands at two places. This is the least gap of the T other logits of Head 2, over beta.
+        the content at p + 1 has an inner product of at least w with the last token. Elsewhere the inner product is at
+        most 2 e^(-beta), because the token stands at two places. This is the least gap of the T other logits of Head
+        2, over beta.
     """
 
     title = "A previous-token head and a content head copy the continuation of a repeated token"
@@ -159,10 +160,10 @@ class PlacedTokens(Population[PlacedToken]):
 
 class PositionFromTheMask(Claim[PlacedToken]):
     """Consider attention without positional encodings. (a) Let one causal head have logits 0 and the value 1 at a
-    beginning token and 0 elsewhere. At position t, its output is 1/t, so the mask alone shows the position. (b) Without
-    a mask, the state of a token after any number of layers depends only on the token itself and on the number of times
-    that each token of the vocabulary occurs, so the order is lost. The second number is the first coordinate of the
-    last token after two layers, computed from these counts n_v: a layer maps the state h_u of the token u to sum_v n_v
+    beginning token and 0 elsewhere. At position t, its output is 1/t, so the mask alone shows the position. (b)
+    Without a mask, the state of a token after any number of layers depends only on the token itself and on how often
+    each token of the vocabulary occurs. So the order is lost. The second number is the first coordinate of the last
+    token after two layers, computed from these counts n_v: a layer maps the state h_u of the token u to sum_v n_v
     e^(<h_u, W h_v>) h_v / sum_v n_v e^(<h_u, W h_v>).
 
     Derivation: (a) is a mean of t values of which one is 1. For (b), suppose that equal tokens have equal states after

@@ -43,7 +43,7 @@ def pass_at_k(successes: object, n: object, k: int, *, level: float | int = 0.9)
 
     Up to n attempts, the estimate is the unbiased 1 - C(n-c, k)/C(n, k) for c successes among n. For a single problem,
     the interval comes from the Clopper-Pearson limits of its success probability. For several problems, drawn from a
-    larger number, the interval of the mean is binomial, with the number of trials that gives the spread of the
+    larger number, the interval of the mean is binomial. Its number of trials is chosen to give the spread of the
     estimates (Korn and Graubard).
 
     Beyond n attempts, there are no observations. Success probabilities are then assumed to follow Beta(a, b) over

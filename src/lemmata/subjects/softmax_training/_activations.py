@@ -21,9 +21,9 @@ ACTIVATIONS = ("relu", "exp", "softmax")
 def limit_gram(activation: str, x: Float[Array, "n d"], sigma: float) -> Float[Array, "n n"]:
     """Return the tangent kernel over W, at infinite width, of an output f(x) = m^(-1/2) sum_r a_r phi(<w_r, x>).
 
-    The kernel is E[phi'(<w, x>) phi'(<w, y>)] <x, y> for w ~ N(0, sigma² I). For the ReLU, it is <x, y> (pi - angle) /
-    (2 pi); for the exponential, <x, y> exp(sigma² |x + y|² / 2); for the softmax network m <a, S(x)>, <x, y>
-    exp(sigma² <x, y>).
+    The kernel is E[phi'(<w, x>) phi'(<w, y>)] <x, y> for w ~ N(0, sigma² I). For the ReLU, the kernel is <x, y> (pi -
+    angle) / (2 pi). For the exponential, it is <x, y> exp(sigma² |x + y|² / 2). For the softmax network m <a, S(x)>,
+    it is <x, y> exp(sigma² <x, y>).
 
     Args:
         activation: relu, exp or softmax.
