@@ -31,8 +31,8 @@ def _centred(logs: Float[Array, " k"]) -> Array:
 
 
 class GibbsIdentity(Claim[TabularPolicy]):
-    """Let ref be a reference distribution on a list of answers y, let r(y) be the rewards of the answers, and let
-    beta > 0 be the coefficient of the divergence penalty. Every policy pi satisfies
+    """Let ref be a reference distribution on a list of answers y, and let r(y) be the rewards of the answers. Let beta
+    > 0 be the coefficient of the divergence penalty. Every policy pi satisfies
 
         E_pi r - beta KL(pi | ref) = beta log Z - beta KL(pi | pi*),    pi*(y) = ref(y) e^(r(y)/beta) / Z,
 
@@ -72,11 +72,11 @@ def _after_steps(problem: TabularPolicy, contraction: float) -> Array:
 
 
 class MirrorDescentToGibbs(Claim[TabularPolicy]):
-    """Let ref be a reference distribution on a list of answers, let r be the rewards of the answers, and let beta > 0
-    be the coefficient of the divergence penalty. For a policy pi, let J(pi) = E_pi r - beta KL(pi | ref). Mirror ascent
-    with step size eta takes pi_(t+1) proportional to pi_t exp(eta grad J(pi_t)). For a tabular softmax policy this is
-    the natural policy gradient. In log probabilities, the policy moves along a straight line through the policy pi*,
-    which is proportional to ref e^(r/beta):
+    """Let ref be a reference distribution on a list of answers, and let r be the rewards of the answers. Let beta > 0
+    be the coefficient of the divergence penalty. For a policy pi, let J(pi) = E_pi r - beta KL(pi | ref). Mirror
+    ascent with step size eta takes pi_(t+1) proportional to pi_t exp(eta grad J(pi_t)). For a tabular softmax policy
+    this is the natural policy gradient. In log probabilities, the policy moves along a straight line through the
+    policy pi*, which is proportional to ref e^(r/beta):
 
         log pi_t = log pi* + (1 - eta beta)^t (log pi_0 - log pi*) + a constant.
 

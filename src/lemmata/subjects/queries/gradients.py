@@ -105,7 +105,7 @@ class GradientsAreQueries(Claim[CubeNetwork]):
 
 
 class InvisibleParities(Claim[CubeNetwork]):
-    """Let x be uniform on {-1, 1}^d, let f be a network, let g_i be its derivative by the parameter theta_i, and let
+    """Let x be uniform on {-1, 1}^d. Let f be a network, and let g_i be its derivative by the parameter theta_i. Let
     chi_T be the product of the coordinates in T. The gradient of E (f - chi_T)²/2 depends on the hidden set T by
     -E[chi_T g_i]. Over all 2^d sets T,
 
@@ -157,9 +157,9 @@ def majority_coefficient(d: int, degree: int) -> float:
 
 
 class SparseParitiesAreSeen(Claim[SignUnit]):
-    """Let w be in {-1, 1}^d with d odd, let S be a set of k coordinates with 2 <= k < d, and let x be uniform on the
-    cube. Let M_j be the coefficient of the majority of d signs on a product of j coordinates; M_j = 0 for even j. The
-    correlation of the parity chi_S with the unit max(<w, x>, 0) has the derivative by w_i
+    """Let w be in {-1, 1}^d with d odd, and let x be uniform on the cube {-1, 1}^d. Let S be a set of k coordinates
+    with 2 <= k < d. Let M_j be the coefficient of the majority of d signs on a product of j coordinates; M_j = 0 for
+    even j. The correlation of the parity chi_S with the unit max(<w, x>, 0) has the derivative by w_i
 
         M_(k-1)/2 times the product of w over S without i,   if i is in S,
         M_(k+1)/2 times the product of w over S and i,       if i is not in S.

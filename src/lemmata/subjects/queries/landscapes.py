@@ -60,8 +60,8 @@ def relu_weights(degrees: int) -> Float[np.ndarray, " k"]:
 
 
 class LandscapeIsASumOfTensors(Claim[StudentAndTeacher]):
-    """Let x be Gaussian, let f(x) = sum_i a_i sigma(<w_i, x>) and y(x) = sum_i b_i sigma(<v_i, x>) with |w_i| = |v_i| =
-    1, and let c_k be the coefficients of sigma in the Hermite polynomials, normalised to E h_k² = 1. Then
+    """Let x be Gaussian. Let f(x) = sum_i a_i sigma(<w_i, x>) and y(x) = sum_i b_i sigma(<v_i, x>) with |w_i| = |v_i|
+    = 1. Let c_k be the coefficients of sigma in the Hermite polynomials h_k, normalised to E h_k² = 1. Then
 
         E (f - y)² = sum over k of c_k² | sum_i a_i w_i^(k) - sum_i b_i v_i^(k) |²,
 
@@ -142,12 +142,12 @@ def designed_loss(w: Float[np.ndarray, " nn"], n: int) -> tuple[float, Float[np.
 
 
 class SpuriousMinimaWithWidth(Claim[Start]):
-    """Let a teacher be the sum of n ReLU units with orthonormal weights, let the inputs be Gaussian in n dimensions,
-    and let a student of the same form start at independent normal weights of variance 1/n. Descent on the population
-    loss to a gradient of 1e-6 ends at a loss above 1e-3 more often for n = 14 than for n = 4. So for n = 14, descent
-    stops at points at which the gradient is nearly 0 and the teacher is not recovered. The trials also run descent
-    from the same starts on the designed objective of degrees 2 and 4, with weights of length 1. They subtract the
-    share of these runs that end above 1e-3.
+    """Let a teacher be the sum of n ReLU units with orthonormal weights, and let the inputs be Gaussian in n
+    dimensions. Let a student of the same form start at independent normal weights of variance 1/n. Descent on the
+    population loss to a gradient of 1e-6 ends at a loss above 1e-3 more often for n = 14 than for n = 4. So for n =
+    14, descent stops at points at which the gradient is nearly 0 and the teacher is not recovered. The trials also run
+    descent from the same starts on the designed objective of degrees 2 and 4, with weights of length 1. They subtract
+    the share of these runs that end above 1e-3.
     """
 
     title = "With more units, descent on the ReLU loss stops more often at spurious minima, unlike on a designed loss"

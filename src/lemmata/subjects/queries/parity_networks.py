@@ -86,7 +86,7 @@ class SignFlipsGiveParities(Claim[FlippedPoint]):
 
 
 class LowDegreesCancel(Claim[FlippedPoint]):
-    """Let g_S be the parity network of a set S of r coordinates, and let p = sum_A c_A x^A be a polynomial, where A are
+    """Let g_S be the parity network of a set S of r coordinates. Let p = sum_A c_A x^A be a polynomial, where A are
     sets of coordinates and x^A is the product of x over A. For every x, the mean over all signs z is
 
         E_z[g_S(x o z) p(x o z)] = c_S x^S g_S(x).
@@ -151,8 +151,8 @@ def _sigmoid_kernel(correlation: float, scale: Float[Array, ""]) -> Array:
 
 
 class NormOfParityNetworks(Claim[FlippedPoint]):
-    """Let x be Gaussian, let g_S(x) be the sum over w in {-1, 1}^r of chi(w) sigma(s <w, x_S>/sqrt(r)), where chi(w) is
-    the product of w, and let K(c) = E sigma(s u) sigma(s v) for normal u and v with correlation c. Then
+    """Let x be Gaussian. Let g_S(x) be the sum over w in {-1, 1}^r of chi(w) sigma(s <w, x_S>/sqrt(r)), where chi(w)
+    is the product of w. Let K(c) = E sigma(s u) sigma(s v) for normal u and v with correlation c. Then
 
         E g_S(x)² = 2^r sum_j (-1)^j binom(r, j) K(1 - 2 j/r).
 

@@ -177,7 +177,7 @@ def _squared_noise(problem: ScatteredValues) -> np.ndarray:
 
 
 class MovedParameters(Claim[ScatteredValues]):
-    """Consider the predictions k(z)' (K + diag v)^-1 y with k(r) = r² (ln r - b) + c, where b = 5, c = 400 and v_i are
+    """Consider the predictions k(z)' (K + diag v)^-1 y with k(r) = r² (ln r - b) + c, b = 5 and c = 400. Here v_i are
     the variances of the noise. Magnify all points by s, and take noise of variances s² v_i. The new predictions equal
     the predictions at the original points with
 

@@ -172,9 +172,9 @@ def _log_error(parts: Array, problem: AttackedClasses) -> Array:
 
 
 class BestRobustLinearRule(Claim[AttackedClasses]):
-    """Let y be a uniform sign, let x_i given y be independent and normal with mean y m_i and standard deviation s_i,
-    and let an adversary change each coordinate by at most eps < max |m_i|. Among all rules sign(<w, x> + b), the least
-    robust error is
+    """Let y be a uniform sign, and let x_i given y be independent and normal with mean y m_i and standard deviation
+    s_i. Let an adversary change each coordinate by at most eps < max |m_i|. Among all rules sign(<w, x> + b), the
+    least robust error is
 
         Phi( -|u/s| ),    u_i = sign(m_i) max(|m_i| - eps, 0),
 
@@ -256,7 +256,7 @@ class FragileRule(eqx.Module):
 
 
 class FragileFeatures(Claim[FragileRule]):
-    """Let y be a uniform sign, let x_1 = y with probability p >= 1/2 and x_1 = -y otherwise, and let x_j, for j = 2,
+    """Let y be a uniform sign, and let x_1 = y with probability p >= 1/2 and x_1 = -y otherwise. Let x_j, for j = 2,
     ..., d + 1, be independent normal numbers with mean eta y and variance 1. Let a rule err with probability delta. If
     an adversary changes each x_j, j >= 2, by at most 2 eta, then the accuracy of the rule is at most
 

@@ -125,8 +125,8 @@ class NoiseIsResolved(Claim[NoisyTask]):
     odds for the first family are on average (n - d) K,
 
     up to a relative error of order 1/n². K is the divergence of one target given w. So the odds grow in proportion to
-    n, and the d examples that find w say nothing about the family. The formula with n in place of n - d would be too
-    large by the factor n/(n - d).
+    n, and the d examples that find w do not show the family. The formula with n in place of n - d would be too large
+    by the factor n/(n - d).
 
     Derivation: let R be the residual sum of squares. For many examples, the log likelihood of family k is -(n - d) log
     s_k - R/(2 s_k²) plus terms that agree for both families. The d fitted weights replace n by n - d, and R has the

@@ -150,10 +150,10 @@ class TiedLookups(Population[RoundedLookup]):
 
 
 class RoundingTies(Claim[RoundedLookup]):
-    """Let unit vectors have scores <q, k_j>, of which the right one is 1 and the next one is 1 - D. If D < 2u/(1 + 3u),
-    where u = 2^(-p), then both logits round to the same number with p significant bits at every inverse temperature
-    beta just below 2^m (1 + 3u), where m is any integer. So there is such a beta in every octave, from b to 2b. At this
-    beta the right key has a weight of at most
+    """Let unit vectors have scores <q, k_j>, of which the right one is 1 and the next one is 1 - D. Round to p
+    significant bits, and let u = 2^(-p). If D < 2u/(1 + 3u), then both logits round to the same number at every
+    inverse temperature beta just below 2^m (1 + 3u), where m is any integer. So there is such a beta in every octave,
+    from b to 2b. At this beta the right key has a weight of at most
 
         1/2,
 

@@ -139,9 +139,9 @@ def best_residual(low: float, high: float, degree: int) -> float:
 
 
 class LayersAreAPolynomial(Claim[Spectrum]):
-    """Let a layer of linear attention be a step w <- w - eta_l (H w - b) of gradient descent on a linear regression,
-    with its own step size, where H has eigenvalues in [mu, M]. After L layers the error is r(H) times the first error,
-    where r is a polynomial of degree L with r(0) = 1. The least value of max |r| over [mu, M] is
+    """Let layer l of linear attention be a step w <- w - eta_l (H w - b) of gradient descent on a linear regression,
+    with its own step size eta_l. Let the eigenvalues of H be in [mu, M]. After L layers the error is r(H) times the
+    first error, where r is a polynomial of degree L with r(0) = 1. The least value of max |r| over [mu, M] is
 
         1/T_L((M + mu)/(M - mu)),
 

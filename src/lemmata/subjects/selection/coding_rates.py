@@ -183,11 +183,11 @@ class CodingRateOfEvenClouds(Claim[CodedFeatures]):
 
 
 class EntropyIsNoise(Claim[CodedFeatures]):
-    """Let K be a kernel matrix of rows, let s > 0 be the variance of the noise, and let h_i be the entropy of the
+    """Let K be a kernel matrix of rows, and let s > 0 be the variance of the noise. Let h_i be the entropy of the
     classes at row i. Let D be diagonal with entries s (1 + h_i), and let the objective for a set S of rows be log
-    det(K_S + D_S). The objective equals the sum of log(s (1 + h_i)) over S, plus twice the information that labels with
-    noise variances s (1 + h_i) give. This information is at most the information that labels with noise variance s
-    give:
+    det(K_S + D_S). The objective equals the sum of log(s (1 + h_i)) over S, plus twice the information that labels
+    with noise variances s (1 + h_i) give. This information is at most the information that labels with noise variance
+    s give:
 
         1/2 log det(I + D^-1/2 K D^-1/2) <= 1/2 log det(I + K/s).
 

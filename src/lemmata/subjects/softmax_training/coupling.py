@@ -130,9 +130,9 @@ class PredictionPerturbation(Claim[Flow]):
 
 
 class TrainingCouplingRate(Claim[Initialised]):
-    """Let F_nn be a softmax network with m units on n training points, and let F_ntk be the regression with its tangent
-    kernel H* at the symmetric initialisation. Both are trained by the same gradient flow. The largest difference
-    between their outputs on the training points, over all times, is
+    """Let F_nn be a softmax network with m units on n training points. Let F_ntk be the regression with the network's
+    tangent kernel H* at the symmetric initialisation. Both are trained by the same gradient flow. The largest
+    difference between their outputs on the training points, over all times, is
 
         max_t |F_nn(t) - F_ntk(t)|_F ~ C m^-2.
 
