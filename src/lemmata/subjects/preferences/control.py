@@ -31,8 +31,8 @@ def _centred(logs: Float[Array, " k"]) -> Array:
 
 
 class GibbsIdentity(Claim[TabularPolicy]):
-    """Let ref be a reference distribution on a list of answers y, and let r(y) be the rewards of the answers. Let beta
-    > 0 be the coefficient of the divergence penalty. Every policy pi satisfies
+    """Let ref be a reference distribution on a list of answers y, and let r(y) be the rewards of the answers. Let
+    beta > 0 be the coefficient of the divergence penalty. Every policy pi satisfies
 
         E_pi r - beta KL(pi | ref) = beta log Z - beta KL(pi | pi*),    pi*(y) = ref(y) e^(r(y)/beta) / Z,
 

@@ -12,7 +12,8 @@ from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
 class IntervalRule(eqx.Module):
     """A rule that answers 1 if a coordinate of the input is in one of several intervals, and noise on the coordinate.
 
-    Args: lows, highs: the ends of the intervals, which are disjoint and may be infinite.
+    Args:
+        lows, highs: the ends of the intervals, which are disjoint and may be infinite.
         scale: the scale of the noise: sigma for normal noise, lambda for uniform noise on [-lambda, lambda], or b for
             Laplace noise.
         noise: "normal", "uniform" or "laplace".

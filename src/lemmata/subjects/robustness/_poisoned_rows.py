@@ -116,7 +116,8 @@ class Backdoor(eqx.Module):
 class Backdoors(Population[Backdoor]):
     """Backdoors with spikes of `low` to `high` times the threshold sqrt(d/n), or with `hidden`, half below it.
 
-    Args: low, high: the ends of the range above.
+    Args:
+        low, high: the ends of this range of multiples.
         hidden: whether half of the spikes are 0.3 to 0.6 times the threshold.
     """
 

@@ -16,9 +16,9 @@ from ._relaxation import Ball, Bounds
 def _triangles(network: ReluNetwork, ball: Ball, bounds: Bounds, whole: bool):
     """Return rows A v <= b, equalities, boxes and integrality for v = (x, hidden a_1, ..., hidden a_H[, switches]).
 
-    Let a = max(z, 0) be a unit with bounds l <= z <= u. If l < 0 < u, the constraints are a >= z, a >= 0 and a <= u (z
-    - l)/(u - l). With a switch s in {0, 1}, the last condition is replaced by a <= z - l (1 - s) and a <= u s. The
-        boxes 0 <= a <= u keep the bounds on z.
+    Let a = max(z, 0) be a unit with bounds l <= z <= u. If l < 0 < u, the constraints are a >= z, a >= 0 and
+    a <= u (z - l)/(u - l). With a switch s in {0, 1}, the last condition is replaced by a <= z - l (1 - s) and
+    a <= u s. The boxes 0 <= a <= u keep the bounds on z.
     """
     sizes = [network.inputs, *(len(low) for low, _ in bounds)]
     starts = np.concatenate([[0], np.cumsum(sizes)])

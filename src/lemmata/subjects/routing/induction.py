@@ -77,8 +77,8 @@ class TwoHeadsCopy(Claim[RepeatedToken]):
     """Let a sequence have a beginning token and then T tokens. Let the last token occur once before, at position p < T
     - 1, and let all other tokens be different. Head 1 has a causal mask. From each position it attends to the previous
     position with the logit beta, to all others with the logit 0, and copies the token there. Head 2 attends from the
-    last position to each position. Its logit is beta times the inner product of the last token and the token that head
-    1 copied. Head 2 gives the position p + 1, which holds the continuation, a weight of at least
+    last position to each position. Its logit is beta times the inner product of the last token and the content that
+    head 1 copied. Head 2 gives the position p + 1, which holds the continuation, a weight of at least
 
         1/(1 + T e^(-beta (w - 2 e^(-beta)))),   w = 1/(1 + T e^(-beta)).
 
@@ -87,9 +87,9 @@ class TwoHeadsCopy(Claim[RepeatedToken]):
     weight.
 
     Derivation: Head 1 gives the previous position at least the weight w, and any other position at most e^(-beta). So
-        the content at p + 1 has an inner product of at least w with the last token. Elsewhere the inner product is at
-        most 2 e^(-beta), because the token stands at two places. This is the least gap of the T other logits of Head
-        2, over beta.
+    the content at p + 1 has an inner product of at least w with the last token. Elsewhere the inner product is at most
+    2 e^(-beta), because the token stands at two places. This is the least gap of the T other logits of Head 2, over
+    beta.
     """
 
     title = "A previous-token head and a content head copy the continuation of a repeated token"

@@ -40,7 +40,9 @@ class Extrapolation(AbstractFinding):
 class Allocation(AbstractFinding):
     """The best use of a compute budget; the value is the loss.
 
-    Args: n, d: the sizes with the least loss. n_interval, d_interval: the intervals of n and d at the level `level`.
+    Args:
+        n, d: the sizes with the least loss.
+        n_interval, d_interval: the intervals of n and d at the level `level`.
     """
 
     n: float
